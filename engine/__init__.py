@@ -1,0 +1,1 @@
+"""How strategies meet bars: a readable reference, and batch engines that equal it bit for bit."""

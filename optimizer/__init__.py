@@ -1,0 +1,1 @@
+"""Search for parameter sets, record what was found, show it."""

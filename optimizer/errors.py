@@ -1,0 +1,36 @@
+"""What can go wrong in a run, and the exit code that the command line gives it.
+
+OptimizerError (2)
+├── ConfigError (2)      a flag, a config key or a combination of them is not legal
+├── StoreError (4)       the run store cannot be read, written or resumed
+├── DeviceError (5)      the device that was asked for cannot be used
+└── ParityError (1)      reference and engine disagree: a defect of ours
+"""
+
+
+class OptimizerError(Exception):
+    """A run cannot go on; the message says what, where and what to do next."""
+
+    exit_code = 2
+
+
+class ConfigError(OptimizerError):
+    """A flag, a config key or a combination of them is not legal."""
+
+
+class StoreError(OptimizerError):
+    """The run store cannot be read, written or resumed."""
+
+    exit_code = 4
+
+
+class DeviceError(OptimizerError):
+    """The device that was asked for cannot be used."""
+
+    exit_code = 5
+
+
+class ParityError(OptimizerError):
+    """The reference and the engine disagree, which is always a defect of ours."""
+
+    exit_code = 1

@@ -1,0 +1,309 @@
+"""Genes: the numbers that a search may change, their bounds, and how a genome is laid out.
+
+A genome is one row of float64, one column a gene, in the order of the layout. Integer genes are
+held as whole float64 values, which are exact far beyond any length that a search could want.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from strategy.errors import GeneError, unknown
+
+Floats = npt.NDArray[np.float64]
+
+SHORTEST_LENGTH_BARS = 2
+"""No scaled length falls below this: a rolling window needs two bars."""
+
+LONGEST_LENGTH = 2**31 - 1
+"""Whole genes stay below this, so that every engine can hold them in 32 bits."""
+
+
+@dataclass(frozen=True)
+class Gene:
+    """One number of a strategy that a search may change.
+
+    Args:
+        name: Identifier, unique within a strategy.
+        kind: ``"int"`` or ``"float"``.
+        low: Smallest legal value, in `unit`.
+        high: Largest legal value, in `unit`; equal to `low` means frozen.
+        default: Value of the strategy as published, in `unit`.
+        unit: What the number counts. ``"bars"`` marks a length, which scales with the timeframe.
+
+    Raises:
+        GeneError: When a value is not finite, is out of order, or is not whole for an int gene.
+    """
+
+    name: str
+    kind: Literal["int", "float"]
+    low: float
+    high: float
+    default: float
+    unit: str = "1"
+
+    def __post_init__(self) -> None:
+        for label, value in (("low", self.low), ("high", self.high), ("default", self.default)):
+            self._check_number(label, value)
+        if self.low > self.high:
+            raise GeneError(f"gene '{self.name}': low {self.low} is above high {self.high}")
+        if not self.low <= self.default <= self.high:
+            raise GeneError(
+                f"gene '{self.name}': default {self.default} is outside {self.low} .. {self.high}"
+            )
+
+    @property
+    def is_int(self) -> bool:
+        """Whether only whole values are legal."""
+        return self.kind == "int"
+
+    def _check_number(self, label: str, value: float) -> None:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+            raise GeneError(f"gene '{self.name}': {label} must be a finite number, got {value!r}")
+        if self.is_int and value != int(value):
+            raise GeneError(f"gene '{self.name}': {label} must be whole, got {value!r}")
+        if self.is_int and abs(value) > LONGEST_LENGTH:
+            raise GeneError(f"gene '{self.name}': {label} must be at most {LONGEST_LENGTH}")
+        if self.unit == "bars" and value < 1:
+            raise GeneError(f"gene '{self.name}': {label} must be at least 1 bar, got {value!r}")
+
+
+@dataclass(frozen=True)
+class LessThan:
+    """The constraint that one whole gene stays below another.
+
+    Args:
+        left: Name of the gene that must be smaller.
+        right: Name of the gene that must be larger.
+    """
+
+    left: str
+    right: str
+
+
+@dataclass(frozen=True)
+class GenomeLayout:
+    """The genes of a strategy in their order, with the constraints between them.
+
+    Args:
+        genes: [G], names unique.
+        constraints: Pairs of int genes; a gene stands in at most one pair, so that repairing one
+            pair never breaks another.
+
+    Raises:
+        GeneError: When names repeat, a constraint names no int gene, or no genome can satisfy it.
+    """
+
+    genes: tuple[Gene, ...]
+    constraints: tuple[LessThan, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(set(self.names)) != len(self.genes):
+            raise GeneError(f"gene names repeat: {', '.join(self.names)}")
+        paired: set[str] = set()
+        for pair in self.constraints:
+            self._check_constraint(pair, paired)
+            paired |= {pair.left, pair.right}
+
+    def __len__(self) -> int:
+        return len(self.genes)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Gene names in layout order, [G]."""
+        return tuple(gene.name for gene in self.genes)
+
+    @cached_property
+    def low(self) -> Floats:
+        """Smallest legal values, [G]."""
+        return np.array([gene.low for gene in self.genes], dtype=np.float64)
+
+    @cached_property
+    def high(self) -> Floats:
+        """Largest legal values, [G]."""
+        return np.array([gene.high for gene in self.genes], dtype=np.float64)
+
+    @cached_property
+    def is_int(self) -> npt.NDArray[np.bool_]:
+        """Which genes are whole, [G]."""
+        return np.array([gene.is_int for gene in self.genes], dtype=np.bool_)
+
+    @cached_property
+    def defaults(self) -> Floats:
+        """The published genome, [G]."""
+        return np.array([gene.default for gene in self.genes], dtype=np.float64)
+
+    def index(self, name: str) -> int:
+        """Column of a gene.
+
+        Args:
+            name: Gene name.
+
+        Returns:
+            Its place in the genome.
+
+        Raises:
+            GeneError: When there is no such gene.
+        """
+        if name not in self.names:
+            raise GeneError(unknown("gene", name, list(self.names)))
+        return self.names.index(name)
+
+    def gene(self, name: str) -> Gene:
+        """The gene of that name; raises `GeneError` when there is none."""
+        return self.genes[self.index(name)]
+
+    def encode(self, values: Mapping[str, float]) -> Floats:
+        """Turn named values into a genome; genes that are not named keep their default.
+
+        Args:
+            values: Gene name to value, each inside the type of its gene. Bounds are the search's
+                concern and are not applied; constraints are.
+
+        Returns:
+            [G] genome.
+
+        Raises:
+            GeneError: When a name is unknown, a value is not legal, or a constraint is broken.
+        """
+        genome = self.defaults.copy()
+        for name, value in values.items():
+            gene = self.gene(name)
+            gene._check_number("value", value)
+            genome[self.index(name)] = value
+        for pair in self.constraints:
+            left, right = genome[self.index(pair.left)], genome[self.index(pair.right)]
+            if not left < right:
+                raise GeneError(
+                    f"'{pair.left}' must be below '{pair.right}', got {left:g} and {right:g}"
+                )
+        return genome
+
+    def decode(self, genome: Floats) -> dict[str, int | float]:
+        """Turn a genome [G] into named values; whole genes come back as int."""
+        return {
+            gene.name: int(value) if gene.is_int else float(value)
+            for gene, value in zip(self.genes, genome, strict=True)
+        }
+
+    def clip(self, genomes: Floats) -> Floats:
+        """Round whole genes to the nearest integer and move every gene inside its bounds.
+
+        Args:
+            genomes: [P, G].
+
+        Returns:
+            [P, G], a new array; clipping twice changes nothing more.
+        """
+        rounded = np.where(self.is_int, np.rint(genomes), genomes)
+        return np.minimum(np.maximum(rounded, self.low), self.high)
+
+    def repair(self, genomes: Floats) -> tuple[Floats, int]:
+        """Clip, then restore the constraints in one pass.
+
+        The larger gene of a broken pair is raised to one above the smaller; where its bound stands
+        in the way, the smaller gene gives way instead.
+
+        Args:
+            genomes: [P, G].
+
+        Returns:
+            Legal genomes [P, G], and how many individuals broke a constraint.
+        """
+        legal = self.clip(genomes)
+        broken = np.zeros(len(legal), dtype=np.bool_)
+        for pair in self.constraints:
+            i_left, i_right = self.index(pair.left), self.index(pair.right)
+            is_wrong = ~(legal[:, i_left] < legal[:, i_right])
+            raised = np.minimum(legal[:, i_left] + 1.0, self.high[i_right])
+            legal[:, i_right] = np.where(is_wrong, raised, legal[:, i_right])
+            lowered = np.minimum(legal[:, i_left], legal[:, i_right] - 1.0)
+            legal[:, i_left] = np.where(is_wrong, lowered, legal[:, i_left])
+            broken |= is_wrong
+        return legal, int(broken.sum())
+
+    def is_legal(self, genomes: Floats) -> npt.NDArray[np.bool_]:
+        """Which genomes [P, G] are finite, whole where they must be, in order and long enough.
+
+        Bounds are not asked: a person may test a genome outside the search's bounds.
+        """
+        finite = np.isfinite(genomes).all(axis=1)
+        known = np.where(np.isfinite(genomes), genomes, 0.0)
+        whole = ((known == np.rint(known)) | ~self.is_int).all(axis=1)
+        is_length = np.array([gene.unit == "bars" for gene in self.genes], dtype=np.bool_)
+        sized = ((known >= 1) | ~is_length).all(axis=1)
+        sized &= ((np.abs(known) <= LONGEST_LENGTH) | ~self.is_int).all(axis=1)
+        ordered = np.ones(len(genomes), dtype=np.bool_)
+        for pair in self.constraints:
+            ordered &= known[:, self.index(pair.left)] < known[:, self.index(pair.right)]
+        legal: npt.NDArray[np.bool_] = finite & whole & sized & ordered
+        return legal
+
+    def with_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> "GenomeLayout":
+        """Replace bounds; a default outside its new bounds moves to the nearer bound.
+
+        Args:
+            bounds: Gene name to (low, high), in the gene's unit.
+
+        Returns:
+            A new layout.
+
+        Raises:
+            GeneError: When a name is unknown or a bound is not legal.
+        """
+        for name in bounds:
+            self.index(name)
+        return replace(
+            self,
+            genes=tuple(
+                _rebound(gene, *bounds[gene.name]) if gene.name in bounds else gene
+                for gene in self.genes
+            ),
+        )
+
+    def scaled(self, factor: float) -> "GenomeLayout":
+        """Multiply every gene counted in bars, for another timeframe.
+
+        Args:
+            factor: Bars of the new timeframe per bar of the old, such as 0.25 from 15 minutes to
+                one hour.
+
+        Returns:
+            A new layout: lengths rounded to whole bars, none below two bars, the rest unchanged.
+        """
+        return replace(self, genes=tuple(_scale(gene, factor) for gene in self.genes))
+
+    def _check_constraint(self, pair: LessThan, paired: set[str]) -> None:
+        left, right = self.gene(pair.left), self.gene(pair.right)
+        if not (left.is_int and right.is_int):
+            raise GeneError(f"'{left.name}' < '{right.name}': both genes must be int")
+        if {left.name, right.name} & paired or left.name == right.name:
+            raise GeneError(f"'{left.name}' < '{right.name}': a gene stands in one constraint only")
+        if not left.low < right.high:
+            raise GeneError(
+                f"no genome can have '{left.name}' below '{right.name}': "
+                f"{left.low:g} is not below {right.high:g}"
+            )
+
+
+def _rebound(gene: Gene, low: float, high: float) -> Gene:
+    bounded = replace(gene, low=low, high=max(low, high), default=low)
+    if high < low:
+        raise GeneError(f"gene '{gene.name}': low {low} is above high {high}")
+    return replace(bounded, default=min(max(gene.default, low), high))
+
+
+def _scale(gene: Gene, factor: float) -> Gene:
+    if gene.unit != "bars" or factor == 1:
+        return gene
+
+    def to_bars(value: float) -> int:
+        return max(SHORTEST_LENGTH_BARS, round(value * factor))
+
+    return replace(
+        gene, low=to_bars(gene.low), high=to_bars(gene.high), default=to_bars(gene.default)
+    )

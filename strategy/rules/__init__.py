@@ -1,0 +1,27 @@
+"""The strategies that ship with the project, one file each."""
+
+from strategy.errors import StrategyError, unknown
+from strategy.rules.mean_reversion import MEAN_REVERSION
+from strategy.rules.seller_exhaustion import SELLER_EXHAUSTION
+from strategy.spec import StrategySpec
+
+STRATEGIES: dict[str, StrategySpec] = {
+    spec.name: spec for spec in (SELLER_EXHAUSTION, MEAN_REVERSION)
+}
+
+
+def find_strategy(name: str) -> StrategySpec:
+    """The strategy of that name.
+
+    Args:
+        name: A key of `STRATEGIES`.
+
+    Returns:
+        Its spec, as published.
+
+    Raises:
+        StrategyError: When there is none; the message lists those that exist.
+    """
+    if name not in STRATEGIES:
+        raise StrategyError(unknown("strategy", name, list(STRATEGIES)))
+    return STRATEGIES[name]
