@@ -34,6 +34,7 @@ class Gene:
         high: Largest legal value, in `unit`; equal to `low` means frozen.
         default: Value of the strategy as published, in `unit`.
         unit: What the number counts. ``"bars"`` marks a length, which scales with the timeframe.
+        positive: Whether only values above 0 make sense, whatever the bounds; lengths always are.
 
     Raises:
         GeneError: When a value is not finite, is out of order, or is not whole for an int gene.
@@ -45,10 +46,11 @@ class Gene:
     high: float
     default: float
     unit: str = "1"
+    positive: bool = False
 
     def __post_init__(self) -> None:
         for label, value in (("low", self.low), ("high", self.high), ("default", self.default)):
-            self._check_number(label, value)
+            self.check(value, label)
         if self.low > self.high:
             raise GeneError(f"gene '{self.name}': low {self.low} is above high {self.high}")
         if not self.low <= self.default <= self.high:
@@ -61,15 +63,32 @@ class Gene:
         """Whether only whole values are legal."""
         return self.kind == "int"
 
-    def _check_number(self, label: str, value: float) -> None:
+    @property
+    def is_length(self) -> bool:
+        """Whether the gene counts bars."""
+        return self.is_int and self.unit == "bars"
+
+    def check(self, value: float, label: str = "value") -> None:
+        """Refuse a value that this gene can never have, whatever its bounds.
+
+        Args:
+            value: In the gene's unit.
+            label: What the value is, for the message.
+
+        Raises:
+            GeneError: When it is not finite, not whole for an int gene, or not positive where it
+                must be.
+        """
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
             raise GeneError(f"gene '{self.name}': {label} must be a finite number, got {value!r}")
         if self.is_int and value != int(value):
             raise GeneError(f"gene '{self.name}': {label} must be whole, got {value!r}")
         if self.is_int and abs(value) > LONGEST_LENGTH:
             raise GeneError(f"gene '{self.name}': {label} must be at most {LONGEST_LENGTH}")
-        if self.unit == "bars" and value < 1:
+        if self.is_length and value < 1:
             raise GeneError(f"gene '{self.name}': {label} must be at least 1 bar, got {value!r}")
+        if self.positive and value <= 0:
+            raise GeneError(f"gene '{self.name}': {label} must be above 0, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -130,7 +149,7 @@ class GenomeLayout:
     @cached_property
     def is_int(self) -> npt.NDArray[np.bool_]:
         """Which genes are whole, [G]."""
-        return np.array([gene.is_int for gene in self.genes], dtype=np.bool_)
+        return self._flags("is_int")
 
     @cached_property
     def defaults(self) -> Floats:
@@ -173,7 +192,7 @@ class GenomeLayout:
         genome = self.defaults.copy()
         for name, value in values.items():
             gene = self.gene(name)
-            gene._check_number("value", value)
+            gene.check(value)
             genome[self.index(name)] = value
         for pair in self.constraints:
             left, right = genome[self.index(pair.left)], genome[self.index(pair.right)]
@@ -234,8 +253,8 @@ class GenomeLayout:
         finite = np.isfinite(genomes).all(axis=1)
         known = np.where(np.isfinite(genomes), genomes, 0.0)
         whole = ((known == np.rint(known)) | ~self.is_int).all(axis=1)
-        is_length = np.array([gene.unit == "bars" for gene in self.genes], dtype=np.bool_)
-        sized = ((known >= 1) | ~is_length).all(axis=1)
+        sized = ((known >= 1) | ~self._flags("is_length")).all(axis=1)
+        sized &= ((known > 0) | ~self._flags("positive")).all(axis=1)
         sized &= ((np.abs(known) <= LONGEST_LENGTH) | ~self.is_int).all(axis=1)
         ordered = np.ones(len(genomes), dtype=np.bool_)
         for pair in self.constraints:
@@ -277,6 +296,9 @@ class GenomeLayout:
         """
         return replace(self, genes=tuple(_scale(gene, factor) for gene in self.genes))
 
+    def _flags(self, name: str) -> npt.NDArray[np.bool_]:
+        return np.array([getattr(gene, name) for gene in self.genes], dtype=np.bool_)
+
     def _check_constraint(self, pair: LessThan, paired: set[str]) -> None:
         left, right = self.gene(pair.left), self.gene(pair.right)
         if not (left.is_int and right.is_int):
@@ -298,7 +320,7 @@ def _rebound(gene: Gene, low: float, high: float) -> Gene:
 
 
 def _scale(gene: Gene, factor: float) -> Gene:
-    if gene.unit != "bars" or factor == 1:
+    if not gene.is_length or factor == 1:
         return gene
 
     def to_bars(value: float) -> int:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from strategy.errors import StrategyError, unknown
-from strategy.genes import GenomeLayout
+from strategy.errors import GeneError, StrategyError, unknown
+from strategy.genes import Floats, GenomeLayout
 from strategy.indicators import INDICATORS, SOURCES
 
 
@@ -49,6 +49,11 @@ class Row:
     def reads(self) -> str:
         """The source that the indicator reads."""
         return INDICATORS[self.indicator].fixed_source or self.source
+
+    @property
+    def form(self) -> str:
+        """Name under which backends compute the indicator."""
+        return INDICATORS[self.indicator].form
 
 
 @dataclass(frozen=True)
@@ -113,22 +118,13 @@ class StrategySpec:
     def __post_init__(self) -> None:
         if len(self.row_index) != len(self.rows):
             raise StrategyError(f"strategy '{self.name}': row names repeat")
-        if not self.entry:
-            raise StrategyError(f"strategy '{self.name}': an entry needs a comparison")
         if set(self.row_index) & set(self.layout.names):
             raise StrategyError(f"strategy '{self.name}': a row and a gene share a name")
         for row in self.rows:
             for length in row.lengths:
                 self._check_length(row, length)
-        for comparison in self.entry:
-            self._check_row(comparison.left)
-            if comparison.right not in self.layout.names:
-                self._check_row(comparison.right)
-        self._check_row(self.bracket.stop_row)
-        for gene in (self.bracket.stop_mult, self.bracket.reward, self.bracket.max_hold):
-            self.layout.index(gene)
-        if not self.layout.gene(self.bracket.max_hold).is_int:
-            raise StrategyError(f"strategy '{self.name}': max_hold must be an int gene")
+        self._check_entry()
+        self._check_bracket()
 
     @cached_property
     def row_index(self) -> dict[str, int]:
@@ -162,6 +158,48 @@ class StrategySpec:
         """
         lengths = [int(genes[name]) for row in self.rows for name in row.lengths]
         return max(lengths, default=1) - 1
+
+    def check_genomes(self, genomes: Floats) -> None:
+        """Refuse genomes that no engine may run; bounds are the search's concern.
+
+        Args:
+            genomes: [P, G].
+
+        Raises:
+            GeneError: Naming the first individual that is not legal, and its gene.
+        """
+        legal = self.layout.is_legal(genomes)
+        for row in self.rows:
+            shortest = INDICATORS[row.indicator].shortest
+            for length in row.lengths:
+                legal &= genomes[:, self.layout.index(length)] >= shortest
+        if legal.all():
+            return
+        first = int(legal.argmin())
+        try:
+            self.layout.encode(dict(zip(self.layout.names, genomes[first].tolist(), strict=True)))
+        except GeneError as error:
+            raise GeneError(f"individual {first}: {error}") from None
+        raise GeneError(
+            f"individual {first}: a length is too short for its indicator: "
+            f"{self.layout.decode(genomes[first])}"
+        )
+
+    def _check_entry(self) -> None:
+        if not self.entry:
+            raise StrategyError(f"strategy '{self.name}': an entry needs a comparison")
+        for comparison in self.entry:
+            self._check_row(comparison.left)
+            if comparison.right not in self.layout.names:
+                self._check_row(comparison.right)
+
+    def _check_bracket(self) -> None:
+        self._check_row(self.bracket.stop_row)
+        if not self.layout.gene(self.bracket.max_hold).is_length:
+            raise StrategyError(f"strategy '{self.name}': max_hold must be an int gene in bars")
+        for name in (self.bracket.stop_mult, self.bracket.reward):
+            if not self.layout.gene(name).positive:
+                raise StrategyError(f"strategy '{self.name}': gene '{name}' must be positive")
 
     def _check_row(self, name: str) -> None:
         if name not in self.row_index:

@@ -1,0 +1,68 @@
+"""What every backend offers: the four stages behind one set of names, whatever the device."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from data.bars import Bars, Window
+
+from engine.ledger import Ledger
+from strategy.spec import Row
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Slots = npt.NDArray[np.int32]
+
+
+class Form(NamedTuple):
+    """What a row computes, without its lengths.
+
+    Args:
+        indicator: Form of the indicator, such as ``"sma"``.
+        source: What it reads, such as ``"true_range"``.
+    """
+
+    indicator: str
+    source: str
+
+    @classmethod
+    def of(cls, row: Row) -> "Form":
+        """The form that computes a row of a spec."""
+        return cls(row.form, row.reads)
+
+
+class Backend(Protocol):
+    """A device that holds series and rows, and evaluates chunks of a population.
+
+    All methods are bit-equal between backends. Rows live in slots; a slot holds the same row of
+    every series, because every individual meets every series.
+    """
+
+    name: str
+
+    def slot_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that one slot takes over all series."""
+        ...
+
+    def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
+        """Compute rows of one form, lengths [n, L], into slots [n], in every series."""
+        ...
+
+    def evaluate(
+        self, genomes: Floats, slots: Slots, warm_up: Ints, windows: Sequence[Window]
+    ) -> Floats:
+        """Accumulators [P, W, A] of genomes [P, G] whose rows are in slots [P, R]."""
+        ...
+
+    def signals(self, genome: Floats, slots: Slots, warm_up: int, window: Window) -> Slots:
+        """Signal bars [S] of one individual in one window."""
+        ...
+
+    def trades(self, genome: Floats, slots: Slots, warm_up: int, window: Window) -> Ledger:
+        """The ledger of one individual in one window."""
+        ...
+
+    def rows(self, slot: int, series: int) -> Floats:
+        """A copy of one row [T], as it stands in its slot."""
+        ...

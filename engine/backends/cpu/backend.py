@@ -1,0 +1,226 @@
+"""The CPU backend behind the engine's contract: holds the series, fills rows, runs the stages."""
+
+from collections.abc import Sequence
+
+import numba
+import numpy as np
+from data.bars import Bars, Window
+
+from engine.backends.contract import Form
+from engine.backends.cpu import rows as stage_rows
+from engine.backends.cpu.chain import chain
+from engine.backends.cpu.evaluate import evaluate, signal_bars
+from engine.backends.cpu.types import Entry, Exits, Floats, Ints, Market, Slots
+from engine.costs import Costs
+from engine.errors import DeviceError
+from engine.ledger import ACCUMULATORS, Ledger
+from strategy.spec import Comparison, StrategySpec
+
+ROW_STAGES = {
+    "ema": stage_rows.ema_rows,
+    "sma": stage_rows.sma_rows,
+    "zscore": stage_rows.zscore_rows,
+}
+"""Form of an indicator with one length to the stage that computes its rows."""
+
+
+class CpuBackend:
+    """Evaluates populations on the processor's cores.
+
+    Args:
+        spec: The strategy.
+        series: Bars that windows refer to by number.
+        costs: Costs and risk rules.
+        capacity: Slots for rows; a slot holds one row of every series.
+        threads: Cores to use; all of them when None.
+
+    Raises:
+        DeviceError: When more threads are asked for than the process may use.
+    """
+
+    name = "cpu"
+
+    def __init__(
+        self,
+        spec: StrategySpec,
+        series: Sequence[Bars],
+        costs: Costs,
+        *,
+        capacity: int,
+        threads: int | None = None,
+    ) -> None:
+        self.threads = _checked_threads(threads)
+        self._scales = _code_scales(spec)
+        self._entry = _entry_of(spec, self._scales)
+        self._exits = _exits_of(spec, costs)
+        self._sources = [_sources_of(bars) for bars in series]
+        self._markets = [_market_of(bars, capacity) for bars in series]
+        longest = max(len(bars) for bars in series)
+        self._scratch = np.empty((_cores(), longest), np.int32)
+
+    @staticmethod
+    def slot_bytes(series: Sequence[Bars]) -> int:
+        """Bytes that one slot takes over all series."""
+        return sum(len(bars) for bars in series) * (8 + 1)
+
+    def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
+        """Compute rows of one form in every series.
+
+        Args:
+            form: Indicator and source.
+            lengths: [n, L] lengths of each row.
+            slots: [n] where each row goes.
+        """
+        numba.set_num_threads(self.threads)
+        for sources, market in zip(self._sources, self._markets, strict=True):
+            values = sources[form.source]
+            if form.indicator == "level":
+                stage_rows.level_rows(values, slots, market.rows)
+            else:
+                ROW_STAGES[form.indicator](values, lengths[:, 0].copy(), slots, market.rows)
+            if form in self._scales:
+                stage_rows.code_rows(slots, *self._scales[form], market.rows, market.codes)
+
+    def evaluate(
+        self, genomes: Floats, slots: Slots, warm_up: Ints, windows: Sequence[Window]
+    ) -> Floats:
+        """Accumulators of a chunk whose rows are in their slots.
+
+        Args:
+            genomes: [P, G].
+            slots: [P, R] slot of each row of the spec.
+            warm_up: [P] first bar that may signal.
+            windows: [W].
+
+        Returns:
+            [P, W, A].
+        """
+        numba.set_num_threads(self.threads)
+        out = np.full((len(genomes), len(windows), len(ACCUMULATORS)), np.nan)
+        of_series = np.array([window.series for window in windows])
+        for number, market in enumerate(self._markets):
+            (places,) = np.nonzero(of_series == number)
+            if not len(places):
+                continue
+            ranges = np.array(
+                [(windows[i].start, windows[i].end) for i in places.tolist()], np.int64
+            )
+            is_all = len(places) == len(windows)
+            part = out if is_all else np.empty((len(genomes), len(places), len(ACCUMULATORS)))
+            evaluate(market, self._entry, self._exits, slots, genomes, warm_up, ranges,
+                     self._scratch, part)  # fmt: skip
+            if not is_all:
+                out[:, places] = part
+        return out
+
+    def signals(self, genome: Floats, slots: Slots, warm_up: int, window: Window) -> Slots:
+        """Signal bars [S] of one individual in one window."""
+        first = max(window.start, warm_up)
+        market = self._markets[window.series]
+        bars: Slots = signal_bars(market, self._entry, slots, genome, first, window.end - 1)
+        return bars
+
+    def trades(self, genome: Floats, slots: Slots, warm_up: int, window: Window) -> Ledger:
+        """The ledger of one individual in one window; arguments as in `evaluate`."""
+        bars = self.signals(genome, slots, warm_up, window)
+        # One spare line, because an empty ledger means that none is wanted.
+        whole = np.empty((len(bars) + 1, 4), np.int64)
+        prices = np.empty((len(bars) + 1, 5))
+        out = np.empty(len(ACCUMULATORS))
+        market = self._markets[window.series]
+        chain(market, self._exits, slots, genome, bars, window.end, out, whole, prices)
+        n = int(out[ACCUMULATORS.index("trades")])
+        return Ledger(
+            signal_bar=whole[:n, 0].copy(),
+            entry_bar=whole[:n, 1].copy(),
+            exit_bar=whole[:n, 2].copy(),
+            reason=whole[:n, 3].astype(np.int8),
+            entry=prices[:n, 0].copy(),
+            stop=prices[:n, 1].copy(),
+            target=prices[:n, 2].copy(),
+            exit=prices[:n, 3].copy(),
+            r=prices[:n, 4].copy(),
+            rejected=int(out[ACCUMULATORS.index("rejected")]),
+        )
+
+    def rows(self, slot: int, series: int) -> Floats:
+        """A copy of one row [T], as it stands in its slot."""
+        row: Floats = self._markets[series].rows[slot].copy()
+        return row
+
+
+def _cores() -> int:
+    """Threads that the compiled loops may use at most in this process."""
+    return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
+def _checked_threads(threads: int | None) -> int:
+    most = _cores()
+    if threads is not None and not 1 <= threads <= most:
+        raise DeviceError(f"threads must be 1 to {most} on this machine, got {threads}")
+    return threads or most
+
+
+def _code_scales(spec: StrategySpec) -> dict[Form, tuple[float, float]]:
+    """Where the codes of each compared form lie: the union of the bounds of its genes."""
+    bounds: dict[Form, tuple[float, float]] = {}
+    for comparison in spec.entry:
+        if comparison.right not in spec.layout.names:
+            continue
+        form = Form.of(spec.rows[spec.row_index[comparison.left]])
+        gene = spec.layout.gene(comparison.right)
+        low, high = bounds.get(form, (gene.low, gene.high))
+        bounds[form] = (min(low, gene.low), max(high, gene.high))
+    steps = stage_rows.HIGHEST_CODE - 1
+    return {
+        form: (float(low), steps / (high - low) if high > low else 1.0)
+        for form, (low, high) in bounds.items()
+    }
+
+
+def _entry_of(spec: StrategySpec, scales: dict[Form, tuple[float, float]]) -> Entry:
+    def is_coded(comparison: Comparison) -> bool:
+        return comparison.right in spec.layout.names
+
+    coded = [
+        (spec.row_index[c.left], spec.layout.index(c.right), int(c.relation == ">"))
+        for c in spec.entry
+        if is_coded(c)
+    ]
+    exact = [
+        (spec.row_index[c.left], spec.row_index[c.right], int(c.relation == ">"))
+        for c in spec.entry
+        if not is_coded(c)
+    ]
+    return Entry(
+        np.array(coded, np.int64).reshape(-1, 3),
+        np.array([scales[Form.of(spec.rows[row])] for row, _, _ in coded]).reshape(-1, 2),
+        np.array(exact, np.int64).reshape(-1, 3),
+    )
+
+
+def _exits_of(spec: StrategySpec, costs: Costs) -> Exits:
+    bracket, layout = spec.bracket, spec.layout
+    return Exits(
+        spec.row_index[bracket.stop_row],
+        layout.index(bracket.stop_mult),
+        layout.index(bracket.reward),
+        layout.index(bracket.max_hold),
+        float(costs.per_side),
+        float(costs.min_risk),
+        float(costs.risk_fraction),
+    )
+
+
+def _sources_of(bars: Bars) -> dict[str, Floats]:
+    sources = {name: getattr(bars, name) for name in ("open", "high", "low", "close", "volume")}
+    sources["true_range"] = stage_rows.true_range_row(bars.high, bars.low, bars.close)
+    sources["close_location"] = stage_rows.close_location_row(bars.high, bars.low, bars.close)
+    return sources
+
+
+def _market_of(bars: Bars, capacity: int) -> Market:
+    # Memory is taken page by page as rows are written, not here.
+    rows = np.empty((capacity, len(bars)))
+    codes = np.empty((capacity, len(bars)), np.uint8)
+    return Market(bars.open, bars.high, bars.low, bars.close, rows, codes)

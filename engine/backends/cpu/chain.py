@@ -1,0 +1,92 @@
+"""Stage 4, chain: take signals one position at a time and fold the trades."""
+
+from engine.backends.cpu.compiled import compiled
+from engine.backends.cpu.exits import find_exit
+from engine.backends.cpu.types import Exits, Floats, Ints, Market, Slots
+
+(
+    TRADES, WINS, SUM_R, SUM_R2, GAIN_R, LOSS_R, PEAK_R, MAX_DRAWDOWN_R, EQUITY, PEAK_EQUITY,
+    MAX_DRAWDOWN, BARS_IN_MARKET, REJECTED, FIRST_REASON,
+) = range(14)  # fmt: skip
+
+
+@compiled
+def chain(
+    market: Market,
+    exits: Exits,
+    slots: Slots,
+    genome: Floats,
+    signal_bars: Slots,
+    end: int,
+    out: Floats,
+    whole: Ints,
+    prices: Floats,
+) -> None:
+    """Fold one individual's trades in one window.
+
+    Exits are looked for only where a position is taken: on one core a found exit that nobody
+    needs is work lost.
+
+    Args:
+        market: The series and its rows.
+        exits: Bracket and costs.
+        slots: [R] slot of each row of the spec.
+        genome: [G].
+        signal_bars: [S] ascending.
+        end: One past the last bar of the window.
+        out: [A] receives the accumulators.
+        whole: [S, 4] receives signal bar, entry bar, exit bar, reason of each trade; or [0, 4]
+            where no ledger is wanted.
+        prices: [S, 5] receives entry, stop, target, exit, r; or [0, 5].
+    """
+    atr = market.rows[slots[exits.stop_row]]
+    stop_mult, reward = genome[exits.stop_mult], genome[exits.reward]
+    max_hold = int(genome[exits.max_hold])
+    out[:] = 0.0
+    out[EQUITY] = 1.0
+    out[PEAK_EQUITY] = 1.0
+    keeps_ledger = whole.shape[0] > 0
+    trades = 0
+    flat_from = 0
+    for s in range(signal_bars.size):
+        t = signal_bars[s]
+        if t < flat_from:
+            continue
+        entry = market.open[t + 1]
+        stop = market.low[t] - stop_mult * atr[t]
+        risk = entry - stop
+        if not risk > entry * exits.min_risk:
+            out[REJECTED] += 1.0
+            continue
+        target = entry + reward * risk
+        exit_bar, reason, price = find_exit(market, t + 1, stop, target, max_hold, end)
+        net = (price - entry) - exits.per_side * (entry + price)
+        r = net / risk
+        _fold(out, r, exits.risk_fraction)
+        out[BARS_IN_MARKET] += exit_bar - t
+        out[FIRST_REASON + reason] += 1.0
+        if keeps_ledger:
+            whole[trades, 0], whole[trades, 1] = t, t + 1
+            whole[trades, 2], whole[trades, 3] = exit_bar, reason
+            prices[trades, 0], prices[trades, 1], prices[trades, 2] = entry, stop, target
+            prices[trades, 3], prices[trades, 4] = price, r
+        trades += 1
+        flat_from = exit_bar
+    out[TRADES] = trades
+
+
+@compiled
+def _fold(out: Floats, r: float, risk_fraction: float) -> None:
+    out[SUM_R] += r
+    out[SUM_R2] += r * r
+    if r > 0.0:
+        out[WINS] += 1.0
+        out[GAIN_R] += r
+    else:
+        out[LOSS_R] += -r
+    out[PEAK_R] = max(out[PEAK_R], out[SUM_R])
+    out[MAX_DRAWDOWN_R] = max(out[MAX_DRAWDOWN_R], out[PEAK_R] - out[SUM_R])
+    out[EQUITY] = out[EQUITY] * (1.0 + risk_fraction * r)
+    out[PEAK_EQUITY] = max(out[PEAK_EQUITY], out[EQUITY])
+    drawdown = (out[PEAK_EQUITY] - out[EQUITY]) / out[PEAK_EQUITY]
+    out[MAX_DRAWDOWN] = max(out[MAX_DRAWDOWN], drawdown)

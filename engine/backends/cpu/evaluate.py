@@ -1,0 +1,63 @@
+"""All stages after the rows, for every individual and window of one series."""
+
+import numpy as np
+from numba import get_thread_id, prange  # type: ignore[attr-defined]
+
+from engine.backends.cpu.chain import chain
+from engine.backends.cpu.compiled import compiled, compiled_parallel
+from engine.backends.cpu.signals import BLOCK_BARS, signals
+from engine.backends.cpu.types import Entry, Exits, Floats, Ints, Market, Slots
+
+
+@compiled_parallel
+def evaluate(
+    market: Market,
+    entry: Entry,
+    exits: Exits,
+    slots: Slots,
+    genomes: Floats,
+    warm_up: Ints,
+    windows: Ints,
+    scratch: Slots,
+    out: Floats,
+) -> None:
+    """Evaluate individuals in all windows of one series.
+
+    Args:
+        market: The series and its rows.
+        entry: The conjunction.
+        exits: Bracket and costs.
+        slots: [P, R] slot of each individual's rows.
+        genomes: [P, G].
+        warm_up: [P] first bar that may signal.
+        windows: [W, 2] start and end of each window.
+        scratch: [threads, T] receives signal bars.
+        out: [P, W, A] receives the accumulators.
+    """
+    no_whole = np.empty((0, 4), np.int64)
+    no_prices = np.empty((0, 5))
+    for p in prange(genomes.shape[0]):
+        block = np.empty(BLOCK_BARS, np.uint8)
+        bars = scratch[get_thread_id()]
+        for w in range(windows.shape[0]):
+            first = max(windows[w, 0], warm_up[p])
+            end = windows[w, 1]
+            n = signals(market, entry, slots[p], genomes[p], first, end - 1, block, bars)
+            chain(market, exits, slots[p], genomes[p], bars[:n], end, out[p, w], no_whole,
+                  no_prices)  # fmt: skip
+
+
+@compiled
+def signal_bars(
+    market: Market,
+    entry: Entry,
+    slots: Slots,
+    genome: Floats,
+    first: int,
+    last: int,
+) -> Slots:
+    """Signal bars of one individual, as a new array; see `signals`."""
+    block = np.empty(BLOCK_BARS, np.uint8)
+    bars = np.empty(max(last - first, 0), np.int32)
+    n = signals(market, entry, slots, genome, first, last, block, bars)
+    return bars[:n]

@@ -1,0 +1,263 @@
+"""The batch engine: whole populations in, accumulators out, on whatever device was chosen."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from data.bars import Bars, Window
+
+from engine.backends import BACKENDS, choose_backend
+from engine.bank import RowBank
+from engine.costs import Costs
+from engine.errors import EngineError, GenomeError, MemoryPlanError
+from engine.ledger import ACCUMULATORS, Ledger
+from engine.plan import Plan, RowKey, plan_rows
+from strategy.genes import Floats
+from strategy.spec import StrategySpec
+
+ENGINE_VERSION = 1
+"""Raised whenever the same genes on the same bars would give other trades or accumulators."""
+
+DEFAULT_MEMORY_BYTES = 2**30
+"""Room for rows unless told otherwise: one GiB, about 3,400 rows of a year of 15-minute bars."""
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What a population will take, known before any work.
+
+    Args:
+        individuals: P.
+        slots: Rows that the bank can hold.
+        slot_bytes: Bytes of one slot, over all series.
+        series_bytes: Bytes of the series themselves.
+        result_bytes: Bytes of the accumulators [P, W, A].
+        bars: Bars of all series.
+    """
+
+    individuals: int
+    slots: int
+    slot_bytes: int
+    series_bytes: int
+    result_bytes: int
+    bars: int
+
+    def __str__(self) -> str:
+        rows, series, results = (
+            f"{count / 2**20:,.0f} MiB"
+            for count in (self.slots * self.slot_bytes, self.series_bytes, self.result_bytes)
+        )
+        return (
+            f"{self.individuals:,} individuals on {self.bars:,} bars: up to {self.slots:,} rows "
+            f"in {rows}, series {series}, results {results}"
+        )
+
+
+class Engine:
+    """Evaluates populations on series of bars; the rows it computes stay for the next call.
+
+    Args:
+        spec: The strategy.
+        series: Bars that windows refer to by number, at least one.
+        windows: Each an independent backtest, at least one.
+        costs: Costs and risk rules.
+        device: ``"auto"``, or the name of a backend, which then runs or raises.
+        threads: Cores of the CPU backend; all when None.
+        memory_bytes: Room for rows.
+        chunk: Most individuals that are evaluated together; all that fit when None. It changes
+            no bit of any result.
+
+    Raises:
+        EngineError: When series, windows or chunk make no sense.
+        MemoryPlanError: When one individual's rows alone do not fit `memory_bytes`.
+        DeviceError: When the device is not there.
+
+    >>> from data import Window, load_bars
+    >>> from strategy import find_strategy
+    >>> bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
+    >>> engine = Engine(spec, [bars], [Window.whole(bars)])
+    >>> engine.evaluate(spec.layout.defaults[None]).shape
+    (1, 1, 18)
+    """
+
+    def __init__(
+        self,
+        spec: StrategySpec,
+        series: Sequence[Bars],
+        windows: Sequence[Window],
+        costs: Costs | None = None,
+        *,
+        device: str = "auto",
+        threads: int | None = None,
+        memory_bytes: int = DEFAULT_MEMORY_BYTES,
+        chunk: int | None = None,
+    ) -> None:
+        _check_windows(series, windows)
+        if chunk is not None and chunk < 1:
+            raise EngineError(f"chunk must be at least 1 individual, got {chunk}")
+        choice = choose_backend(device)
+        self.spec = spec
+        self.series = tuple(series)
+        self.windows = tuple(windows)
+        self.costs = costs or Costs()
+        self.device, self.device_reason = choice.name, choice.reason
+        backend_class = BACKENDS[choice.name]
+        self._slot_bytes = backend_class.slot_bytes(self.series)
+        capacity = _capacity(spec, self._slot_bytes, memory_bytes)
+        self._backend = backend_class(
+            spec, self.series, self.costs, capacity=capacity, threads=threads
+        )
+        self._bank = RowBank(capacity, self._backend.fill)
+        self._chunk = chunk
+
+    @property
+    def rows_computed(self) -> int:
+        """Rows computed so far; the rest of what was asked for was in the bank."""
+        return self._bank.computed
+
+    def memory_plan(self, individuals: int) -> MemoryPlan:
+        """What a population of that size will take.
+
+        Args:
+            individuals: P.
+
+        Returns:
+            The plan; its text is for people.
+        """
+        bars = sum(len(bars) for bars in self.series)
+        return MemoryPlan(
+            individuals=individuals,
+            slots=self._bank.capacity,
+            slot_bytes=self._slot_bytes,
+            series_bytes=bars * 8 * 8,
+            result_bytes=individuals * len(self.windows) * len(ACCUMULATORS) * 8,
+            bars=bars,
+        )
+
+    def evaluate(self, genomes: Floats) -> Floats:
+        """Backtest every individual in every window.
+
+        Args:
+            genomes: [P, G], legal; whole genes hold whole values.
+
+        Returns:
+            [P, W, A] accumulators, named by `ACCUMULATORS`; never NaN. The same bits for any
+            order, chunk, number of threads, and whatever was evaluated before.
+
+        Raises:
+            GenomeError: When a genome is not legal; the message names the first.
+        """
+        genomes = self._checked(genomes)
+        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
+        for members, plan in self._chunks(genomes):
+            slots = self._bank.slots(plan.keys).astype(np.int32)[plan.row_of]
+            order = plan.order
+            out[members[order]] = self._backend.evaluate(
+                genomes[members[order]], slots[order], plan.warm_up[order], self.windows
+            )
+        return out
+
+    def trades(self, genome: Floats) -> tuple[Ledger, ...]:
+        """All trades of one individual.
+
+        Args:
+            genome: [G], legal.
+
+        Returns:
+            One ledger a window, [W].
+
+        Raises:
+            GenomeError: When the genome is not legal.
+        """
+        genomes = self._checked(np.asarray(genome)[None])
+        plan = plan_rows(self.spec, genomes)
+        slots = self._bank.slots(plan.keys).astype(np.int32)[plan.row_of[0]]
+        return tuple(
+            self._backend.trades(genomes[0], slots, int(plan.warm_up[0]), window)
+            for window in self.windows
+        )
+
+    def signals(self, genome: Floats) -> tuple[Ints, ...]:
+        """Signal bars of one individual, whatever the position; one array [S] a window."""
+        genomes = self._checked(np.asarray(genome)[None])
+        plan = plan_rows(self.spec, genomes)
+        slots = self._bank.slots(plan.keys).astype(np.int32)[plan.row_of[0]]
+        return tuple(
+            self._backend.signals(genomes[0], slots, int(plan.warm_up[0]), window).astype(np.int64)
+            for window in self.windows
+        )
+
+    def row(self, key: RowKey, series: int = 0) -> Floats:
+        """One indicator row [T] of one series, as the device computed it."""
+        (slot,) = self._bank.slots([key])
+        return self._backend.rows(int(slot), series)
+
+    def _chunks(self, genomes: Floats) -> Iterator[tuple[Ints, Plan]]:
+        """Split a population into parts whose rows fit the bank."""
+        whole = plan_rows(self.spec, genomes)
+        most = self._chunk or max(len(genomes), 1)
+        if len(whole.keys) <= self._bank.capacity and len(genomes) <= most:
+            yield np.arange(len(genomes)), whole
+            return
+        # Neighbours in the plan's order share rows, so that a part needs as few as possible.
+        waiting = [whole.order[i : i + most] for i in range(0, len(genomes), most)][::-1]
+        while waiting:
+            members = waiting.pop()
+            plan = plan_rows(self.spec, genomes[members])
+            if len(plan.keys) <= self._bank.capacity:
+                yield members, plan
+            else:
+                half = len(members) // 2
+                waiting += [members[half:], members[:half]]
+
+    def _checked(self, genomes: Floats) -> Floats:
+        genomes = np.ascontiguousarray(genomes)
+        if genomes.dtype != np.float64 or genomes.ndim != 2:
+            raise GenomeError(
+                f"genomes must be float64 [P, {len(self.spec.layout)}], "
+                f"got {genomes.dtype} {list(genomes.shape)}"
+            )
+        if genomes.shape[1] != len(self.spec.layout):
+            raise GenomeError(
+                f"strategy '{self.spec.name}' has {len(self.spec.layout)} genes, "
+                f"got genomes with {genomes.shape[1]}"
+            )
+        self.spec.check_genomes(genomes)
+        return genomes
+
+
+def _check_windows(series: Sequence[Bars], windows: Sequence[Window]) -> None:
+    if not series or not windows:
+        raise EngineError("the engine needs at least one series and one window")
+    for number, window in enumerate(windows):
+        if not 0 <= window.series < len(series):
+            raise EngineError(
+                f"window {number} refers to series {window.series}, there are {len(series)}"
+            )
+        if not 0 <= window.start < window.end <= len(series[window.series]):
+            raise EngineError(
+                f"window {number} is bars {window.start} to {window.end}, "
+                f"series {window.series} has {len(series[window.series])}"
+            )
+
+
+def _capacity(spec: StrategySpec, slot_bytes: int, memory_bytes: int) -> int:
+    fits = memory_bytes // slot_bytes
+    if fits < len(spec.rows):
+        raise MemoryPlanError(
+            f"one individual needs {len(spec.rows)} rows of {slot_bytes:,} bytes each, "
+            f"{memory_bytes:,} bytes are allowed; allow at least {len(spec.rows) * slot_bytes:,}"
+        )
+    return min(fits, _most_rows(spec))
+
+
+def _most_rows(spec: StrategySpec) -> int:
+    """Upper bound of the distinct rows within the bounds; genomes outside make the bank turn."""
+    most = 0
+    for row in spec.rows:
+        genes = [spec.layout.gene(name) for name in row.lengths]
+        most += int(np.prod([gene.high - gene.low + 1 for gene in genes])) if genes else 1
+    return max(most, len(spec.rows))

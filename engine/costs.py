@@ -1,0 +1,42 @@
+"""What trading costs, and what of the account a trade risks."""
+
+import math
+from dataclasses import dataclass
+
+from engine.errors import EngineError
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Costs and the rules that turn a trade into money; each is part of the law.
+
+    Args:
+        fee_bp: Fee per side in basis points of traded notional, at least 0.
+        slippage_bp: Slippage per side in basis points of traded notional, at least 0.
+        min_risk: Smallest risk of a trade as a fraction of its entry price, at least 0; a trade
+            that does not risk more is rejected.
+        risk_fraction: Fraction of equity that one R is worth, above 0 and at most 1.
+
+    Raises:
+        EngineError: When a value is not finite or outside its range.
+
+    Source: house rule; 5 + 5 basis points a side is a cautious figure for liquid markets.
+    """
+
+    fee_bp: float = 5.0
+    slippage_bp: float = 5.0
+    min_risk: float = 0.0001
+    risk_fraction: float = 0.01
+
+    def __post_init__(self) -> None:
+        for name in ("fee_bp", "slippage_bp", "min_risk", "risk_fraction"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not math.isfinite(value) or value < 0:
+                raise EngineError(f"{name} must be a number of at least 0, got {value!r}")
+        if not 0 < self.risk_fraction <= 1:
+            raise EngineError(f"risk_fraction must be in (0, 1], got {self.risk_fraction!r}")
+
+    @property
+    def per_side(self) -> float:
+        """Cost of one side as a fraction of traded notional."""
+        return (self.fee_bp + self.slippage_bp) / 10000

@@ -1,0 +1,23 @@
+"""What can go wrong inside the engine.
+
+EngineError
+├── GenomeError    genomes of the wrong shape, type or order
+├── MemoryPlanError  one individual alone does not fit the memory that was allowed
+└── DeviceError    the device that was asked for is not there or failed
+"""
+
+
+class EngineError(Exception):
+    """The engine cannot do what was asked; the message says what, where and what to do."""
+
+
+class GenomeError(EngineError):
+    """Genomes have the wrong shape or type, or are not legal for the strategy."""
+
+
+class MemoryPlanError(EngineError):
+    """One individual alone does not fit the memory that was allowed."""
+
+
+class DeviceError(EngineError):
+    """The device that was asked for is not there or failed."""

@@ -1,0 +1,113 @@
+"""The ledger of trades and the layout of accumulators: words that all engines share."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Bars64 = npt.NDArray[np.int64]
+
+REASONS = ("stop_gap", "stop", "target", "time", "end")
+"""Why a trade ended; a ledger holds the place in this tuple."""
+
+ACCUMULATORS = (
+    "trades",
+    "wins",
+    "sum_r",
+    "sum_r2",
+    "gain_r",
+    "loss_r",
+    "peak_r",
+    "max_drawdown_r",
+    "equity",
+    "peak_equity",
+    "max_drawdown",
+    "bars_in_market",
+    "rejected",
+    *(f"exits_{reason}" for reason in REASONS),
+)
+"""Names of the last axis of accumulators [P, W, A], in order; all float64, counts are whole."""
+
+ACCUMULATOR_INDEX = {name: i for i, name in enumerate(ACCUMULATORS)}
+
+
+class Trade(NamedTuple):
+    """One trade: bars are numbers in the series, prices in its currency, r in units of risk."""
+
+    signal_bar: int
+    entry_bar: int
+    exit_bar: int
+    reason: int
+    entry: float
+    stop: float
+    target: float
+    exit: float
+    r: float
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """The trades of one individual in one window, in the order of time.
+
+    Args:
+        signal_bar: [K] int64, bar whose close gave the signal.
+        entry_bar: [K] int64, the bar after it.
+        exit_bar: [K] int64, bar in which the position ended.
+        reason: [K] int8, place in `REASONS`.
+        entry: [K], price.
+        stop: [K], price.
+        target: [K], price.
+        exit: [K], price.
+        r: [K], net result in units of risk.
+        rejected: Signals that found the account flat but risked too little to trade.
+    """
+
+    signal_bar: Bars64
+    entry_bar: Bars64
+    exit_bar: Bars64
+    reason: npt.NDArray[np.int8]
+    entry: Floats
+    stop: Floats
+    target: Floats
+    exit: Floats
+    r: Floats
+    rejected: int = 0
+
+    def __len__(self) -> int:
+        return len(self.signal_bar)
+
+    @classmethod
+    def of(cls, trades: Iterable[Trade], rejected: int = 0) -> "Ledger":
+        """Make a ledger from single trades.
+
+        Args:
+            trades: In the order of time.
+            rejected: As in the class.
+
+        Returns:
+            The ledger.
+        """
+        rows = list(trades)
+        return cls(
+            signal_bar=np.array([trade.signal_bar for trade in rows], np.int64),
+            entry_bar=np.array([trade.entry_bar for trade in rows], np.int64),
+            exit_bar=np.array([trade.exit_bar for trade in rows], np.int64),
+            reason=np.array([trade.reason for trade in rows], np.int8),
+            entry=np.array([trade.entry for trade in rows], np.float64),
+            stop=np.array([trade.stop for trade in rows], np.float64),
+            target=np.array([trade.target for trade in rows], np.float64),
+            exit=np.array([trade.exit for trade in rows], np.float64),
+            r=np.array([trade.r for trade in rows], np.float64),
+            rejected=rejected,
+        )
+
+    def trade(self, k: int) -> Trade:
+        """The k-th trade as plain numbers."""
+        return Trade(*(getattr(self, name)[k].item() for name in Trade._fields))
+
+    def columns(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Column name to array [K], in the order of `Trade`."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "rejected"}

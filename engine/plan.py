@@ -1,0 +1,90 @@
+"""From genomes to work: which distinct rows a population needs, and in which order to go."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.backends.contract import Form
+from strategy.genes import Floats
+from strategy.spec import StrategySpec
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RowKey:
+    """One distinct row: a form and its lengths in bars."""
+
+    form: Form
+    lengths: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The rows of a population.
+
+    Args:
+        keys: [I] distinct rows, rows of one form side by side.
+        row_of: [P, R] place in `keys` of each row of the spec, for each individual.
+        warm_up: [P] first bar that may signal.
+        order: [P] a permutation that brings individuals with common rows together.
+    """
+
+    keys: tuple[RowKey, ...]
+    row_of: Ints
+    warm_up: Ints
+    order: Ints
+
+
+def plan_rows(spec: StrategySpec, genomes: Floats) -> Plan:
+    """Find the distinct rows that a population needs.
+
+    Args:
+        spec: The strategy.
+        genomes: [P, G], legal.
+
+    Returns:
+        The plan; it depends on nothing but its arguments.
+    """
+    places: dict[Form, list[int]] = {}
+    for place, row in enumerate(spec.rows):
+        places.setdefault(Form.of(row), []).append(place)
+    keys: list[RowKey] = []
+    row_of = np.empty((len(genomes), len(spec.rows)), np.int64)
+    warm_up = np.zeros(len(genomes), np.int64)
+    for form, of_form in places.items():
+        lengths = np.concatenate([_lengths(spec, genomes, place) for place in of_form])  # [n P, L]
+        distinct, inverse = _distinct(lengths)
+        row_of[:, of_form] = inverse.reshape(len(of_form), -1).T + len(keys)
+        keys += [RowKey(form, tuple(row)) for row in distinct.tolist()]
+        longest = lengths.max(axis=1, initial=1).reshape(len(of_form), -1).max(axis=0)
+        np.maximum(warm_up, longest - 1, out=warm_up)
+    return Plan(tuple(keys), row_of, warm_up, _order(spec, row_of))
+
+
+def _lengths(spec: StrategySpec, genomes: Floats, place: int) -> Ints:
+    columns = [spec.layout.index(name) for name in spec.rows[place].lengths]
+    return genomes[:, columns].astype(np.int64)
+
+
+def _distinct(lengths: Ints) -> tuple[Ints, Ints]:
+    """Distinct rows of lengths [N, L], and for each of the N its place among them."""
+    if lengths.shape[1] == 0:
+        return np.zeros((1, 0), np.int64), np.zeros(len(lengths), np.int64)
+    if lengths.shape[1] == 1:
+        values, inverse = np.unique(lengths[:, 0], return_inverse=True)
+        return values[:, None], inverse
+    return np.unique(lengths, axis=0, return_inverse=True)
+
+
+def _order(spec: StrategySpec, row_of: Ints) -> Ints:
+    """Sort by the rows that every bar is compared with, so that neighbours share them."""
+    compared = [
+        spec.row_index[comparison.left]
+        for comparison in spec.entry
+        if comparison.right in spec.layout.names
+    ]
+    columns = compared or list(range(row_of.shape[1]))
+    order: Ints = np.lexsort(tuple(row_of[:, column] for column in reversed(columns)))
+    return order

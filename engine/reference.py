@@ -1,0 +1,217 @@
+"""The oracle: one individual, one bar at a time, plain floats, every rule in a sentence.
+
+It is not fast, and it shares no code with the batch engine: what it says, every backend must say
+too, bit for bit. Read it beside engine/README.md, which is the same law in prose. The only thing
+it keeps is the rows that it has already computed, because many individuals ask for the same ones.
+"""
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from data.bars import Bars, Window
+
+from engine.costs import Costs
+from engine.ledger import ACCUMULATORS, REASONS, Ledger, Trade
+from strategy.genes import Floats
+from strategy.indicators import INDICATORS, SOURCES
+from strategy.spec import Row, StrategySpec
+
+STOP_GAP, STOP, TARGET, TIME, END = range(len(REASONS))
+
+KEPT_BYTES = 2**30
+"""Rows kept for the next individual, in bytes; the oldest are let go first."""
+
+Genes = Mapping[str, int | float]
+Columns = Mapping[str, list[float]]
+
+
+class Reference:
+    """Backtests single individuals by the letter of the law.
+
+    Args:
+        spec: The strategy.
+        series: Bars that windows refer to by number.
+        windows: Each an independent backtest.
+        costs: Costs and risk rules.
+
+    >>> from data import load_bars
+    >>> from strategy import SELLER_EXHAUSTION
+    >>> bars = load_bars("sample")
+    >>> reference = Reference(SELLER_EXHAUSTION, [bars], [Window.whole(bars)])
+    >>> (ledger,) = reference.trades(SELLER_EXHAUSTION.layout.defaults)
+    >>> bool((ledger.entry_bar == ledger.signal_bar + 1).all())
+    True
+    """
+
+    def __init__(
+        self,
+        spec: StrategySpec,
+        series: Sequence[Bars],
+        windows: Sequence[Window],
+        costs: Costs | None = None,
+    ) -> None:
+        self.spec = spec
+        self.series = tuple(series)
+        self.windows = tuple(windows)
+        self.costs = costs or Costs()
+        self._columns = [_columns_of(bars) for bars in self.series]
+        self._rows: dict[tuple[int, str, str, tuple[int, ...]], array[float]] = {}
+
+    def trades(self, genome: Floats) -> tuple[Ledger, ...]:
+        """All trades of one individual.
+
+        Args:
+            genome: [G].
+
+        Returns:
+            One ledger a window, [W].
+        """
+        genes = self.spec.layout.decode(genome)
+        return tuple(self._backtest(genes, window) for window in self.windows)
+
+    def accumulators(self, genome: Floats) -> Floats:
+        """The sums that metrics are made of.
+
+        Args:
+            genome: [G].
+
+        Returns:
+            [W, A], named by `ACCUMULATORS`.
+        """
+        return np.array([self.fold(ledger) for ledger in self.trades(genome)])
+
+    def fold(self, ledger: Ledger) -> list[float]:
+        """Fold a ledger's trades, in their order, into accumulators [A]."""
+        return _fold(ledger, self.costs.risk_fraction)
+
+    def row(self, row: Row, genes: Genes, series: int = 0) -> list[float]:
+        """One indicator row [T] of one series; NaN where it is not known."""
+        return self._row(row, genes, series).tolist()
+
+    def _row(self, row: Row, genes: Genes, series: int) -> "array[float]":
+        lengths = tuple(int(genes[name]) for name in row.lengths)
+        key = (series, row.indicator, row.reads, lengths)
+        if key not in self._rows:
+            source = self._columns[series][row.reads]
+            computed = INDICATORS[row.indicator].loop(source, *lengths)
+            while self._rows and (len(self._rows) + 1) * len(computed) * 8 > KEPT_BYTES:
+                del self._rows[next(iter(self._rows))]
+            self._rows[key] = array("d", computed)
+        return self._rows[key]
+
+    def _backtest(self, genes: Genes, window: Window) -> Ledger:
+        bars = self._columns[window.series]
+        rows = {row.name: self.row(row, genes, window.series) for row in self.spec.rows}
+        trades: list[Trade] = []
+        rejected = 0
+        # No signal before every indicator is known, none before the window starts.
+        t = max(self.spec.warm_up(genes), window.start)
+        # A signal needs a next bar inside the window to be entered on.
+        while t + 1 < window.end:
+            if not self._signals(rows, genes, t):
+                t += 1
+                continue
+            trade = self._open(bars, rows, genes, t, window.end)
+            if trade is None:
+                # A trade that risks too little is not taken; the next bar may signal again.
+                rejected += 1
+                t += 1
+                continue
+            trades.append(trade)
+            # One position at a time; a signal on the exit bar is known at its close and counts.
+            t = trade.exit_bar
+        return Ledger.of(trades, rejected)
+
+    def _signals(self, rows: Columns, genes: Genes, t: int) -> bool:
+        # Every comparison must hold, strictly; NaN holds in none.
+        for comparison in self.spec.entry:
+            left = rows[comparison.left][t]
+            right = (
+                rows[comparison.right][t] if comparison.right in rows else genes[comparison.right]
+            )
+            holds = left > right if comparison.relation == ">" else left < right
+            if not holds:
+                return False
+        return True
+
+    def _open(self, bars: Columns, rows: Columns, genes: Genes, t: int, end: int) -> Trade | None:
+        bracket = self.spec.bracket
+        # Entry at the open of the bar after the signal.
+        entry_bar = t + 1
+        entry = bars["open"][entry_bar]
+        # The stop stands a multiple of the row's distance below the signal bar's low.
+        stop = bars["low"][t] - genes[bracket.stop_mult] * rows[bracket.stop_row][t]
+        risk = entry - stop
+        # Rejected unless the risk is more than a small fraction of the price; NaN is rejected too.
+        if not risk > entry * self.costs.min_risk:
+            return None
+        target = entry + genes[bracket.reward] * risk
+        last_bar = entry_bar + int(genes[bracket.max_hold]) - 1
+        exit_bar, reason, exit_price = _exit(bars, entry_bar, stop, target, last_bar, end)
+        # Both sides pay on traded notional.
+        cost = self.costs.per_side
+        net = (exit_price - entry) - cost * (entry + exit_price)
+        return Trade(t, entry_bar, exit_bar, reason, entry, stop, target, exit_price, net / risk)
+
+
+def _exit(
+    bars: Columns, entry_bar: int, stop: float, target: float, last_bar: int, end: int
+) -> tuple[int, int, float]:
+    for j in range(entry_bar, end):
+        # An open at or beyond the stop fills at that open.
+        if bars["open"][j] <= stop:
+            return j, STOP_GAP, bars["open"][j]
+        # The stop comes before the target: within a bar the worse of the two is assumed.
+        if bars["low"][j] <= stop:
+            return j, STOP, stop
+        # An open beyond the target still fills at the target, the cautious choice.
+        if bars["high"][j] >= target:
+            return j, TARGET, target
+        # Held for as long as allowed: out at the close.
+        if j == last_bar:
+            return j, TIME, bars["close"][j]
+    # The window ends: out at its last close.
+    return end - 1, END, bars["close"][end - 1]
+
+
+def _fold(ledger: Ledger, risk_fraction: float) -> list[float]:
+    total = dict.fromkeys(ACCUMULATORS, 0.0)
+    # Equity starts at 1 and so does its peak; the peak of the sum of R starts at 0.
+    total["equity"] = total["peak_equity"] = 1.0
+    total["rejected"] = float(ledger.rejected)
+    for trade in _each(ledger):
+        total["trades"] += 1.0
+        total["sum_r"] += trade.r
+        total["sum_r2"] += trade.r * trade.r
+        # A result of exactly 0 is a loss of 0.
+        if trade.r > 0.0:
+            total["wins"] += 1.0
+            total["gain_r"] += trade.r
+        else:
+            total["loss_r"] += -trade.r
+        total["peak_r"] = max(total["peak_r"], total["sum_r"])
+        total["max_drawdown_r"] = max(total["max_drawdown_r"], total["peak_r"] - total["sum_r"])
+        total["equity"] = total["equity"] * (1.0 + risk_fraction * trade.r)
+        total["peak_equity"] = max(total["peak_equity"], total["equity"])
+        drawdown = (total["peak_equity"] - total["equity"]) / total["peak_equity"]
+        total["max_drawdown"] = max(total["max_drawdown"], drawdown)
+        total["bars_in_market"] += float(trade.exit_bar - trade.entry_bar + 1)
+        total[f"exits_{REASONS[trade.reason]}"] += 1.0
+    return [total[name] for name in ACCUMULATORS]
+
+
+def _each(ledger: Ledger) -> Iterator[Trade]:
+    return (ledger.trade(k) for k in range(len(ledger)))
+
+
+def _columns_of(bars: Bars) -> dict[str, list[float]]:
+    columns: dict[str, list[float]] = {}
+    for name, function in SOURCES.items():
+        if function is None:
+            column: npt.NDArray[np.float64] = getattr(bars, name)
+            columns[name] = column.tolist()
+        else:
+            columns[name] = function(columns["high"], columns["low"], columns["close"])
+    return columns
