@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 from data.bars import Bars, Window
 
-from engine.backends import BACKENDS, choose_backend
+from engine.backends import BACKENDS, Form, choose_backend
 from engine.bank import RowBank
 from engine.costs import Costs
 from engine.errors import EngineError, GenomeError, MemoryPlanError
 from engine.ledger import ACCUMULATORS, Ledger
-from engine.plan import Plan, RowKey, plan_rows
+from engine.plan import Plan, RowGroup, plan_rows
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 
@@ -153,7 +153,7 @@ class Engine:
         genomes = self._checked(genomes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         for members, plan in self._chunks(genomes):
-            slots = self._bank.slots(plan.keys).astype(np.int32)[plan.row_of]
+            slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
             order = plan.order
             out[members[order]] = self._backend.evaluate(
                 genomes[members[order]], slots[order], plan.warm_up[order], self.windows
@@ -174,7 +174,7 @@ class Engine:
         """
         genomes = self._checked(np.asarray(genome)[None])
         plan = plan_rows(self.spec, genomes)
-        slots = self._bank.slots(plan.keys).astype(np.int32)[plan.row_of[0]]
+        slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of[0]]
         return tuple(
             self._backend.trades(genomes[0], slots, int(plan.warm_up[0]), window)
             for window in self.windows
@@ -184,22 +184,23 @@ class Engine:
         """Signal bars of one individual, whatever the position; one array [S] a window."""
         genomes = self._checked(np.asarray(genome)[None])
         plan = plan_rows(self.spec, genomes)
-        slots = self._bank.slots(plan.keys).astype(np.int32)[plan.row_of[0]]
+        slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of[0]]
         return tuple(
             self._backend.signals(genomes[0], slots, int(plan.warm_up[0]), window).astype(np.int64)
             for window in self.windows
         )
 
-    def row(self, key: RowKey, series: int = 0) -> Floats:
+    def row(self, form: Form, lengths: Sequence[int], series: int = 0) -> Floats:
         """One indicator row [T] of one series, as the device computed it."""
-        (slot,) = self._bank.slots([key])
+        group = RowGroup(form, np.array([lengths], np.int64).reshape(1, -1))
+        (slot,) = self._bank.slots([group])
         return self._backend.rows(int(slot), series)
 
     def _chunks(self, genomes: Floats) -> Iterator[tuple[Ints, Plan]]:
         """Split a population into parts whose rows fit the bank."""
         whole = plan_rows(self.spec, genomes)
         most = self._chunk or max(len(genomes), 1)
-        if len(whole.keys) <= self._bank.capacity and len(genomes) <= most:
+        if whole.n_rows <= self._bank.capacity and len(genomes) <= most:
             yield np.arange(len(genomes)), whole
             return
         # Neighbours in the plan's order share rows, so that a part needs as few as possible.
@@ -207,7 +208,7 @@ class Engine:
         while waiting:
             members = waiting.pop()
             plan = plan_rows(self.spec, genomes[members])
-            if len(plan.keys) <= self._bank.capacity:
+            if plan.n_rows <= self._bank.capacity:
                 yield members, plan
             else:
                 half = len(members) // 2

@@ -12,29 +12,39 @@ from strategy.spec import StrategySpec
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class RowKey:
-    """One distinct row: a form and its lengths in bars."""
+@dataclass(frozen=True, eq=False)
+class RowGroup:
+    """Distinct rows of one form.
+
+    Args:
+        form: Indicator and source.
+        lengths: [n, L] lengths in bars, each row of it distinct.
+    """
 
     form: Form
-    lengths: tuple[int, ...]
+    lengths: Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """The rows of a population.
 
     Args:
-        keys: [I] distinct rows, rows of one form side by side.
-        row_of: [P, R] place in `keys` of each row of the spec, for each individual.
+        groups: Distinct rows; counted through, group after group, they are the rows 0 .. I - 1.
+        row_of: [P, R] number of each row of the spec, for each individual.
         warm_up: [P] first bar that may signal.
         order: [P] a permutation that brings individuals with common rows together.
     """
 
-    keys: tuple[RowKey, ...]
+    groups: tuple[RowGroup, ...]
     row_of: Ints
     warm_up: Ints
     order: Ints
+
+    @property
+    def n_rows(self) -> int:
+        """I, the number of distinct rows."""
+        return sum(len(group.lengths) for group in self.groups)
 
 
 def plan_rows(spec: StrategySpec, genomes: Floats) -> Plan:
@@ -50,17 +60,19 @@ def plan_rows(spec: StrategySpec, genomes: Floats) -> Plan:
     places: dict[Form, list[int]] = {}
     for place, row in enumerate(spec.rows):
         places.setdefault(Form.of(row), []).append(place)
-    keys: list[RowKey] = []
+    groups: list[RowGroup] = []
     row_of = np.empty((len(genomes), len(spec.rows)), np.int64)
     warm_up = np.zeros(len(genomes), np.int64)
+    n_rows = 0
     for form, of_form in places.items():
         lengths = np.concatenate([_lengths(spec, genomes, place) for place in of_form])  # [n P, L]
         distinct, inverse = _distinct(lengths)
-        row_of[:, of_form] = inverse.reshape(len(of_form), -1).T + len(keys)
-        keys += [RowKey(form, tuple(row)) for row in distinct.tolist()]
+        row_of[:, of_form] = inverse.reshape(len(of_form), -1).T + n_rows
+        n_rows += len(distinct)
+        groups.append(RowGroup(form, distinct))
         longest = lengths.max(axis=1, initial=1).reshape(len(of_form), -1).max(axis=0)
         np.maximum(warm_up, longest - 1, out=warm_up)
-    return Plan(tuple(keys), row_of, warm_up, _order(spec, row_of))
+    return Plan(tuple(groups), row_of, warm_up, _order(spec, row_of))
 
 
 def _lengths(spec: StrategySpec, genomes: Floats, place: int) -> Ints:

@@ -9,12 +9,13 @@ from data.bars import Bars, Window
 from engine.backends.contract import Form
 from engine.backends.cpu import rows as stage_rows
 from engine.backends.cpu.chain import chain
+from engine.backends.cpu.codes import code_rows, coder_maps, coders_of, entry_of
 from engine.backends.cpu.evaluate import evaluate, signal_bars
-from engine.backends.cpu.types import Entry, Exits, Floats, Ints, Market, Slots
+from engine.backends.cpu.types import Exits, Floats, Ints, Market, Slots
 from engine.costs import Costs
 from engine.errors import DeviceError
 from engine.ledger import ACCUMULATORS, Ledger
-from strategy.spec import Comparison, StrategySpec
+from strategy.spec import StrategySpec
 
 ROW_STAGES = {
     "ema": stage_rows.ema_rows,
@@ -50,13 +51,17 @@ class CpuBackend:
         threads: int | None = None,
     ) -> None:
         self.threads = _checked_threads(threads)
-        self._scales = _code_scales(spec)
-        self._entry = _entry_of(spec, self._scales)
+        self._coders = coders_of(spec)
+        self._entry = entry_of(spec, self._coders)
         self._exits = _exits_of(spec, costs)
         self._sources = [_sources_of(bars) for bars in series]
+        self._maps = [
+            {coder: coder_maps(coder, sources) for coder in set(self._coders.values())}
+            for sources in self._sources
+        ]
         self._markets = [_market_of(bars, capacity) for bars in series]
         longest = max(len(bars) for bars in series)
-        self._scratch = np.empty((_cores(), longest), np.int32)
+        self._scratch = np.empty((_cores(), longest + 8), np.int32)
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
@@ -72,14 +77,15 @@ class CpuBackend:
             slots: [n] where each row goes.
         """
         numba.set_num_threads(self.threads)
-        for sources, market in zip(self._sources, self._markets, strict=True):
+        coder = self._coders.get(form)
+        for sources, market, maps in zip(self._sources, self._markets, self._maps, strict=True):
             values = sources[form.source]
             if form.indicator == "level":
                 stage_rows.level_rows(values, slots, market.rows)
             else:
                 ROW_STAGES[form.indicator](values, lengths[:, 0].copy(), slots, market.rows)
-            if form in self._scales:
-                stage_rows.code_rows(slots, *self._scales[form], market.rows, market.codes)
+            if coder is not None:
+                code_rows(slots, *maps[coder], market.rows, market.codes)
 
     def evaluate(
         self, genomes: Floats, slots: Slots, warm_up: Ints, windows: Sequence[Window]
@@ -159,44 +165,6 @@ def _checked_threads(threads: int | None) -> int:
     if threads is not None and not 1 <= threads <= most:
         raise DeviceError(f"threads must be 1 to {most} on this machine, got {threads}")
     return threads or most
-
-
-def _code_scales(spec: StrategySpec) -> dict[Form, tuple[float, float]]:
-    """Where the codes of each compared form lie: the union of the bounds of its genes."""
-    bounds: dict[Form, tuple[float, float]] = {}
-    for comparison in spec.entry:
-        if comparison.right not in spec.layout.names:
-            continue
-        form = Form.of(spec.rows[spec.row_index[comparison.left]])
-        gene = spec.layout.gene(comparison.right)
-        low, high = bounds.get(form, (gene.low, gene.high))
-        bounds[form] = (min(low, gene.low), max(high, gene.high))
-    steps = stage_rows.HIGHEST_CODE - 1
-    return {
-        form: (float(low), steps / (high - low) if high > low else 1.0)
-        for form, (low, high) in bounds.items()
-    }
-
-
-def _entry_of(spec: StrategySpec, scales: dict[Form, tuple[float, float]]) -> Entry:
-    def is_coded(comparison: Comparison) -> bool:
-        return comparison.right in spec.layout.names
-
-    coded = [
-        (spec.row_index[c.left], spec.layout.index(c.right), int(c.relation == ">"))
-        for c in spec.entry
-        if is_coded(c)
-    ]
-    exact = [
-        (spec.row_index[c.left], spec.row_index[c.right], int(c.relation == ">"))
-        for c in spec.entry
-        if not is_coded(c)
-    ]
-    return Entry(
-        np.array(coded, np.int64).reshape(-1, 3),
-        np.array([scales[Form.of(spec.rows[row])] for row, _, _ in coded]).reshape(-1, 2),
-        np.array(exact, np.int64).reshape(-1, 3),
-    )
 
 
 def _exits_of(spec: StrategySpec, costs: Costs) -> Exits:

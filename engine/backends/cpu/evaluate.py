@@ -31,7 +31,7 @@ def evaluate(
         genomes: [P, G].
         warm_up: [P] first bar that may signal.
         windows: [W, 2] start and end of each window.
-        scratch: [threads, T] receives signal bars.
+        scratch: [threads, T + 8] receives signal bars.
         out: [P, W, A] receives the accumulators.
     """
     no_whole = np.empty((0, 4), np.int64)
@@ -58,6 +58,6 @@ def signal_bars(
 ) -> Slots:
     """Signal bars of one individual, as a new array; see `signals`."""
     block = np.empty(BLOCK_BARS, np.uint8)
-    bars = np.empty(max(last - first, 0), np.int32)
+    bars = np.empty(max(last - first, 0) + 8, np.int32)
     n = signals(market, entry, slots, genome, first, last, block, bars)
-    return bars[:n]
+    return bars[:n].copy()

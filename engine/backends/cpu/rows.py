@@ -1,32 +1,15 @@
-"""Stage 1, rows: each distinct indicator row of a series, and its one-byte codes.
-
-A row is [T] float64. Where a strategy compares a row with a gene, the row also gets codes: a
-monotone map of its values to one byte, so that nearly all comparisons are decided on an eighth of
-the memory and only values in the threshold's own bin are looked at exactly.
-"""
+"""Stage 1, rows: each distinct indicator row [T] of a series, float64."""
 
 import math
 
 import numpy as np
 from numba import prange
 
-from engine.backends.cpu.compiled import compiled, compiled_inline, compiled_parallel
-from engine.backends.cpu.types import Codes, Floats, Ints
+from engine.backends.cpu.compiled import compiled, compiled_parallel
+from engine.backends.cpu.types import Floats, Ints
 
 EMA_LANES = 8
 """Spans that one thread carries along the bars together; the recurrence alone waits on itself."""
-
-HIGHEST_CODE = 254
-"""Known values get codes 1 .. 254; 0 is NaN."""
-
-
-@compiled_inline
-def encode(value: float, low: float, scale: float) -> int:
-    """Monotone code of one value: 0 for NaN, else 1 .. HIGHEST_CODE."""
-    if math.isnan(value):
-        return 0
-    position = (value - low) * scale
-    return 1 + int(min(max(position, 0.0), HIGHEST_CODE - 1.0))
 
 
 @compiled
@@ -119,15 +102,6 @@ def zscore_rows(values: Floats, windows: Ints, slots: Ints, rows: Floats) -> Non
                 score = (values[start + k] - mean) / math.sqrt(max(variance, 0.0))
                 out[start + k] = score if variance > 0.0 else np.nan
         out[: min(w - 1, values.size)] = np.nan
-
-
-@compiled_parallel
-def code_rows(slots: Ints, low: float, scale: float, rows: Floats, codes: Codes) -> None:
-    """Codes of the rows in slots [n], into the same slots of codes [slots, T]."""
-    for i in prange(slots.size):
-        row, out = rows[slots[i]], codes[slots[i]]
-        for t in range(row.size):
-            out[t] = encode(row[t], low, scale)
 
 
 @compiled

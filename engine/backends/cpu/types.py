@@ -15,13 +15,15 @@ class Entry(NamedTuple):
     """The entry conjunction as arrays; columns refer to rows of the spec and genes.
 
     Args:
-        coded: [C, 3] int64: row, gene, 1 for ``>`` and 0 for ``<``.
+        genes: [C, 3] int64: row, gene, 1 for ``>`` and 0 for ``<``; decided on codes.
         scales: [C, 2] float64: low and scale of the row's codes.
-        exact: [D, 3] int64: left row, right row, 1 for ``>`` and 0 for ``<``.
+        pairs: [D, 3] int64: left row, right row, 1 for ``>`` and 0 for ``<``; decided on codes.
+        exact: [E, 3] int64: the same, for rows whose codes have different maps.
     """
 
-    coded: Ints
+    genes: Ints
     scales: Floats
+    pairs: Ints
     exact: Ints
 
 
@@ -56,7 +58,7 @@ class Market(NamedTuple):
         low: [T].
         close: [T].
         rows: [slots, T] float64, the bank's rows.
-        codes: [slots, T] uint8, codes of the rows that are compared with genes.
+        codes: [slots, T] uint8, codes of the rows that the entry compares.
     """
 
     open: Floats
