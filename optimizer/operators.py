@@ -1,0 +1,216 @@
+"""How new individuals come about: sampling, selection, crossover and mutation on whole arrays.
+
+Every operator is a pure function of a random stream and arrays. It draws the same count of numbers
+for the same shapes, uses only operations that IEEE 754 rounds exactly (no power, no logarithm), and
+leaves its inputs alone, so equal streams give equal bits on every machine.
+
+The root of order eta + 1 in simulated binary crossover and polynomial mutation is a chain of square
+roots, and the power a chain of squarings, which is why eta + 1 must be a power of two.
+
+Sources: Deb and Agrawal, "Simulated binary crossover for continuous search space", Complex Systems
+9, 1995; Deb and Goyal, "A combined genetic adaptive search (GeneAS) for engineering design",
+Computer Science and Informatics 26, 1996; both in the bounded form of the authors' NSGA-II code.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.errors import ConfigError
+from optimizer.ranking import Ranking
+from strategy import GenomeLayout
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+ETAS = (1, 3, 7, 15, 31, 63)
+"""Legal distribution indices; a larger one keeps children nearer to their parents."""
+
+
+def squarings(eta: int, name: str = "eta") -> int:
+    """Count the squarings that make the power eta + 1, and the square roots that make its root.
+
+    Args:
+        eta: Distribution index, one of `ETAS`.
+        name: What the value is called, for the message.
+
+    Returns:
+        1 to 6.
+
+    Raises:
+        ConfigError: When `eta` is not legal.
+    """
+    if eta not in ETAS:
+        raise ConfigError(
+            f"{name} must be one of {', '.join(map(str, ETAS))} "
+            f"(one below a power of two, so that roots are exact everywhere), got {eta!r}"
+        )
+    return ETAS.index(eta) + 1
+
+
+def sample_genomes(rng: np.random.Generator, layout: GenomeLayout, count: int) -> Floats:
+    """Draw individuals uniformly between their bounds, both included.
+
+    Args:
+        rng: Random stream.
+        layout: Bounds and kinds of the genes.
+        count: Number of individuals.
+
+    Returns:
+        [count, G]; whole genes are uniform over whole values. Constraints are not repaired.
+    """
+    draws = rng.random((count, len(layout)))
+    spans = layout.high - layout.low  # [G]
+    steps = np.where(layout.is_int, np.floor(draws * (spans + 1.0)), draws * spans)
+    return layout.clip(layout.low + steps)
+
+
+def select_parents(rng: np.random.Generator, ranking: Ranking, count: int) -> Indices:
+    """Choose parents by binary tournaments.
+
+    Contestants come from one random permutation of the population after another, so that each
+    individual takes part equally often. The better rank wins, then the wider crowding; the one who
+    was drawn first wins a tie.
+
+    Args:
+        rng: Random stream.
+        ranking: Where each of P individuals stands, P at least 1.
+        count: Number of parents.
+
+    Returns:
+        [count] indices into the population.
+    """
+    n_individuals = len(ranking.ranks)
+    n_permutations = -(-2 * count // n_individuals)
+    draws = rng.random((n_permutations, n_individuals))
+    contestants = np.argsort(draws, axis=1, kind="stable").ravel()[: 2 * count]
+    first, second = contestants[0::2], contestants[1::2]  # [count]
+    is_same_front = ranking.ranks[first] == ranking.ranks[second]
+    second_wins = (ranking.ranks[second] < ranking.ranks[first]) | (
+        is_same_front & (ranking.crowding[second] > ranking.crowding[first])
+    )
+    return np.where(second_wins, second, first)
+
+
+def cross_simulated_binary(
+    rng: np.random.Generator,
+    parents: Floats,
+    layout: GenomeLayout,
+    *,
+    eta: int,
+    probability: float,
+) -> Floats:
+    """Cross neighbouring parents (0 with 1, 2 with 3, ...) by bounded simulated binary crossover.
+
+    Args:
+        rng: Random stream.
+        parents: [P, G] inside their bounds; the last one of an odd number is only copied.
+        layout: Bounds and kinds of the genes.
+        eta: Distribution index, one of `ETAS`.
+        probability: Chance that a pair is crossed; each of its genes then is with chance 1/2.
+
+    Returns:
+        [P, G] children inside their bounds, whole genes rounded. Genes on which a pair agrees stay
+        as they are. Constraints are not repaired.
+
+    Raises:
+        ConfigError: When `eta` is not legal.
+    """
+    n_squarings = squarings(eta)
+    n_pairs = len(parents) // 2
+    first, second = parents[0 : 2 * n_pairs : 2], parents[1 : 2 * n_pairs : 2]  # [P // 2, G]
+    is_pair_crossed = rng.random((n_pairs, 1)) < probability
+    draws = rng.random((3, n_pairs, len(layout)))
+    is_crossed = is_pair_crossed & (draws[0] < 0.5) & (first != second)
+    below, above = np.minimum(first, second), np.maximum(first, second)
+    gap = np.where(is_crossed, above - below, 1.0)
+    middle = below + above
+    near_low = 0.5 * (middle - _spread(draws[1], gap, below - layout.low, n_squarings) * gap)
+    near_high = 0.5 * (middle + _spread(draws[1], gap, layout.high - above, n_squarings) * gap)
+    is_swapped = draws[2] < 0.5
+    children = parents.copy()
+    children[0 : 2 * n_pairs : 2] = np.where(
+        is_crossed, np.where(is_swapped, near_high, near_low), first
+    )
+    children[1 : 2 * n_pairs : 2] = np.where(
+        is_crossed, np.where(is_swapped, near_low, near_high), second
+    )
+    return layout.clip(children)
+
+
+def mutate_polynomial(
+    rng: np.random.Generator,
+    genomes: Floats,
+    layout: GenomeLayout,
+    *,
+    eta: int,
+    probability: float,
+) -> Floats:
+    """Move single genes by bounded polynomial mutation.
+
+    Args:
+        rng: Random stream.
+        genomes: [P, G] inside their bounds.
+        layout: Bounds and kinds of the genes; a gene whose bounds are equal is frozen.
+        eta: Distribution index, one of `ETAS`.
+        probability: Chance of each gene that is not frozen to be mutated.
+
+    Returns:
+        [P, G] inside their bounds. A mutated whole gene moves by at least one, towards the inside
+        where it stands at a bound. Constraints are not repaired.
+
+    Raises:
+        ConfigError: When `eta` is not legal.
+    """
+    n_squarings = squarings(eta)
+    draws = rng.random((2, *genomes.shape))
+    is_mutated = (draws[0] < probability) & (layout.low < layout.high)
+    columns = np.nonzero(is_mutated)[1]  # [N], N genes to move
+    low, high, is_int = layout.low[columns], layout.high[columns], layout.is_int[columns]
+    old, draw = genomes[is_mutated], draws[1][is_mutated]
+    is_down = draw < 0.5
+    room = np.where(is_down, old - low, high - old) / (high - low)
+    tail = 2.0 * np.minimum(draw, 1.0 - draw)
+    reach = 1.0 - _root(tail + (1.0 - tail) * _power(1.0 - room, n_squarings), n_squarings)
+    direction = np.where(is_down, -1.0, 1.0)
+    moved = np.clip(old + direction * (reach * (high - low)), low, high)
+    stepped = _step_inside(old, direction, low, high)
+    whole = np.where(np.rint(moved) == old, stepped, np.rint(moved))
+    mutants = genomes.copy()
+    mutants[is_mutated] = np.where(is_int, whole, moved)
+    return mutants
+
+
+def _power(values: Floats, n_squarings: int) -> Floats:
+    for _ in range(n_squarings):
+        values = values * values
+    return values
+
+
+def _root(values: Floats, n_squarings: int) -> Floats:
+    for _ in range(n_squarings):
+        values = np.sqrt(values)
+    return values
+
+
+def _spread(draws: Floats, gap: Floats, room: Floats, n_squarings: int) -> Floats:
+    """Distance of the children in units of the parents' gap, so that none leaves its bounds.
+
+    Args:
+        draws: [K, G] uniform numbers.
+        gap: [K, G] distance of the parents, above 0.
+        room: [K, G] distance from the outer parent to its bound.
+        n_squarings: Of the power eta + 1.
+
+    Returns:
+        [K, G] factors, at least 0.
+    """
+    nearness = gap / (gap + 2.0 * np.maximum(room, 0.0))
+    scaled = draws * (2.0 - _power(nearness, n_squarings))
+    return _root(np.where(scaled <= 1.0, scaled, 1.0 / (2.0 - scaled)), n_squarings)
+
+
+def _step_inside(old: Floats, direction: Floats, low: Floats, high: Floats) -> Floats:
+    """Values one step further in their direction, or back where a bound is in the way, [N]."""
+    stepped = old + direction
+    is_inside = (low <= stepped) & (stepped <= high)
+    return np.where(is_inside, stepped, old - direction)

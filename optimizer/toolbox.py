@@ -1,0 +1,60 @@
+"""The search's vocabulary: a DEAP toolbox whose words are operators on whole arrays.
+
+A person who knows DEAP finds `mate`, `mutate`, `select` and `evaluate` under their usual names and
+may register another operator in their place. This module is the only one that imports DEAP.
+"""
+
+from deap.base import Toolbox
+
+from optimizer.operators import (
+    cross_simulated_binary,
+    mutate_polynomial,
+    sample_genomes,
+    select_parents,
+)
+from optimizer.problem import Problem, SearchSettings
+from optimizer.ranking import rank_individuals, survive
+
+__all__ = ["Toolbox", "make_toolbox"]
+
+
+def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
+    """Bind the operators to a problem's genes and a run's settings.
+
+    Args:
+        problem: Genes and judgement.
+        settings: Probabilities and distribution indices.
+
+    Returns:
+        A toolbox with these words, arrays in and arrays out:
+
+        - ``sample(rng, count=n) -> [n, G]``
+        - ``select(rng, ranking, count) -> [count]`` indices of parents
+        - ``mate(rng, parents [P, G]) -> [P, G]``
+        - ``mutate(rng, genomes [P, G]) -> [P, G]``
+        - ``evaluate(genomes [P, G]) -> Evaluation``
+        - ``rank(objectives [P, O], violations [P]) -> Ranking``
+        - ``survive(objectives [P, O], violations [P], keep) -> [keep]`` indices, best first
+    """
+    layout = problem.layout
+    toolbox: Toolbox = Toolbox()
+    toolbox.register("sample", sample_genomes, layout=layout)
+    toolbox.register("select", select_parents)
+    toolbox.register(
+        "mate",
+        cross_simulated_binary,
+        layout=layout,
+        eta=settings.crossover_eta,
+        probability=settings.crossover_probability,
+    )
+    toolbox.register(
+        "mutate",
+        mutate_polynomial,
+        layout=layout,
+        eta=settings.mutation_eta,
+        probability=settings.mutation_chance(layout),
+    )
+    toolbox.register("evaluate", problem.evaluate)
+    toolbox.register("rank", rank_individuals)
+    toolbox.register("survive", survive)
+    return toolbox
