@@ -25,6 +25,8 @@ KEPT_BYTES = 2**30
 
 Genes = Mapping[str, int | float]
 Columns = Mapping[str, list[float]]
+Replayed = list[tuple[Ledger, list[float]]]
+"""One individual's ledger and accumulators in each window, [W]."""
 
 
 class Reference:
@@ -154,6 +156,32 @@ class Reference:
         cost = self.costs.per_side
         net = (exit_price - entry) - cost * (entry + exit_price)
         return Trade(t, entry_bar, exit_bar, reason, entry, stop, target, exit_price, net / risk)
+
+
+def replay(
+    spec: StrategySpec,
+    series: Sequence[Bars],
+    windows: Sequence[Window],
+    costs: Costs,
+    genomes: Floats,
+) -> list[Replayed]:
+    """Backtest several individuals; a function of values, so that another process can run it.
+
+    Args:
+        spec: The strategy.
+        series: Bars that windows refer to by number.
+        windows: Each an independent backtest.
+        costs: Costs and risk rules.
+        genomes: [N, G].
+
+    Returns:
+        For each individual and window the ledger and its accumulators.
+    """
+    reference = Reference(spec, series, windows, costs)
+    return [
+        [(ledger, reference.fold(ledger)) for ledger in reference.trades(genome)]
+        for genome in genomes
+    ]
 
 
 def _exit(
