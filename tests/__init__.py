@@ -1,0 +1,1 @@
+"""Tests of the project, by kind, then mirroring the packages."""

@@ -1,0 +1,1 @@
+"""Markets, worlds and comparisons that tests share."""

@@ -1,0 +1,133 @@
+"""Small problems whose answer is known, and layouts of every shape, for tests of the search."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import strategies as st
+
+from optimizer.generation import Evaluation, Floats, Generation
+from optimizer.search import SearchSettings
+from strategy import Gene, GenomeLayout, LessThan
+
+LESS = LessThan("gene_0", "gene_1")
+
+
+def float_layout(n_genes: int) -> GenomeLayout:
+    """Genes from 0 to 1, published as 0.5."""
+    return GenomeLayout(
+        tuple(Gene(f"gene_{i}", "float", low=0.0, high=1.0, default=0.5) for i in range(n_genes))
+    )
+
+
+def int_layout(*bounds: tuple[int, int], ordered: bool = False) -> GenomeLayout:
+    """Whole genes published at their low bound; `ordered` keeps the first below the second."""
+    genes = tuple(
+        Gene(f"gene_{i}", "int", low=low, high=high, default=low)
+        for i, (low, high) in enumerate(bounds)
+    )
+    return GenomeLayout(genes, (LESS,) if ordered else ())
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> GenomeLayout:
+    """One to six genes, whole or not, frozen or not, at times the first below the second."""
+    genes = []
+    for i in range(draw(st.integers(1, 6))):
+        kind = draw(st.sampled_from(["int", "float"]))
+        number = st.integers(-50, 50) if kind == "int" else st.floats(-50, 50)
+        low, default, high = sorted(draw(st.tuples(number, number, number)))
+        if draw(st.booleans()):
+            default = high = low
+        genes.append(Gene(f"gene_{i}", kind, low=low, high=high, default=default))
+    first = genes[:2]
+    can_order = len(first) == 2 and all(gene.is_int for gene in first)
+    can_order = can_order and first[0].low < first[1].high
+    return GenomeLayout(tuple(genes), (LESS,) if can_order and draw(st.booleans()) else ())
+
+
+@dataclass
+class Analytic:
+    """A problem that needs no market, and remembers what it was asked.
+
+    Args:
+        layout: Genes.
+        n_objectives: Columns of the objectives.
+        asked: The genomes of every call, in order.
+    """
+
+    layout: GenomeLayout
+    n_objectives: int = 2
+    failure_names: tuple[str, ...] = ("", "too_few_trades")
+    asked: list[Floats] = field(default_factory=list)
+
+    def evaluate(self, genomes: Floats) -> Evaluation:
+        """Judge genomes [P, G] by `objectives_of`; a row with a NaN is infeasible."""
+        self.asked.append(genomes.copy())
+        objectives = self.objectives_of(genomes)
+        is_failed = np.isnan(objectives).any(axis=1)
+        violations = np.where(is_failed, 1.0 + np.abs(genomes).sum(axis=1), 0.0)
+        return Evaluation(objectives, violations, is_failed.astype(np.int16))
+
+    def objectives_of(self, genomes: Floats) -> Floats:
+        """Squared distances from as many corners as there are objectives, [P, O]."""
+        corners = np.linspace(self.layout.low, self.layout.high, self.n_objectives)
+        return np.stack([((genomes - corner) ** 2).sum(axis=1) for corner in corners], axis=1)
+
+
+class Zdt1(Analytic):
+    """The first problem of Zitzler, Deb and Thiele (2000): its front is f2 = 1 - sqrt(f1)."""
+
+    def objectives_of(self, genomes: Floats) -> Floats:
+        """The two objectives, [P, 2]."""
+        first = genomes[:, 0]
+        spread = 1.0 + 9.0 * genomes[:, 1:].mean(axis=1)
+        return np.stack([first, spread * (1.0 - np.sqrt(first / spread))], axis=1)
+
+
+class Hopeless(Analytic):
+    """A problem without a feasible individual."""
+
+    def objectives_of(self, genomes: Floats) -> Floats:
+        """Nothing but NaN, [P, O]."""
+        return np.full((len(genomes), self.n_objectives), np.nan)
+
+
+class HalfForbidden(Analytic):
+    """The distances of `Analytic`, undefined where the first gene is above the middle."""
+
+    def objectives_of(self, genomes: Floats) -> Floats:
+        """Distances, or NaN, [P, O]."""
+        middle = 0.5 * (self.layout.low[0] + self.layout.high[0])
+        is_forbidden = genomes[:, :1] > middle
+        return np.where(is_forbidden, np.nan, super().objectives_of(genomes))
+
+
+def settings(population: int, generations: int, seed: int = 7) -> SearchSettings:
+    """Settings as a run would use them."""
+    return SearchSettings(
+        population=population,
+        generations=generations,
+        seed=seed,
+        crossover_probability=0.9,
+        crossover_eta=15,
+        mutation_probability=None,
+        mutation_eta=15,
+    )
+
+
+def bits(generations: Sequence[Generation]) -> list[tuple[object, ...]]:
+    """Everything in generations that must repeat: all but the wall time."""
+    return [
+        (
+            generation.number,
+            generation.population.genomes.tobytes(),
+            generation.population.objectives.tobytes(),
+            generation.population.violations.tobytes(),
+            generation.population.failures.tobytes(),
+            generation.evaluated,
+            generation.repaired,
+            dict(generation.rejected),
+        )
+        for generation in generations
+    ]

@@ -1,0 +1,168 @@
+"""Indicators against exact rational arithmetic, pandas and TA-Lib, and by hand.
+
+Two engines can agree and both be wrong; these oracles share nothing with either.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import talib
+
+from strategy.errors import IndicatorError
+from strategy.indicators import INDICATORS
+from strategy.indicators.close_location import close_location
+from strategy.indicators.ema import ema
+from strategy.indicators.rolling import rolling_mean_variance
+from strategy.indicators.sma import sma
+from strategy.indicators.true_range import true_range
+from strategy.indicators.zscore import zscore
+
+RNG = np.random.Generator(np.random.PCG64(7))
+
+HARD_SERIES = {
+    "walk": np.cumsum(RNG.normal(size=400)) + 500.0,
+    "tiny_steps_on_a_million": 1e6 + RNG.integers(-2, 3, size=400) * 0.01,
+    "heavy_tail": np.abs(RNG.standard_cauchy(size=400)) * 1e3 + 1.0,
+    "one_spike": np.where(np.arange(400) == 200, 1e9, 1.0),
+    "steps": np.repeat([1.0, 1e6, 3.0, 7e-3], 100),
+    "flat_stretches": np.repeat(RNG.normal(size=20), 20) + 10.0,
+    "mostly_zero": np.where(RNG.random(400) < 0.9, 0.0, RNG.random(400) * 1e4),
+    "ramp": np.arange(400) * 0.1,
+    "alternating": np.where(np.arange(400) % 2 == 0, 1e8, 1e8 + 1.0),
+}
+
+
+def exact_mean_std(values, window, t):
+    """Mean and standard deviation of one window, exact but for the last root."""
+    exact = [Fraction(value) for value in values[t - window + 1 : t + 1]]
+    mean = sum(exact) / window
+    variance = sum((value - mean) ** 2 for value in exact) / window
+    return mean, math.sqrt(variance)
+
+
+@pytest.mark.parametrize("window", [2, 3, 16, 97])
+@pytest.mark.parametrize("name", HARD_SERIES)
+def test_rolling_matches_exact_fractions(name, window):
+    """Standard deviations are right to 1e-13 of exact rational arithmetic on hard series."""
+    values = HARD_SERIES[name].tolist()
+    means, variances = rolling_mean_variance(values, window)
+    for t in range(window - 1, len(values), 7):
+        mean, std = exact_mean_std(values, window, t)
+        scale = max(abs(value) for value in values[t - window + 1 : t + 1])
+        assert abs(Fraction(means[t]) - mean) <= Fraction(scale) * Fraction(1, 10**13)
+        assert math.sqrt(max(variances[t], 0.0)) == pytest.approx(std, rel=1e-13, abs=0)
+
+
+@pytest.mark.parametrize("window", [2, 5, 64])
+def test_flat_window_has_exactly_no_variance(window):
+    """A constant stretch has variance 0 and no z-score, whatever came before it."""
+    values = [123.456] * 50 + [0.1 + 0.2] * 200
+    _, variances = rolling_mean_variance(values, window)
+    assert set(variances[window - 1 : 50] + variances[50 + window - 1 :]) == {0.0}
+    assert all(math.isnan(score) for score in zscore(values, window)[50 + window - 1 :])
+
+
+def test_rolling_matches_numpy_two_pass():
+    """Means and deviations equal numpy's own two-pass ones to 1e-12."""
+    values = HARD_SERIES["walk"]
+    means, variances = rolling_mean_variance(values.tolist(), 30)
+    windows = np.lib.stride_tricks.sliding_window_view(values, 30)
+    np.testing.assert_allclose(means[29:], windows.mean(axis=1), rtol=1e-13)
+    np.testing.assert_allclose(np.sqrt(variances[29:]), windows.std(axis=1), rtol=1e-12)
+
+
+def test_rolling_matches_pandas():
+    """Means and deviations equal pandas' to 1e-9, pandas' own error on such a series."""
+    values = HARD_SERIES["walk"]
+    means, variances = rolling_mean_variance(values.tolist(), 50)
+    rolling = pd.Series(values).rolling(50)
+    np.testing.assert_allclose(means, rolling.mean(), rtol=1e-12)
+    np.testing.assert_allclose(np.sqrt(variances), rolling.std(ddof=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("span", [1, 2, 12, 96])
+def test_ema_matches_pandas(span):
+    """The EMA equals pandas' ewm without adjustment to 1e-12, and is hidden while warming up."""
+    values = HARD_SERIES["walk"]
+    averages = np.array(ema(values.tolist(), span))
+    assert np.isnan(averages[: span - 1]).all()
+    expected = pd.Series(values).ewm(span=span, adjust=False).mean()
+    np.testing.assert_allclose(averages[span - 1 :], expected[span - 1 :], rtol=1e-12)
+
+
+def test_ema_matches_talib_after_its_seed_has_faded():
+    """TA-Lib seeds with a mean; 600 bars of a span of 12 later both agree to 1e-12."""
+    values = np.tile(HARD_SERIES["walk"], 2)
+    averages = np.array(ema(values.tolist(), 12))
+    np.testing.assert_allclose(averages[600:], talib.EMA(values, 12)[600:], rtol=1e-12)
+
+
+def test_ema_keeps_a_constant_exactly():
+    """A constant series stays constant in every bit."""
+    assert ema([0.1] * 100, 7)[6:] == [0.1] * 94
+
+
+def test_sma_matches_talib():
+    """The mean equals TA-Lib's to 1e-10, whose running sum drifts."""
+    values = HARD_SERIES["walk"]
+    np.testing.assert_allclose(sma(values.tolist(), 20), talib.SMA(values, 20), rtol=1e-10)
+
+
+def test_true_range_matches_talib():
+    """True ranges after the first bar equal TA-Lib's to 1e-12."""
+    high, low = HARD_SERIES["walk"] + 1.5, HARD_SERIES["walk"] - 1.0
+    close = HARD_SERIES["walk"] + 0.25
+    ranges = true_range(high.tolist(), low.tolist(), close.tolist())
+    np.testing.assert_allclose(ranges[1:], talib.TRANGE(high, low, close)[1:], rtol=1e-12)
+    assert ranges[0] == high[0] - low[0]
+
+
+def test_true_range_sees_a_gap():
+    """A bar that opens away from the last close counts the way from there."""
+    assert true_range([10.0, 20.0, 6.0], [9.0, 19.0, 5.0], [9.5, 19.5, 5.5]) == [1.0, 10.5, 14.5]
+
+
+def test_close_location_of_a_bar_without_range_is_unknown():
+    """High equal to low leaves no place to speak of."""
+    assert math.isnan(close_location([5.0], [5.0], [5.0])[0])
+
+
+def test_zscore_by_hand():
+    """The newest of 1, 2, 6 lies 1.38873 deviations above their mean of 3."""
+    score = zscore([1.0, 2.0, 6.0], 3)[2]
+    assert score == pytest.approx(3.0 / math.sqrt(14.0 / 3.0), rel=1e-15)
+
+
+@pytest.mark.parametrize("name", sorted(INDICATORS))
+def test_no_indicator_looks_ahead(name):
+    """Changing a bar changes nothing before it, in any bit."""
+    indicator = INDICATORS[name]
+    values = HARD_SERIES["walk"].tolist()
+    lengths = (17,) * indicator.n_lengths
+    before = indicator.loop(values, *lengths)
+    for t in (0, 16, 17, 33, 34, 200, 399):
+        bumped = [*values[:t], values[t] * 1.5, *values[t + 1 :]]
+        np.testing.assert_array_equal(before[:t], indicator.loop(bumped, *lengths)[:t])
+
+
+@pytest.mark.parametrize("name", [n for n in sorted(INDICATORS) if INDICATORS[n].n_lengths])
+def test_warm_up_is_as_declared(name):
+    """Values are unknown for length - 1 bars and known from then on."""
+    values = INDICATORS[name].loop(HARD_SERIES["walk"].tolist(), 31)
+    assert [math.isnan(value) for value in values] == [True] * 30 + [False] * 370
+
+
+@pytest.mark.parametrize("name", [n for n in sorted(INDICATORS) if INDICATORS[n].n_lengths])
+def test_series_shorter_than_the_length_is_all_unknown(name):
+    """Nothing is known where the length never fits."""
+    assert all(math.isnan(value) for value in INDICATORS[name].loop([1.0, 2.0, 3.0], 10))
+
+
+@pytest.mark.parametrize(("function", "length"), [(ema, 0), (sma, 1), (zscore, 1)])
+def test_length_too_short_is_refused(function, length):
+    """A length that the formula cannot have is refused by value."""
+    with pytest.raises(IndicatorError, match=f"got {length}"):
+        function([1.0, 2.0], length)
