@@ -1,0 +1,240 @@
+"""Bars: the frozen columns of one market, checked and hashed, and windows that cut them."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from data.checks import COLUMNS, VALUES, check_bars
+from data.errors import BarsError, WindowError
+from data.timeframe import format_timeframe
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+LONGEST_SYMBOL = 64
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Where bars are missing between neighbours.
+
+    Args:
+        count: Steps longer than one bar.
+        missing_bars: Bars that would fill them.
+        longest_ns: Longest step, nanoseconds; 0 without gaps.
+        longest_at: Number of the bar that ends it; -1 without gaps.
+    """
+
+    count: int
+    missing_bars: int
+    longest_ns: int
+    longest_at: int
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """One market's bars, oldest first.
+
+    Columns are copied, contiguous and read-only, so that a hash once taken stays true.
+
+    Args:
+        timestamp: [T], int64 nanoseconds UTC, the time at which a bar OPENS, strictly ascending.
+        open: [T], float64, finite and above zero, as are high, low and close.
+        high: [T], at least open and close.
+        low: [T], at most open and close.
+        close: [T].
+        volume: [T], finite and not negative.
+        symbol: Name of the market, text for people, never a path.
+        timeframe_ns: Duration of one bar, nanoseconds.
+        source: The spec that the bars were loaded from.
+        is_simulated: Whether a program invented the market.
+        notes: One line for each repair, assumption or warning.
+
+    Raises:
+        BarsError: With the first five offending rows and the option that repairs them.
+    """
+
+    timestamp: Ints
+    open: Floats
+    high: Floats
+    low: Floats
+    close: Floats
+    volume: Floats
+    symbol: str
+    timeframe_ns: int
+    source: str = ""
+    is_simulated: bool = False
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in COLUMNS:
+            object.__setattr__(self, name, _frozen(name, getattr(self, name)))
+        lengths = {name: len(getattr(self, name)) for name in COLUMNS}
+        if len(set(lengths.values())) != 1:
+            raise BarsError(f"columns differ in length: {lengths}")
+        if lengths["timestamp"] == 0:
+            raise BarsError(f"{self.source or 'bars'}: there are no bars")
+        if isinstance(self.timeframe_ns, bool) or not self.timeframe_ns > 0:
+            raise BarsError(f"timeframe_ns must be above zero, got {self.timeframe_ns!r}")
+        check_symbol(self.symbol)
+        check_bars(self.timestamp, {name: getattr(self, name) for name in VALUES})
+
+    def __len__(self) -> int:
+        return len(self.timestamp)
+
+    @property
+    def timeframe(self) -> str:
+        """Duration of one bar as text, such as ``15m``."""
+        return format_timeframe(self.timeframe_ns)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256, hexadecimal, of what the bars say: columns and duration, not where from."""
+        digest = hashlib.sha256(f"bars 1 timeframe_ns={self.timeframe_ns}\n".encode())
+        for name in COLUMNS:
+            column = getattr(self, name)
+            little = column.astype(column.dtype.newbyteorder("<"), copy=False)
+            digest.update(f"{name} {little.dtype.str} {len(little)}\n".encode())
+            digest.update(little.tobytes())
+        return digest.hexdigest()
+
+    def gaps(self) -> Gaps:
+        """Count the steps between neighbours that are longer than one bar.
+
+        Returns:
+            Their number, the bars missing in them, and the longest.
+        """
+        steps = np.diff(self.timestamp)
+        longer = steps[steps > self.timeframe_ns]
+        if len(longer) == 0:
+            return Gaps(count=0, missing_bars=0, longest_ns=0, longest_at=-1)
+        at = int(np.argmax(steps))
+        missing = int((longer // self.timeframe_ns - 1).sum())
+        return Gaps(len(longer), missing, int(steps[at]), at + 1)
+
+
+@dataclass(frozen=True)
+class Window:
+    """A half-open range of bars of one series: an independent backtest.
+
+    Args:
+        series: Number of the series, from 0.
+        start: First bar.
+        end: The bar after the last; above `start`.
+
+    Raises:
+        WindowError: When a number is negative or the range is empty.
+    """
+
+    series: int
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if self.series < 0:
+            raise WindowError(f"series must not be negative, got {self.series}")
+        if not 0 <= self.start < self.end:
+            raise WindowError(f"a window needs 0 <= start < end, got {self.start} .. {self.end}")
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    @classmethod
+    def whole(cls, bars: Bars, series: int = 0) -> "Window":
+        """The window of all bars of a series.
+
+        Args:
+            bars: The series.
+            series: Its number.
+
+        Returns:
+            The window from its first bar to its last.
+        """
+        return cls(series, 0, len(bars))
+
+    @classmethod
+    def between(
+        cls, bars: Bars, start: str | None = None, end: str | None = None, series: int = 0
+    ) -> "Window":
+        """The window of the bars that open from `start` on and before `end`.
+
+        Args:
+            bars: The series.
+            start: ISO 8601 time, UTC where it names no zone; None for the first bar.
+            end: The same, not included; None for after the last bar.
+            series: Number of the series.
+
+        Returns:
+            The window.
+
+        Raises:
+            WindowError: When a time cannot be read, or no bar opens in between.
+        """
+        first = 0 if start is None else int(np.searchsorted(bars.timestamp, _time_ns(start)))
+        last = len(bars) if end is None else int(np.searchsorted(bars.timestamp, _time_ns(end)))
+        if first >= last:
+            have = f"{_iso(bars.timestamp[0])} .. {_iso(bars.timestamp[-1])}"
+            raise WindowError(
+                f"no bar opens from {start or 'the first bar'} before {end or 'the end'}; "
+                f"{bars.symbol} has bars from {have} (UTC)"
+            )
+        return cls(series, first, last)
+
+
+def check_symbol(symbol: str) -> str:
+    """Refuse a symbol that could harm a terminal or a page.
+
+    Args:
+        symbol: Text for people; it is never used as a path.
+
+    Returns:
+        The symbol unchanged.
+
+    Raises:
+        BarsError: When it is empty, longer than 64 characters, or holds control characters.
+    """
+    if not isinstance(symbol, str) or not symbol.strip():
+        raise BarsError("the symbol is empty")
+    if len(symbol) > LONGEST_SYMBOL:
+        raise BarsError(
+            f"the symbol has {len(symbol)} characters ({symbol[:16]!r}...), "
+            f"at most {LONGEST_SYMBOL} are allowed"
+        )
+    if not symbol.isprintable():
+        raise BarsError(f"the symbol {symbol!a} holds characters that cannot be printed")
+    return symbol
+
+
+def _frozen(name: str, column: npt.ArrayLike) -> Ints | Floats:
+    given = np.asarray(column)
+    allowed = "iu" if name == "timestamp" else "iuf"
+    if given.ndim != 1 or (given.dtype.kind not in allowed and given.size):
+        raise BarsError(
+            f"column '{name}' must be one row of "
+            f"{'whole nanoseconds' if name == 'timestamp' else 'numbers'}, "
+            f"got shape {given.shape} of {given.dtype}"
+        )
+    wanted = np.int64 if name == "timestamp" else np.float64
+    copied: Ints | Floats = np.array(given, dtype=wanted, order="C")
+    copied.flags.writeable = False
+    return copied
+
+
+def _time_ns(text: str) -> int:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise WindowError(
+            f"{text!r} is no time; write it as 2024-01-31 or 2024-01-31T09:30"
+        ) from None
+    aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    microseconds = (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    return min(max(microseconds * 1000, -(2**63)), 2**63 - 1)
+
+
+def _iso(time_ns: np.int64) -> str:
+    return str(np.datetime64(int(time_ns), "ns").astype("datetime64[s]"))

@@ -1,0 +1,167 @@
+"""The law of bars as checks over whole columns, each with the words for the rows that break it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from data.errors import BarsError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+PRICES = ("open", "high", "low", "close")
+VALUES = (*PRICES, "volume")
+COLUMNS = ("timestamp", *VALUES)
+
+NO_TIME = np.iinfo(np.int64).min
+"""Stands where a row has no time; the same bits as numpy's NaT."""
+
+EARLIEST_NS = int(np.datetime64("1900-01-01", "ns").astype(np.int64))
+LATEST_NS = int(np.datetime64("2100-01-01", "ns").astype(np.int64))
+"""Times outside are a unit read wrongly; inside, every difference fits in 64 bits."""
+
+SHOWN = 5
+
+
+def check_bars(
+    timestamp: Ints, values: Mapping[str, Floats], rows: Ints | None = None, where: str = ""
+) -> None:
+    """Refuse rows that break the law of bars.
+
+    Args:
+        timestamp: [T], nanoseconds UTC.
+        values: The columns of `VALUES`, [T] each.
+        rows: [T], row numbers to show; 0, 1, ... when not given.
+        where: Starts every message, such as the name of a file.
+
+    Raises:
+        BarsError: With the first five offending rows and the option that repairs them.
+    """
+    shown = np.arange(len(timestamp)) if rows is None else rows
+    table = _Rows(f"{where}: " if where else "", shown, timestamp, values)
+    for what, bad in faults(timestamp, values):
+        _refuse_values(table, what, bad)
+    _refuse_backward(table)
+    _refuse_repeats(table)
+
+
+def faults(timestamp: Ints, values: Mapping[str, Floats]) -> Iterator[tuple[str, Flags]]:
+    """The rows that are no bar, by reason, in the order in which they are reported.
+
+    Args:
+        timestamp: [T], nanoseconds UTC, `NO_TIME` where missing.
+        values: The columns of `VALUES`, [T] each.
+
+    Yields:
+        What is wrong, and which rows [T] it concerns.
+    """
+    opening, high, low, close = (values[name] for name in PRICES)
+    yield "without a time", timestamp == NO_TIME
+    yield "with a time outside 1900 to 2100", (timestamp < EARLIEST_NS) | (timestamp >= LATEST_NS)
+    finite = np.ones(len(timestamp), dtype=np.bool_)
+    for name in VALUES:
+        finite &= np.isfinite(values[name])
+    yield "with a value that is missing or not finite", ~finite
+    yield "with a price that is not above zero", (np.minimum(low, np.minimum(opening, close)) <= 0)
+    yield "with a high that is not above zero", high <= 0
+    yield "with a negative volume", values["volume"] < 0
+    yield "with a low above open or close", low > np.minimum(opening, close)
+    yield "with a high below open or close", high < np.maximum(opening, close)
+
+
+def repeats(timestamp: Ints, values: Mapping[str, Floats]) -> tuple[Flags, Flags]:
+    """Rows that have the time of the row before them.
+
+    Args:
+        timestamp: [T], nanoseconds UTC.
+        values: The columns of `VALUES`, [T] each.
+
+    Returns:
+        Which rows [T] repeat a time, and which [T] of those repeat every value too.
+    """
+    same_time = np.zeros(len(timestamp), dtype=np.bool_)
+    same_time[1:] = timestamp[1:] == timestamp[:-1]
+    same_row = same_time.copy()
+    for name in VALUES:
+        same_row[1:] &= values[name][1:] == values[name][:-1]
+    return same_time, same_row
+
+
+def format_time(time_ns: int) -> str:
+    """Write a time for people, no longer than it needs to be.
+
+    Args:
+        time_ns: Nanoseconds UTC.
+
+    Returns:
+        ISO 8601 without a zone.
+
+    >>> format_time(1_704_067_200_000_000_000)
+    '2024-01-01T00:00'
+    """
+    if time_ns == NO_TIME:
+        return "no time"
+    unit = next(u for u, ns in (("m", 60 * 10**9), ("s", 10**9), ("ns", 1)) if time_ns % ns == 0)
+    return str(np.datetime64(time_ns, "ns").astype(f"datetime64[{unit}]"))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    prefix: str
+    rows: Ints
+    timestamp: Ints
+    values: Mapping[str, Floats]
+
+    def describe(self, i: int) -> str:
+        numbers = " ".join(f"{name}={float(self.values[name][i])!r}" for name in VALUES)
+        return f"row {self.rows[i]} ({format_time(int(self.timestamp[i]))} {numbers})"
+
+
+def _refuse_values(table: _Rows, what: str, bad: Flags) -> None:
+    n_bad = int(bad.sum())
+    if n_bad == 0:
+        return
+    shown = ", ".join(table.describe(i) for i in np.flatnonzero(bad)[:SHOWN])
+    more = f" and {n_bad - SHOWN} more" if n_bad > SHOWN else ""
+    plural = "row" if n_bad == 1 else "rows"
+    raise BarsError(
+        f"{table.prefix}{n_bad} {plural} {what}: {shown}{more}; --drop-bad-bars drops them"
+    )
+
+
+def _refuse_backward(table: _Rows) -> None:
+    backward = np.flatnonzero(table.timestamp[1:] < table.timestamp[:-1]) + 1
+    if len(backward) == 0:
+        return
+    i = int(backward[0])
+    now, before = (format_time(int(table.timestamp[k])) for k in (i, i - 1))
+    raise BarsError(
+        f"{table.prefix}timestamps are not ascending at row {table.rows[i]}: {now} comes after "
+        f"{before}; sort the file by time, oldest first"
+    )
+
+
+def _refuse_repeats(table: _Rows) -> None:
+    same_time, same_row = repeats(table.timestamp, table.values)
+    differs = np.flatnonzero(same_time & ~same_row)
+    equal = np.flatnonzero(same_row)
+    if len(differs):
+        pairs = "; ".join(
+            f"{table.describe(i - 1)} and {table.describe(i)}" for i in differs[:SHOWN]
+        )
+        raise BarsError(
+            f"{table.prefix}{len(differs)} rows repeat a time with different values: {pairs}; "
+            "--dedupe drops equal rows only, so correct the file"
+        )
+    if len(equal):
+        shown = ", ".join(
+            f"row {table.rows[i]} ({format_time(int(table.timestamp[i]))})" for i in equal[:SHOWN]
+        )
+        more = f" and {len(equal) - SHOWN} more" if len(equal) > SHOWN else ""
+        raise BarsError(
+            f"{table.prefix}{len(equal)} rows repeat the row before them: {shown}{more}; "
+            "--dedupe drops them"
+        )

@@ -1,0 +1,54 @@
+"""What can go wrong when bars are read.
+
+DataError
+├── SourceError      the spec names nothing known, or the file is not what it claims to be
+├── TableError       columns or times cannot be recognised without guessing
+├── TimeframeError   the duration of a bar is unknown, or the one asked for cannot be made
+├── LimitError       the source is larger than --max-bytes allows
+├── BarsError        rows break the law of bars
+└── WindowError      a range of bars is empty or reversed
+"""
+
+from difflib import get_close_matches
+
+
+class DataError(Exception):
+    """Bars cannot be had; the message says what, where and what to do next."""
+
+
+class SourceError(DataError):
+    """The spec names nothing known, or the file is not what it claims to be."""
+
+
+class TableError(DataError):
+    """Columns or times cannot be recognised without guessing."""
+
+
+class TimeframeError(DataError):
+    """The duration of a bar is unknown, or the one asked for cannot be made."""
+
+
+class LimitError(DataError):
+    """The source is larger than ``--max-bytes`` allows."""
+
+
+class BarsError(DataError):
+    """Rows break the law of bars."""
+
+
+class WindowError(DataError):
+    """A range of bars is empty or reversed."""
+
+
+def near_match(name: str, known: list[str]) -> str:
+    """The hint that ends an error about an unknown name.
+
+    Args:
+        name: What was not found.
+        known: All names that exist.
+
+    Returns:
+        ``"; did you mean 'x'?"``, or nothing when no name is near.
+    """
+    near = get_close_matches(name.lower(), known, n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""
