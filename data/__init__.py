@@ -2,14 +2,22 @@
 
 from data.bars import Bars, Gaps, Window
 from data.errors import DataError
+from data.load import load_bars
+from data.providers import PROVIDERS
+from data.resample import resample
+from data.table import LoadOptions
 from data.timeframe import format_timeframe, infer_timeframe, parse_timeframe
 
 __all__ = [
+    "PROVIDERS",
     "Bars",
     "DataError",
     "Gaps",
+    "LoadOptions",
     "Window",
     "format_timeframe",
     "infer_timeframe",
+    "load_bars",
     "parse_timeframe",
+    "resample",
 ]

@@ -218,8 +218,8 @@ def _frozen(name: str, column: npt.ArrayLike) -> Ints | Floats:
             f"{'whole nanoseconds' if name == 'timestamp' else 'numbers'}, "
             f"got shape {given.shape} of {given.dtype}"
         )
-    wanted = np.int64 if name == "timestamp" else np.float64
-    copied: Ints | Floats = np.array(given, dtype=wanted, order="C")
+    copied: Ints | Floats
+    copied = given.astype(np.int64) if name == "timestamp" else given.astype(np.float64)
     copied.flags.writeable = False
     return copied
 

@@ -1,0 +1,118 @@
+"""From a spec such as 'csv:bars.csv' to checked bars."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from data.bars import Bars, Floats, Ints, check_symbol
+from data.checks import check_bars, faults, repeats
+from data.errors import BarsError, TimeframeError
+from data.providers import find_provider
+from data.resample import resample
+from data.table import LoadOptions, RawTable
+from data.timeframe import format_timeframe, infer_timeframe, parse_timeframe
+
+DEFAULTS = LoadOptions()
+
+
+def load_bars(spec: str, options: LoadOptions = DEFAULTS) -> Bars:
+    """Read bars from a source.
+
+    Args:
+        spec: ``sample``, ``csv:PATH``, ``parquet:PATH``, or the path of such a file.
+        options: How to read; nothing is repaired unless it says so.
+
+    Returns:
+        Checked bars with a note for each repair and assumption.
+
+    Raises:
+        DataError: When the source cannot be read without guessing, or breaks the law of bars.
+
+    >>> bars = load_bars("sample")
+    >>> bars.symbol, len(bars), bars.timeframe
+    ('SIMULATED', 35040, '15m')
+    """
+    wanted_ns = None if options.timeframe is None else parse_timeframe(options.timeframe)
+    provider, address = find_provider(spec)
+    table = provider.read(address, options)
+    timestamp, values, repairs = _repair(table, options)
+    timeframe_ns, assumed = _decide_timeframe(table.where, timestamp, wanted_ns)
+    bars = Bars(
+        timestamp,
+        open=values["open"],
+        high=values["high"],
+        low=values["low"],
+        close=values["close"],
+        volume=values["volume"],
+        symbol=check_symbol(table.symbol),
+        timeframe_ns=timeframe_ns,
+        source=spec,
+        is_simulated=table.is_simulated,
+        notes=(*table.notes, *repairs, *assumed, *_warnings(values)),
+    )
+    return bars if wanted_ns is None else resample(bars, wanted_ns)
+
+
+def _repair(
+    table: RawTable, options: LoadOptions
+) -> tuple[Ints, Mapping[str, Floats], tuple[str, ...]]:
+    timestamp, values, notes = table.timestamp, table.values, []
+    rows = np.arange(len(timestamp), dtype=np.int64)
+    if options.drop_bad_bars:
+        good = np.ones(len(timestamp), dtype=np.bool_)
+        for _, bad in faults(timestamp, values):
+            good &= ~bad
+        notes += _count_dropped("bad", len(good) - int(good.sum()))
+        timestamp, rows = timestamp[good], rows[good]
+        values = {name: column[good] for name, column in values.items()}
+    if options.dedupe:
+        _, same_row = repeats(timestamp, values)
+        notes += _count_dropped("repeated", int(same_row.sum()))
+        timestamp, rows = timestamp[~same_row], rows[~same_row]
+        values = {name: column[~same_row] for name, column in values.items()}
+    if len(timestamp) == 0:
+        left = "" if len(table.timestamp) == 0 else " left after dropping bad rows"
+        raise BarsError(f"{table.where}: there are no bars{left}")
+    check_bars(timestamp, values, rows, table.where)
+    return timestamp, values, tuple(notes)
+
+
+def _count_dropped(kind: str, count: int) -> list[str]:
+    rows = "row" if count == 1 else "rows"
+    return [f"dropped {count} {kind} {rows}"] if count else []
+
+
+def _decide_timeframe(
+    where: str, timestamp: Ints, wanted_ns: int | None
+) -> tuple[int, tuple[str, ...]]:
+    try:
+        timeframe_ns = infer_timeframe(timestamp)
+    except TimeframeError as error:
+        if wanted_ns is None:
+            raise TimeframeError(f"{where}: {error}") from None
+        return _trust(where, timestamp, wanted_ns)
+    shorter = int((np.diff(timestamp) < timeframe_ns).sum())
+    if shorter == 0:
+        return timeframe_ns, ()
+    steps = "step is" if shorter == 1 else "steps are"
+    return timeframe_ns, (f"{shorter} {steps} shorter than {format_timeframe(timeframe_ns)}",)
+
+
+def _trust(where: str, timestamp: Ints, wanted_ns: int) -> tuple[int, tuple[str, ...]]:
+    wanted = format_timeframe(wanted_ns)
+    if len(timestamp) > 1:
+        steps, counts = np.unique(np.diff(timestamp), return_counts=True)
+        common_ns = int(steps[np.argmax(counts)])
+        if wanted_ns > common_ns:
+            raise TimeframeError(
+                f"{where}: --timeframe {wanted} is longer than the most common step, "
+                f"{format_timeframe(common_ns)}; bars whose own duration is unclear cannot be "
+                "merged, so name their own duration"
+            )
+    return wanted_ns, (f"bars read as {wanted} because --timeframe says so",)
+
+
+def _warnings(values: Mapping[str, Floats]) -> tuple[str, ...]:
+    if not values["volume"].any():
+        return ("volume is zero in every bar: volume rules can never fire",)
+    return ()

@@ -1,0 +1,78 @@
+"""Bars from a Parquet file; its size is judged by the footer before a row is read."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from data.errors import SourceError
+from data.providers.arrow_table import first_line, label, open_path, refuse_size, to_raw
+from data.providers.columns import Layout, recognise
+from data.table import LoadOptions, RawTable
+
+VALUE_BYTES = 8
+
+
+def read(address: str, options: LoadOptions) -> RawTable:
+    """Read the rows of a Parquet file.
+
+    Args:
+        address: Path of the file.
+        options: How to read; `max_bytes` caps rows x columns x 8 as the footer states them.
+
+    Returns:
+        Raw rows.
+
+    Raises:
+        DataError: When the file is damaged, too large, or cannot be read without guessing.
+    """
+    path = open_path(address, "parquet:PATH")
+    try:
+        with pq.ParquetFile(path) as file:
+            layout = recognise(file.schema_arrow.names, label(path))
+            texts = [name for name in layout.used if _is_text(file.schema_arrow.field(name).type)]
+            _check_size(file.metadata, label(path), options.max_bytes)
+        columns = _read_columns(path, layout, texts, options.max_bytes)
+    except (pa.ArrowException, OSError) as error:
+        reason = first_line(error)
+        raise SourceError(f"{label(path)}: is no readable Parquet file ({reason})") from None
+    return to_raw(columns, layout, path, options)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    )
+
+
+def _check_size(footer: pq.FileMetaData, where: str, max_bytes: int) -> None:
+    size = footer.num_rows * footer.num_columns * VALUE_BYTES
+    if size > max_bytes:
+        rows = f"{footer.num_rows} rows of {footer.num_columns} columns"
+        raise refuse_size(where, f"{rows} take {size} bytes", max_bytes)
+    unpacked = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
+    if unpacked > max_bytes:
+        raise refuse_size(where, f"it unpacks to {unpacked} bytes", max_bytes)
+
+
+def _read_columns(path: Path, layout: Layout, texts: list[str], max_bytes: int) -> pa.Table:
+    # text is kept as a dictionary until its size is known: one long word may stand in every row
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        columns = file.read(columns=list(layout.used))
+    size = sum(_text_bytes(columns.column(name)) for name in texts)
+    if size > max_bytes:
+        raise refuse_size(label(path), f"its text takes {size} bytes", max_bytes)
+    return columns
+
+
+def _text_bytes(column: pa.ChunkedArray) -> int:
+    size = 0
+    for chunk in column.chunks:
+        lengths = pc.binary_length(chunk.dictionary).take(chunk.indices)
+        size += pc.sum(lengths).as_py() or 0
+    return size

@@ -1,0 +1,219 @@
+"""Times of a file to nanoseconds UTC: recognised when there is one reading, else refused."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from data.checks import NO_TIME, SHOWN
+from data.errors import TableError
+from data.providers.zones import localise
+
+Ints = npt.NDArray[np.int64]
+
+UNITS: tuple[tuple[str, int], ...] = (("s", 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1))
+"""Units of whole-number times, with their length in nanoseconds."""
+
+FIRST_S, LAST_S = 315_532_800, 4_102_444_800
+"""1980 and 2100 in seconds: within them, a number has one reading, and 20240101 has none."""
+
+ISO = (
+    r"^(?P<date>(?:19|20)[0-9]{2}[-/.][0-9]{2}[-/.][0-9]{2})"
+    r"(?:[T ](?P<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?))?"
+    r"[ ]?(?P<zone>Z|UTC|[+-][0-9]{2}:?[0-9]{2})?$"
+)
+DATE = r"^(?:19|20)[0-9]{2}[-/.][0-9]{2}[-/.][0-9]{2}$"
+TIME_OF_DAY = r"^[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?$"
+DIGITS = r"^[0-9]{1,19}$"
+
+
+def read_times(
+    columns: dict[str, pa.Array], tz: str | None, where: str
+) -> tuple[Ints, tuple[str, ...]]:
+    """Read the time column, or a column of dates and one of times of day.
+
+    Args:
+        columns: Name to values, one entry or two, [N] each.
+        tz: IANA zone for times that name none; None for UTC.
+        where: What errors start with.
+
+    Returns:
+        [N] nanoseconds UTC, `NO_TIME` where a value is missing, and notes.
+
+    Raises:
+        TableError: When the values have no reading, or more than one.
+    """
+    column = next(iter(columns.values())) if len(columns) == 1 else _join(columns, where)
+    place = f"{where}: column {' and '.join(repr(name) for name in columns)}"
+    if pa.types.is_string(column.type):
+        column = _strip(column)
+        if _all_match(column, DIGITS):
+            return _read_whole(_digits(column, place), tz, place)
+        return _read_text(column, tz, place)
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        return _read_typed(column, tz, place)
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        return _read_whole(column, tz, place)
+    raise TableError(f"{place} holds {column.type}, which is no time; write ISO 8601 times")
+
+
+def _digits(column: pa.Array, place: str) -> pa.Array:
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise _unknown_unit(place, pc.max(column).as_py()) from None
+
+
+def _join(columns: dict[str, pa.Array], where: str) -> pa.Array:
+    (first, dates), (second, times) = columns.items()
+    texts = [c for c in (dates, times) if pa.types.is_string(c.type)]
+    if len(texts) == 2 and _all_match(dates, DATE) and _all_match(times, TIME_OF_DAY):
+        return pc.binary_join_element_wise(dates, times, "T")
+    raise TableError(
+        f"{where}: columns {first!r} and {second!r} could both be the time of a bar, and are no "
+        "date (2024-01-31) and time of day (09:30) that belong together; keep one of them"
+    )
+
+
+def _read_typed(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
+    zone = getattr(column.type, "tz", None)
+    try:
+        exact = column.cast(pa.timestamp("ns", tz=zone))
+    except pa.ArrowInvalid:
+        raise TableError(f"{place} holds times outside 1678 to 2262") from None
+    time_ns = _ints(exact.cast(pa.int64()))
+    return (time_ns, _unused(tz, "name their zone")) if zone else _naive(time_ns, tz, place)
+
+
+def _read_whole(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
+    numbers = column.cast(pa.float64(), safe=False)
+    if pa.types.is_floating(column.type):
+        present = numbers.drop_null().to_numpy(zero_copy_only=False)
+        present = present[~np.isnan(present)]
+        if (np.abs(present) > 2**53).any() or (present != np.floor(present)).any():
+            raise TableError(
+                f"{place} holds numbers with fractions or beyond 2^53, such as "
+                f"{float(present[np.flatnonzero(present != np.floor(present))[:1]].sum())!r}; "
+                "write ISO 8601 times or whole numbers"
+            )
+        column = pc.if_else(pc.is_nan(column), None, column)
+    try:
+        return _read_numbers(numbers, column.cast(pa.int64()), tz, place)
+    except pa.ArrowInvalid:
+        raise _unknown_unit(place, column.drop_null()[0].as_py()) from None
+
+
+def _read_numbers(
+    numbers: pa.Array, exact: pa.Array, tz: str | None, place: str
+) -> tuple[Ints, tuple[str, ...]]:
+    size = numbers.drop_null().to_numpy(zero_copy_only=False)
+    size = size[~np.isnan(size)]
+    for unit, unit_ns in UNITS:
+        per_second = 10**9 // unit_ns
+        if ((size >= FIRST_S * per_second) & (size < LAST_S * per_second)).all() and len(size):
+            time = _ints(exact)
+            known = time != NO_TIME
+            note = f"times are whole numbers, read as {unit} since 1970 UTC"
+            return np.where(known, time, 0) * unit_ns + np.where(known, 0, NO_TIME), (
+                note,
+                *_unused(tz, "count from 1970 UTC"),
+            )
+    if len(size) == 0:
+        return np.full(len(numbers), NO_TIME, dtype=np.int64), ()
+    raise _unknown_unit(place, int(size[0]))
+
+
+def _unknown_unit(place: str, example: object) -> TableError:
+    return TableError(
+        f"{place} holds whole numbers such as {example}, which do not all lie between 1980 and "
+        "2100 as s, ms, us or ns; write ISO 8601 times such as 2024-01-31T09:30:00Z"
+    )
+
+
+def _read_text(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
+    parts = pc.extract_regex(column, ISO)
+    given = pc.fill_null(pc.not_equal(pc.binary_length(column), 0), False)
+    strange = pc.indices_nonzero(pc.and_(given, pc.is_null(parts))).to_numpy()
+    if len(strange):
+        raise _strange(place, column, strange)
+    zones = pc.struct_field(parts, "zone")
+    has_zone = pc.fill_null(pc.not_equal(zones, ""), False)
+    n_zoned, n_given = pc.sum(has_zone).as_py() or 0, pc.sum(given).as_py() or 0
+    if 0 < n_zoned < n_given:
+        raise TableError(f"{place}: {n_zoned} of {n_given} times name a zone; write all or none")
+    local_ns = _parse(column, parts, place)
+    if n_zoned == 0:
+        return _naive(local_ns, tz, place) if n_given else (local_ns, ())
+    shift_ns = np.zeros(len(local_ns), dtype=np.int64)
+    for zone in pc.unique(zones.drop_null()).to_pylist():
+        at = pc.fill_null(pc.equal(zones, zone), False).to_numpy(zero_copy_only=False)
+        shift_ns[at] = _offset_ns(zone, place)
+    return np.where(local_ns == NO_TIME, NO_TIME, local_ns - shift_ns), _unused(
+        tz, "name their zone"
+    )
+
+
+def _parse(column: pa.Array, parts: pa.Array, place: str) -> Ints:
+    dates = pc.replace_substring_regex(pc.struct_field(parts, "date"), "[/.]", "-")
+    clock = pc.struct_field(parts, "time")
+    clock = pc.if_else(pc.equal(clock, ""), "00:00", clock)
+    joined = pc.fill_null(pc.binary_join_element_wise(dates, clock, "T"), "NaT")
+    text = joined.to_numpy(zero_copy_only=False).astype("U")
+    try:
+        time_ns: Ints = text.astype("datetime64[ns]").astype(np.int64)
+    except ValueError:
+        raise _strange(place, column, _unreadable(text)) from None
+    return time_ns
+
+
+def _unreadable(text: npt.NDArray[np.str_]) -> npt.NDArray[np.intp]:
+    bad = []
+    for row, one in enumerate(text):
+        try:
+            np.datetime64(one, "ns")
+        except ValueError:
+            bad.append(row)
+    return np.array(bad, dtype=np.intp)
+
+
+def _strange(place: str, column: pa.Array, rows: npt.NDArray[np.intp]) -> TableError:
+    shown = ", ".join(f"row {i} {column[int(i)].as_py()[:40]!r}" for i in rows[:SHOWN])
+    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    return TableError(
+        f"{place} holds times that have no single reading: {shown}{more}; "
+        "write ISO 8601 times such as 2024-01-31T09:30:00Z"
+    )
+
+
+def _offset_ns(zone: str, place: str) -> int:
+    if zone in ("", "Z", "UTC"):
+        return 0
+    hours, minutes = int(zone[1:3]), int(zone[-2:])
+    if hours > 14 or minutes > 59:
+        raise TableError(f"{place} names the zone {zone!r}, which is none")
+    return (-1 if zone[0] == "-" else 1) * (hours * 60 + minutes) * 60 * 10**9
+
+
+def _naive(local_ns: Ints, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
+    if tz is not None:
+        return localise(local_ns, tz, place), (f"times name no zone, read as {tz}",)
+    return local_ns, ("times name no zone, read as UTC; --tz names another",)
+
+
+def _unused(tz: str | None, why: str) -> tuple[str, ...]:
+    return () if tz is None else (f"--tz {tz} was not needed: the times {why}",)
+
+
+def _ints(column: pa.Array) -> Ints:
+    filled: Ints = pc.fill_null(column, NO_TIME).to_numpy(zero_copy_only=False)
+    return filled
+
+
+def _strip(column: pa.Array) -> pa.Array:
+    stripped = pc.utf8_trim_whitespace(column)
+    return pc.if_else(pc.equal(stripped, ""), pa.scalar(None, stripped.type), stripped)
+
+
+def _all_match(column: pa.Array, pattern: str) -> bool:
+    matches = pc.match_substring_regex(column.drop_null(), pattern)
+    return len(matches) > 0 and pc.all(matches).as_py() is True

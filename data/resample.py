@@ -1,0 +1,101 @@
+"""Coarser bars from finer ones: the one place that decides which edge a bar belongs to.
+
+A bar is stamped with the time at which it opens and covers [open time, open time + duration).
+A coarser bar covers the bars that open inside it, left edge included, right edge not. Edges lie
+at whole multiples of the coarser duration since 1970-01-01T00:00 UTC; edges of whole weeks lie on
+Mondays.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Bars, Floats, Ints
+from data.checks import format_time
+from data.errors import TimeframeError
+from data.timeframe import UNITS_NS, format_timeframe
+
+FIRST_MONDAY_NS = 4 * UNITS_NS["d"]
+"""1970-01-05, the first Monday of the epoch."""
+
+
+def resample(bars: Bars, timeframe_ns: int) -> Bars:
+    """Merge bars into coarser ones.
+
+    Args:
+        bars: The finer bars, [T].
+        timeframe_ns: Duration of the coarser bars, a multiple of that of `bars`.
+
+    Returns:
+        Bars with the first open, highest high, lowest low, last close and the volume summed
+        oldest first. A coarser bar without any bar inside does not exist; one with fewer than it
+        could hold is kept and counted in a note.
+
+    Raises:
+        TimeframeError: When the duration is finer, no multiple, or a bar reaches over an edge.
+    """
+    if timeframe_ns == bars.timeframe_ns:
+        return bars
+    _check_multiple(bars.timeframe_ns, timeframe_ns)
+    origin = FIRST_MONDAY_NS if timeframe_ns % UNITS_NS["w"] == 0 else 0
+    inside_ns = (bars.timestamp - origin) % timeframe_ns
+    _check_edges(bars, inside_ns, timeframe_ns)
+    left_edge = bars.timestamp - inside_ns
+    first = np.flatnonzero(np.diff(left_edge, prepend=left_edge[0] - 1))
+    count = np.diff(first, append=len(bars))
+    return replace(
+        bars,
+        timestamp=left_edge[first],
+        open=bars.open[first],
+        high=np.maximum.reduceat(bars.high, first),
+        low=np.minimum.reduceat(bars.low, first),
+        close=bars.close[first + count - 1],
+        volume=_sum_oldest_first(bars.volume, first, count),
+        timeframe_ns=timeframe_ns,
+        notes=(*bars.notes, _note(bars, timeframe_ns, count)),
+    )
+
+
+def _check_multiple(have_ns: int, wanted_ns: int) -> None:
+    have, wanted = format_timeframe(have_ns), format_timeframe(wanted_ns)
+    if wanted_ns < have_ns:
+        raise TimeframeError(
+            f"--timeframe {wanted} is finer than the {have} bars of the source; "
+            f"leave it out or ask for a multiple of {have}"
+        )
+    if wanted_ns % have_ns:
+        raise TimeframeError(
+            f"--timeframe {wanted} is no multiple of the {have} bars of the source; "
+            f"leave it out or ask for a multiple of {have}"
+        )
+
+
+def _check_edges(bars: Bars, inside_ns: Ints, timeframe_ns: int) -> None:
+    over = np.flatnonzero(inside_ns + bars.timeframe_ns > timeframe_ns)
+    if len(over):
+        i = int(over[0])
+        raise TimeframeError(
+            f"--timeframe {format_timeframe(timeframe_ns)}: {len(over)} bars of {bars.timeframe} "
+            f"reach over an edge, the first is bar {i} at {format_time(int(bars.timestamp[i]))}; "
+            "leave it out or ask for a duration whose edges the bars keep"
+        )
+
+
+def _sum_oldest_first(
+    values: Floats, first: npt.NDArray[np.intp], count: npt.NDArray[np.intp]
+) -> Floats:
+    total = values[first].copy()
+    for step in range(1, int(count.max())):
+        longer = count > step
+        total[longer] += values[first[longer] + step]
+    return total
+
+
+def _note(bars: Bars, timeframe_ns: int, count: npt.NDArray[np.intp]) -> str:
+    full = timeframe_ns // bars.timeframe_ns
+    incomplete = int((count < full).sum())
+    return (
+        f"merged {len(bars)} bars of {bars.timeframe} into {len(count)} of "
+        f"{format_timeframe(timeframe_ns)}; {incomplete} hold fewer than {full}"
+    )

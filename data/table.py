@@ -1,0 +1,50 @@
+"""What a provider hands over: raw columns in the file's own order, times already in UTC."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+LARGEST_SOURCE_BYTES = 200_000_000
+"""Unless ``--max-bytes`` says otherwise: room for four million bars."""
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a source may be read and repaired; nothing is repaired unless asked for.
+
+    Args:
+        timeframe: Duration of the bars wanted, such as ``1h``; None for that of the source.
+        tz: IANA zone of times that name none; None reads them as UTC and says so.
+        dedupe: Drop rows that repeat the row before them in every value.
+        drop_bad_bars: Drop rows that are no legal bar.
+        max_bytes: Refuse sources that would take more memory, decoded.
+    """
+
+    timeframe: str | None = None
+    tz: str | None = None
+    dedupe: bool = False
+    drop_bad_bars: bool = False
+    max_bytes: int = LARGEST_SOURCE_BYTES
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Rows as a source holds them: not sorted, not repaired, not yet bars.
+
+    Args:
+        timestamp: [N], int64 nanoseconds UTC, `NO_TIME` where a row has none.
+        values: open, high, low, close, volume, [N] float64 each, NaN where missing.
+        symbol: Name of the market.
+        where: What errors about a row start with, such as the name of the file.
+        is_simulated: Whether a program invented the market.
+        notes: One line for each assumption made while reading.
+    """
+
+    timestamp: npt.NDArray[np.int64]
+    values: Mapping[str, npt.NDArray[np.float64]]
+    symbol: str
+    where: str
+    is_simulated: bool = False
+    notes: tuple[str, ...] = ()
