@@ -84,6 +84,23 @@ class Reference:
         """
         return np.array([self.fold(ledger) for ledger in self.trades(genome)])
 
+    def signals(self, genome: Floats) -> tuple[list[int], ...]:
+        """Bars at which the entry conjunction holds, whatever the position.
+
+        Args:
+            genome: [G].
+
+        Returns:
+            Ascending bar numbers, one list a window, [W].
+        """
+        genes = self.spec.layout.decode(genome)
+        found: list[list[int]] = []
+        for window in self.windows:
+            rows = {row.name: self.row(row, genes, window.series) for row in self.spec.rows}
+            first = max(self.spec.warm_up(genes), window.start)
+            found.append([t for t in range(first, window.end - 1) if self._signals(rows, genes, t)])
+        return tuple(found)
+
     def fold(self, ledger: Ledger) -> list[float]:
         """Fold a ledger's trades, in their order, into accumulators [A]."""
         return _fold(ledger, self.costs.risk_fraction)

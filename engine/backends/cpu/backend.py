@@ -184,6 +184,9 @@ def _sources_of(bars: Bars) -> dict[str, Floats]:
     sources = {name: getattr(bars, name) for name in ("open", "high", "low", "close", "volume")}
     sources["true_range"] = stage_rows.true_range_row(bars.high, bars.low, bars.close)
     sources["close_location"] = stage_rows.close_location_row(bars.high, bars.low, bars.close)
+    for source in sources.values():
+        # All read-only, so that each stage is compiled for one type of array.
+        source.flags.writeable = False
     return sources
 
 

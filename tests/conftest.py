@@ -1,0 +1,63 @@
+"""Profiles, fixtures and options that all tests share."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from engine.backends import BACKENDS
+from engine.backends.cpu import backend
+
+pytest.register_assert_rewrite("tests.support")
+
+REAL = Path(__file__).parents[2] / "shared" / "data" / "real"
+
+settings.register_profile(
+    "dev",
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "ci",
+    max_examples=200,
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_addoption(parser):
+    """Add ``--bless``, the only writer of golden files."""
+    parser.addoption("--bless", action="store_true", help="write golden files anew")
+
+
+@pytest.fixture(params=sorted(BACKENDS))
+def device(request):
+    """Every backend that exists; a stage's tests run on all of them."""
+    return request.param
+
+
+@pytest.fixture
+def poisoned_slots(monkeypatch):
+    """Fill fresh slots with what no correct result holds, so that unwritten output shows."""
+    original = backend._market_of
+
+    def poisoned(bars, capacity):
+        market = original(bars, capacity)
+        market.rows[:] = -12345.0
+        market.codes[:] = 99
+        return market
+
+    monkeypatch.setattr(backend, "_market_of", poisoned)
+
+
+@pytest.fixture(scope="session")
+def real_folder():
+    """The folder of real series; tests that need it are skipped where it is absent."""
+    if not REAL.is_dir():
+        pytest.skip("the real series are not part of the project and are not here")
+    return REAL

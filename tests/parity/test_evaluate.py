@@ -1,0 +1,137 @@
+"""Whole backtests: every backend against the reference, and against itself in other shapes."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data import LoadOptions, load_bars
+from data.bars import Window
+from engine.batch import Engine
+from engine.ledger import ACCUMULATOR_INDEX
+from engine.reference import Reference
+from strategy import STRATEGIES
+from tests.support.parity import assert_same_bits, assert_same_trades
+from tests.support.worlds import (
+    SHORT_SPECS,
+    costs,
+    make_bars,
+    markets,
+    populations,
+    random_genomes,
+    windows_of,
+)
+
+SPEC = SHORT_SPECS["seller_exhaustion"]
+
+REAL_SERIES = (
+    "aapl_1h",
+    "bifiusdt_5m",
+    "btcusdt_1h",
+    "gbpjpy_1h",
+    "spy_1m",
+    "uniusdt_15m",
+)
+
+
+@pytest.mark.parametrize("name", sorted(SHORT_SPECS))
+@given(data=st.data())
+def test_worlds_give_the_same_trades(name, data):
+    """Ledgers and accumulators equal the reference's for any market, windows and costs."""
+    spec = SHORT_SPECS[name]
+    series = [data.draw(markets()) for _ in range(data.draw(st.integers(1, 3)))]
+    windows = [data.draw(windows_of(bars, s)) for s, bars in enumerate(series) for _ in range(2)]
+    charged = data.draw(costs())
+    engine = Engine(spec, series, windows, charged, threads=data.draw(st.sampled_from([1, None])))
+    genomes = data.draw(populations(spec))
+    assert_same_trades(Reference(spec, series, windows, charged), engine, genomes)
+
+
+@pytest.mark.parametrize("name", sorted(STRATEGIES))
+def test_sample_gives_the_same_trades(name, device):
+    """On the embedded sample, published bounds, 30 individuals trade as in the reference."""
+    bars, spec = load_bars("sample"), STRATEGIES[name]
+    windows = [Window.whole(bars), Window(0, len(bars) // 2, len(bars) - 100)]
+    engine = Engine(spec, [bars], windows, device=device)
+    genomes = random_genomes(spec, 30, seed=3)
+    assert_same_trades(Reference(spec, [bars], windows), engine, genomes)
+    trades = engine.evaluate(genomes)[:, :, ACCUMULATOR_INDEX["trades"]]
+    assert trades.sum() > 1000, "a comparison of engines that hardly trade says little"
+
+
+@pytest.mark.parametrize("name", REAL_SERIES)
+def test_real_series_give_the_same_trades(name, device, real_folder):
+    """On each real series, ten random individuals trade as in the reference."""
+    bars = load_bars(f"parquet:{real_folder / name}.parquet", LoadOptions(dedupe=True))
+    spec = STRATEGIES["seller_exhaustion"].for_timeframe(bars.timeframe_ns / 1e9)
+    windows = [Window.whole(bars)]
+    engine = Engine(spec, [bars], windows, device=device)
+    assert_same_trades(Reference(spec, [bars], windows), engine, random_genomes(spec, 10, seed=5))
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 512, 100_000], ids="P{}".format)
+def test_population_size_changes_no_bit(size, device):
+    """An individual's accumulators do not depend on how many others are evaluated with it."""
+    bars = make_bars(11, 1500, jump=0.1)
+    windows = [Window.whole(bars), Window(0, 300, 1100)]
+    engine = Engine(SPEC, [bars], windows, device=device)
+    genomes = random_genomes(SPEC, size, seed=size)
+    together = engine.evaluate(genomes)
+    assert np.isfinite(together).all()
+    for i in sorted({0, size // 3, size - 1}):
+        alone = Engine(SPEC, [bars], windows, device=device).evaluate(genomes[i : i + 1])
+        assert_same_bits(alone[0], together[i], f"individual {i} of {size}")
+
+
+@pytest.mark.parametrize("threads", [1, None], ids=["one_thread", "all_threads"])
+@pytest.mark.parametrize("chunk", [1, 7, 64, None])
+def test_chunk_threads_and_order_change_no_bit(chunk, threads, device):
+    """Chunked at any size, on any number of threads, in any order: the same bits."""
+    bars = make_bars(12, 1200, gaps=0.05, jump=0.1)
+    genomes = random_genomes(SPEC, 150, seed=8)
+    expected = Engine(SPEC, [bars], [Window.whole(bars)]).evaluate(genomes)
+    order = np.random.Generator(np.random.PCG64(1)).permutation(len(genomes))
+    engine = Engine(SPEC, [bars], [Window.whole(bars)], device=device, chunk=chunk, threads=threads)
+    assert_same_bits(expected[order], engine.evaluate(genomes[order]), "shuffled and chunked")
+
+
+def test_crowded_bank_changes_no_bit(device):
+    """With room for the rows of about one individual, rows come and go and results stay."""
+    bars = make_bars(13, 700, jump=0.1)
+    genomes = random_genomes(SPEC, 60, seed=9)
+    expected = Engine(SPEC, [bars], [Window.whole(bars)]).evaluate(genomes)
+    crowded = Engine(SPEC, [bars], [Window.whole(bars)], device=device, memory_bytes=8 * 700 * 9)
+    for _ in range(2):
+        assert_same_bits(expected, crowded.evaluate(genomes), "crowded bank")
+    assert crowded.rows_computed > 8
+
+
+def test_windows_are_independent(device):
+    """A window evaluated with others equals the window evaluated alone."""
+    series = [make_bars(seed, 500 + 37 * seed, jump=0.1) for seed in range(3)]
+    windows = [Window(s, start, len(series[s])) for s in (2, 0, 1) for start in (0, 90, 400)]
+    genomes = random_genomes(SPEC, 20, seed=4)
+    together = Engine(SPEC, series, windows, device=device).evaluate(genomes)
+    for w, window in enumerate(windows):
+        alone = Engine(SPEC, series, [window], device=device).evaluate(genomes)
+        assert_same_bits(alone[:, 0], together[:, w], f"window {w}")
+
+
+def test_bars_after_the_window_are_never_read(device):
+    """Trades inside a window do not change when everything at and after its end does."""
+    bars, other = make_bars(21, 900, jump=0.1), make_bars(22, 900, jump=0.3)
+    end = 600
+    spliced = type(bars)(
+        **{
+            name: np.concatenate((getattr(bars, name)[:end], getattr(other, name)[end:] * 3))
+            for name in ("open", "high", "low", "close", "volume")
+        },
+        timestamp=bars.timestamp,
+        symbol="SPLICED",
+        timeframe_ns=bars.timeframe_ns,
+    )
+    genomes = random_genomes(SPEC, 40, seed=6)
+    expected = Engine(SPEC, [bars], [Window(0, 0, end)], device=device).evaluate(genomes)
+    actual = Engine(SPEC, [spliced], [Window(0, 0, end)], device=device).evaluate(genomes)
+    assert_same_bits(expected, actual, "future changed")
+    assert expected[:, 0, ACCUMULATOR_INDEX["trades"]].sum() > 100

@@ -1,0 +1,65 @@
+"""Each stage of every backend against the reference, alone, so that a failure names its stage."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.bars import Window
+from engine.backends import Form
+from engine.batch import Engine
+from engine.reference import Reference
+from strategy.indicators import INDICATORS, SOURCES
+from tests.support.parity import assert_same_bits
+from tests.support.worlds import SHORT_SPECS, make_bars, markets, populations, windows_of
+
+FORMS = [
+    Form(INDICATORS[name].form, source)
+    for name in sorted(INDICATORS)
+    for source in ([INDICATORS[name].fixed_source] if INDICATORS[name].fixed_source else SOURCES)
+]
+LENGTHS = (2, 3, 5, 16, 63, 64, 65)
+
+
+def oracle_row(form, bars, length):
+    """A row as the readable loops compute it."""
+    high, low, close = bars.high.tolist(), bars.low.tolist(), bars.close.tolist()
+    function = SOURCES[form.source]
+    values = function(high, low, close) if function else getattr(bars, form.source).tolist()
+    indicator = INDICATORS[form.indicator]
+    return np.array(indicator.loop(values, *(length,) * indicator.n_lengths))
+
+
+@pytest.mark.parametrize("form", sorted(set(FORMS)), ids=lambda form: "-".join(form))
+@pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 300])
+def test_rows_equal_the_readable_loops(device, form, length, poisoned_slots):
+    """Every form over every source equals its definition in every bit, on hard bars."""
+    bars = make_bars(length, length, tick=0.5, flat=0.3, silent=0.3, jump=0.3)
+    engine = Engine(SHORT_SPECS["seller_exhaustion"], [bars], [Window.whole(bars)], device=device)
+    n_lengths = INDICATORS[form.indicator].n_lengths
+    for row_length in LENGTHS if n_lengths else (0,):
+        actual = engine.row(form, (row_length,) * n_lengths)
+        assert_same_bits(oracle_row(form, bars, row_length), actual, f"{form} {row_length}")
+
+
+@given(bars=markets(), length=st.integers(2, 90), form=st.sampled_from(sorted(set(FORMS))))
+def test_rows_equal_the_readable_loops_in_any_world(bars, length, form):
+    """Rows equal their definition whatever the market and the length."""
+    engine = Engine(SHORT_SPECS["seller_exhaustion"], [bars], [Window.whole(bars)])
+    n_lengths = INDICATORS[form.indicator].n_lengths
+    actual = engine.row(form, (length,) * n_lengths)
+    assert_same_bits(oracle_row(form, bars, length), actual, f"{form} {length}")
+
+
+@pytest.mark.parametrize("name", sorted(SHORT_SPECS))
+@given(data=st.data())
+def test_signals_equal_the_reference(name, data):
+    """The same bars signal, before any position is looked at."""
+    spec = SHORT_SPECS[name]
+    bars = data.draw(markets())
+    windows = [data.draw(windows_of(bars)) for _ in range(2)]
+    engine, reference = Engine(spec, [bars], windows), Reference(spec, [bars], windows)
+    for genome in data.draw(populations(spec)):
+        expected = reference.signals(genome)
+        for w, actual in enumerate(engine.signals(genome)):
+            assert expected[w] == actual.tolist()

@@ -1,0 +1,38 @@
+"""Comparisons of engines that name what differs, where, and both values."""
+
+import numpy as np
+
+from engine.ledger import ACCUMULATORS
+from engine.parity import compare_accumulators, compare_ledgers
+
+
+def assert_same_bits(expected, actual, what):
+    """Both arrays are equal in every bit, NaN included; else show the first ten differences."""
+    expected, actual = np.asarray(expected), np.asarray(actual)
+    assert expected.shape == actual.shape, f"{what}: {expected.shape} against {actual.shape}"
+    assert expected.dtype == actual.dtype, f"{what}: {expected.dtype} against {actual.dtype}"
+    known = np.where(np.isnan(expected), 0.0, expected) if expected.dtype.kind == "f" else expected
+    other = np.where(np.isnan(actual), 0.0, actual) if actual.dtype.kind == "f" else actual
+    is_different = np.ascontiguousarray(known).view(np.uint8).reshape(known.size, -1) != (
+        np.ascontiguousarray(other).view(np.uint8).reshape(other.size, -1)
+    )
+    wrong = is_different.any(axis=1).reshape(expected.shape)
+    if expected.dtype.kind == "f":
+        wrong |= np.isnan(expected) != np.isnan(actual)
+    places = np.argwhere(wrong)
+    shown = [(tuple(p), expected[tuple(p)], actual[tuple(p)]) for p in places[:10]]
+    assert not len(places), f"{what}: {len(places)} differ, first (place, expected, actual) {shown}"
+
+
+def assert_same_trades(reference, engine, genomes):
+    """Ledgers and accumulators of all individuals are equal in every bit."""
+    accumulators = engine.evaluate(genomes)
+    assert accumulators.shape == (len(genomes), len(engine.windows), len(ACCUMULATORS))
+    for i, genome in enumerate(genomes):
+        expected, actual = reference.trades(genome), engine.trades(genome)
+        for w, (left, right) in enumerate(zip(expected, actual, strict=True)):
+            where = f"individual {i} {engine.spec.layout.decode(genome)}, window {w}"
+            problem = compare_ledgers(left, right)
+            assert not problem, f"{where}: {problem}"
+            problem = compare_accumulators(reference.fold(left), accumulators[i, w])
+            assert not problem, f"{where}: {problem}"

@@ -1,0 +1,111 @@
+"""The bank keeps the newest rows and never loses one that is in use."""
+
+import numpy as np
+import pytest
+
+from engine.backends import Form
+from engine.bank import RowBank
+from engine.plan import RowGroup, plan_rows
+from tests.support.worlds import SHORT_SPECS, random_genomes
+
+EMA, SMA = Form("ema", "close"), Form("sma", "true_range")
+
+
+class Recorder:
+    """Stands in for a device: remembers which row was written into which slot."""
+
+    def __init__(self):
+        self.rows = {}
+        self.fails = False
+
+    def fill(self, form, lengths, slots):
+        """Write each row's name into its slot, or fail as a device may."""
+        if self.fails:
+            raise MemoryError("no room")
+        for length, slot in zip(lengths.tolist(), slots.tolist(), strict=True):
+            self.rows[slot] = (form, tuple(length))
+
+
+def group(form, *lengths):
+    """Rows of one form by their single length."""
+    return RowGroup(form, np.array(lengths, np.int64)[:, None])
+
+
+def assert_in_place(recorder, groups, slots):
+    """Every slot holds the row that was asked for."""
+    asked = [(g.form, tuple(row)) for g in groups for row in g.lengths.tolist()]
+    assert [recorder.rows[slot] for slot in slots.tolist()] == asked
+
+
+def test_rows_are_computed_once():
+    """What was computed is found again, in whatever company."""
+    recorder = Recorder()
+    bank = RowBank(10, recorder.fill)
+    bank.slots([group(EMA, 3, 5), group(SMA, 3)])
+    again = [group(SMA, 3, 9), group(EMA, 5)]
+    assert_in_place(recorder, again, bank.slots(again))
+    assert (bank.computed, len(bank)) == (4, 4)
+
+
+def test_least_recently_used_row_goes_first():
+    """A full bank lets go of what was not asked for longest."""
+    recorder = Recorder()
+    bank = RowBank(3, recorder.fill)
+    bank.slots([group(EMA, 1)])
+    bank.slots([group(EMA, 2)])
+    bank.slots([group(EMA, 3)])
+    bank.slots([group(EMA, 1)])
+    bank.slots([group(EMA, 4)])
+    computed = bank.computed
+    bank.slots([group(EMA, 1, 3, 4)])
+    assert bank.computed == computed
+    bank.slots([group(EMA, 2)])
+    assert bank.computed == computed + 1
+
+
+def test_rows_in_use_are_never_let_go():
+    """A call that fills the bank gets all its rows, whatever was there before."""
+    recorder = Recorder()
+    bank = RowBank(4, recorder.fill)
+    rng = np.random.Generator(np.random.PCG64(3))
+    for _ in range(200):
+        lengths = rng.choice(9, size=rng.integers(1, 5), replace=False).tolist()
+        groups = [group(EMA, *lengths[:2])] + ([group(SMA, *lengths[2:])] if lengths[2:] else [])
+        assert_in_place(recorder, groups, bank.slots(groups))
+        assert len(bank) <= 4
+
+
+def test_row_that_was_not_written_is_not_found():
+    """After a failure of the device, the bank asks for the row again."""
+    recorder = Recorder()
+    bank = RowBank(2, recorder.fill)
+    recorder.fails = True
+    with pytest.raises(MemoryError):
+        bank.slots([group(EMA, 7)])
+    recorder.fails = False
+    assert_in_place(recorder, [group(EMA, 7)], bank.slots([group(EMA, 7)]))
+
+
+def test_rows_of_two_lengths_are_told_apart():
+    """The key of a row is all its lengths."""
+    recorder = Recorder()
+    bank = RowBank(4, recorder.fill)
+    pair = RowGroup(Form("pair", "close"), np.array([[3, 5], [5, 3]], np.int64))
+    assert_in_place(recorder, [pair], bank.slots([pair]))
+    assert bank.computed == 2
+
+
+def test_plan_finds_each_distinct_row_once():
+    """The plan's numbers lead back to each individual's own lengths."""
+    spec = SHORT_SPECS["seller_exhaustion"]
+    genomes = random_genomes(spec, 200, seed=1)
+    plan = plan_rows(spec, genomes)
+    rows = [(g.form, tuple(row)) for g in plan.groups for row in g.lengths.tolist()]
+    assert len(rows) == len(set(rows)) == plan.n_rows
+    for i, genome in enumerate(genomes):
+        genes = spec.layout.decode(genome)
+        for r, row in enumerate(spec.rows):
+            expected = (Form.of(row), tuple(genes[name] for name in row.lengths))
+            assert rows[plan.row_of[i, r]] == expected
+        assert plan.warm_up[i] == spec.warm_up(genes)
+    assert sorted(plan.order.tolist()) == list(range(200))

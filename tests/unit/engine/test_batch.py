@@ -1,0 +1,115 @@
+"""The engine's front: what it refuses, what it plans, what it keeps."""
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.batch import Engine
+from engine.costs import Costs
+from engine.errors import DeviceError, EngineError, GenomeError, MemoryPlanError
+from strategy.errors import GeneError
+from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
+
+SPEC = SHORT_SPECS["seller_exhaustion"]
+BARS = make_bars(1, 300)
+WHOLE = Window.whole(BARS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"windows": []}, EngineError, "at least one series and one window"),
+        ({"windows": [Window(1, 0, 5)]}, EngineError, "refers to series 1, there are 1"),
+        ({"windows": [Window(0, 0, 301)]}, EngineError, "window 0 is bars 0 to 301"),
+        ({"chunk": 0}, EngineError, "chunk must be at least 1"),
+        ({"device": "tpu"}, DeviceError, "device 'tpu' is not available; available: auto, cpu"),
+        ({"threads": 10_000}, DeviceError, "threads must be 1 to"),
+        ({"threads": 0}, DeviceError, "threads must be 1 to"),
+        ({"memory_bytes": 1000}, MemoryPlanError, "needs 6 rows of 2,700 bytes"),
+    ],
+)
+def test_engine_refuses_what_it_cannot_do(arguments, error, message):
+    """Wrong series, windows, devices and limits are refused with their values."""
+    given = {"spec": SPEC, "series": [BARS], "windows": [WHOLE], **arguments}
+    with pytest.raises(error, match=message):
+        Engine(**given)
+
+
+@pytest.mark.parametrize(
+    ("genomes", "message"),
+    [
+        (np.zeros((2, 10), np.float32), r"must be float64 \[P, 10\], got float32 \[2, 10\]"),
+        (np.zeros(10), r"got float64 \[10\]"),
+        (np.zeros((2, 9)), "has 10 genes, got genomes with 9"),
+    ],
+)
+def test_engine_refuses_genomes_of_wrong_shape(genomes, message):
+    """Genomes are float64 [P, G], nothing else."""
+    with pytest.raises(GenomeError, match=message):
+        Engine(SPEC, [BARS], [WHOLE]).evaluate(genomes)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 2.5, 0.0, -3.0])
+def test_engine_refuses_illegal_genes(value):
+    """A length that is no whole positive number never reaches a kernel."""
+    genomes = np.tile(SPEC.layout.defaults, (3, 1))
+    genomes[1, SPEC.layout.index("max_hold")] = value
+    with pytest.raises(GeneError, match="individual 1: gene 'max_hold'"):
+        Engine(SPEC, [BARS], [WHOLE]).evaluate(genomes)
+
+
+def test_no_individuals_give_no_rows():
+    """An empty population is answered with an empty result."""
+    found = Engine(SPEC, [BARS], [WHOLE]).evaluate(np.empty((0, len(SPEC.layout))))
+    assert found.shape == (0, 1, 18)
+
+
+def test_rows_stay_between_calls():
+    """The second evaluation of a population computes no row."""
+    engine = Engine(SPEC, [BARS], [WHOLE])
+    genomes = random_genomes(SPEC, 20, seed=1)
+    engine.evaluate(genomes)
+    computed = engine.rows_computed
+    assert computed > 20
+    engine.evaluate(genomes[::-1].copy())
+    assert engine.rows_computed == computed
+
+
+def test_auto_says_what_it_chose_and_why():
+    """Only auto may choose, and it says so."""
+    engine = Engine(SPEC, [BARS], [WHOLE], device="auto")
+    assert engine.device == "cpu"
+    assert engine.device_reason.startswith("auto: ")
+
+
+def test_memory_plan_is_known_before_work():
+    """The plan counts slots, series and results, and reads as one line."""
+    engine = Engine(SPEC, [BARS], [WHOLE], memory_bytes=270_000)
+    plan = engine.memory_plan(1000)
+    assert plan.slots * plan.slot_bytes <= 270_000
+    assert plan.result_bytes == 1000 * 18 * 8
+    assert str(plan).startswith("1,000 individuals on 300 bars: up to 100 rows")
+
+
+def test_genomes_are_left_as_they_were():
+    """Evaluation writes nothing into what it was given."""
+    genomes = random_genomes(SPEC, 5, seed=2)
+    copy = genomes.copy()
+    Engine(SPEC, [BARS], [WHOLE]).evaluate(genomes)
+    np.testing.assert_array_equal(genomes, copy)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fee_bp", -1.0),
+        ("slippage_bp", float("nan")),
+        ("min_risk", float("inf")),
+        ("risk_fraction", 0.0),
+        ("risk_fraction", 1.5),
+    ],
+)
+def test_costs_refuse_what_makes_no_sense(name, value):
+    """Costs are finite and not negative; a trade risks a fraction of equity."""
+    with pytest.raises(EngineError, match=f"{name} must be"):
+        Costs(**{name: value})

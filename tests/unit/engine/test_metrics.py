@@ -1,0 +1,110 @@
+"""Metrics from accumulators, by hand, and the reasons of those that are undefined."""
+
+import math
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.ledger import ACCUMULATORS
+from engine.metrics import METRICS, UNDEFINED, Span, compute_metrics, span_of
+from tests.support.markets import QUIET, paper_market
+
+YEAR = Span(bars=1000, years=1.0)
+
+
+def metrics_of(span=YEAR, **accumulators):
+    """Metrics of one individual in one window, and the reasons of the undefined ones."""
+    values = {"equity": 1.0, "peak_equity": 1.0, **accumulators}
+    row = np.array([[[values.get(name, 0.0) for name in ACCUMULATORS]]])
+    table = compute_metrics(row, [span])
+    reasons = {name: UNDEFINED[table.why(name)[0, 0]] for name in METRICS if table.why(name)[0, 0]}
+    return table.named(0), reasons
+
+
+# Four trades of +2, -1, +1, -1 R at one percent of equity each.
+FOUR = {
+    "trades": 4.0,
+    "wins": 2.0,
+    "sum_r": 1.0,
+    "sum_r2": 7.0,
+    "gain_r": 3.0,
+    "loss_r": 2.0,
+    "max_drawdown_r": 1.0,
+    "equity": 1.02 * 0.99 * 1.01 * 0.99,
+    "max_drawdown": 0.0101,
+    "bars_in_market": 40.0,
+}
+
+
+def test_metrics_by_hand():
+    """Each metric of four trades is what paper says."""
+    found, reasons = metrics_of(Span(bars=1000, years=0.5), **FOUR)
+    std = math.sqrt((7.0 - 0.25) / 3.0)
+    expected = {
+        "trades": 4.0,
+        "win_rate": 0.5,
+        "mean_r": 0.25,
+        "std_r": std,
+        "sum_r": 1.0,
+        "profit_factor": 1.5,
+        "sharpe": 0.25 / std,
+        "sharpe_annual": 0.25 / std * math.sqrt(8.0),
+        "total_return": FOUR["equity"] - 1.0,
+        "max_drawdown": 0.0101,
+        "max_drawdown_r": 1.0,
+        "calmar": (FOUR["equity"] - 1.0) / 0.5 / 0.0101,
+        "exposure": 0.04,
+        "mean_hold_bars": 10.0,
+        "trades_per_year": 8.0,
+    }
+    assert found == pytest.approx(expected, rel=1e-15)
+    assert reasons == {}
+
+
+def test_no_trades_leaves_ratios_undefined():
+    """Without trades, sums are 0 and every ratio is undefined with that reason."""
+    found, reasons = metrics_of()
+    assert found["trades"] == found["total_return"] == found["max_drawdown"] == 0.0
+    undefined = {name for name in METRICS if math.isnan(found[name])}
+    assert set(reasons) == undefined
+    assert set(reasons.values()) == {"no_trades"}
+    assert {"sharpe", "profit_factor", "win_rate", "calmar"} <= undefined
+
+
+def test_one_trade_has_no_spread():
+    """A standard deviation needs two trades."""
+    _, reasons = metrics_of(trades=1.0, wins=1.0, sum_r=2.0, sum_r2=4.0, gain_r=2.0, equity=1.02)
+    assert reasons["sharpe"] == reasons["std_r"] == "one_trade"
+    assert reasons["profit_factor"] == "no_losses"
+    assert reasons["calmar"] == "no_drawdown"
+
+
+def test_equal_trades_have_no_variation():
+    """Trades that are all alike have a deviation of 0, and no ratio to it."""
+    found, reasons = metrics_of(trades=3.0, sum_r=-3.0, sum_r2=3.0, loss_r=3.0)
+    assert found["std_r"] == 0.0
+    assert reasons["sharpe"] == "no_variation"
+    assert reasons["sharpe_annual"] == "no_variation"
+
+
+def test_lost_equity_is_ruin():
+    """Once equity has gone to zero or below, a later return means nothing."""
+    found, reasons = metrics_of(**{**FOUR, "max_drawdown": 1.2, "equity": 0.4})
+    assert math.isnan(found["total_return"])
+    assert reasons["total_return"] == reasons["calmar"] == "ruined"
+
+
+def test_undefined_is_never_infinite():
+    """No division by zero leaks out as an infinity or a warning."""
+    for accumulators in ({}, {"trades": 1.0}, {"trades": 2.0, "gain_r": 1.0}):
+        found, _ = metrics_of(**accumulators)
+        assert not any(math.isinf(value) for value in found.values())
+
+
+def test_span_reaches_from_first_open_to_last_close():
+    """Four bars of 15 minutes are an hour."""
+    bars = paper_market(*[QUIET[:4]] * 4)
+    span = span_of(bars, Window(0, 2, 6))
+    assert span.bars == 4
+    assert span.years == pytest.approx(1 / (365.25 * 24), rel=1e-15)

@@ -1,0 +1,106 @@
+"""The certificate says green only when everything agrees, and shows what does not."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.batch import Engine
+from engine.ledger import ACCUMULATOR_INDEX
+from engine.parity import certify, compare_accumulators, compare_ledgers
+from engine.reference import Reference
+from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
+
+SPEC = SHORT_SPECS["seller_exhaustion"]
+BARS = make_bars(5, 600, jump=0.1)
+WINDOWS = [Window.whole(BARS), Window(0, 100, 400)]
+
+
+class WrongEngine(Engine):
+    """An engine with a defect: one ulp in one price, or one sum, of one individual."""
+
+    defect = "exit"
+
+    def trades(self, genome):
+        """List trades, the first window's last one with a price a hair off."""
+        first, *rest = super().trades(genome)
+        if self.defect != "sum_r" and len(first):
+            column = getattr(first, self.defect).copy()
+            column[-1] = np.nextafter(column[-1], np.inf) if column.dtype.kind == "f" else 0
+            first = dataclasses.replace(first, **{self.defect: column})
+        return (first, *rest)
+
+    def evaluate(self, genomes):
+        """Evaluate, the first individual's sum a hair off."""
+        found = super().evaluate(genomes)
+        if self.defect == "sum_r":
+            place = (0, 0, ACCUMULATOR_INDEX["sum_r"])
+            found[place] = np.nextafter(found[place], np.inf)
+        return found
+
+
+def test_certificate_of_a_right_engine_is_green():
+    """No mismatch, and the trades are the reference's."""
+    genomes = random_genomes(SPEC, 6, seed=1)
+    found = certify(Engine(SPEC, [BARS], WINDOWS), genomes)
+    reference = Reference(SPEC, [BARS], WINDOWS)
+    trades = sum(len(ledger) for genome in genomes for ledger in reference.trades(genome))
+    assert (found.individuals, found.windows, found.trades) == (6, 2, trades)
+    assert found.is_green
+    assert found.first_mismatch == ""
+    assert found.data_hash == BARS.content_hash
+
+
+@pytest.mark.parametrize("defect", ["exit", "exit_bar", "reason", "r", "sum_r"])
+def test_certificate_finds_the_smallest_defect(defect):
+    """One ulp in a price or a sum, or one wrong bar, turns the certificate red."""
+    genomes = random_genomes(SPEC, 4, seed=1)
+    engine = WrongEngine(SPEC, [BARS], WINDOWS)
+    engine.defect = defect
+    found = certify(engine, genomes)
+    assert not found.is_green
+    assert f"{defect} differs" in found.first_mismatch
+    assert "genes: {'ema_fast'" in found.first_mismatch
+
+
+def test_ledger_hash_tells_ledgers_apart():
+    """Other individuals, another hash; the same ones, the same hash."""
+    engine = Engine(SPEC, [BARS], WINDOWS)
+    genomes = random_genomes(SPEC, 4, seed=1)
+    first = certify(engine, genomes).ledger_hash
+    assert certify(engine, genomes).ledger_hash == first
+    assert certify(engine, random_genomes(SPEC, 4, seed=2)).ledger_hash != first
+
+
+def test_processes_change_nothing():
+    """Replayed in two processes, the certificate is the same."""
+    engine = Engine(SPEC, [BARS], WINDOWS)
+    genomes = random_genomes(SPEC, 5, seed=3)
+    assert certify(engine, genomes, processes=2) == certify(engine, genomes, processes=1)
+
+
+def test_missing_trade_is_described():
+    """A trade that only one engine has is shown."""
+    (ledger, _) = Reference(SPEC, [BARS], WINDOWS).trades(random_genomes(SPEC, 9, seed=1)[8])
+    columns = {name: column[:-1] for name, column in ledger.columns().items()}
+    shorter = dataclasses.replace(ledger, **columns)
+    assert len(ledger) > 0
+    message = compare_ledgers(ledger, shorter)
+    assert f"the reference has {len(ledger)} trades, the engine {len(ledger) - 1}" in message
+    assert "signal_bar=" in message
+
+
+def test_rejections_are_compared():
+    """Equal trades with another count of rejected signals are a difference."""
+    (ledger, _) = Reference(SPEC, [BARS], WINDOWS).trades(SPEC.layout.defaults)
+    other = dataclasses.replace(ledger, rejected=ledger.rejected + 1)
+    assert "rejects" in compare_ledgers(ledger, other)
+
+
+def test_negative_zero_is_a_difference():
+    """Equal to the eye is not equal in every bit."""
+    zero = np.zeros(18)
+    other = zero.copy()
+    other[2] = -0.0
+    assert compare_accumulators(zero, other).startswith("accumulator sum_r differs")
