@@ -105,8 +105,10 @@ def nondominated_ranks(objectives: Floats) -> Indices:
 def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
     """Crowding distance of each individual within its front, all fronts at once.
 
-    The order of operations is that of the paper and of DEAP's `assignCrowdingDist`, so the bits are
-    too: each objective is sorted stably on top of the order left by the objective before it.
+    The bits are those of DEAP's `assignCrowdingDist` for a front that is listed in lexicographic
+    order of its objectives: each objective is sorted stably on top of the order left by the one
+    before it. (How DEAP lists a front, and so what it gives individuals that are equal in one
+    objective, depends on the order of the population; here it does not.)
 
     Args:
         objectives: [P, O], minimised, finite.
@@ -117,7 +119,7 @@ def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
     """
     n_individuals, n_objectives = objectives.shape
     distances = np.zeros(n_individuals, dtype=np.float64)  # [P]
-    by_value = np.arange(n_individuals)
+    by_value = np.lexsort(objectives.T[::-1])
     # Sixteen bits make the stable sort by front a radix sort.
     fronts = ranks.astype(np.int16) if ranks.max(initial=0) < 2**15 else ranks
     bounds = _front_bounds(ranks)

@@ -1,0 +1,96 @@
+"""Laws of the operators, over layouts of every shape."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimizer.operators import (
+    ETAS,
+    cross_simulated_binary,
+    mutate_polynomial,
+    sample_genomes,
+    select_parents,
+)
+from optimizer.randomness import stream
+from optimizer.ranking import Ranking
+from tests.support.searches import layouts
+
+SEEDS = st.integers(0, 2**63 - 1)
+COUNTS = st.integers(0, 9)
+CHANCES = st.sampled_from([0.0, 0.1, 0.5, 1.0])
+VARIATIONS = pytest.mark.parametrize(
+    "vary", [cross_simulated_binary, mutate_polynomial], ids=["crossover", "mutation"]
+)
+
+
+def assert_legal(layout, genomes):
+    """Inside the bounds, and whole where it must be."""
+    assert np.float64 == genomes.dtype
+    assert (genomes >= layout.low).all()
+    assert (genomes <= layout.high).all()
+    assert np.array_equal(np.rint(genomes[:, layout.is_int]), genomes[:, layout.is_int])
+
+
+@given(layouts(), SEEDS, COUNTS)
+def test_samples_are_legal_and_repeatable(layout, seed, count):
+    """A sample has its shape, keeps its bounds, and is decided by its stream."""
+    genomes = sample_genomes(stream(seed, 0, "initial"), layout, count)
+    again = sample_genomes(stream(seed, 0, "initial"), layout, count)
+    assert (count, len(layout)) == genomes.shape
+    assert_legal(layout, genomes)
+    assert genomes.tobytes() == again.tobytes()
+
+
+@VARIATIONS
+@given(layouts(), SEEDS, COUNTS, st.sampled_from(ETAS), CHANCES)
+def test_variation_keeps_bounds_shape_and_dtype(vary, layout, seed, count, eta, probability):
+    """Children look like their parents, stay legal, and frozen genes keep their bits."""
+    parents = sample_genomes(stream(seed, 0, "initial"), layout, count)
+    rng = stream(seed, 1, "mutate")
+    children = vary(rng, parents, layout, eta=eta, probability=probability)
+    frozen = layout.low == layout.high
+    assert parents.shape == children.shape
+    assert_legal(layout, children)
+    assert np.array_equal(parents[:, frozen], children[:, frozen])
+
+
+@VARIATIONS
+@given(layouts(), SEEDS, COUNTS, st.sampled_from(ETAS))
+def test_variation_is_repeatable_and_leaves_parents_alone(vary, layout, seed, count, eta):
+    """The same stream gives the same bits, from parents that may not even be written to."""
+    parents = sample_genomes(stream(seed, 0, "initial"), layout, count)
+    before = parents.tobytes()
+    parents.flags.writeable = False
+    first = vary(stream(seed, 1, "mutate"), parents, layout, eta=eta, probability=0.5)
+    second = vary(stream(seed, 1, "mutate"), parents, layout, eta=eta, probability=0.5)
+    assert first.tobytes() == second.tobytes()
+    assert before == parents.tobytes()
+    assert not np.shares_memory(parents, first)
+
+
+@VARIATIONS
+@given(layouts(), SEEDS, COUNTS)
+def test_variation_draws_by_shape_alone(vary, layout, seed, count):
+    """How far a stream has moved depends on the shape and never on the genes."""
+    positions = set()
+    for place in (layout.low, layout.high):
+        rng = stream(seed, 1, "mutate")
+        vary(rng, np.tile(place, (count, 1)), layout, eta=7, probability=0.5)
+        positions.add(rng.random())
+    assert len(positions) == 1
+
+
+@given(SEEDS, st.integers(1, 30), st.integers(0, 70), st.data())
+def test_no_parent_loses_to_everyone(seed, n_individuals, count, data):
+    """Parents exist; a chosen one is never worse than all others unless it stood alone."""
+    ranks = np.array(
+        data.draw(st.lists(st.integers(0, 3), min_size=n_individuals, max_size=n_individuals))
+    )
+    ranking = Ranking(ranks, np.zeros(n_individuals))
+    parents = select_parents(stream(seed, 0, "select"), ranking, count)
+    assert (count,) == parents.shape
+    assert ((parents >= 0) & (parents < n_individuals)).all()
+    wins = np.bincount(parents, minlength=n_individuals)
+    fought = 2 * -(-2 * count // n_individuals)
+    assert (wins <= fought).all()

@@ -1,0 +1,165 @@
+"""Metrics become objectives; what cannot be judged becomes infeasible with a name."""
+
+import numpy as np
+import pytest
+
+from engine.metrics import METRIC_INDEX, METRICS, MetricTable
+from optimizer.errors import ConfigError
+from optimizer.objectives import OBJECTIVES, Goals, Objective, parse_objectives
+from optimizer.ranking import survive
+
+INF = float("inf")
+NAN = float("nan")
+GOALS = Goals(parse_objectives("sharpe,total_return,max_drawdown"), min_trades=30)
+
+
+def table(*individuals, windows=1):
+    """Metrics of individuals; each is a dict of values (or of one value a window), else 0."""
+    values = np.zeros((len(individuals), windows, len(METRICS)))
+    for row, metrics in enumerate(individuals):
+        for name, value in metrics.items():
+            values[row, :, METRIC_INDEX[name]] = value
+    return MetricTable(values, np.zeros(values.shape, dtype=np.int8))
+
+
+def test_every_objective_is_a_metric_of_its_own_name():
+    """One word per thing; the table is sorted."""
+    assert set(OBJECTIVES) <= set(METRICS)
+    assert sorted(OBJECTIVES) == list(OBJECTIVES)
+    assert all(name == goal.name == goal.metric for name, goal in OBJECTIVES.items())
+
+
+def test_losses_and_time_in_the_market_are_minimised():
+    """Everything else is better when there is more of it."""
+    minimised = {name for name, objective in OBJECTIVES.items() if not objective.maximise}
+    assert minimised == {"exposure", "max_drawdown", "max_drawdown_r"}
+
+
+def test_maximised_metrics_change_their_sign_inside():
+    """Objectives are minimised inside, and `natural` turns them back."""
+    metrics = table({"trades": 30, "sharpe": 0.5, "total_return": -0.1, "max_drawdown": 0.2})
+    judged = GOALS.judge(metrics)
+    assert judged.objectives.tolist() == [[-0.5, 0.1, 0.2]]
+    assert GOALS.natural(judged.objectives).tolist() == [[0.5, -0.1, 0.2]]
+    assert (judged.violations.tolist(), judged.failures.tolist()) == ([0.0], [0])
+
+
+def test_natural_zero_has_no_sign():
+    """A person never reads "-0"."""
+    natural = GOALS.natural(np.array([[0.0, -0.0, -0.0]]))
+    assert not np.signbit(natural).any()
+
+
+def test_too_few_trades_is_the_missing_share():
+    """The violation falls with every trade, and reaches 0 at the minimum."""
+    judged = GOALS.judge(table(*({"trades": trades} for trades in (0, 15, 29, 30, 31))))
+    assert judged.violations.tolist() == [1.0, 0.5, 1.0 / 30.0, 0.0, 0.0]
+    assert [GOALS.failure_names[code] for code in judged.failures] == [
+        *["too_few_trades"] * 3,
+        "",
+        "",
+    ]
+    assert np.isnan(judged.objectives[:3]).all()
+
+
+@pytest.mark.parametrize("value", [NAN, INF, -INF])
+def test_undefined_metric_is_a_named_failure(value):
+    """NaN and infinities never become objectives; the first undefined one gives the name."""
+    judged = GOALS.judge(table({"trades": 99, "total_return": value, "max_drawdown": value}))
+    assert GOALS.failure_names[judged.failures[0]] == "undefined:total_return"
+    assert judged.violations.tolist() == [1.0 + 0.5 * (2 / 3 + 0.01)]
+    assert np.isnan(judged.objectives).all()
+
+
+def test_undefined_ranks_below_too_few_trades():
+    """One trade short of the minimum is nearer to feasible than a metric without meaning."""
+    judged = GOALS.judge(
+        table({"trades": 99, "sharpe": NAN}, {"trades": 29}, {"trades": 30}, {"trades": 0})
+    )
+    assert survive(judged.objectives, judged.violations, 4).tolist() == [2, 1, 3, 0]
+
+
+def test_more_trades_are_nearer_to_defined():
+    """Without a minimum, an individual with a trade is preferred to one with none."""
+    goals = Goals(parse_objectives("sharpe"), min_trades=0)
+    judged = goals.judge(table({"trades": 0, "sharpe": NAN}, {"trades": 1, "sharpe": NAN}))
+    assert judged.violations.tolist() == [2.0, 1.75]
+
+
+def test_fewer_undefined_objectives_are_nearer():
+    """With equal trades, the individual with fewer undefined objectives is preferred."""
+    one = {"trades": 50, "sharpe": NAN}
+    judged = GOALS.judge(table(one | {"total_return": NAN}, one))
+    assert judged.violations[1] < judged.violations[0]
+
+
+def test_metrics_outside_the_objectives_do_not_matter():
+    """An undefined metric that nobody asked for makes nobody infeasible."""
+    judged = GOALS.judge(table({"trades": 30, "profit_factor": NAN}))
+    assert judged.failures.tolist() == [0]
+
+
+def test_windows_count_through_their_mean():
+    """Objectives and trades are averaged; one undefined window makes the metric undefined."""
+    metrics = table(
+        {"trades": [20, 40], "sharpe": [0.25, 0.75]},
+        {"trades": [20, 39]},
+        {"trades": [40, 40], "sharpe": [INF, -INF]},
+        windows=2,
+    )
+    judged = GOALS.judge(metrics)
+    assert judged.objectives[0].tolist() == [-0.5, 0.0, 0.0]
+    assert judged.failures.tolist() == [0, 1, 2]
+
+
+def test_failure_names_follow_the_objectives():
+    """The codes of a run are none, too few trades, then one for each objective in order."""
+    assert GOALS.failure_names == (
+        "",
+        "too_few_trades",
+        "undefined:sharpe",
+        "undefined:total_return",
+        "undefined:max_drawdown",
+    )
+
+
+def test_no_individual_is_judged_without_complaint():
+    """A table without rows gives an evaluation without rows."""
+    judged = GOALS.judge(table())
+    assert judged.objectives.shape == (0, 3)
+    assert judged.failures.dtype == np.int16
+
+
+def test_objectives_are_read_in_order():
+    """Spaces around names do not count."""
+    names = [objective.name for objective in parse_objectives(" trades , sharpe")]
+    assert names == ["trades", "sharpe"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sharp", "did you mean 'sharpe'"),
+        ("sharpe,profitfactor", "did you mean 'profit_factor'"),
+        ("", "lack a name"),
+        ("sharpe,,trades", "lack a name"),
+    ],
+    ids=["near_miss", "second", "empty", "gap"],
+)
+def test_wrong_objectives_are_refused(text, message):
+    """The message offers the nearest name or lists what is known."""
+    with pytest.raises(ConfigError, match=message):
+        parse_objectives(text)
+
+
+def test_wrong_goals_are_refused():
+    """Objectives repeat, are missing or have no metric; the minimum is negative."""
+    sharpe = OBJECTIVES["sharpe"]
+    with pytest.raises(ConfigError, match="'sharpe' is given more than once"):
+        Goals((sharpe, sharpe))
+    with pytest.raises(ConfigError, match="no objective"):
+        Goals(())
+    with pytest.raises(ConfigError, match="at least 0"):
+        Goals((sharpe,), min_trades=-1)
+    with pytest.raises(ConfigError, match="did you mean 'trades'"):
+        Objective("activity", metric="trade", maximise=True)

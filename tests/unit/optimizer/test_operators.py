@@ -1,0 +1,201 @@
+"""Sampling, selection, crossover and mutation: against DEAP, and on cases checked by hand."""
+
+import numpy as np
+import pytest
+from deap.tools import crossover, mutation
+
+from optimizer.errors import ConfigError
+from optimizer.operators import (
+    ETAS,
+    cross_simulated_binary,
+    mutate_polynomial,
+    sample_genomes,
+    select_parents,
+    squarings,
+)
+from optimizer.randomness import stream
+from optimizer.ranking import Ranking
+from strategy import Gene, GenomeLayout
+from tests.support.searches import float_layout, int_layout
+
+WIDE = GenomeLayout(
+    tuple(
+        Gene(f"gene_{i}", "float", low=low, high=high, default=low)
+        for i, (low, high) in enumerate([(0.0, 1.0), (-5.0, 20.0), (100.0, 100.5)])
+    )
+)
+
+
+class Script:
+    """Stands in for the module `random` within DEAP and reads numbers from a list."""
+
+    def __init__(self, numbers):
+        self.numbers = list(numbers)
+
+    def random(self):
+        """The next number of the script."""
+        return self.numbers.pop(0)
+
+
+def opened():
+    """The same stream at its start, every time."""
+    return stream(11, 2, "mutate")
+
+
+@pytest.mark.parametrize("eta", ETAS)
+def test_crossover_equals_deap(eta, monkeypatch):
+    """Fed with the same uniform numbers, the children are DEAP's but for the last bits of `pow`."""
+    parents = sample_genomes(stream(1, 0, "initial"), WIDE, 40)
+    replay = opened()
+    replay.random((20, 1))
+    draws = replay.random((3, 20, 3))
+    expected = parents.copy()
+    for pair in range(20):
+        for gene in range(3):
+            script = Script(draws[:, pair, gene])
+            monkeypatch.setattr(crossover, "random", script)
+            one, two = [parents[2 * pair, gene]], [parents[2 * pair + 1, gene]]
+            low, high = [WIDE.low[gene]], [WIDE.high[gene]]
+            crossover.cxSimulatedBinaryBounded(one, two, eta, low, high)
+            expected[2 * pair, gene], expected[2 * pair + 1, gene] = one[0], two[0]
+    children = cross_simulated_binary(opened(), parents, WIDE, eta=eta, probability=1.0)
+    assert (expected != parents).mean() > 0.3
+    np.testing.assert_allclose(children, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("eta", ETAS)
+def test_mutation_equals_deap(eta, monkeypatch):
+    """Fed with the same uniform numbers, the mutants are DEAP's but for the last bits of `pow`."""
+    genomes = sample_genomes(stream(1, 0, "initial"), WIDE, 40)
+    draws = opened().random((2, 40, 3))
+    expected = genomes.copy()
+    for i in range(40):
+        for gene in range(3):
+            monkeypatch.setattr(mutation, "random", Script(draws[:, i, gene]))
+            one = [genomes[i, gene]]
+            mutation.mutPolynomialBounded(one, eta, [WIDE.low[gene]], [WIDE.high[gene]], 0.5)
+            expected[i, gene] = one[0]
+    mutants = mutate_polynomial(opened(), genomes, WIDE, eta=eta, probability=0.5)
+    assert (expected != genomes).mean() > 0.3
+    np.testing.assert_allclose(mutants, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("eta", ETAS)
+def test_eta_is_one_below_a_power_of_two(eta):
+    """As many squarings as the power eta + 1 needs."""
+    assert eta + 1 == 2 ** squarings(eta)
+
+
+@pytest.mark.parametrize("eta", [0, 2, 20, 127, -1, 1.5])
+def test_other_eta_is_refused(eta):
+    """The message lists what is allowed."""
+    with pytest.raises(ConfigError, match="1, 3, 7, 15, 31, 63"):
+        squarings(eta)
+
+
+def test_larger_eta_keeps_children_nearer():
+    """The distribution index does what its name says, for both operators."""
+    layout = float_layout(4)
+    parents = sample_genomes(stream(1, 0, "initial"), layout, 2000)
+    for operator in (cross_simulated_binary, mutate_polynomial):
+        near = operator(opened(), parents, layout, eta=31, probability=1.0)
+        far = operator(opened(), parents, layout, eta=1, probability=1.0)
+        assert np.abs(near - parents).mean() < np.abs(far - parents).mean()
+
+
+def test_probability_zero_changes_nothing():
+    """Neither operator touches a gene when its probability is 0."""
+    parents = sample_genomes(stream(1, 0, "initial"), WIDE, 9)
+    for operator in (cross_simulated_binary, mutate_polynomial):
+        assert np.array_equal(parents, operator(opened(), parents, WIDE, eta=7, probability=0.0))
+
+
+def test_last_of_an_odd_number_is_copied():
+    """A parent without partner comes out as it went in."""
+    parents = sample_genomes(stream(1, 0, "initial"), WIDE, 7)
+    children = cross_simulated_binary(opened(), parents, WIDE, eta=1, probability=1.0)
+    assert np.array_equal(parents[-1], children[-1])
+    assert not np.array_equal(parents[:-1], children[:-1])
+
+
+def test_agreeing_parents_have_their_own_like():
+    """A gene on which both parents agree stays as it is, bit for bit."""
+    parents = np.repeat(sample_genomes(stream(1, 0, "initial"), WIDE, 8), 2, axis=0)
+    children = cross_simulated_binary(opened(), parents, WIDE, eta=1, probability=1.0)
+    assert np.array_equal(parents, children)
+
+
+def test_mutated_whole_gene_always_moves():
+    """With probability 1 every whole gene leaves its value, also next to and at its bounds."""
+    layout = int_layout((0, 1), (5, 7), (-1000, 1000))
+    genomes = sample_genomes(stream(1, 0, "initial"), layout, 500)
+    mutants = mutate_polynomial(opened(), genomes, layout, eta=63, probability=1.0)
+    assert (mutants != genomes).all()
+    assert np.array_equal(np.rint(mutants), mutants)
+    assert (mutants >= layout.low).all()
+    assert (mutants <= layout.high).all()
+
+
+def test_mutation_reaches_both_ends():
+    """A gene in the middle can be moved up and down."""
+    genomes = np.full((200, 1), 0.5)
+    mutants = mutate_polynomial(opened(), genomes, float_layout(1), eta=1, probability=1.0)
+    assert mutants.min() < 0.2
+    assert mutants.max() > 0.8
+
+
+def test_mutation_rate_is_the_probability():
+    """About the asked share of genes is moved."""
+    genomes = np.full((1000, 10), 0.5)
+    mutants = mutate_polynomial(opened(), genomes, float_layout(10), eta=15, probability=0.1)
+    assert 0.09 < (mutants != genomes).mean() < 0.11
+
+
+def test_sample_is_uniform_over_whole_values():
+    """Each whole value of a gene comes up equally often, both bounds included."""
+    genomes = sample_genomes(opened(), int_layout((3, 6)), 40_000)
+    values, counts = np.unique(genomes, return_counts=True)
+    assert values.tolist() == [3.0, 4.0, 5.0, 6.0]
+    assert (np.abs(counts - 10_000) < 400).all()
+
+
+def test_sample_fills_the_range_of_a_float_gene():
+    """A float gene comes near both bounds and never leaves them."""
+    genomes = sample_genomes(opened(), WIDE, 10_000)
+    spans = WIDE.high - WIDE.low
+    assert (genomes.min(axis=0) - WIDE.low < 0.01 * spans).all()
+    assert (WIDE.high - genomes.max(axis=0) < 0.01 * spans).all()
+
+
+def test_better_rank_wins_then_wider_crowding():
+    """In every tournament between the two, the same one wins."""
+    by_rank = Ranking(np.array([1, 0]), np.array([np.inf, 0.0]))
+    by_crowding = Ranking(np.array([0, 0]), np.array([0.5, 2.0]))
+    for ranking in (by_rank, by_crowding):
+        assert {1} == set(select_parents(opened(), ranking, 50).tolist())
+
+
+def test_equals_win_equally_often():
+    """Ties are decided by the draw, not by the place in the population."""
+    ranking = Ranking(np.zeros(2, dtype=np.int64), np.zeros(2))
+    share = select_parents(opened(), ranking, 10_000).mean()
+    assert 0.48 < share < 0.52
+
+
+def test_every_individual_takes_part_equally_often():
+    """With as many parents as individuals, the best is chosen exactly twice and the worst never."""
+    ranking = Ranking(np.arange(64), np.zeros(64))
+    chosen = np.bincount(select_parents(opened(), ranking, 64), minlength=64)
+    assert chosen[0] == 2
+    assert chosen[63] == 0
+    assert chosen.max() == 2
+
+
+@pytest.mark.parametrize("n_individuals", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_any_number_of_parents_from_any_population(n_individuals, count):
+    """Selection has no rule about multiples of two or four."""
+    ranking = Ranking(np.zeros(n_individuals, dtype=np.int64), np.zeros(n_individuals))
+    parents = select_parents(opened(), ranking, count)
+    assert (count,) == parents.shape
+    assert (parents < n_individuals).all()

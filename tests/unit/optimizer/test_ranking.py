@@ -1,0 +1,173 @@
+"""Ranks, crowding and survival on cases small enough to check by hand, and against DEAP."""
+
+import numpy as np
+import pytest
+from deap import base
+from deap.tools import emo
+
+from optimizer.errors import OptimizerError
+from optimizer.ranking import (
+    crowding_distances,
+    nondominated_ranks,
+    rank_individuals,
+    survive,
+)
+
+INF = float("inf")
+NAN = float("nan")
+
+emo_assign = emo.assignCrowdingDist
+
+
+class Individual:
+    """What DEAP's selection needs of an individual: a fitness, here to be minimised."""
+
+    def __init__(self, index, values):
+        self.index = index
+        kind = type("Minimised", (base.Fitness,), {"weights": (-1.0,) * len(values)})
+        self.fitness = kind(tuple(values))
+
+
+def individuals(objectives):
+    """DEAP individuals that remember their row."""
+    return [Individual(i, row) for i, row in enumerate(objectives.tolist())]
+
+
+def population(seed):
+    """A random population; two of three kinds are full of ties and duplicates."""
+    rng = np.random.default_rng(seed)
+    n_individuals, n_objectives = int(rng.integers(1, 40)), int(rng.integers(1, 5))
+    objectives = rng.normal(size=(n_individuals, n_objectives))
+    if has_partial_ties(seed):
+        objectives = rng.integers(0, 4, size=objectives.shape).astype(np.float64)
+    if seed % 3 == 2:
+        objectives = objectives[rng.integers(0, n_individuals, size=n_individuals)]
+    return objectives
+
+
+def has_partial_ties(seed):
+    """Whether individuals of `population(seed)` may agree in some objectives only."""
+    return seed % 3 == 1
+
+
+def feasible(objectives):
+    """No violations, [P]."""
+    return np.zeros(len(objectives))
+
+
+def crowd_in_lexicographic_order(front):
+    """DEAP's crowding of a front that is listed as we list it."""
+    emo_assign(sorted(front, key=lambda member: member.fitness.values))
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_ranks_and_crowding_equal_deap(seed):
+    """Fronts are the sets that DEAP finds, and crowding distances are DEAP's to the last bit."""
+    objectives = population(seed)
+    members = individuals(objectives)
+    fronts = emo.sortNondominated(members, len(members))
+    expected_ranks, expected_crowding = np.empty(len(members)), np.empty(len(members))
+    for number, front in enumerate(fronts):
+        crowd_in_lexicographic_order(sorted(front, key=lambda member: member.index))
+        for member in front:
+            expected_ranks[member.index] = number
+            expected_crowding[member.index] = member.fitness.crowding_dist
+    ranking = rank_individuals(objectives, feasible(objectives))
+    assert np.array_equal(expected_ranks, ranking.ranks)
+    assert np.array_equal(expected_crowding, ranking.crowding)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_survivors_equal_deap_but_for_the_tie_at_the_cut(seed, monkeypatch):
+    """Survivors are those of `selNSGA2`; among equals at the cut, ours are the earliest."""
+    objectives = population(seed)
+    keep = (len(objectives) + 1) // 2
+    if has_partial_ties(seed):
+        monkeypatch.setattr(emo, "assignCrowdingDist", crowd_in_lexicographic_order)
+    deaps = {member.index for member in emo.selNSGA2(individuals(objectives), keep)}
+    ranking = rank_individuals(objectives, feasible(objectives))
+    standing = list(zip(ranking.ranks.tolist(), (-ranking.crowding).tolist(), strict=True))
+    ours = survive(objectives, feasible(objectives), keep).tolist()
+    at_cut = standing[ours[-1]]
+    tied = [i for i in range(len(objectives)) if standing[i] == at_cut]
+    assert sorted(standing[i] for i in deaps) == [standing[i] for i in ours]
+    assert deaps - set(tied) == set(ours) - set(tied)
+    assert [i for i in ours if i in tied] == tied[: len(set(ours) & set(tied))]
+
+
+def test_two_fronts_by_hand():
+    """A staircase is the first front; the point behind it is the second."""
+    objectives = np.array([[2.0, 2.0], [0.0, 3.0], [1.0, 1.0], [3.0, 0.0]])
+    ranking = rank_individuals(objectives, feasible(objectives))
+    assert ranking.ranks.tolist() == [1, 0, 0, 0]
+    assert ranking.crowding.tolist() == [INF, INF, 1.0, INF]
+    assert ranking.order().tolist() == [1, 3, 2, 0]
+
+
+def test_infeasible_follow_by_violation():
+    """The smaller violation ranks better, equal ones share a rank, and objectives do not count."""
+    objectives = np.array([[NAN, NAN], [5.0, 5.0], [-9.0, -9.0], [NAN, 0.0], [6.0, 6.0]])
+    violations = np.array([0.5, 0.0, 2.0, 0.5, 0.0])
+    ranking = rank_individuals(objectives, violations)
+    assert ranking.ranks.tolist() == [2, 0, 3, 2, 1]
+    assert ranking.order().tolist() == [1, 4, 0, 3, 2]
+    assert survive(objectives, violations, 3).tolist() == [1, 4, 0]
+
+
+def test_infinite_violation_is_the_worst():
+    """A violation without limit ranks behind every finite one."""
+    violations = np.array([INF, 1e300])
+    assert survive(np.full((2, 1), NAN), violations, 2).tolist() == [1, 0]
+
+
+def test_equal_individuals_keep_their_order():
+    """Where nothing decides, the earlier index survives."""
+    objectives = np.zeros((6, 2))
+    assert survive(objectives, np.ones(6), 3).tolist() == [0, 1, 2]
+    # Ends of a front stand first: among equals these are its first and its last member.
+    assert survive(objectives, feasible(objectives), 3).tolist() == [0, 5, 1]
+
+
+def test_no_more_survive_than_there_are():
+    """Asking for more survivors than individuals keeps them all; asking for none keeps none."""
+    objectives = np.array([[1.0], [0.0]])
+    assert survive(objectives, feasible(objectives), 9).tolist() == [1, 0]
+    assert survive(objectives, feasible(objectives), 0).tolist() == []
+
+
+def test_empty_population_ranks():
+    """A population without members has a ranking without entries."""
+    ranking = rank_individuals(np.empty((0, 3)), np.empty(0))
+    assert (0,) == ranking.ranks.shape == ranking.crowding.shape
+
+
+def test_huge_objectives_do_not_overflow():
+    """Distances between the largest numbers stay finite and keep their proportion."""
+    huge = 1.7e308
+    values = np.array([[-huge, huge], [0.0, 0.0], [huge, -huge]])
+    crowding = crowding_distances(values, np.zeros(3, dtype=np.int64))
+    assert crowding.tolist() == [INF, 1.0, INF]
+
+
+def test_negative_zero_equals_zero():
+    """The sign of a zero decides nothing."""
+    objectives = np.array([[0.0, -0.0], [-0.0, 0.0]])
+    assert nondominated_ranks(objectives).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("objectives", "violations", "message"),
+    [
+        ([[0.0], [NAN]], [0.0, 0.0], "individual 1"),
+        ([[0.0], [INF]], [0.0, 0.0], "individual 1"),
+        ([[0.0], [1.0]], [0.0, NAN], "never NaN"),
+        ([[0.0], [1.0]], [0.0, -1.0], "0 or above"),
+        ([[0.0], [1.0]], [0.0], "got"),
+        ([[], []], [0.0, 0.0], "at least one column"),
+    ],
+    ids=["nan", "infinite", "nan_violation", "negative_violation", "short", "no_objective"],
+)
+def test_contradictions_are_refused(objectives, violations, message):
+    """Nothing undefined enters a ranking as if it were a number."""
+    with pytest.raises(OptimizerError, match=message):
+        rank_individuals(np.array(objectives), np.array(violations))
