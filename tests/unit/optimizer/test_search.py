@@ -1,0 +1,332 @@
+"""The search: what each generation holds, how it repeats, and where it stops."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import moocore
+import numpy as np
+import pytest
+
+from optimizer.errors import OptimizerError
+from optimizer.generation import Evaluation, Generation, Population
+from optimizer.operators import sample_genomes
+from optimizer.randomness import stream
+from optimizer.search import evolve, front_hash, front_of
+from strategy import STRATEGIES
+from tests.support.searches import (
+    Analytic,
+    HalfForbidden,
+    Hopeless,
+    Zdt1,
+    bits,
+    float_layout,
+    int_layout,
+    settings,
+)
+
+SELLER = STRATEGIES["seller_exhaustion"].layout
+SIZES = pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 33], ids=lambda size: f"P{size}")
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(problem, population, generations, **options):
+    """All generations of a search."""
+    return list(evolve(problem, settings(population, generations), **options))
+
+
+def population_of(genomes, objectives, violations=None):
+    """A population as lists spell it."""
+    genomes, objectives = np.array(genomes, dtype=float), np.array(objectives, dtype=float)
+    violations = np.zeros(len(genomes)) if violations is None else np.array(violations)
+    return Population(genomes, objectives, violations, (violations > 0).astype(np.int16))
+
+
+@SIZES
+def test_every_population_size_runs(size):
+    """Odd, even, one: each generation holds as many distinct individuals as asked."""
+    for generation in run(HalfForbidden(SELLER, 3), size, 6):
+        genomes = generation.population.genomes
+        assert genomes.shape == (size, len(SELLER))
+        assert len(np.unique(genomes, axis=0)) == size
+        assert generation.evaluated == size
+        assert SELLER.is_legal(genomes).all()
+
+
+@SIZES
+def test_nothing_known_is_evaluated_again(size):
+    """Neither a genome of the same generation nor one of the population is sent twice."""
+    problem = Analytic(int_layout((1, 4), (1, 6)))
+    known = set()
+    for generation in evolve(problem, settings(size, 8)):
+        asked = problem.asked.pop() if generation.evaluated else np.empty((0, 2))
+        sent = [row.tobytes() for row in asked]
+        assert len(sent) == len(set(sent)) == generation.evaluated
+        assert not known & set(sent)
+        known = {row.tobytes() for row in generation.population.genomes}
+    assert problem.asked == []
+
+
+def test_numbers_count_up_from_zero():
+    """Generations come in order, the initial one first."""
+    assert [generation.number for generation in run(Zdt1(float_layout(3)), 4, 3)] == [0, 1, 2, 3]
+
+
+def test_no_generations_evaluate_the_initial_population():
+    """Asking for none still judges who is there, the published genome among them."""
+    problem = Zdt1(float_layout(3))
+    (only,) = run(problem, 5, 0)
+    assert only.evaluated == 5
+    assert problem.asked[0][0].tolist() == problem.layout.defaults.tolist()
+    assert len(problem.asked) == 1
+
+
+def test_population_is_in_the_order_of_survival():
+    """The best come first: feasible before infeasible, and these by violation."""
+    for generation in run(HalfForbidden(float_layout(3)), 20, 5):
+        violations = generation.population.violations
+        assert (np.diff(violations) >= 0).all()
+
+
+def test_survivors_never_get_worse():
+    """An individual is lost only to one that is at least as good: the front never moves back."""
+    for before, after in pairwise(run(Zdt1(float_layout(4)), 12, 20)):
+        old = before.population.objectives[front_of(before.population)]
+        new = after.population.objectives
+        for row in old:
+            is_beaten = ((new <= row).all(axis=1) & (new < row).any(axis=1)).any()
+            is_kept = (new == row).all(axis=1).any()
+            is_crowded_out = len(front_of(after.population)) == len(new)
+            assert is_beaten or is_kept or is_crowded_out
+
+
+def test_search_beats_random_sampling():
+    """With the same evaluations the front encloses more than that of a uniform sample."""
+    problem = Zdt1(float_layout(8))
+    *_, last = run(problem, 40, 60)
+    sample = sample_genomes(stream(1, 0, "initial"), problem.layout, 40 * 61)
+    reference = [1.1, 10.0]
+    found = moocore.hypervolume(last.population.objectives, ref=reference)
+    drawn = moocore.hypervolume(problem.objectives_of(sample), ref=reference)
+    best = 1.1 * 10.0 - 1.0 / 3.0  # all but what lies below f2 = 1 - sqrt(f1)
+    assert drawn < 0.9 * found
+    assert 0.99 * best < found <= best
+
+
+def test_equal_seeds_give_equal_bits():
+    """A search repeats itself; another seed is another search."""
+    problem = HalfForbidden(SELLER, 3)
+    first, second = run(problem, 9, 5), run(problem, 9, 5)
+    other = list(evolve(problem, settings(9, 5, seed=8)))
+    assert bits(first) == bits(second)
+    assert bits(first)[-1] != bits(other)[-1]
+
+
+@pytest.mark.parametrize("layout", [SELLER, int_layout((1, 3), (2, 5), ordered=True)])
+def test_resume_equals_the_unbroken_run(layout):
+    """From any generation, read back from bytes, the rest of the run has the same bits."""
+    problem = HalfForbidden(layout, 3)
+    whole = run(problem, 7, 9)
+    for generation in whole:
+        stored = replace(generation, population=from_bytes(generation.population))
+        rest = run(problem, 7, 9, resume_from=stored)
+        assert bits(rest) == bits(whole[generation.number + 1 :])
+
+
+def from_bytes(population):
+    """A population as a store would hand it back."""
+    return Population(
+        *(
+            np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
+            for array in (
+                population.genomes,
+                population.objectives,
+                population.violations,
+                population.failures,
+            )
+        )
+    )
+
+
+def test_longer_run_starts_like_the_shorter():
+    """The number of generations asked for changes nothing but the end."""
+    problem = Zdt1(float_layout(3))
+    assert bits(run(problem, 6, 8))[:4] == bits(run(problem, 6, 3))
+
+
+def test_finished_run_has_nothing_to_resume():
+    """Resuming from the last generation yields none."""
+    problem = Zdt1(float_layout(3))
+    whole = run(problem, 4, 2)
+    assert run(problem, 4, 2, resume_from=whole[-1]) == []
+
+
+def test_population_of_equals_recovers():
+    """A population whose members are all the same still breeds new individuals."""
+    problem = Zdt1(float_layout(3))
+    genomes = np.full((6, 3), 0.5)
+    judged = problem.evaluate(genomes)
+    clones = Population(genomes, judged.objectives, judged.violations, judged.failures)
+    start = Generation(0, clones, evaluated=6, seconds=0.0, repaired=0, rejected={})
+    *_, last = run(problem, 6, 3, resume_from=start)
+    assert last.evaluated == 6
+    assert len(np.unique(last.population.genomes, axis=0)) > 1
+
+
+def test_frozen_genes_leave_one_individual():
+    """With every gene frozen there is one genome: judged once, and the run goes to its end."""
+    generations = run(Analytic(int_layout((3, 3), (5, 5))), 4, 3)
+    assert [generation.evaluated for generation in generations] == [1, 0, 0, 0]
+    assert all(g.population.genomes.tolist() == [[3.0, 5.0]] for g in generations)
+
+
+def test_frozen_gene_never_moves():
+    """A gene whose bounds are equal keeps its value while the others search."""
+    layout = SELLER.with_bounds({"reward_r": (2.5, 2.5), "max_hold": (40, 40)})
+    *_, last = run(HalfForbidden(layout, 3), 10, 10)
+    frozen = last.population.genomes[:, [layout.index("reward_r"), layout.index("max_hold")]]
+    assert (frozen == [2.5, 40.0]).all()
+    assert len(np.unique(last.population.genomes, axis=0)) == 10
+
+
+def test_small_space_is_searched_to_the_last_genome():
+    """When there are fewer genomes than places, each is judged once and the rest stay empty."""
+    problem = Analytic(int_layout((1, 3), (1, 2)))
+    generations = run(problem, 50, 5)
+    assert sum(generation.evaluated for generation in generations) == 6
+    assert len(np.unique(np.concatenate(problem.asked), axis=0)) == 6
+    assert len(generations[-1].population) == 6
+
+
+def test_broken_constraints_are_repaired_and_counted():
+    """Individuals sent to the engine keep the order of the genes; repairs are counted."""
+    problem = Analytic(int_layout((1, 60), (1, 60), ordered=True))
+    generations = run(problem, 40, 5)
+    asked = np.concatenate(problem.asked)
+    assert (asked[:, 0] < asked[:, 1]).all()
+    assert 5 < generations[0].repaired < 35
+    assert all(generation.repaired <= generation.evaluated for generation in generations)
+    assert run(Analytic(float_layout(2)), 9, 1)[-1].repaired == 0
+
+
+def test_search_without_a_feasible_individual_runs_to_its_end():
+    """Infeasible individuals are counted by reason, and the violation still gives a direction."""
+    problem = Hopeless(float_layout(3))
+    generations = run(problem, 10, 15)
+    assert len(generations) == 16
+    assert all(dict(g.rejected) == {"too_few_trades": g.evaluated} for g in generations)
+    assert len(front_of(generations[-1].population)) == 0
+    first, last = generations[0].population, generations[-1].population
+    assert last.violations.mean() < first.violations.mean()
+
+
+def test_rejected_counts_only_the_new():
+    """Reasons are counted among the individuals of this generation that were evaluated."""
+    problem = HalfForbidden(float_layout(2))
+    for generation, asked in zip(evolve(problem, settings(30, 3)), problem.asked, strict=False):
+        expected = int((asked[:, 0] > 0.5).sum())
+        assert dict(generation.rejected) == ({"too_few_trades": expected} if expected else {})
+
+
+def test_populations_cannot_be_written_to():
+    """Whoever receives a generation cannot change what the search goes on from."""
+    (only,) = run(Zdt1(float_layout(3)), 4, 0)
+    for array in (only.population.genomes, only.population.objectives, only.population.violations):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+
+
+def test_search_says_nothing(capfd):
+    """Neither stream receives a byte."""
+    run(Zdt1(float_layout(3)), 4, 2)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_interrupt_reaches_the_caller():
+    """Ctrl-C during an evaluation is not swallowed."""
+
+    class Interrupted(Zdt1):
+        def evaluate(self, genomes):
+            """Be interrupted."""
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(Interrupted(float_layout(3)), 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("objectives", "violations", "failures", "message"),
+    [
+        ([[0.0]], [0.0], [0], "shapes"),
+        ([[0.0, np.nan]], [0.0], [0], "counts as feasible"),
+        ([[0.0, 0.0]], [1.0], [0], "just when"),
+        ([[0.0, 0.0]], [1.0], [9], "below 2"),
+    ],
+    ids=["shape", "nan_without_violation", "violation_without_failure", "unknown_code"],
+)
+def test_contradicting_evaluation_is_refused(objectives, violations, failures, message):
+    """A problem that breaks its word stops the search with a reason."""
+
+    class Wrong(Analytic):
+        def evaluate(self, genomes):
+            """Answer what the case says."""
+            codes = np.array(failures, dtype=np.int16)
+            return Evaluation(np.array(objectives), np.array(violations), codes)
+
+    with pytest.raises(OptimizerError, match=message):
+        run(Wrong(float_layout(2)), 1, 0)
+
+
+def test_front_holds_the_feasible_undominated_once():
+    """Dominated, infeasible and repeated members are left out; the rest is sorted by genome."""
+    population = population_of(
+        genomes=[[3, 0], [1, 9], [1, 2], [3, 0], [0, 0], [2, 2]],
+        objectives=[[0, 3], [1, 1], [1, 1], [0, 3], [9, 9], [-1, -1]],
+        violations=[0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+    )
+    assert front_of(population).tolist() == [2, 1, 0]
+
+
+def test_front_hash_ignores_order_and_sign_of_zero():
+    """Members may come in any order; a negative zero is a zero."""
+    genomes = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 1.0]])
+    objectives = np.array([[0.5], [-0.0], [0.25]])
+    order = [2, 0, 1]
+    expected = front_hash(genomes, objectives)
+    assert front_hash(genomes[order], objectives[order] + 0.0) == expected
+
+
+def test_front_hash_sees_every_bit_and_the_shape():
+    """The last bit of any number, and how numbers are divided into genes, change the hash."""
+    genomes, objectives = np.array([[1.0, 2.0]]), np.array([[0.5, 0.25]])
+    hashes = {
+        front_hash(genomes, objectives),
+        front_hash(np.nextafter(genomes, 9.0), objectives),
+        front_hash(genomes, np.nextafter(objectives, 9.0)),
+        front_hash(np.array([[1.0]]), np.array([[2.0, 0.5, 0.25]])),
+        front_hash(np.empty((0, 2)), np.empty((0, 2))),
+        front_hash(np.empty((0, 3)), np.empty((0, 2))),
+    }
+    assert len(hashes) == 6
+
+
+def test_front_hash_does_not_depend_on_the_process():
+    """Another process with another hash seed finds the same front."""
+    script = (
+        "from tests.support.searches import *; from optimizer.search import *;"
+        "*_, last = evolve(HalfForbidden(float_layout(4)), settings(9, 6));"
+        "print(front_hash(last.population.genomes, last.population.objectives))"
+    )
+    hashes = set()
+    for seed in ("0", "1"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-W", "error", "-c", script]
+        done = subprocess.run(
+            command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        hashes.add(done.stdout)
+    assert len(hashes) == 1

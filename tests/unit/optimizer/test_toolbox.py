@@ -1,0 +1,47 @@
+"""The toolbox speaks DEAP's words and binds them to the operators on arrays."""
+
+import numpy as np
+from deap import base
+
+from optimizer.operators import cross_simulated_binary, mutate_polynomial
+from optimizer.randomness import stream
+from optimizer.toolbox import make_toolbox
+from tests.support.searches import Analytic, float_layout, int_layout, settings
+
+PROBLEM = Analytic(float_layout(5))
+
+
+def test_toolbox_is_deaps_and_has_its_words():
+    """Whoever knows DEAP finds the usual names."""
+    toolbox = make_toolbox(PROBLEM, settings(population=8, generations=1))
+    assert isinstance(toolbox, base.Toolbox)
+    words = ("mate", "mutate", "select", "evaluate", "rank", "sample", "survive")
+    assert all(callable(getattr(toolbox, word)) for word in words)
+
+
+def test_words_are_bound_to_genes_and_settings():
+    """Calling a word gives the bits of the operator with the settings of the run."""
+    toolbox = make_toolbox(PROBLEM, settings(population=8, generations=1))
+    genomes = toolbox.sample(stream(1, 0, "initial"), count=6)
+    layout = PROBLEM.layout
+    mated = cross_simulated_binary(
+        stream(1, 1, "crossover"), genomes, layout, eta=15, probability=0.9
+    )
+    mutated = mutate_polynomial(stream(1, 1, "mutate"), genomes, layout, eta=15, probability=0.2)
+    assert np.array_equal(mated, toolbox.mate(stream(1, 1, "crossover"), genomes))
+    assert np.array_equal(mutated, toolbox.mutate(stream(1, 1, "mutate"), genomes))
+
+
+def test_default_mutation_chance_counts_free_genes():
+    """One over the genes that can move; all frozen counts as one."""
+    run = settings(population=8, generations=1)
+    assert run.mutation_chance(int_layout((1, 9), (4, 4), (2, 3))) == 0.5
+    assert run.mutation_chance(int_layout((4, 4))) == 1.0
+
+
+def test_another_operator_can_take_a_words_place():
+    """A registered replacement is what the toolbox calls from then on."""
+    toolbox = make_toolbox(PROBLEM, settings(population=8, generations=1))
+    toolbox.register("mutate", lambda rng, genomes: genomes)
+    genomes = np.full((3, 5), 0.25)
+    assert toolbox.mutate(stream(1, 1, "mutate"), genomes) is genomes
