@@ -293,8 +293,17 @@ class GenomeLayout:
 
         Returns:
             A new layout: lengths rounded to whole bars, none below two bars, the rest unchanged.
+
+        Raises:
+            GeneError: When bars are so long that rounding leaves no genome inside a constraint.
         """
-        return replace(self, genes=tuple(_scale(gene, factor) for gene in self.genes))
+        genes = tuple(_scale(gene, factor) for gene in self.genes)
+        try:
+            return replace(self, genes=genes)
+        except GeneError as error:
+            raise GeneError(
+                f"lengths times {factor:g} are too short for such bars: {error}"
+            ) from None
 
     def _flags(self, name: str) -> npt.NDArray[np.bool_]:
         return np.array([getattr(gene, name) for gene in self.genes], dtype=np.bool_)

@@ -150,6 +150,12 @@ def test_scaled_multiplies_lengths_only():
     ]
 
 
+def test_bars_too_long_for_the_lengths_are_refused():
+    """Where rounding leaves no genome in order, the message says that the bars are too long."""
+    with pytest.raises(GeneError, match=r"lengths times 0\.01 are too short for such bars"):
+        LAYOUT.scaled(0.01)
+
+
 def test_is_legal_names_each_kind_of_fault():
     """Fractions, disorder, NaN, short lengths and values that must be positive are all illegal."""
     genomes = np.tile(LAYOUT.defaults, (7, 1))
