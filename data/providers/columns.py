@@ -28,6 +28,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
 
 ROLES = {name: role for role, names in ALIASES.items() for name in names}
 
+INDEX = "__index_level_0__"
+"""Where pandas keeps an index without a name; read as the time when no column is."""
+
 NEEDED = ("open", "high", "low", "close", "volume")
 
 
@@ -103,6 +106,8 @@ def _choose_times(found: dict[str, list[str]], names: Sequence[str], where: str)
         raise _two_alike(where, "the time of a bar", opens)
     if opens:
         return tuple(opens)
+    if INDEX in names:
+        return (INDEX,)
     if "close_time" in found:
         raise TableError(
             f"{where}: column {found['close_time'][0]!r} says when a bar closes, and none "

@@ -1,0 +1,81 @@
+"""The embedded sample: a simulated market, verified against its hashes each time it is read."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+from data.bars import Bars
+from data.errors import SourceError
+from data.providers import parquet_file
+from data.table import LoadOptions, RawTable
+from data.timeframe import parse_timeframe
+
+FOLDER = Path(__file__).parent.parent / "sample"
+SYMBOL = "SIMULATED"
+TIMEFRAME_NS = parse_timeframe("15m")
+NOTE = "simulated market: a program invented it, and results on it say nothing about a real one"
+
+
+def read(address: str, options: LoadOptions) -> RawTable:
+    """Read the embedded sample.
+
+    Args:
+        address: Must be empty: there is one sample.
+        options: How to read.
+
+    Returns:
+        Its rows, marked as simulated.
+
+    Raises:
+        SourceError: When there is an address, or the file is damaged.
+    """
+    if address:
+        raise SourceError(f"sample takes no address, got {address[:40]!r}; write sample")
+    return read_sample(FOLDER, options)
+
+
+def read_sample(folder: Path, options: LoadOptions) -> RawTable:
+    """Read a sample with its hashes from a folder.
+
+    Args:
+        folder: Holds sample.parquet and sample.sha256.
+        options: How to read.
+
+    Returns:
+        Its rows, marked as simulated.
+
+    Raises:
+        SourceError: When a file is missing or does not have the hash it should.
+    """
+    path = folder / "sample.parquet"
+    try:
+        expected = (folder / "sample.sha256").read_text(encoding="ascii").split()
+        actual = hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _damaged(folder, f"it cannot be read, {error}") from None
+    if len(expected) != 4 or actual != expected[0]:
+        raise _damaged(folder, f"its hash is {actual[:12]}...")
+    table = parquet_file.read(str(path), options)
+    if _content_hash(table) != expected[2]:
+        raise _damaged(folder, "its bars are not those that were written")
+    return replace(table, symbol=SYMBOL, is_simulated=True, notes=(NOTE, *table.notes))
+
+
+def _content_hash(table: RawTable) -> str:
+    values = table.values
+    return Bars(
+        table.timestamp,
+        open=values["open"],
+        high=values["high"],
+        low=values["low"],
+        close=values["close"],
+        volume=values["volume"],
+        symbol=SYMBOL,
+        timeframe_ns=TIMEFRAME_NS,
+    ).content_hash
+
+
+def _damaged(folder: Path, reason: str) -> SourceError:
+    return SourceError(
+        f"the embedded sample in {folder} is damaged ({reason}); install the project again"
+    )

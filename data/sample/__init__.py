@@ -1,0 +1,1 @@
+"""The embedded default market: simulated, shipped as a file with its hashes."""
