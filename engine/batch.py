@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from data.bars import Bars, Window
 
+from data.bars import Bars, Window
 from engine.backends import BACKENDS, Form, choose_backend
 from engine.bank import RowBank
 from engine.costs import Costs
@@ -112,6 +112,11 @@ class Engine:
         )
         self._bank = RowBank(capacity, self._backend.fill)
         self._chunk = chunk
+
+    @property
+    def threads(self) -> int:
+        """Cores that the device uses."""
+        return self._backend.threads
 
     @property
     def rows_computed(self) -> int:

@@ -12,8 +12,8 @@ from multiprocessing import get_context
 
 import numpy as np
 import numpy.typing as npt
-from data.bars import Bars
 
+from data.bars import Bars
 from engine.batch import ENGINE_VERSION, Engine
 from engine.ledger import ACCUMULATORS, REASONS, Ledger, Trade
 from engine.reference import Replayed, replay

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from data.bars import Bars, Window
 
+from data.bars import Bars, Window
 from engine.costs import Costs
 from engine.ledger import ACCUMULATORS, REASONS, Ledger, Trade
 from strategy.genes import Floats

@@ -5,8 +5,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from data.bars import Bars, Window
 
+from data.bars import Bars, Window
 from engine.ledger import Ledger
 from strategy.spec import Row
 
@@ -40,6 +40,7 @@ class Backend(Protocol):
     """
 
     name: str
+    threads: int
 
     def slot_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that one slot takes over all series."""

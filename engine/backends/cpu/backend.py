@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numba
 import numpy as np
-from data.bars import Bars, Window
 
+from data.bars import Bars, Window
 from engine.backends.contract import Form
 from engine.backends.cpu import rows as stage_rows
 from engine.backends.cpu.chain import chain
