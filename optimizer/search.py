@@ -140,8 +140,8 @@ def _offspring(
 ) -> tuple[Floats, Bools]:
     """Children of a population, none of them equal to a parent or to another child."""
     ranking = toolbox.rank(parents.objectives, parents.violations)
-    couples = toolbox.select(draw("select"), ranking, count=count + count % 2)
-    children = toolbox.mate(draw("crossover"), parents.genomes[couples])[:count]
+    chosen = toolbox.select(draw("select"), ranking, count=count)
+    children = toolbox.mate(draw("crossover"), parents.genomes[chosen])
     children = toolbox.mutate(draw("mutate"), children)
     mutate = partial(toolbox.mutate, draw("redraw"))
     immigrate = _immigration(toolbox, draw)

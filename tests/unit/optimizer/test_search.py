@@ -202,6 +202,15 @@ def test_small_space_is_searched_to_the_last_genome():
     assert len(generations[-1].population) == 6
 
 
+def test_negative_zero_is_no_second_genome():
+    """A whole gene that is rounded to zero from below is the zero that is known already."""
+    problem = Analytic(int_layout((-1, 1), (-1, 1)))
+    generations = run(problem, 50, 20)
+    assert sum(generation.evaluated for generation in generations) == 9
+    zeros = [asked[asked == 0] for asked in problem.asked]
+    assert not np.signbit(np.concatenate(zeros)).any()
+
+
 def test_broken_constraints_are_repaired_and_counted():
     """Individuals sent to the engine keep the order of the genes; repairs are counted."""
     problem = Analytic(int_layout((1, 60), (1, 60), ordered=True))
