@@ -39,10 +39,10 @@ class Reference:
         costs: Costs and risk rules.
 
     >>> from data import load_bars
-    >>> from strategy import SELLER_EXHAUSTION
-    >>> bars = load_bars("sample")
-    >>> reference = Reference(SELLER_EXHAUSTION, [bars], [Window.whole(bars)])
-    >>> (ledger,) = reference.trades(SELLER_EXHAUSTION.layout.defaults)
+    >>> from strategy import find_strategy
+    >>> bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
+    >>> reference = Reference(spec, [bars], [Window.whole(bars)])
+    >>> (ledger,) = reference.trades(spec.layout.defaults)
     >>> bool((ledger.entry_bar == ledger.signal_bar + 1).all())
     True
     """
