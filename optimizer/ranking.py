@@ -130,8 +130,8 @@ def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
         values = _subtractable(column)
         by_value = by_value[np.argsort(values[by_value], kind="stable")]
         by_front = by_value[np.argsort(fronts[by_value], kind="stable")]
-        distances[by_front] += _neighbour_gaps(values[by_front], bounds, n_objectives)
-        distances[by_front[is_edge]] = np.inf
+        gaps = _neighbour_gaps(values[by_front], bounds, n_objectives)
+        distances[by_front] += np.where(is_edge, np.inf, gaps)
     return distances
 
 
@@ -147,11 +147,17 @@ def _subtractable(values: Floats) -> Floats:
 
 
 def _neighbour_gaps(values: Floats, bounds: Indices, n_objectives: int) -> Floats:
-    """Normalised distance between both neighbours of each value [P] sorted within its front."""
+    """Normalised distance between both neighbours of each value [P] sorted within its front.
+
+    Positions at either end of a front have no such distance and get 0.
+    """
     spans = n_objectives * (values[bounds[1:] - 1] - values[bounds[:-1]])  # [F]
     norms = np.repeat(np.where(spans > 0, spans, np.inf), np.diff(bounds))  # [P]
     gaps = np.zeros_like(values)
     gaps[1:-1] = values[2:] - values[:-2]
+    # A gap that reaches into another front may be too wide for this front's norm.
+    gaps[bounds[:-1]] = 0.0
+    gaps[bounds[1:] - 1] = 0.0
     shares: Floats = gaps / norms
     return shares
 

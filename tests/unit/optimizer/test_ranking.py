@@ -149,6 +149,13 @@ def test_huge_objectives_do_not_overflow():
     assert crowding.tolist() == [INF, 1.0, INF]
 
 
+def test_fronts_of_very_different_width_do_not_meet():
+    """The width of one front never divides the distance to another, however thin it is."""
+    values = np.array([[0.0, -3617.0], [1.0, -1e-305], [1.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
+    crowding = crowding_distances(values, np.array([0, 1, 1, 1, 2]))
+    assert crowding.tolist() == [INF, INF, 0.5, INF, INF]
+
+
 def test_negative_zero_equals_zero():
     """The sign of a zero decides nothing."""
     objectives = np.array([[0.0, -0.0], [-0.0, 0.0]])
