@@ -220,7 +220,8 @@ class Engine:
                 waiting += [members[half:], members[:half]]
 
     def _checked(self, genomes: Floats) -> Floats:
-        genomes = np.ascontiguousarray(genomes)
+        # A copy of one kind: the loops are compiled anew for read-only or strided arrays.
+        genomes = np.array(genomes, order="C")
         if genomes.dtype != np.float64 or genomes.ndim != 2:
             raise GenomeError(
                 f"genomes must be float64 [P, {len(self.spec.layout)}], "
