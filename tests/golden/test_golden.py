@@ -1,0 +1,139 @@
+"""Blessed results, one file a strategy: what the numbers were, so that no change moves them unseen.
+
+Single backtests compare exactly everywhere. Evolved results compare only on the platform that the
+file names. `pytest tests/golden --bless` is the only writer; the commit says why numbers moved.
+"""
+
+import json
+import platform
+import sys
+from pathlib import Path
+
+import pytest
+
+from data import Window, load_bars
+from engine.backends import BACKENDS
+from engine.batch import ENGINE_VERSION, Engine
+from engine.ledger import ACCUMULATORS
+from engine.metrics import compute_metrics, span_of
+from engine.reference import Reference
+from optimizer.objectives import Goals, parse_objectives
+from optimizer.search import SearchSettings, evolve, front_hash, front_of
+from strategy import STRATEGIES
+
+FOLDER = Path(__file__).parent
+BARS = load_bars("sample")
+WINDOWS = [Window.whole(BARS)]
+PLATFORM = f"{sys.platform} {platform.machine()}"
+SETTINGS = SearchSettings(
+    population=32,
+    generations=10,
+    seed=1,
+    crossover_probability=0.9,
+    crossover_eta=15,
+    mutation_probability=None,
+    mutation_eta=15,
+)
+
+
+class GoldenProblem:
+    """The default problem on the sample, without configuration or store."""
+
+    def __init__(self, spec):
+        self.layout, self.goals = (
+            spec.layout,
+            Goals(parse_objectives("sharpe,total_return,max_drawdown"), min_trades=10),
+        )
+        self.n_objectives, self.failure_names = 3, self.goals.failure_names
+        self.engine, self.span = Engine(spec, [BARS], WINDOWS), span_of(BARS, WINDOWS[0])
+
+    def evaluate(self, genomes):
+        """Judge genomes [P, G]."""
+        return self.goals.judge(compute_metrics(self.engine.evaluate(genomes), [self.span]))
+
+
+def backtest_of(name, engine_name):
+    """Accumulators, first and last trade of the published genes."""
+    spec = STRATEGIES[name]
+    if engine_name == "reference":
+        engine = Reference(spec, [BARS], WINDOWS)
+    else:
+        engine = Engine(spec, [BARS], WINDOWS, device=engine_name)
+    (ledger,) = engine.trades(spec.layout.defaults)
+    folded = Reference(spec, [BARS], WINDOWS).fold(ledger)
+    return {
+        "accumulators": dict(zip(ACCUMULATORS, folded, strict=True)),
+        "first_trade": ledger.trade(0)._asdict(),
+        "last_trade": ledger.trade(len(ledger) - 1)._asdict(),
+    }
+
+
+def evolved_of(name):
+    """The front after ten generations of 32, by its hash and its first member."""
+    spec = STRATEGIES[name]
+    *_, last = evolve(GoldenProblem(spec), SETTINGS)
+    population, members = last.population, front_of(last.population)
+    genomes, objectives = population.genomes[members], population.objectives[members]
+    return {
+        "members": len(members),
+        "front_hash": front_hash(genomes, objectives),
+        "first_genes": spec.layout.decode(genomes[0]),
+        "first_objectives": objectives[0].tolist(),
+    }
+
+
+def golden(name):
+    """What was blessed for a strategy."""
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def pytest_generate_tests(metafunc):
+    """One test for each strategy."""
+    if "name" in metafunc.fixturenames:
+        metafunc.parametrize("name", sorted(STRATEGIES))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def bless(request):
+    """Write the files anew when asked."""
+    if not request.config.getoption("--bless"):
+        return
+    for name in STRATEGIES:
+        found = {
+            "strategy_version": STRATEGIES[name].version,
+            "engine_version": ENGINE_VERSION,
+            "data_hash": BARS.content_hash,
+            "backtest": backtest_of(name, "reference"),
+            "platform": PLATFORM,
+            "evolved": evolved_of(name),
+        }
+        text = json.dumps(found, indent=2, allow_nan=False)
+        (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def test_every_strategy_has_a_golden_and_every_golden_a_strategy():
+    """Nothing ships without a blessed result, and none is left behind."""
+    assert {path.stem for path in FOLDER.glob("*.json")} == set(STRATEGIES)
+
+
+def test_golden_was_made_with_this_data_and_law(name):
+    """A file from other bars, another law or another strategy says nothing."""
+    blessed = golden(name)
+    assert blessed["data_hash"] == BARS.content_hash
+    assert blessed["engine_version"] == ENGINE_VERSION
+    assert blessed["strategy_version"] == STRATEGIES[name].version
+
+
+@pytest.mark.parametrize("engine_name", ["reference", *sorted(BACKENDS)])
+def test_published_genes_trade_as_blessed(name, engine_name):
+    """Accumulators and trades of the published genes are equal, digit for digit, everywhere."""
+    assert backtest_of(name, engine_name) == golden(name)["backtest"]
+
+
+@pytest.mark.golden
+def test_search_finds_the_blessed_front(name):
+    """The same seed gives the same front on the platform that blessed it."""
+    blessed = golden(name)
+    if blessed["platform"] != PLATFORM:
+        pytest.skip(f"blessed on {blessed['platform']}, this is {PLATFORM}")
+    assert evolved_of(name) == blessed["evolved"]
