@@ -1,0 +1,67 @@
+"""Small series for the tests of data: columns, bars, and files that hold them."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from data import Bars
+
+START_NS = 1_704_067_200 * 10**9
+"""2024-01-01T00:00 UTC, a Monday."""
+MINUTE_NS = 60 * 10**9
+NAMES = ("open", "high", "low", "close", "volume")
+
+
+def make_columns(count, step_ns=15 * MINUTE_NS, start_ns=START_NS):
+    """Legal columns of `count` bars, all values different from bar to bar."""
+    close = 100.0 + 0.25 * np.arange(count)
+    return {
+        "timestamp": start_ns + step_ns * np.arange(count, dtype=np.int64),
+        "open": close - 0.125,
+        "high": close + 0.5,
+        "low": close - 0.5,
+        "close": close,
+        "volume": 10.0 + np.arange(count),
+    }
+
+
+def make_bars(count, step_ns=15 * MINUTE_NS, start_ns=START_NS, **changes):
+    """Legal bars, columns or fields replaced by `changes`."""
+    fields = {"symbol": "TEST", "timeframe_ns": step_ns, **make_columns(count, step_ns, start_ns)}
+    return Bars(**{**fields, **changes})
+
+
+def iso(time_ns):
+    """ISO 8601 text in UTC, exact to the nanosecond."""
+    return [f"{np.datetime64(int(t), 'ns')}Z" for t in time_ns]
+
+
+def csv_text(columns, times=None, header="timestamp,open,high,low,close,volume"):
+    """A CSV file: times as ISO text unless given, numbers so that they read back exactly."""
+    stamps = iso(columns["timestamp"]) if times is None else times
+    numbers = zip(*(columns[name] for name in NAMES), strict=True)
+    rows = (
+        ",".join([str(stamp), *(repr(float(number)) for number in row)])
+        for stamp, row in zip(stamps, numbers, strict=True)
+    )
+    return "\n".join([header, *rows, ""])
+
+
+def write_csv(folder, text, name="series.csv"):
+    """Write text as CSV, gzip where the name says so, and give its spec."""
+    path = folder / name
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return f"csv:{path}"
+
+
+def write_parquet(folder, columns, name="series.parquet"):
+    """Write columns as Parquet, times in UTC, and give the spec."""
+    typed = dict(columns)
+    if isinstance(typed.get("timestamp"), np.ndarray):
+        typed["timestamp"] = pa.array(typed["timestamp"], type=pa.timestamp("ns", tz="UTC"))
+    path = folder / name
+    pq.write_table(pa.table(typed), path, compression="zstd")
+    return f"parquet:{path}"

@@ -1,0 +1,250 @@
+"""Bars, gaps and windows."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from data import Window
+from data.errors import BarsError, WindowError
+from tests.support.series import MINUTE_NS, START_NS, make_bars, make_columns
+
+
+def changed(name, at, value, count=8):
+    """The columns of a legal series with one value replaced."""
+    column = make_columns(count)[name].copy()
+    column[at] = value
+    return {name: column}
+
+
+def test_columns_are_copied_and_read_only():
+    """A caller who writes into the arrays given does not change the bars."""
+    columns = make_columns(3)
+    bars = make_bars(3, **columns)
+    columns["close"][0] = 7.0
+    assert bars.close[0] == 100.0
+    with pytest.raises(ValueError, match="read-only"):
+        bars.close[0] = 7.0
+
+
+def test_columns_become_contiguous_64_bit():
+    """Strided and narrower columns end up as contiguous int64 and float64."""
+    wide = np.arange(16, dtype=np.float32)[::2]
+    bars = make_bars(8, volume=wide)
+    assert bars.volume.dtype == np.float64
+    assert bars.volume.flags.c_contiguous
+    assert bars.timestamp.dtype == np.int64
+
+
+def test_length_is_the_number_of_bars():
+    """len(bars) is T."""
+    assert len(make_bars(5)) == 5
+
+
+def test_content_hash_is_over_names_types_lengths_and_bytes():
+    """The hash equals one computed by hand from the columns."""
+    bars = make_bars(2)
+    digest = hashlib.sha256(b"bars 1 timeframe_ns=900000000000\n")
+    for name, kind in [("timestamp", "<i8"), *((n, "<f8") for n in VALUES)]:
+        digest.update(f"{name} {kind} 2\n".encode() + getattr(bars, name).tobytes())
+    assert digest.hexdigest() == bars.content_hash
+
+
+VALUES = ("open", "high", "low", "close", "volume")
+
+
+def test_content_hash_ignores_where_bars_come_from():
+    """Symbol, source and notes are no content."""
+    one, other = make_bars(4), make_bars(4, symbol="OTHER", source="csv:x", notes=("n",))
+    assert one.content_hash == other.content_hash
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_content_hash_sees_the_last_bit(name):
+    """One changed bit of one value changes the hash."""
+    bars = make_bars(4, high=np.full(4, 200.0), low=np.full(4, 1.0))
+    column = getattr(bars, name).copy()
+    column[2] = np.nextafter(column[2], 50.0)
+    changed_bars = make_bars(4, **{"high": bars.high, "low": bars.low, name: column})
+    assert bars.content_hash != changed_bars.content_hash
+
+
+def test_content_hash_sees_the_timeframe():
+    """The same columns with another duration are other bars."""
+    assert make_bars(4).content_hash != make_bars(4, timeframe_ns=MINUTE_NS).content_hash
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("open", np.nan, "missing or not finite"),
+        ("high", np.inf, "missing or not finite"),
+        ("volume", -np.inf, "missing or not finite"),
+        ("low", 0.0, "price that is not above zero"),
+        ("close", -1.0, "price that is not above zero"),
+        ("volume", -1.0, "negative volume"),
+        ("low", 101.9, "low above open or close"),
+        ("high", 99.0, "high below open or close"),
+        ("timestamp", -(2**63), "without a time"),
+        ("timestamp", 5_000_000_000 * 10**9, "outside 1900 to 2100"),
+    ],
+)
+def test_illegal_value_is_refused_with_row_and_option(name, value, words):
+    """The message names the fault, the row and the option that drops it."""
+    with pytest.raises(BarsError, match=rf"1 row.*{words}: row 3 \(.*--drop-bad-bars"):
+        make_bars(8, **changed(name, 3, value))
+
+
+def test_first_five_of_many_rows_are_shown():
+    """Five rows are shown, the rest is counted."""
+    volume = np.full(20, -1.0)
+    with pytest.raises(BarsError) as caught:
+        make_bars(20, volume=volume)
+    message = str(caught.value)
+    assert message.startswith("20 rows with a negative volume: row 0 (2024-01-01T00:00 open=99.875")
+    assert "row 4 (" in message
+    assert "row 5 (" not in message
+    assert "and 15 more" in message
+    assert "\n" not in message
+
+
+def test_high_and_low_may_equal_the_body():
+    """A flat bar without volume is legal."""
+    flat = np.full(3, 5.0)
+    bars = make_bars(3, open=flat, high=flat, low=flat, close=flat, volume=np.zeros(3))
+    assert len(bars) == 3
+
+
+def test_order_is_refused_at_the_first_backward_row():
+    """The message names the row and both times."""
+    time = make_columns(4)["timestamp"][[0, 2, 1, 3]]
+    with pytest.raises(
+        BarsError, match="not ascending at row 2: 2024-01-01T00:15 comes after 2024-01-01T00:30"
+    ):
+        make_bars(4, timestamp=time)
+
+
+def test_newest_first_is_refused_at_row_one():
+    """A reversed series fails at its second row."""
+    with pytest.raises(BarsError, match="not ascending at row 1"):
+        make_bars(4, timestamp=make_columns(4)["timestamp"][::-1])
+
+
+def test_equal_duplicates_name_the_option():
+    """Rows that repeat in every value can be dropped with --dedupe."""
+    columns = {name: column[[0, 1, 1, 2]] for name, column in make_columns(3).items()}
+    with pytest.raises(BarsError, match=r"1 rows repeat the row before them: row 2 .*--dedupe"):
+        make_bars(4, **columns)
+
+
+def test_different_duplicates_show_both_rows():
+    """Rows that share a time but not their values are shown side by side."""
+    time = make_columns(4)["timestamp"][[0, 1, 1, 3]]
+    with pytest.raises(BarsError, match=r"row 1 \(.*close=100.25 .* and row 2 \(.*close=100.5 "):
+        make_bars(4, timestamp=time)
+
+
+def test_no_bars_are_refused():
+    """Zero bars are no series."""
+    with pytest.raises(BarsError, match="no bars"):
+        make_bars(0)
+
+
+def test_one_bar_is_legal():
+    """A single bar is a series; what needs more says so itself."""
+    assert len(make_bars(1)) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"close": np.ones(3)},
+        {"close": np.ones((4, 1))},
+        {"close": np.array(["a"] * 4)},
+        {"timestamp": np.arange(4.0)},
+        {"timestamp": np.arange(4).astype("datetime64[ns]")},
+        {"timeframe_ns": 0},
+        {"timeframe_ns": -1},
+    ],
+    ids=["length", "shape", "text", "float_time", "datetime", "zero_bar", "negative_bar"],
+)
+def test_wrong_shapes_and_types_are_refused(changes):
+    """Columns of another length, shape or type are no bars."""
+    with pytest.raises(BarsError):
+        make_bars(4, **changes)
+
+
+@pytest.mark.parametrize(
+    "symbol", ["", "  ", "A" * 65, "A\nB", "A\x1b[31m", "A\u202eB", "A\x00"], ids=ascii
+)
+def test_symbols_that_could_do_harm_are_refused(symbol):
+    """Empty, long and unprintable symbols are no names."""
+    with pytest.raises(BarsError, match="symbol"):
+        make_bars(2, symbol=symbol)
+
+
+@pytest.mark.parametrize("symbol", ["NA", "../../x", "</script>", "BRK/B", "X:BTCUSD", "🚀"])
+def test_odd_symbols_stay_text(symbol):
+    """Anything that can be printed is kept as it is: a symbol is text, never a path."""
+    assert make_bars(2, symbol=symbol).symbol == symbol
+
+
+def test_gaps_are_counted_and_the_longest_named():
+    """Steps of 1, 3, 1 and 5 bars are two gaps with six missing bars."""
+    time = START_NS + 15 * MINUTE_NS * np.array([0, 1, 4, 5, 10])
+    gaps = make_bars(5, timestamp=time).gaps()
+    assert (gaps.count, gaps.missing_bars) == (2, 6)
+    assert (gaps.longest_ns, gaps.longest_at) == (75 * MINUTE_NS, 4)
+
+
+def test_no_gaps_are_none():
+    """A complete series has no longest gap."""
+    gaps = make_bars(5).gaps()
+    assert (gaps.count, gaps.missing_bars, gaps.longest_ns, gaps.longest_at) == (0, 0, 0, -1)
+
+
+def test_gap_of_ten_years_is_legal():
+    """A huge gap is counted, not refused."""
+    ten_years_ns = 3652 * 86_400 * 10**9
+    time = make_columns(4)["timestamp"] + np.array([0, 0, ten_years_ns, ten_years_ns])
+    assert make_bars(4, timestamp=time).gaps().longest_ns == ten_years_ns + 15 * MINUTE_NS
+
+
+def test_window_of_all_bars():
+    """The whole window runs from the first bar to after the last."""
+    assert Window.whole(make_bars(7), series=2) == Window(2, 0, 7)
+
+
+@pytest.mark.parametrize("bounds", [(-1, 0, 1), (0, -1, 1), (0, 1, 1), (0, 2, 1)])
+def test_empty_and_negative_windows_are_refused(bounds):
+    """A window holds at least one bar."""
+    with pytest.raises(WindowError):
+        Window(*bounds)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "first", "last"),
+    [
+        (None, None, 0, 8),
+        ("2024-01-01T00:30", None, 2, 8),
+        (None, "2024-01-01T00:30", 0, 2),
+        ("2024-01-01 00:31", "2024-01-01T01:00:01", 3, 5),
+        ("2024-01-01T01:30+01:00", "2024-01-01T01:00Z", 2, 4),
+        ("1066-10-14", "9999-12-31", 0, 8),
+    ],
+)
+def test_window_between_times(start, end, first, last):
+    """The start belongs to the window, the end does not; no zone means UTC."""
+    assert Window.between(make_bars(8), start, end) == Window(0, first, last)
+
+
+def test_window_without_bars_says_what_there_is():
+    """The message names the range of the bars."""
+    with pytest.raises(WindowError, match=r"TEST has bars from 2024-01-01T00:00:00"):
+        Window.between(make_bars(8), "2025-01-01")
+
+
+def test_time_that_cannot_be_read_is_refused():
+    """A window needs ISO 8601 times."""
+    with pytest.raises(WindowError, match="'yesterday' is no time"):
+        Window.between(make_bars(8), "yesterday")

@@ -1,0 +1,177 @@
+"""Times of a file to nanoseconds UTC."""
+
+import datetime as dt
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from data.checks import NO_TIME
+from data.errors import TableError
+from data.providers.times import read_times
+
+NOON_NS = 1_709_294_400 * 10**9
+"""2024-03-01T12:00 UTC."""
+
+
+def read(values, tz=None, kind=None):
+    """Read one column of times."""
+    return read_times({"t": pa.array(values, type=kind)}, tz, "f")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2024-03-01T12:00:00Z", "2024-03-01 12:00+00:00", "2024-03-01T13:00+01:00",
+     "2024-03-01T07:00:00.000-0500", "2024/03/01 12:00:00 UTC", "2024.03.01 12:00Z",
+     " 2024-03-01T12:00:00.000000000Z "],
+)  # fmt: skip
+def test_iso_text_with_a_zone_is_read(text):
+    """Offsets are applied, and nothing is assumed."""
+    time_ns, notes = read([text])
+    assert time_ns.tolist() == [NOON_NS]
+    assert notes == ()
+
+
+def test_nanoseconds_are_kept():
+    """Nine digits of a second survive."""
+    assert read(["2024-03-01T12:00:00.123456789Z"])[0][0] == NOON_NS + 123_456_789
+
+
+def test_offsets_may_change_from_row_to_row():
+    """Summer and winter offsets in one column are each applied."""
+    time_ns, _ = read(["2024-03-10T01:00-05:00", "2024-03-10T03:00-04:00"])
+    assert np.diff(time_ns).tolist() == [3600 * 10**9]
+
+
+@pytest.mark.parametrize("text", ["2024-03-01T12:00:00", "2024-03-01 12:00", "2024.03.01 12:00"])
+def test_text_without_a_zone_is_utc_and_says_so(text):
+    """The one note names --tz."""
+    time_ns, notes = read([text])
+    assert time_ns.tolist() == [NOON_NS]
+    assert notes == ("times name no zone, read as UTC; --tz names another",)
+
+
+def test_text_without_a_zone_is_local_to_tz():
+    """Noon in New York in winter is 17:00 UTC."""
+    time_ns, notes = read(["2024-03-01T12:00"], tz="America/New_York")
+    assert time_ns.tolist() == [NOON_NS + 5 * 3600 * 10**9]
+    assert notes == ("times name no zone, read as America/New_York",)
+
+
+def test_the_machines_own_zone_changes_nothing(monkeypatch):
+    """TZ of the machine is never used."""
+    import time
+
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert read(["2024-03-01T12:00"])[0].tolist() == [NOON_NS]
+        assert read([dt.datetime(2024, 3, 1, 12)])[0].tolist() == [NOON_NS]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_days_are_midnights():
+    """A date without a time of day opens at midnight."""
+    day_ns = NOON_NS - 12 * 3600 * 10**9
+    assert read(["2024-03-01"])[0].tolist() == [day_ns]
+    assert read([dt.date(2024, 3, 1)])[0].tolist() == [day_ns]
+
+
+@pytest.mark.parametrize(("unit", "scale"), [("s", 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1)])
+@pytest.mark.parametrize("form", ["number", "text", "typed", "aware"])
+def test_every_unit_is_read_in_every_form(unit, scale, form):
+    """Whole numbers by magnitude, typed times by their type."""
+    number = NOON_NS // scale
+    kinds = {"typed": pa.timestamp(unit), "aware": pa.timestamp(unit, tz="America/New_York")}
+    values = [str(number)] if form == "text" else [number]
+    time_ns, notes = read(values, kind=kinds.get(form))
+    assert time_ns.tolist() == [NOON_NS]
+    if form in ("number", "text"):
+        assert notes == (f"times are whole numbers, read as {unit} since 1970 UTC",)
+
+
+def test_whole_floats_are_read_as_whole_numbers():
+    """A spreadsheet's 1709294400.0 is a number of seconds."""
+    assert read([1709294400.0, np.nan])[0].tolist() == [NOON_NS, NO_TIME]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[20240101], [202401010930], [20240101093000], [0, 1, 2], [-1709294400], ["20240101"],
+     [NOON_NS // 10**9, NOON_NS // 10**6], ["9999999999999999999"], [2**63 - 1],
+     [1709294400.5], [1.7e18], ["-5"]],
+    ids=str,
+)  # fmt: skip
+def test_numbers_without_one_reading_are_refused(values):
+    """Dates written as numbers, counters, mixed units and fractions are not guessed at."""
+    with pytest.raises(TableError, match="column 't' holds"):
+        read(values)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["03/04/2024", "31/12/2024 10:00", "1 Jan 2024", "12:00", "2024-13-01", "2024-02-30",
+     "2024-03-01T25:00", "2024-3-1", "24-03-01", "2024-03-01T12:00 EST", "0001-01-01",
+     "2300-01-01", "2024-03-01T12:00+99:00", "now", "2024-03-01T12:00:60"],
+)  # fmt: skip
+def test_text_without_one_reading_is_refused(text):
+    """Anything but a real ISO 8601 time is shown with its row, or named."""
+    with pytest.raises(TableError, match=r"f: column 't'.*"):
+        read(["2024-03-01T12:00" + ("Z" if "+" in text else ""), text])
+
+
+def test_strange_rows_are_shown():
+    """The first five rows and the number of the others."""
+    with pytest.raises(TableError, match=r"row 0 '03/04/2024', .* and 2 more; write ISO 8601"):
+        read(["03/04/2024"] * 7)
+
+
+def test_mixed_zones_and_none_are_refused():
+    """A column says where it is in every row or in none."""
+    with pytest.raises(TableError, match="1 of 2 times name a zone; write all or none"):
+        read(["2024-03-01T12:00Z", "2024-03-01T12:15"])
+
+
+def test_missing_times_are_marked():
+    """Null and empty rows have no time; whole-column emptiness is no error here."""
+    assert read(["2024-03-01T12:00Z", "", None])[0].tolist() == [NOON_NS, NO_TIME, NO_TIME]
+    assert read([NOON_NS, None])[0].tolist() == [NOON_NS, NO_TIME]
+    assert read(["", ""])[0].tolist() == [NO_TIME, NO_TIME]
+    assert read([None], kind=pa.timestamp("ms"))[0].tolist() == [NO_TIME]
+
+
+def test_tz_that_is_not_needed_is_said():
+    """Times that carry their zone are not shifted by --tz."""
+    for values in (["2024-03-01T12:00Z"], [NOON_NS]):
+        time_ns, notes = read(values, tz="America/New_York")
+        assert time_ns.tolist() == [NOON_NS]
+        assert "--tz America/New_York was not needed" in notes[-1]
+
+
+def test_date_and_time_of_day_are_joined():
+    """Two text columns make one time."""
+    columns = {"d": pa.array(["2024.03.01"]), "t": pa.array(["12:00"])}
+    assert read_times(columns, None, "f")[0].tolist() == [NOON_NS]
+
+
+@pytest.mark.parametrize(
+    ("date", "time"), [("2024-03-01", "2024-03-01T12:00"), ("01/03/2024", "12:00"), ("x", "y")]
+)
+def test_date_and_time_that_do_not_belong_together_are_refused(date, time):
+    """Both columns are named."""
+    with pytest.raises(TableError, match="columns 'd' and 't' could both be the time"):
+        read_times({"d": pa.array([date]), "t": pa.array([time])}, None, "f")
+
+
+def test_other_types_are_no_times():
+    """A column of booleans has no reading."""
+    with pytest.raises(TableError, match="holds bool, which is no time"):
+        read([True])
+
+
+def test_typed_times_beyond_64_bits_are_refused():
+    """The year 3000 in microseconds does not fit into nanoseconds."""
+    with pytest.raises(TableError, match="1678 to 2262"):
+        read([dt.datetime(3000, 1, 1)])
