@@ -32,15 +32,16 @@ def open_path(address: str, form: str) -> Path:
     if "\0" in address:
         raise SourceError("a path cannot hold a zero byte")
     path = Path(address).expanduser()
+    shown = address if address.isprintable() else ascii(address)
     try:
         if not S_ISREG(path.stat().st_mode):
-            raise SourceError(f"{address}: is no file; name a single file as {form}")
+            raise SourceError(f"{shown}: is no file; name a single file as {form}")
         with path.open("rb"):
             return path
     except FileNotFoundError:
-        raise SourceError(f"{address}: there is no such file") from None
+        raise SourceError(f"{shown}: there is no such file") from None
     except OSError as error:
-        raise SourceError(f"{address}: cannot be read ({error.strerror})") from None
+        raise SourceError(f"{shown}: cannot be read ({error.strerror})") from None
 
 
 def label(path: Path) -> str:
@@ -63,9 +64,10 @@ def first_line(error: Exception) -> str:
         error: The library's error.
 
     Returns:
-        At most 160 characters.
+        At most 160 characters, all of them safe for a terminal.
     """
     text = " ".join(str(error).split()) or type(error).__name__
+    text = "".join(letter if letter.isprintable() else "?" for letter in text)
     return text if len(text) <= 160 else text[:160] + "..."
 
 

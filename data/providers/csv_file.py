@@ -99,6 +99,8 @@ def _header(text: bytes, where: str) -> tuple[str, list[str]]:
         raise SourceError(f"{where}: the first line is blank; it must name the columns")
     if not line:
         raise SourceError(f"{where}: the file is empty; it needs a header line and bars")
+    if len(text) < LONGEST_HEADER_BYTES and len(text.splitlines()) == 1:
+        raise SourceError(f"{where}: there are no bars after the header line")
     try:
         first = line[0].decode()
     except UnicodeDecodeError:

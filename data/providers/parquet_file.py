@@ -62,7 +62,7 @@ def _check_size(footer: pq.FileMetaData, where: str, max_bytes: int) -> None:
 
 def _read_columns(path: Path, layout: Layout, texts: list[str], max_bytes: int) -> pa.Table:
     # text is kept as a dictionary until its size is known: one long word may stand in every row
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
+    with pq.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True) as file:
         columns = file.read(columns=list(layout.used))
     size = sum(_text_bytes(columns.column(name)) for name in texts)
     if size > max_bytes:

@@ -1,0 +1,110 @@
+"""Law: whatever the file format, the same bars come out, bit for bit."""
+
+import gzip
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from data import Bars, DataError, LoadOptions, load_bars
+from tests.support.series import START_NS, csv_text, write_csv, write_parquet
+
+PRICES = st.floats(1e-300, 1e300, allow_nan=False, allow_infinity=False)
+VOLUMES = st.floats(0.0, 1e300, allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def bars_of_any_kind(draw):
+    """Legal bars of any magnitude, with gaps, of any fixed duration."""
+    count = draw(st.integers(2, 30))
+    step_ns = draw(st.sampled_from([1, 60, 900, 3600, 86_400])) * 10**9
+    steps = draw(arrays(np.int64, count - 1, elements=st.sampled_from([1, 1, 1, 1, 2, 70])))
+    steps[: count // 2 + 1] = 1
+    quotes = np.sort(draw(arrays(np.float64, (count, 4), elements=PRICES)), axis=1)
+    swap = draw(arrays(np.bool_, count))
+    return Bars(
+        timestamp=START_NS + step_ns * np.concatenate(([0], np.cumsum(steps))),
+        open=np.where(swap, quotes[:, 1], quotes[:, 2]),
+        high=quotes[:, 3],
+        low=quotes[:, 0],
+        close=np.where(swap, quotes[:, 2], quotes[:, 1]),
+        volume=draw(arrays(np.float64, count, elements=VOLUMES)),
+        symbol="TEST",
+        timeframe_ns=step_ns,
+    )
+
+
+def columns_of(bars):
+    """The six columns by name."""
+    names = ("timestamp", "open", "high", "low", "close", "volume")
+    return {name: getattr(bars, name) for name in names}
+
+
+@given(bars=bars_of_any_kind(), packed=st.booleans())
+def test_csv_keeps_every_bit(bars, packed):
+    """Written with the shortest exact decimals, plain or gzip, and read again."""
+    with tempfile.TemporaryDirectory() as folder:
+        name = "series.csv.gz" if packed else "series.csv"
+        spec = write_csv(Path(folder), csv_text(columns_of(bars)), name)
+        assert bars.content_hash == load_bars(spec).content_hash
+
+
+@given(bars=bars_of_any_kind())
+def test_parquet_keeps_every_bit(bars):
+    """Written as typed columns and read again."""
+    with tempfile.TemporaryDirectory() as folder:
+        spec = write_parquet(Path(folder), columns_of(bars))
+        assert bars.content_hash == load_bars(spec).content_hash
+
+
+@given(bars=bars_of_any_kind(), at=st.lists(st.integers(0, 29), min_size=1, max_size=10))
+def test_dedupe_undoes_repeated_rows(bars, at):
+    """Rows repeated any number of times collapse to the bars they repeat."""
+    rows = np.sort(np.concatenate((np.arange(len(bars)), np.array(at) % len(bars))))
+    columns = {name: column[rows] for name, column in columns_of(bars).items()}
+    with tempfile.TemporaryDirectory() as folder:
+        spec = write_parquet(Path(folder), columns)
+        loaded = load_bars(spec, LoadOptions(dedupe=True))
+    assert bars.content_hash == loaded.content_hash
+    assert loaded.notes[0].startswith(f"dropped {len(at)} repeated row")
+
+
+def refusal(spec):
+    """The message with which a source is refused; None where it is read."""
+    try:
+        load_bars(spec)
+    except DataError as error:
+        return str(error)
+    return None
+
+
+@given(garbage=st.binary(max_size=300), kind=st.sampled_from(["csv", "parquet"]), packed=...)
+def test_garbage_is_refused_in_our_words(garbage: bytes, kind: str, packed: bool):
+    """Any bytes at all end in a DataError of one line, never in another exception."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "series"
+        path.write_bytes(gzip.compress(garbage) if packed else garbage)
+        message = refusal(f"{kind}:{path}")
+    assert message is not None
+    assert "\n" not in message
+
+
+HEADER = "timestamp,open,high,low,close,volume\n"
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["2024-01-01", "2024-01-01T00:15Z", "1704067200", "x", "", "01/02/2024"]),
+        *[st.sampled_from(["1", "1.5", "0", "-1", "nan", "1e400", "", "x", "1,5", '"'])] * 5,
+    ),
+    max_size=4,
+)
+
+
+@given(rows=ROWS)
+def test_malformed_rows_are_refused_in_our_words(rows):
+    """Nearly legal text is read or refused in one line, never with another exception."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = HEADER + "\n".join(",".join(row) for row in rows)
+        assert "\n" not in (refusal(write_csv(Path(folder), text)) or "")

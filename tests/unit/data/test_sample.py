@@ -1,0 +1,115 @@
+"""The embedded sample: what it is, and that damage shows."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from data import LoadOptions, load_bars
+from data.errors import SourceError
+from data.providers.sample import FOLDER, read_sample
+from data.sample.make_sample import BARS, TICK, simulate
+
+
+@pytest.fixture(scope="module")
+def bars():
+    """The sample."""
+    return load_bars("sample")
+
+
+def test_sample_is_a_year_of_quarter_hours(bars):
+    """Exactly 35,040 bars over a little more than a year."""
+    assert len(bars) == BARS == 35_040
+    assert bars.timeframe == "15m"
+    days = (bars.timestamp[-1] - bars.timestamp[0]) / (86_400 * 10**9)
+    assert 365 < days < 370
+
+
+def test_sample_says_that_it_is_simulated(bars):
+    """Name, mark and first note leave no doubt."""
+    assert bars.symbol == "SIMULATED"
+    assert bars.is_simulated
+    assert bars.notes[0].startswith("simulated market")
+    assert len(bars.notes) == 1
+
+
+def test_sample_has_the_hash_it_was_shipped_with(bars):
+    """The content hash stands in the file beside it."""
+    assert bars.content_hash in (FOLDER / "sample.sha256").read_text()
+
+
+def test_sample_is_small():
+    """It does not weigh on the repository."""
+    assert (FOLDER / "sample.parquet").stat().st_size < 2_000_000
+
+
+def test_prices_lie_on_the_tick_and_volumes_are_whole(bars):
+    """Every price is the float nearest to a multiple of a cent."""
+    for column in (bars.open, bars.high, bars.low, bars.close):
+        assert np.array_equal(np.round(np.round(column / TICK) * TICK, 2), column)
+    assert np.array_equal(np.round(bars.volume), bars.volume)
+
+
+def test_sample_has_the_habits_it_claims(bars):
+    """Gaps, fat tails, clusters of volatility, volume that follows activity, no free lunch."""
+    assert bars.gaps().count > 100
+    moves = np.diff(np.log(bars.close))
+    size = np.abs(moves) - np.abs(moves).mean()
+    assert (size**2).sum() > 0
+    assert ((moves - moves.mean()) ** 4).mean() / moves.var() ** 2 > 6
+    assert (size[96:] * size[:-96]).mean() / size.var() > 0.05
+    assert np.corrcoef(bars.volume[1:], np.abs(moves))[0, 1] > 0.3
+    assert abs(np.corrcoef(moves[1:], moves[:-1])[0, 1]) < 0.08
+
+
+def test_sample_takes_the_options_of_every_source():
+    """It can be merged into hours like any file."""
+    assert load_bars("sample", LoadOptions(timeframe="1h")).timeframe == "1h"
+
+
+def test_sample_takes_no_address():
+    """There is one sample."""
+    with pytest.raises(SourceError, match="sample takes no address, got 'x'"):
+        load_bars("sample:x")
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("sample.parquet", lambda raw: raw[:5000] + bytes([raw[5000] ^ 1]) + raw[5001:]),
+        ("sample.parquet", lambda raw: raw[:-1]),
+        ("sample.parquet", lambda raw: b""),
+        ("sample.sha256", lambda raw: b""),
+        ("sample.sha256", lambda raw: b"\xff" + raw),
+        ("sample.sha256", lambda raw: raw[:82] + b"0" + raw[83:]),
+    ],
+    ids=["bit", "cut", "empty", "no_hash", "hash_bytes", "other_bars"],
+)
+def test_damaged_sample_is_refused(tmp_path, name, damage):
+    """One flipped bit is enough, in the bars or in the hashes."""
+    for original in ("sample.parquet", "sample.sha256"):
+        shutil.copy(FOLDER / original, tmp_path / original)
+    path = tmp_path / name
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(SourceError, match=r"sample in .* is damaged .*install the project again"):
+        read_sample(tmp_path, LoadOptions())
+
+
+def test_missing_sample_is_refused(tmp_path):
+    """A broken installation says so."""
+    with pytest.raises(SourceError, match="is damaged"):
+        read_sample(tmp_path, LoadOptions())
+
+
+def test_script_makes_the_shipped_market(bars):
+    """The script tells how the file was made, up to the last bit of a processor's exp."""
+    made = simulate()
+    assert np.array_equal(made.timestamp, bars.timestamp)
+    for name in ("open", "high", "low", "close"):
+        assert np.abs(getattr(made, name) - getattr(bars, name)).max() < 1.5 * TICK
+    assert np.abs(made.volume - bars.volume).max() <= 1
+
+
+def test_another_seed_is_another_market(bars):
+    """The seed decides the market."""
+    assert simulate(seed=1).content_hash != bars.content_hash
