@@ -126,9 +126,8 @@ def _refuse_values(table: _Rows, what: str, bad: Flags) -> None:
         return
     shown = ", ".join(table.describe(i) for i in np.flatnonzero(bad)[:SHOWN])
     more = f" and {n_bad - SHOWN} more" if n_bad > SHOWN else ""
-    plural = "row" if n_bad == 1 else "rows"
     raise BarsError(
-        f"{table.prefix}{n_bad} {plural} {what}: {shown}{more}; --drop-bad-bars drops them"
+        f"{table.prefix}{_count(n_bad)} {what}: {shown}{more}; --drop-bad-bars drops them"
     )
 
 
@@ -153,7 +152,8 @@ def _refuse_repeats(table: _Rows) -> None:
             f"{table.describe(i - 1)} and {table.describe(i)}" for i in differs[:SHOWN]
         )
         raise BarsError(
-            f"{table.prefix}{len(differs)} rows repeat a time with different values: {pairs}; "
+            f"{table.prefix}{_count(len(differs))} with the time of the row before, but other "
+            f"values: {pairs}; "
             "--dedupe drops equal rows only, so correct the file"
         )
     if len(equal):
@@ -162,6 +162,10 @@ def _refuse_repeats(table: _Rows) -> None:
         )
         more = f" and {len(equal) - SHOWN} more" if len(equal) > SHOWN else ""
         raise BarsError(
-            f"{table.prefix}{len(equal)} rows repeat the row before them: {shown}{more}; "
+            f"{table.prefix}{_count(len(equal))} equal to the row before: {shown}{more}; "
             "--dedupe drops them"
         )
+
+
+def _count(n_rows: int) -> str:
+    return "1 row" if n_rows == 1 else f"{n_rows} rows"

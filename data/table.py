@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from data.errors import LimitError
+
 LARGEST_SOURCE_BYTES = 200_000_000
 """Unless ``--max-bytes`` says otherwise: room for four million bars."""
 
@@ -20,6 +22,9 @@ class LoadOptions:
         dedupe: Drop rows that repeat the row before them in every value.
         drop_bad_bars: Drop rows that are no legal bar.
         max_bytes: Refuse sources that would take more memory, decoded.
+
+    Raises:
+        LimitError: When `max_bytes` is below 1.
     """
 
     timeframe: str | None = None
@@ -27,6 +32,10 @@ class LoadOptions:
     dedupe: bool = False
     drop_bad_bars: bool = False
     max_bytes: int = LARGEST_SOURCE_BYTES
+
+    def __post_init__(self) -> None:
+        if isinstance(self.max_bytes, bool) or self.max_bytes < 1:
+            raise LimitError(f"--max-bytes must be at least 1, got {self.max_bytes!r}")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from data.checks import NO_TIME, SHOWN
 from data.errors import TableError
-from data.providers.zones import localise
+from data.providers.zones import find_zone, localise
 
 Ints = npt.NDArray[np.int64]
 
@@ -43,6 +43,8 @@ def read_times(
     Raises:
         TableError: When the values have no reading, or more than one.
     """
+    if tz is not None:
+        find_zone(tz)
     column = next(iter(columns.values())) if len(columns) == 1 else _join(columns, where)
     place = f"{where}: column {' and '.join(repr(name) for name in columns)}"
     if pa.types.is_string(column.type):

@@ -59,6 +59,8 @@ def find_zone(tz: str) -> ZoneInfo:
         return ZoneInfo(tz)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         pass
+    if not available_timezones():
+        raise TableError("this machine has no zone data; install the package tzdata to use --tz")
     lower = {name.lower(): name for name in available_timezones()}
     hint = near_match(tz, list(lower)).split("'")
     near = f"; did you mean '{lower[hint[1]]}'?" if len(hint) == 3 else ""

@@ -133,7 +133,7 @@ def test_newest_first_is_refused_at_row_one():
 def test_equal_duplicates_name_the_option():
     """Rows that repeat in every value can be dropped with --dedupe."""
     columns = {name: column[[0, 1, 1, 2]] for name, column in make_columns(3).items()}
-    with pytest.raises(BarsError, match=r"1 rows repeat the row before them: row 2 .*--dedupe"):
+    with pytest.raises(BarsError, match=r"1 row equal to the row before: row 2 .*--dedupe"):
         make_bars(4, **columns)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from data import LoadOptions, load_bars
-from data.errors import BarsError, DataError, TimeframeError
+from data.errors import BarsError, DataError, LimitError, TimeframeError
 from tests.support.series import MINUTE_NS, NAMES, csv_text, make_bars, make_columns, write_csv
 
 HEADER = "timestamp,open,high,low,close,volume\n"
@@ -97,7 +97,7 @@ def test_file_of_bad_rows_only_is_refused(tmp_path):
 def test_equal_duplicates_are_refused_or_dropped_on_request(tmp_path):
     """Row 1 three times over: two are dropped and counted."""
     spec = write_csv(tmp_path, rows_of(4, picks=[0, 1, 1, 1, 2, 3]))
-    with pytest.raises(BarsError, match=r"series.csv: 2 rows repeat .*row 2 .*row 3 .*--dedupe"):
+    with pytest.raises(BarsError, match=r"series.csv: 2 rows equal to .*row 2 .*row 3 .*--dedupe"):
         load_bars(spec)
     bars = load_bars(spec, LoadOptions(dedupe=True))
     assert bars.notes == ("dropped 2 repeated rows",)
@@ -151,6 +151,13 @@ def test_timeframe_of_the_file_may_be_named(tmp_path):
     """Asking for what the file holds changes nothing."""
     spec = write_csv(tmp_path, rows_of(4))
     assert load_bars(spec, LoadOptions(timeframe="15m")).notes == ()
+
+
+@pytest.mark.parametrize("max_bytes", [0, -1, True])
+def test_cap_must_leave_room(max_bytes):
+    """A cap below one byte is a mistake."""
+    with pytest.raises(LimitError, match="--max-bytes must be at least 1"):
+        LoadOptions(max_bytes=max_bytes)
 
 
 def test_coarser_timeframe_merges(tmp_path):

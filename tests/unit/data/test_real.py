@@ -42,6 +42,6 @@ def test_series_is_the_same_through_csv(real_folder, tmp_path, name):
 def test_series_with_duplicates_asks_for_dedupe(real_folder):
     """57 exact copies are refused unless they may be dropped."""
     spec = f"parquet:{real_folder}/uniusdt_15m.parquet"
-    with pytest.raises(BarsError, match=r"57 rows repeat the row before them: .*--dedupe"):
+    with pytest.raises(BarsError, match=r"57 rows equal to the row before: .*--dedupe"):
         load_bars(spec)
     assert "dropped 57 repeated rows" in load_bars(spec, LoadOptions(dedupe=True)).notes

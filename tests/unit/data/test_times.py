@@ -150,6 +150,12 @@ def test_tz_that_is_not_needed_is_said():
         assert "--tz America/New_York was not needed" in notes[-1]
 
 
+def test_tz_must_exist_even_where_it_is_not_needed():
+    """A typing error is never passed over."""
+    with pytest.raises(TableError, match="no IANA zone"):
+        read(["2024-03-01T12:00Z"], tz="America/New_Yrok")
+
+
 def test_date_and_time_of_day_are_joined():
     """Two text columns make one time."""
     columns = {"d": pa.array(["2024.03.01"]), "t": pa.array(["12:00"])}

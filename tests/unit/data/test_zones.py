@@ -8,6 +8,7 @@ import pytest
 
 from data.checks import NO_TIME
 from data.errors import TableError
+from data.providers import zones
 from data.providers.zones import localise
 
 HOUR_NS = 3600 * 10**9
@@ -71,6 +72,13 @@ def test_unknown_zone_is_refused(tz):
     """Names that are no zone are refused, paths among them."""
     with pytest.raises(TableError, match="is no IANA zone"):
         localise(local("2024-01-01"), tz, "f")
+
+
+def test_machine_without_zone_data_says_so(monkeypatch):
+    """The zone may be right and the machine bare."""
+    monkeypatch.setattr(zones, "available_timezones", set)
+    with pytest.raises(TableError, match="install the package tzdata"):
+        localise(local("2024-01-01"), "Mars/Base", "f")
 
 
 def test_near_miss_gets_a_hint():
