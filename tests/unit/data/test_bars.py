@@ -9,6 +9,8 @@ from data import Window
 from data.errors import BarsError, WindowError
 from tests.support.series import MINUTE_NS, START_NS, make_bars, make_columns
 
+VALUES = ("open", "high", "low", "close", "volume")
+
 
 def changed(name, at, value, count=8):
     """The columns of a legal series with one value replaced."""
@@ -48,9 +50,6 @@ def test_content_hash_is_over_names_types_lengths_and_bytes():
     for name, kind in [("timestamp", "<i8"), *((n, "<f8") for n in VALUES)]:
         digest.update(f"{name} {kind} 2\n".encode() + getattr(bars, name).tobytes())
     assert digest.hexdigest() == bars.content_hash
-
-
-VALUES = ("open", "high", "low", "close", "volume")
 
 
 def test_content_hash_ignores_where_bars_come_from():
