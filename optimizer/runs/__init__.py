@@ -1,0 +1,26 @@
+"""The run store: what a search finds, on disk, able to go on after any interruption."""
+
+from optimizer.runs.listing import RunSummary, find_run, list_runs, summarise
+from optimizer.runs.names import new_run_id, run_path, validate_run_id
+from optimizer.runs.rows import GenerationSummary
+from optimizer.runs.same import compare_headers, require_same
+from optimizer.runs.space import Keep, estimate_bytes, free_bytes, require_space
+from optimizer.runs.store import RunStore
+
+__all__ = [
+    "GenerationSummary",
+    "Keep",
+    "RunStore",
+    "RunSummary",
+    "compare_headers",
+    "estimate_bytes",
+    "find_run",
+    "free_bytes",
+    "list_runs",
+    "new_run_id",
+    "require_same",
+    "require_space",
+    "run_path",
+    "summarise",
+    "validate_run_id",
+]

@@ -1,0 +1,180 @@
+"""What of a run can be trusted: the chain of digests, and the newest generation to go on from."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from optimizer.errors import StoreError
+from optimizer.generation import Generation
+from optimizer.runs.database import read_columns, read_digests
+from optimizer.runs.lock import NO_GENERATION
+from optimizer.runs.rows import Columns, Digests, damage_of, unpack
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The rows that follow from the header, one from the other.
+
+    Args:
+        genesis: Digest of the header.
+        rows: From generation 0 on, as far as the digests link.
+        broken: Why there is no further row, or an empty string when there simply is none.
+    """
+
+    genesis: bytes
+    rows: Sequence[Digests]
+    broken: str = ""
+
+    def tail(self, number: int) -> bytes:
+        """Digest that generation `number` + 1 has to follow."""
+        return self.rows[number].chain if number >= 0 else self.genesis
+
+    def row(self, number: int) -> Digests:
+        """Row of a generation.
+
+        Raises:
+            ValueError: When it was not recorded, or does not follow from the header.
+        """
+        if not 0 <= number < len(self.rows):
+            raise ValueError(self.broken or f"only {len(self.rows)} generations are recorded")
+        return self.rows[number]
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """Where a run can be taken up.
+
+    Args:
+        generation: The newest one that is whole and undamaged; None when none was recorded.
+        chain: Digest that the next row has to follow.
+        warnings: What was lost, one line each; empty for a sound run.
+    """
+
+    generation: Generation | None
+    chain: bytes
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> int:
+        """Number of that generation, `NO_GENERATION` without one."""
+        return NO_GENERATION if self.generation is None else self.generation.number
+
+
+def follow_chain(connection: sqlite3.Connection, genesis: bytes) -> Chain:
+    """Follow the digests from the header on, without reading any population."""
+    rows: list[Digests] = []
+    tail = genesis
+    try:
+        for digests in read_digests(connection):
+            if digests.number != len(rows):
+                return Chain(genesis, rows, f"generation {len(rows)} is missing")
+            if digests.chain != digests.linked(tail):
+                return Chain(
+                    genesis, rows, f"generation {len(rows)} does not match the chain of digests"
+                )
+            rows.append(digests)
+            tail = digests.chain
+    except (sqlite3.Error, ValueError) as error:
+        return Chain(genesis, rows, f"generation {len(rows)} cannot be read ({error})")
+    return Chain(genesis, rows)
+
+
+def recover(
+    connection: sqlite3.Connection, genesis: bytes, committed: int = NO_GENERATION
+) -> Recovery:
+    """Find the newest generation to go on from.
+
+    Args:
+        connection: Inside a transaction, so that nothing changes meanwhile.
+        genesis: Digest of the header.
+        committed: Newest generation that its owner noted to be on disk.
+
+    Raises:
+        StoreError: When generations were recorded and none of them can be used.
+    """
+    chain = follow_chain(connection, genesis)
+    warnings = [chain.broken] if chain.broken else []
+    if not chain.broken and committed >= len(chain.rows):
+        warnings.append(
+            f"generations {len(chain.rows)} to {committed} were recorded but are gone: "
+            "the write-ahead log was deleted, cut or not copied"
+        )
+    for digests in reversed(chain.rows):
+        columns, problem = _whole(connection, digests)
+        if columns is not None:
+            return Recovery(
+                _generation(digests, columns), digests.chain, _told(warnings, digests.number)
+            )
+        warnings.append(f"generation {digests.number}: {problem}")
+    if warnings:
+        raise StoreError(
+            "no recorded generation can be used: " + "; ".join(warnings[:3]) + ": start a new run"
+        )
+    return Recovery(None, genesis)
+
+
+def load_columns(connection: sqlite3.Connection, digests: Digests) -> Columns:
+    """Columns of a row, checked.
+
+    Raises:
+        ValueError: Saying what is wrong with them.
+    """
+    try:
+        columns = read_columns(connection, digests.number)
+    except sqlite3.Error as error:
+        raise ValueError(f"its population cannot be read ({error})") from None
+    if columns is None:
+        raise ValueError("its population is missing")
+    problem = damage_of(digests, columns)
+    if problem:
+        raise ValueError(problem)
+    return columns
+
+
+def sound_columns(connection: sqlite3.Connection, digests: Digests) -> Columns | None:
+    """Columns of a row, or None when anything is wrong with them."""
+    try:
+        return load_columns(connection, digests)
+    except ValueError:
+        return None
+
+
+def load_generation(connection: sqlite3.Connection, digests: Digests) -> Generation:
+    """A whole generation, checked.
+
+    Raises:
+        ValueError: Saying why it cannot be had.
+    """
+    columns, problem = _whole(connection, digests)
+    if columns is None:
+        raise ValueError(problem)
+    return _generation(digests, columns)
+
+
+def _whole(connection: sqlite3.Connection, digests: Digests) -> tuple[Columns | None, str]:
+    if digests.kept != "whole":
+        return None, "its whole population was not kept"
+    try:
+        columns = load_columns(connection, digests)
+        digests.described()
+    except ValueError as error:
+        return None, str(error)
+    return columns, ""
+
+
+def _generation(digests: Digests, columns: Columns) -> Generation:
+    said = digests.described()
+    return Generation(
+        number=digests.number,
+        population=unpack(columns, digests.genes, digests.objectives),
+        evaluated=said.evaluated,
+        seconds=said.seconds,
+        repaired=said.repaired,
+        rejected=said.rejected,
+    )
+
+
+def _told(warnings: Sequence[str], number: int) -> tuple[str, ...]:
+    if not warnings:
+        return ()
+    return (*warnings, f"going on from generation {number}, the newest that is sound")

@@ -1,0 +1,315 @@
+"""The file of a run: its tables, how it is opened, and SQLite's errors in words.
+
+One SQLite database per run, so that two runs never wait for each other. Each write is one
+``BEGIN IMMEDIATE`` transaction with ``synchronous=FULL``: once it has returned, it is on disk.
+Source: SQLite's documentation, "Write-Ahead Logging" and "PRAGMA synchronous".
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import astuple
+from pathlib import Path
+
+from optimizer.errors import StoreError
+from optimizer.runs.rows import KEPT, NOTHING, Columns, Digests
+from optimizer.runs.space import free_bytes
+from optimizer.runs.texts import sha256
+
+SCHEMA_VERSION = 1
+"""Goes up whenever an older program could not read what a newer one writes."""
+
+APPLICATION_ID = 0x47424F31
+"""Marks a SQLite file as a run of this program."""
+
+JOURNALS = ("wal", "delete")
+"""How a transaction is made safe; ``delete`` is for file systems that several hosts share."""
+
+BUSY_SECONDS = 10.0
+"""How long a transaction waits for a reader or for another writer."""
+
+# Digests stand before the columns: reading them then never walks through a population.
+_TABLES = """
+CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), payload BLOB, sha256 BLOB);
+CREATE TABLE generation (
+  number INTEGER PRIMARY KEY, individuals INTEGER, genes INTEGER, objective_count INTEGER,
+  front INTEGER, kept TEXT, summary BLOB, whole_sha BLOB, front_sha BLOB, chain BLOB,
+  genomes BLOB, objectives BLOB, violations BLOB, failures BLOB
+);
+CREATE TABLE resumption (id INTEGER PRIMARY KEY, payload BLOB);
+CREATE TABLE result (id INTEGER PRIMARY KEY CHECK (id = 0), payload BLOB, sha256 BLOB, chain BLOB);
+"""
+_DIGESTS = (
+    "number, individuals, genes, objective_count, front, kept, summary, whole_sha, front_sha, chain"
+)
+_COLUMNS = "genomes, objectives, violations, failures"
+_MAX_NUMBER = 2**63 - 1
+_KINDS = (int, int, int, int, int, str, bytes, bytes, bytes, bytes)
+
+
+def create_tables(path: Path, header: bytes) -> None:
+    """Make a database with a header and nothing else, in one plain file.
+
+    Args:
+        path: Where; must not exist.
+        header: JSON.
+
+    Raises:
+        sqlite3.Error: When it cannot be written.
+    """
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {_TABLES} PRAGMA application_id={APPLICATION_ID};"
+            f"PRAGMA user_version={SCHEMA_VERSION};"
+        )
+        connection.execute("INSERT INTO header VALUES (0, ?, ?)", (header, sha256(header)))
+        connection.execute("COMMIT")
+
+
+def open_writer(path: Path, journal: str) -> sqlite3.Connection:
+    """Open for writing, by any thread, but only by one at a time.
+
+    Raises:
+        StoreError: When it is not a run of this version, or cannot be written.
+    """
+    with explained(path):
+        connection = _connect(path, "rw")
+        try:
+            _check_kind(connection, path)
+            connection.execute(f"PRAGMA journal_mode={journal}")
+            connection.execute("PRAGMA synchronous=FULL")
+            with transaction(connection):
+                pass  # fails at once where the file is read-only
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """Open for reading, while somebody writes or where nobody can.
+
+    Raises:
+        StoreError: When it is not a run of this version.
+    """
+    with explained(path):
+        try:
+            return _open_reader(path, "ro")
+        except sqlite3.OperationalError:
+            log = path.with_name(path.name + "-wal")
+            if log.exists() and log.stat().st_size:
+                raise
+            # A log that does not exist holds nothing, so the file alone is the database; this is
+            # how a read-only copy is opened, where the index of a log cannot be made.
+            return _open_reader(path, "ro&immutable=1")
+
+
+def make_plain(connection: sqlite3.Connection) -> None:
+    """Fold the write-ahead log into the file, unless somebody is reading.
+
+    A run that is closed is then one plain file, which any copy carries whole.
+    """
+    try:
+        connection.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Write all of the body, or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into one line that says where and what to do.
+
+    Raises:
+        StoreError: In place of any `sqlite3.Error`.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {error}{_advice(error)}") from None
+
+
+def no_room(error: Exception, path: Path, needed_bytes: int) -> StoreError:
+    """The error of a write that failed, with the bytes that it needed and those that are free."""
+    free = free_bytes(path)
+    name = getattr(error, "sqlite_errorname", "") or type(error).__name__
+    return StoreError(
+        f"{path} could not be written ({name}: {error}): "
+        f"needed {needed_bytes:,} bytes, {free:,} are free there"
+    )
+
+
+def read_header(connection: sqlite3.Connection, path: Path) -> bytes:
+    """JSON of the header.
+
+    Raises:
+        StoreError: When it is not there or does not match its SHA-256.
+    """
+    with explained(path):
+        row = connection.execute("SELECT payload, sha256 FROM header").fetchone()
+    if row is None or not isinstance(row[0], bytes) or sha256(row[0]) != row[1]:
+        raise StoreError(f"{path}: the header is damaged, so nothing in this run can be trusted")
+    payload: bytes = row[0]
+    return payload
+
+
+def read_digests(
+    connection: sqlite3.Connection, start: int = 0, end: int | None = None
+) -> Iterator[Digests]:
+    """Rows without their populations, oldest first.
+
+    Args:
+        connection: Of a reader or a writer.
+        start: First number.
+        end: Number after the last, without limit when left out.
+
+    Raises:
+        sqlite3.DatabaseError: At the row from which on the file cannot be read.
+        ValueError: At a row that is not one of ours.
+    """
+    query = f"SELECT {_DIGESTS} FROM generation WHERE number >= ? AND number < ? ORDER BY number"
+    for row in connection.execute(query, (start, _MAX_NUMBER if end is None else end)):
+        if not all(isinstance(value, kind) for value, kind in zip(row, _KINDS, strict=True)):
+            raise ValueError(f"row {row[0]!r} holds values of the wrong kind")
+        digests = Digests(*row)
+        sizes = (digests.individuals, digests.genes, digests.objectives, digests.front)
+        if digests.kept not in KEPT or min(sizes) < 0:
+            raise ValueError(f"row {digests.number} holds values out of range")
+        yield digests
+
+
+def read_columns(connection: sqlite3.Connection, number: int) -> Columns | None:
+    """Population of a row as bytes, or None when they are not there or are not bytes.
+
+    Raises:
+        sqlite3.DatabaseError: When the file cannot be read there.
+    """
+    query = f"SELECT {_COLUMNS} FROM generation WHERE number = ?"
+    row = connection.execute(query, (number,)).fetchone()
+    if row is None or not all(isinstance(value, bytes) for value in row):
+        return None
+    return Columns(*row)
+
+
+def write_row(connection: sqlite3.Connection, digests: Digests, columns: Columns) -> None:
+    """Insert a generation."""
+    values = (*astuple(digests), *astuple(columns))
+    marks = ", ".join("?" * len(values))
+    connection.execute(f"INSERT INTO generation ({_DIGESTS}, {_COLUMNS}) VALUES ({marks})", values)
+
+
+def shrink_row(connection: sqlite3.Connection, digests: Digests, front: Columns | None) -> None:
+    """Drop a population, but for its front when that is given."""
+    kept = "summary" if front is None else "front"
+    columns = NOTHING if front is None else front
+    connection.execute(
+        "UPDATE generation SET kept = ?, genomes = ?, objectives = ?, violations = ?, failures = ?"
+        " WHERE number = ?",
+        (kept, *astuple(columns), digests.number),
+    )
+
+
+def remove_after(connection: sqlite3.Connection, number: int) -> None:
+    """Remove what does not follow from generation `number`: later rows, and the result."""
+    connection.execute("DELETE FROM generation WHERE number > ?", (number,))
+    connection.execute("DELETE FROM result")
+
+
+def write_result(connection: sqlite3.Connection, payload: bytes, chain: bytes) -> None:
+    """Write the result that followed from the row whose digest is `chain`."""
+    connection.execute(
+        "REPLACE INTO result VALUES (0, ?, ?, ?)",
+        (payload, sha256(payload), sha256(chain, payload)),
+    )
+
+
+def read_result(connection: sqlite3.Connection) -> tuple[bytes, bytes] | None:
+    """JSON of the result and its link to the last generation; None before the end of a run.
+
+    Raises:
+        ValueError: When it does not match its SHA-256.
+    """
+    row = connection.execute("SELECT payload, sha256, chain FROM result").fetchone()
+    if row is None:
+        return None
+    if not isinstance(row[0], bytes) or sha256(row[0]) != row[1]:
+        raise ValueError("the result does not match its SHA-256")
+    return row[0], row[2]
+
+
+def write_resumption(connection: sqlite3.Connection, payload: bytes) -> None:
+    """Note that a run was taken up again."""
+    connection.execute("INSERT INTO resumption (payload) VALUES (?)", (payload,))
+
+
+def read_resumptions(connection: sqlite3.Connection) -> Sequence[bytes]:
+    """JSON of each time that a run was taken up again, oldest first."""
+    rows = connection.execute("SELECT payload FROM resumption ORDER BY id").fetchall()
+    return tuple(payload for (payload,) in rows)
+
+
+def integrity(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """What SQLite itself finds wrong with the file."""
+    lines = connection.execute("PRAGMA integrity_check(5)").fetchall()
+    return tuple(str(line) for (line,) in lines if line != "ok")
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    connection.execute("PRAGMA trusted_schema=OFF")
+    return connection
+
+
+def _open_reader(path: Path, mode: str) -> sqlite3.Connection:
+    connection = _connect(path, mode)
+    try:
+        # Lets SQLite read what is left of a file that was cut; a reader cannot write schemas.
+        connection.execute("PRAGMA writable_schema=ON")
+        _check_kind(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
+    mark = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if mark != APPLICATION_ID:
+        raise StoreError(f"{path} is not the database of a run, or its first page is damaged")
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} was made by a newer version of this program (schema {version}, this one reads "
+            f"up to {SCHEMA_VERSION}): update the program"
+        )
+
+
+def _advice(error: sqlite3.Error) -> str:
+    text = str(error)
+    if "unable to open" in text or "readonly" in text:
+        return ": copy the run's whole directory to a place that can be written"
+    if isinstance(error, sqlite3.OperationalError) and "locked" in text:
+        return ": another program has held it for too long"
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        return ": the file is damaged"
+    return ""

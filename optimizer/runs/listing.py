@@ -1,0 +1,169 @@
+"""Which runs there are, and which of them a person means."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from optimizer.errors import StoreError
+from optimizer.runs.lock import is_owned
+from optimizer.runs.names import DATABASE, LATEST, run_path, validate_run_id
+from optimizer.runs.reader import Reader
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One line about a run; None where the run does not say.
+
+    Args:
+        id: Name of its directory.
+        path: Its directory.
+        status: ``finished``, ``running`` or ``interrupted``.
+        created_at: As in its header; of a run that cannot be read, None.
+        strategy: Name, as in its header.
+        data: What was searched on, as in its header.
+        generations: How many are recorded and can be trusted, the initial one included.
+        planned: How many it was to have, the initial one not included.
+        front_size: Members of the final front, once it is finished.
+        damaged: Why it cannot be trusted whole, or an empty string.
+    """
+
+    id: str
+    path: Path
+    status: str
+    created_at: str | None = None
+    strategy: str | None = None
+    data: str | None = None
+    generations: int = 0
+    planned: int | None = None
+    front_size: int | None = None
+    damaged: str = ""
+
+
+def list_runs(runs_dir: Path) -> list[RunSummary]:
+    """All runs in a directory, oldest first; those that cannot be read say why.
+
+    Args:
+        runs_dir: Where runs live; there are none when it does not exist.
+
+    Raises:
+        StoreError: When the directory itself cannot be read.
+    """
+    try:
+        places = sorted(runs_dir.iterdir()) if runs_dir.exists() else []
+        found = [summarise(place) for place in places if _is_run(place)]
+    except OSError as error:
+        raise StoreError(f"{runs_dir} cannot be read: {error.strerror}") from None
+    return sorted(found, key=lambda run: (run.created_at or _time_of(run.id), run.id))
+
+
+def summarise(path: Path) -> RunSummary:
+    """What a run's directory says, whatever its state; never raises for a damaged run."""
+    try:
+        reader = Reader(path / DATABASE)
+    except StoreError as error:
+        return RunSummary(path.name, path, _unfinished(path), damaged=_first_line(error))
+    try:
+        return _summary(path, reader)
+    finally:
+        reader.close()
+
+
+def find_run(runs_dir: Path, name: str) -> Path:
+    """Directory of the run that a person means.
+
+    Args:
+        runs_dir: Where runs live.
+        name: ``latest``, a run id, the beginning of exactly one run id, or the path of a run.
+
+    Raises:
+        StoreError: When there is none, or more than one, naming those that there are.
+    """
+    if "/" in name or (Path(name) / DATABASE).is_file():
+        return _at_path(Path(name))
+    ids = [run.id for run in list_runs(runs_dir)]
+    if name.lower() == LATEST and ids:
+        return run_path(runs_dir, ids[-1])
+    if name in ids:
+        return run_path(runs_dir, name)
+    matching = [run_id for run_id in ids if run_id.startswith(name)] if name else []
+    if len(matching) == 1:
+        return run_path(runs_dir, matching[0])
+    if matching:
+        raise StoreError(f"'{name}' begins more than one run: {_some(matching)}")
+    if name.lower() != LATEST:
+        validate_run_id(name)
+    known = f"there are {_some(ids)}" if ids else "there are no runs at all"
+    raise StoreError(f"there is no run '{name}' in {runs_dir}: {known}")
+
+
+def _summary(path: Path, reader: Reader) -> RunSummary:
+    header = reader.header
+    damaged, generations, result = "", 0, None
+    try:
+        result = reader.result()
+        generations = len(reader.generations())
+        damaged = "; ".join(reader.recover().warnings)
+    except StoreError as error:
+        damaged = _first_line(error)
+    planned = header.get("generations")
+    return RunSummary(
+        id=path.name,
+        path=path,
+        status=_unfinished(path) if result is None else "finished",
+        created_at=_text(header, "created_at"),
+        strategy=_text(header, "strategy"),
+        data=_text(header, "data"),
+        generations=generations,
+        planned=planned if isinstance(planned, int) else None,
+        front_size=_front_size(result),
+        damaged=damaged,
+    )
+
+
+def _is_run(place: Path) -> bool:
+    """Whether a directory is meant as a run: a legal name, a database in it, and no link."""
+    try:
+        validate_run_id(place.name)
+    except StoreError:
+        return False
+    return not place.is_symlink() and (place / DATABASE).exists()
+
+
+def _unfinished(path: Path) -> str:
+    try:
+        return "running" if is_owned(path) else "interrupted"
+    except StoreError:
+        return "interrupted"
+
+
+def _at_path(path: Path) -> Path:
+    place = path.parent if path.name == DATABASE else path
+    if not (place / DATABASE).is_file():
+        raise StoreError(f"{place} is not a run: there is no file {DATABASE} in it")
+    return place
+
+
+def _text(header: Mapping[str, object], name: str) -> str | None:
+    value = header.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _front_size(result: Mapping[str, object] | None) -> int | None:
+    front = None if result is None else result.get("front")
+    return len(front) if isinstance(front, list) else None
+
+
+def _time_of(run_id: str) -> str:
+    """The moment that an id of `new_run_id` names, in the form of a header's ISO time."""
+    date, _, time = run_id[:15].partition("-")
+    if not (len(date) == 8 and len(time) == 6 and (date + time).isdigit()):
+        return ""
+    return f"{date[:4]}-{date[4:6]}-{date[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}"
+
+
+def _first_line(error: StoreError) -> str:
+    return str(error).splitlines()[0]
+
+
+def _some(ids: list[str]) -> str:
+    return ", ".join(ids[-5:]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")

@@ -1,0 +1,171 @@
+"""One run, one owner: a kernel lock on the run's directory, held for the life of the owner.
+
+The lock is on the directory and not on a file in it, so that nobody can steal a run by deleting a
+"stale" file. It is gone the instant that its owner is, however it ended. `owner.lock` only says who
+that is, and which generation was last known to be on disk: if the database knows fewer, something
+was lost.
+"""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import socket
+import time
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from optimizer.errors import StoreError
+
+OWNER = "owner.lock"
+"""File in a run's directory that says who owns it."""
+
+NOTE_BYTES = 512
+"""Size of that file: one write of a fixed size, so that a reader never sees half of it."""
+
+NO_GENERATION = -1
+"""Number of the newest generation of a run that has none."""
+
+TRIES = 10
+"""How often a lock is tried: one who only looks whether a run is owned holds it for a moment."""
+
+_TRY_SECONDS = 0.02
+_UNLOCKABLE = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who holds a run, or held it last.
+
+    Args:
+        pid: Process id on `host`.
+        host: Name of the machine.
+        started_at: ISO time, UTC, at which the run was taken.
+        committed: Newest generation that is on disk, `NO_GENERATION` before the first.
+    """
+
+    pid: int
+    host: str
+    started_at: str
+    committed: int = NO_GENERATION
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host} since {self.started_at}"
+
+
+class OwnerLock:
+    """The lock of a run that this process owns; made by `acquire`."""
+
+    def __init__(self, directory: Path, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._note = -1
+        before = read_owner(directory)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._owner = Owner(os.getpid(), socket.gethostname(), now, _committed(before))
+        try:
+            self._note = os.open(directory / OWNER, os.O_RDWR | os.O_CREAT, 0o644)
+            self._write()
+        except OSError as error:
+            self.release()
+            raise StoreError(
+                f"{directory} cannot be written ({error.strerror}): copy the run to a place that "
+                "can, or only read it"
+            ) from None
+
+    @classmethod
+    def acquire(cls, directory: Path) -> "OwnerLock":
+        """Become the owner of a run.
+
+        Args:
+            directory: Of the run; it may be renamed while the lock is held.
+
+        Raises:
+            StoreError: When another process owns it, naming that owner, within a quarter of a
+                second; or when the directory cannot be written.
+        """
+        for attempt in range(TRIES):
+            descriptor = _try_lock(directory, fcntl.LOCK_EX)
+            if descriptor is not None:
+                return cls(directory, descriptor)
+            time.sleep(_TRY_SECONDS if attempt + 1 < TRIES else 0)
+        owner = read_owner(directory)
+        raise StoreError(
+            f"run '{directory.name}' is owned by {owner or 'another process'}: "
+            "wait for it, or stop it first"
+        )
+
+    @property
+    def committed(self) -> int:
+        """Newest generation that was noted, by this owner or by the one before."""
+        return self._owner.committed
+
+    def note(self, committed: int) -> None:
+        """Note the newest generation that is on disk; call it after the commit.
+
+        Raises:
+            OSError: When the note cannot be written.
+        """
+        self._owner = replace(self._owner, committed=committed)
+        self._write()
+
+    def release(self) -> None:
+        """Let go; a second call does nothing."""
+        for descriptor in (self._note, self._descriptor):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._note = self._descriptor = -1
+
+    def _write(self) -> None:
+        text = json.dumps(asdict(self._owner))
+        os.pwrite(self._note, text.encode().ljust(NOTE_BYTES)[:NOTE_BYTES], 0)
+
+
+def is_owned(directory: Path) -> bool:
+    """Whether some process, this one included, owns a run at this moment."""
+    descriptor = _try_lock(directory, fcntl.LOCK_SH)
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is None
+
+
+def read_owner(directory: Path) -> Owner | None:
+    """Who owns a run or owned it last; None when that was never noted or cannot be read."""
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        noted = json.loads((directory / OWNER).read_bytes()[:NOTE_BYTES])
+        owner = Owner(
+            int(noted["pid"]), str(noted["host"]), str(noted["started_at"]), noted["committed"]
+        )
+        return owner if isinstance(owner.committed, int) else None
+    return None
+
+
+def _committed(owner: Owner | None) -> int:
+    return NO_GENERATION if owner is None else owner.committed
+
+
+def _try_lock(directory: Path, kind: int) -> int | None:
+    """Open file descriptor that holds the lock, or None when someone else does."""
+    try:
+        return _locked(os.open(directory, os.O_RDONLY), kind)
+    except OSError as error:
+        if error.errno not in _UNLOCKABLE:
+            raise StoreError(f"{directory} cannot be opened: {error.strerror}") from None
+    # Network file systems that lock bytes need a descriptor that is open for writing.
+    try:
+        return _locked(os.open(directory / OWNER, os.O_RDWR | os.O_CREAT, 0o644), kind)
+    except OSError as error:
+        raise StoreError(f"{directory} cannot be locked: {error.strerror}") from None
+
+
+def _locked(descriptor: int, kind: int) -> int | None:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -1,0 +1,201 @@
+"""Reading a run: while somebody writes it, after it ended, or what damage has left of it."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from optimizer.errors import StoreError
+from optimizer.generation import Generation, Population
+from optimizer.runs.chain import (
+    Chain,
+    Recovery,
+    follow_chain,
+    load_columns,
+    load_generation,
+    recover,
+)
+from optimizer.runs.database import (
+    explained,
+    integrity,
+    open_reader,
+    read_header,
+    read_result,
+    read_resumptions,
+)
+from optimizer.runs.lock import NO_GENERATION, read_owner
+from optimizer.runs.repair import rebuild
+from optimizer.runs.rows import GenerationSummary, front_population, unpack
+from optimizer.runs.texts import decode, sha256
+
+
+class Reader:
+    """A run's database, open for reading.
+
+    Args:
+        path: Of the database.
+
+    Raises:
+        StoreError: When it is not a run that this version can read, or its header is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if path.is_symlink() or not path.is_file():
+            raise StoreError(f"{path.parent} is not a run: there is no file {path.name} in it")
+        self.path = path
+        self._connection = open_reader(path)
+        try:
+            self.payload = read_header(self._connection, path)
+            self.format, self.header = _parted(self.payload, path)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._connection.close()
+
+    def recover(self) -> Recovery:
+        """Where the run can be taken up, as `chain.recover` says."""
+        # Before the rows are looked at: the owner may commit more meanwhile, never less.
+        owner = read_owner(self.path.parent)
+        committed = NO_GENERATION if owner is None else owner.committed
+        with self._snapshot():
+            return recover(self._connection, sha256(self.payload), committed)
+
+    def rebuild_if_broken(self, newest: int) -> bool:
+        """Replace the file when SQLite finds it damaged; whether it did, this reader is then stale.
+
+        Args:
+            newest: Last generation to keep.
+        """
+        with self._snapshot():
+            if not self._integrity():
+                return False
+            rebuild(self._connection, self.path, self.payload, newest)
+        return True
+
+    def generations(self) -> tuple[GenerationSummary, ...]:
+        """Summaries of all generations that can be trusted, oldest first."""
+        with self._snapshot():
+            return tuple(digests.described() for digests in self._chain().rows)
+
+    def generation(self, number: int) -> Generation:
+        """A whole generation.
+
+        Raises:
+            StoreError: When it was not recorded, not kept, or is damaged.
+        """
+        with self._snapshot(), self._named(number):
+            return load_generation(self._connection, self._chain().row(number))
+
+    def front(self, number: int) -> Population:
+        """Feasible individuals of a generation that nobody dominates, in order of survival.
+
+        Raises:
+            StoreError: When it was not recorded, not kept, or is damaged.
+        """
+        with self._snapshot(), self._named(number):
+            digests = self._chain().row(number)
+            if digests.kept == "summary":
+                raise ValueError("only its summary was kept")
+            columns = load_columns(self._connection, digests)
+            population = unpack(columns, digests.genes, digests.objectives)
+            return front_population(population)
+
+    def result(self) -> Mapping[str, object] | None:
+        """What the run ended with, None before its end.
+
+        Raises:
+            StoreError: When it is damaged.
+        """
+        try:
+            with self._snapshot():
+                recorded = read_result(self._connection)
+            return None if recorded is None else _mapping(recorded[0])
+        except ValueError as error:
+            raise StoreError(f"{self.path}: {error}") from None
+
+    def resumptions(self) -> tuple[Mapping[str, object], ...]:
+        """When the run was taken up again, and what had changed that may."""
+        with self._snapshot():
+            return tuple(_mapping(payload) for payload in read_resumptions(self._connection))
+
+    def problems(self) -> tuple[str, ...]:
+        """Everything that is wrong, one line each, found by reading everything."""
+        owner = read_owner(self.path.parent)
+        committed = NO_GENERATION if owner is None else owner.committed
+        with self._snapshot():
+            lines = [f"database: {line}" for line in self._integrity()]
+            chain = self._chain()
+            if chain.broken:
+                lines.append(chain.broken)
+            elif committed >= len(chain.rows):
+                lines.append(f"generations {len(chain.rows)} to {committed} are gone")
+            lines.extend(self._row_problems(chain))
+            lines.extend(self._result_problems(chain))
+        return tuple(lines)
+
+    def _row_problems(self, chain: Chain) -> Iterator[str]:
+        for digests in chain.rows:
+            try:
+                load_columns(self._connection, digests)
+                digests.described()
+            except ValueError as error:
+                yield f"generation {digests.number}: {error}"
+
+    def _result_problems(self, chain: Chain) -> Iterator[str]:
+        try:
+            recorded = read_result(self._connection)
+            if recorded is not None:
+                _mapping(recorded[0])
+                if recorded[1] != sha256(chain.tail(len(chain.rows) - 1), recorded[0]):
+                    yield "the result does not follow from the last generation"
+        except (sqlite3.Error, ValueError) as error:
+            yield f"result: {error}"
+
+    def _integrity(self) -> tuple[str, ...]:
+        try:
+            return integrity(self._connection)
+        except sqlite3.DatabaseError as error:
+            return (str(error),)
+
+    def _chain(self) -> Chain:
+        return follow_chain(self._connection, sha256(self.payload))
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """See one state of the run throughout, whatever its owner does meanwhile."""
+        with explained(self.path):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _named(self, number: int) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            raise StoreError(f"{self.path.parent.name}, generation {number}: {error}") from None
+
+
+def _parted(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:
+    """What the store, and what the caller of `create`, put into the header."""
+    try:
+        said = _mapping(payload)
+        return _as_mapping(said["store"]), _as_mapping(said["run"])
+    except (ValueError, KeyError) as error:
+        raise StoreError(f"{path}: the header is not that of a run ({error})") from None
+
+
+def _mapping(payload: bytes) -> Mapping[str, object]:
+    return _as_mapping(decode(payload))
+
+
+def _as_mapping(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object where there must be one")
+    return value

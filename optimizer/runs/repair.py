@@ -1,0 +1,117 @@
+"""Make a sound file of what is sound in a damaged one, and sweep up after runs never begun."""
+
+import os
+import re
+import shutil
+import sqlite3
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from optimizer.runs.chain import follow_chain
+from optimizer.runs.database import (
+    create_tables,
+    read_columns,
+    read_resumptions,
+    transaction,
+    write_resumption,
+    write_row,
+)
+from optimizer.runs.lock import is_owned
+from optimizer.runs.rows import NOTHING, Columns, Digests
+from optimizer.runs.texts import sha256
+
+DAMAGED = "damaged.sqlite"
+"""What a damaged database is kept as, beside the sound one that replaced it."""
+
+DRAFT_SECONDS = 60.0
+"""A directory of a run that was never begun is left alone for so long."""
+
+_REBUILT = "rebuilt.sqlite"
+_DRAFT = re.compile(r"\.new-[A-Za-z0-9._-]+-[0-9a-f]{6}")
+
+
+def rebuild(connection: sqlite3.Connection, path: Path, header: bytes, newest: int) -> None:
+    """Replace a damaged database by one with the rows that are sound, and keep the damaged one.
+
+    Args:
+        connection: A reader of the damaged database, inside a transaction.
+        path: Of the damaged database.
+        header: Its header, which is sound.
+        newest: The last generation to keep.
+
+    Raises:
+        sqlite3.Error: When the new file cannot be written; the old one is then as it was.
+        OSError: As well.
+    """
+    new = path.with_name(_REBUILT)
+    new.unlink(missing_ok=True)
+    create_tables(new, header)
+    rows = follow_chain(connection, sha256(header)).rows[: newest + 1]
+    with closing(sqlite3.connect(new, isolation_level=None)) as target:
+        target.execute("PRAGMA synchronous=FULL")
+        with transaction(target):
+            for digests in rows:
+                write_row(target, *_salvaged(connection, digests))
+            for payload in _salvaged_resumptions(connection):
+                write_resumption(target, payload)
+    for suffix in ("", "-wal"):
+        old = path.with_name(path.name + suffix)
+        if old.exists():
+            shutil.copyfile(old, path.with_name(DAMAGED + suffix))
+    # A log that outlived its file would be applied to the new one.
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    os.replace(new, path)
+    sync_directory(path.parent)
+
+
+def draft_path(runs_dir: Path, run_id: str) -> Path:
+    """Where a run is prepared: a run's directory exists complete or not at all."""
+    return runs_dir / f".new-{run_id}-{os.urandom(3).hex()}"
+
+
+def sweep_drafts(runs_dir: Path) -> int:
+    """Remove directories of runs whose owner ended before they began; returns how many."""
+    swept = 0
+    for draft in runs_dir.glob(".new-*"):
+        if not _DRAFT.fullmatch(draft.name) or draft.is_symlink() or not draft.is_dir():
+            continue
+        if time.time() - draft.stat().st_mtime > DRAFT_SECONDS and not is_owned(draft):
+            shutil.rmtree(draft)
+            swept += 1
+    return swept
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Remove what an interrupted `rebuild` left; only the owner of a run may."""
+    for name in (_REBUILT, _REBUILT + "-journal"):
+        (directory / name).unlink(missing_ok=True)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make a rename within a directory durable."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _salvaged(connection: sqlite3.Connection, digests: Digests) -> tuple[Digests, Columns]:
+    """A row with its population, or without when that cannot be read."""
+    try:
+        columns = read_columns(connection, digests.number)
+    except sqlite3.Error:
+        columns = None
+    if columns is None:
+        return replace(digests, kept="summary"), NOTHING
+    return digests, columns
+
+
+def _salvaged_resumptions(connection: sqlite3.Connection) -> tuple[bytes, ...]:
+    try:
+        return tuple(read_resumptions(connection))
+    except sqlite3.Error:
+        return ()

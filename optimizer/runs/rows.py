@@ -1,0 +1,285 @@
+"""A generation as a row: arrays as little-endian bytes, a summary as JSON, and their digests.
+
+The digest of a row covers its number, its shapes, its summary, its whole population and its front,
+and the digest of the row before. So a row whose population was dropped to save space still links
+its neighbours, and what was kept of it can still be checked.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.errors import StoreError
+from optimizer.generation import Generation, Population
+from optimizer.ranking import nondominated_ranks
+from optimizer.runs.texts import decode, encode, sha256
+
+KEPT = ("whole", "front", "summary")
+"""How much of a generation's population a row still holds."""
+
+NUMBER_BYTES = 8
+CODE_BYTES = 2
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A population, or some of it, as bytes: float64 and int16, little-endian, row by row.
+
+    Args:
+        genomes: [P, G] float64.
+        objectives: [P, O] float64, NaN included.
+        violations: [P] float64.
+        failures: [P] int16.
+    """
+
+    genomes: bytes
+    objectives: bytes
+    violations: bytes
+    failures: bytes
+
+    def digest(self) -> bytes:
+        """SHA-256 over the four columns; the shapes that part them are in the row's digest."""
+        return sha256(self.genomes, self.objectives, self.violations, self.failures)
+
+
+NOTHING = Columns(b"", b"", b"", b"")
+"""Columns of a row of which only the summary is kept."""
+
+
+@dataclass(frozen=True)
+class GenerationSummary:
+    """What is kept of every generation.
+
+    Args:
+        number: 0 for the initial population.
+        individuals: P, survivors.
+        front: How many of them are feasible and dominated by none.
+        evaluated: Individuals that were sent to the engine.
+        seconds: Wall time.
+        repaired: Individuals whose genes broke a constraint and were repaired.
+        rejected: Name of a failure to how many of the evaluated had it.
+        kept: How much of the population is still recorded, one of `KEPT`.
+    """
+
+    number: int
+    individuals: int
+    front: int
+    evaluated: int
+    seconds: float
+    repaired: int
+    rejected: Mapping[str, int]
+    kept: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A generation as it was when it was handed over, not yet hashed.
+
+    Args:
+        number: Of the generation.
+        shape: P, G, O.
+        columns: Its population.
+        summary: JSON of the rest.
+    """
+
+    number: int
+    shape: tuple[int, int, int]
+    columns: Columns
+    summary: bytes
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the population in bytes."""
+        return whole_bytes(*self.shape)
+
+
+@dataclass(frozen=True)
+class Digests:
+    """The part of a row that links it to its neighbours; small, and never dropped.
+
+    Args:
+        number: Of the generation.
+        individuals: P.
+        genes: G.
+        objectives: O.
+        front: Individuals on the front.
+        kept: One of `KEPT`; the only field that may change later, so the only one not hashed.
+        summary: JSON of the rest of the generation.
+        whole_sha: Digest of the whole population's columns.
+        front_sha: Digest of the front's columns.
+        chain: Digest of all of these and of the row before.
+    """
+
+    number: int
+    individuals: int
+    genes: int
+    objectives: int
+    front: int
+    kept: str
+    summary: bytes
+    whole_sha: bytes
+    front_sha: bytes
+    chain: bytes
+
+    def linked(self, previous: bytes) -> bytes:
+        """The digest that this row must have when `previous` is the digest of the one before."""
+        numbers = (self.number, self.individuals, self.genes, self.objectives, self.front)
+        return sha256(
+            previous, struct.pack("<5q", *numbers), self.whole_sha, self.front_sha, self.summary
+        )
+
+    def rows_kept(self) -> int:
+        """How many individuals the row's columns hold."""
+        return {"whole": self.individuals, "front": self.front, "summary": 0}[self.kept]
+
+    def described(self) -> GenerationSummary:
+        """The summary in words that a program can use.
+
+        Raises:
+            ValueError: When the recorded JSON is not that of a generation.
+        """
+        said = decode(self.summary)
+        if not isinstance(said, dict):
+            raise ValueError("the summary is not a JSON object")
+        try:
+            rejected = {str(name): int(count) for name, count in said["rejected"].items()}
+            return GenerationSummary(
+                number=self.number,
+                individuals=self.individuals,
+                front=self.front,
+                evaluated=int(said["evaluated"]),
+                seconds=float(said["seconds"]),
+                repaired=int(said["repaired"]),
+                rejected=rejected,
+                kept=self.kept,
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the summary lacks a field: {error}") from None
+
+
+def snapshot(generation: Generation) -> Snapshot:
+    """Copy a generation into bytes, so that the search may go on with its arrays.
+
+    Args:
+        generation: With arrays [P, G], [P, O], [P], [P].
+
+    Raises:
+        StoreError: When shapes disagree, or a number of the summary is not finite.
+    """
+    population = generation.population
+    genomes, objectives = np.asarray(population.genomes), np.asarray(population.objectives)
+    if genomes.ndim != 2 or objectives.ndim != 2:
+        raise StoreError(f"generation {generation.number}: genomes and objectives must be tables")
+    shape = (len(genomes), genomes.shape[1], objectives.shape[1])
+    columns = pack(population)
+    if not _fits(columns, shape[0], shape[1], shape[2]):
+        raise StoreError(f"generation {generation.number}: its columns differ in length")
+    summary = {
+        "evaluated": generation.evaluated,
+        "seconds": generation.seconds,
+        "repaired": generation.repaired,
+        "rejected": generation.rejected,
+    }
+    what = f"summary of generation {generation.number}"
+    return Snapshot(generation.number, shape, columns, encode(summary, what=what))
+
+
+def pack(population: Population) -> Columns:
+    """Columns of a population, as bytes."""
+    return Columns(
+        genomes=_bytes(population.genomes, "<f8"),
+        objectives=_bytes(population.objectives, "<f8"),
+        violations=_bytes(population.violations, "<f8"),
+        failures=_bytes(population.failures, "<i2"),
+    )
+
+
+def unpack(columns: Columns, genes: int, objectives: int) -> Population:
+    """The population that `pack` packed; its arrays are read-only."""
+    return Population(
+        genomes=_floats(columns.genomes).reshape(-1, genes),
+        objectives=_floats(columns.objectives).reshape(-1, objectives),
+        violations=_floats(columns.violations),
+        failures=np.frombuffer(columns.failures, "<i2").astype(np.int16, copy=False),
+    )
+
+
+def front_members(population: Population) -> npt.NDArray[np.int64]:
+    """Indices of the feasible individuals that nobody dominates, in the population's order."""
+    is_ranked = (population.violations == 0) & np.isfinite(population.objectives).all(axis=1)
+    ranked: npt.NDArray[np.int64] = np.flatnonzero(is_ranked)
+    if not ranked.size or not population.objectives.shape[1]:
+        return ranked
+    is_front = nondominated_ranks(population.objectives[ranked]) == 0
+    return np.asarray(ranked[is_front], dtype=np.int64)
+
+
+def front_population(population: Population) -> Population:
+    """The members of `front_members`."""
+    members = front_members(population)
+    return Population(
+        genomes=population.genomes[members],
+        objectives=population.objectives[members],
+        violations=population.violations[members],
+        failures=population.failures[members],
+    )
+
+
+def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
+    """Digests of a generation that follows the row whose digest is `previous`, and its front."""
+    _, genes, objectives = taken.shape
+    front = front_population(unpack(taken.columns, genes, objectives))
+    packed = pack(front)
+    unlinked = Digests(
+        number=taken.number,
+        individuals=taken.shape[0],
+        genes=genes,
+        objectives=objectives,
+        front=len(front),
+        kept="whole",
+        summary=taken.summary,
+        whole_sha=taken.columns.digest(),
+        front_sha=packed.digest(),
+        chain=b"",
+    )
+    return replace(unlinked, chain=unlinked.linked(previous)), packed
+
+
+def damage_of(digests: Digests, columns: Columns) -> str:
+    """What is wrong with the columns of a row, or an empty string.
+
+    Args:
+        digests: The row's, already found to be linked.
+        columns: What the row holds.
+    """
+    if not _fits(columns, digests.rows_kept(), digests.genes, digests.objectives):
+        return "its population does not have the recorded shape"
+    expected = {"whole": digests.whole_sha, "front": digests.front_sha}.get(digests.kept)
+    if expected is not None and columns.digest() != expected:
+        return "its population does not match its SHA-256"
+    return ""
+
+
+def whole_bytes(individuals: int, genes: int, objectives: int) -> int:
+    """Size in bytes of the columns of a population."""
+    return individuals * ((genes + objectives + 1) * NUMBER_BYTES + CODE_BYTES)
+
+
+def _fits(columns: Columns, individuals: int, genes: int, objectives: int) -> bool:
+    return (
+        len(columns.genomes) == individuals * genes * NUMBER_BYTES
+        and len(columns.objectives) == individuals * objectives * NUMBER_BYTES
+        and len(columns.violations) == individuals * NUMBER_BYTES
+        and len(columns.failures) == individuals * CODE_BYTES
+    )
+
+
+def _bytes(array: npt.ArrayLike, dtype: str) -> bytes:
+    return np.asarray(array).astype(dtype, copy=False).tobytes()
+
+
+def _floats(column: bytes) -> npt.NDArray[np.float64]:
+    return np.frombuffer(column, "<f8").astype(np.float64, copy=False)

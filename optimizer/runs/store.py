@@ -1,0 +1,395 @@
+"""The run store: everything that a search finds, on disk, able to go on after any interruption.
+
+A run is a directory with one SQLite database. Its rows form a chain of digests that starts at the
+header, so that what is read back is what was recorded, in the order in which it was.
+"""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from optimizer.errors import StoreError
+from optimizer.generation import Generation, Population
+from optimizer.runs.chain import Recovery
+from optimizer.runs.committer import Committer, Note
+from optimizer.runs.database import JOURNALS, create_tables, no_room, open_writer
+from optimizer.runs.lock import OwnerLock, is_owned
+from optimizer.runs.mounts import refuse_network
+from optimizer.runs.names import DATABASE, run_path
+from optimizer.runs.reader import Reader
+from optimizer.runs.recorder import Recorder
+from optimizer.runs.repair import (
+    DAMAGED,
+    draft_path,
+    remove_leftovers,
+    sweep_drafts,
+    sync_directory,
+)
+from optimizer.runs.rows import GenerationSummary, snapshot
+from optimizer.runs.same import require_same
+from optimizer.runs.space import KEEPS, Keep
+from optimizer.runs.texts import encode
+
+Status = Literal["running", "finished", "interrupted"]
+Journal = Literal["wal", "delete"]
+
+
+class RunStore:
+    """One run, open for reading or owned for writing; made by `create` and `open`.
+
+    Args:
+        reader: The run's database.
+        lock: Of its owner, None to read only.
+        swept: How many directories of runs never begun were removed.
+        journal: As in `open`.
+    """
+
+    def __init__(
+        self, reader: Reader, lock: OwnerLock | None, *, swept: int = 0, journal: str | None = None
+    ) -> None:
+        self._reader = reader
+        self._lock = lock
+        self._writer: _Writer | None = None
+        self.warnings: tuple[str, ...] = ()
+        """What had to be done without; filled by `open` for writing and by `last_generation`."""
+        if swept:
+            self.warnings = (f"removed what {swept} interrupted starts of runs had left",)
+        if lock is not None:
+            self._take_up(lock, str(journal or reader.format["journal"]))
+
+    @classmethod
+    def create(
+        cls,
+        runs_dir: Path,
+        run_id: str,
+        header: Mapping[str, object],
+        *,
+        keep: Keep = "all",
+        journal: Journal = "wal",
+    ) -> "RunStore":
+        """Begin a run and own it.
+
+        Args:
+            runs_dir: Where runs live; made when absent.
+            run_id: As `validate_run_id` allows; must not exist.
+            header: What decides the run, and what should be known of it; without NaN.
+            keep: What stays of generations before the newest two, which always stay whole:
+                ``"all"``, ``"front"`` or ``"last"`` (their summary only).
+            journal: ``"delete"`` on file systems that several hosts share, where it is slower.
+
+        Raises:
+            StoreError: When the run exists, the place cannot hold it, or the header is not JSON.
+        """
+        _require_known(keep, journal)
+        payload = encode(
+            {"store": {"run_id": run_id, "keep": keep, "journal": journal}, "run": header},
+            what="the header",
+        )
+        target = run_path(runs_dir, run_id)
+        refuse_network(runs_dir, journal)
+        if target.exists():
+            raise StoreError(f"run '{run_id}' exists already in {runs_dir}: resume it")
+        try:
+            runs_dir.mkdir(parents=True, exist_ok=True)
+            swept = sweep_drafts(runs_dir)
+            lock = _begin(runs_dir, target, payload)
+        except (OSError, sqlite3.Error) as error:
+            raise no_room(error, target, len(payload)) from None
+        return cls._opened(target, lock, swept=swept)
+
+    @classmethod
+    def open(
+        cls, path: Path, *, writable: bool = False, journal: Journal | None = None
+    ) -> "RunStore":
+        """Open a run.
+
+        Args:
+            path: Its directory.
+            writable: Whether to own it and go on with it; readers need no permission and may
+                read while an owner writes.
+            journal: How to write from now on; as the run was created when left out.
+
+        Raises:
+            StoreError: When it is not a run, is damaged beyond use, was made by a newer version,
+                or, for writing, is owned by another process.
+        """
+        if journal is not None:
+            _require_known("all", journal)
+        if not writable:
+            return cls(Reader(path / DATABASE), None)
+        Reader(path / DATABASE).close()
+        return cls._opened(path, OwnerLock.acquire(path), journal=journal)
+
+    @classmethod
+    def _opened(
+        cls, path: Path, lock: OwnerLock, *, swept: int = 0, journal: str | None = None
+    ) -> "RunStore":
+        try:
+            return cls(Reader(path / DATABASE), lock, swept=swept, journal=journal)
+        except BaseException:
+            lock.release()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """Directory of the run."""
+        return self._reader.path.parent
+
+    @property
+    def run_id(self) -> str:
+        """Name of that directory; of a copy, the name that the copy was given."""
+        return self.path.name
+
+    @property
+    def header(self) -> Mapping[str, object]:
+        """What `create` was given."""
+        return self._reader.header
+
+    @property
+    def keep(self) -> str:
+        """How much of older generations is kept."""
+        return str(self._reader.format["keep"])
+
+    @property
+    def status(self) -> Status:
+        """``finished`` with a result, else ``running`` with an owner, else ``interrupted``."""
+        if self.result is not None:
+            return "finished"
+        return "running" if self._lock is not None or is_owned(self.path) else "interrupted"
+
+    @property
+    def result(self) -> Mapping[str, object] | None:
+        """What `finish` was given, None before.
+
+        Raises:
+            StoreError: When it is damaged.
+        """
+        return self._reader.result()
+
+    @property
+    def resumptions(self) -> tuple[Mapping[str, object], ...]:
+        """What `resume_with` noted, oldest first."""
+        return self._reader.resumptions()
+
+    def last_generation(self) -> Generation | None:
+        """The newest generation that is whole and undamaged, to go on from.
+
+        Returns:
+            None when none was ever recorded. When newer ones were damaged or lost, `warnings`
+            says which; the first commit after that removes them.
+
+        Raises:
+            StoreError: When generations were recorded and none of them can be used.
+        """
+        if self._writer is not None:
+            self._writer.recorder.flush()
+        recovery = self._reader.recover()
+        self._warn(recovery.warnings)
+        return recovery.generation
+
+    def generations(self) -> Iterator[GenerationSummary]:
+        """Summaries of all generations that can be trusted, oldest first."""
+        return iter(self._reader.generations())
+
+    def generation(self, number: int) -> Generation:
+        """A whole generation, checked.
+
+        Raises:
+            StoreError: When it was not recorded, not kept, or is damaged.
+        """
+        return self._reader.generation(number)
+
+    def front(self, number: int) -> Population:
+        """Feasible individuals of a generation that nobody dominates, in order of survival.
+
+        Raises:
+            StoreError: When it was not recorded, not kept, or is damaged.
+        """
+        return self._reader.front(number)
+
+    def verify(self) -> list[str]:
+        """Read everything and check it.
+
+        Returns:
+            What is wrong, one line each; empty for a sound run.
+        """
+        return list(self._reader.problems())
+
+    def record(self, generation: Generation) -> None:
+        """Hand a generation over; it is copied, and on disk within a second.
+
+        Raises:
+            StoreError: When it is not the next one, or recording has failed.
+        """
+        self._owned().record(generation)
+
+    def flush(self) -> None:
+        """Wait until everything that was handed over is on disk.
+
+        Raises:
+            StoreError: When recording has failed.
+        """
+        self._owned().recorder.flush()
+
+    def finish(self, result: Mapping[str, object]) -> None:
+        """Record what the run ended with, and wait until that is on disk.
+
+        Raises:
+            StoreError: When recording fails, or the result holds NaN.
+        """
+        writer = self._owned()
+        writer.recorder.submit(Note("result", encode(result, what="the result")))
+        writer.recorder.flush()
+
+    def resume_with(self, header: Mapping[str, object]) -> tuple[str, ...]:
+        """Refuse other circumstances than those of the run, note those that may differ.
+
+        Args:
+            header: That a new run would get now.
+
+        Returns:
+            One line for each difference that may be; they are recorded.
+
+        Raises:
+            StoreError: Naming each difference that may not be, with both values.
+        """
+        writer = self._owned()
+        differences = require_same(self.header, header)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        note = {"at": now, "after": writer.last, "differences": differences}
+        writer.recorder.submit(Note("resumption", encode(note, what="the resumption")))
+        return differences
+
+    def close(self) -> None:
+        """Record what is left and let go of the run; a second call does nothing.
+
+        Raises:
+            StoreError: When recording has failed.
+        """
+        writer, self._writer = self._writer, None
+        self._reader.close()
+        try:
+            if writer is not None:
+                writer.close()
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
+
+    def __enter__(self) -> "RunStore":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except StoreError as failure:
+            # What ended the body matters more; it is mostly this same failure.
+            if error is None:
+                raise
+            error.add_note(str(failure))
+
+    def _take_up(self, lock: OwnerLock, journal: str) -> None:
+        try:
+            refuse_network(self.path, journal)
+            remove_leftovers(self.path)
+            recovery = self._reader.recover()
+            self._warn(recovery.warnings)
+            self._mend(recovery)
+            self._writer = _Writer(self._reader, lock, journal, recovery)
+        except (OSError, sqlite3.Error) as error:
+            self._reader.close()
+            raise no_room(error, self._reader.path, 0) from None
+        except BaseException:
+            self._reader.close()
+            raise
+
+    def _mend(self, recovery: Recovery) -> None:
+        if self._reader.rebuild_if_broken(recovery.number):
+            path = self._reader.path
+            self._reader.close()
+            self._reader = Reader(path)
+            self._warn((f"the database was rebuilt; the damaged one is kept as {DAMAGED}",))
+
+    def _warn(self, lines: Iterable[str]) -> None:
+        self.warnings = (*self.warnings, *(line for line in lines if line not in self.warnings))
+
+    def _owned(self) -> "_Writer":
+        if self._writer is None:
+            raise StoreError(f"run '{self.run_id}' is not open for writing")
+        return self._writer
+
+
+class _Writer:
+    """What only the owner of a run has: a thread that commits, and the number to come next."""
+
+    def __init__(self, reader: Reader, lock: OwnerLock, journal: str, recovery: Recovery) -> None:
+        self.last = recovery.number
+        self._width = None if recovery.generation is None else _width(recovery.generation)
+        keep = reader.format["keep"]
+        self._committer = Committer(
+            open_writer(reader.path, journal),
+            reader.path,
+            lock,
+            keep=next(known for known in KEEPS if known == keep),
+            recovery=recovery,
+        )
+        self.recorder = Recorder(self._committer.commit)
+
+    def record(self, generation: Generation) -> None:
+        if generation.number != self.last + 1:
+            raise StoreError(
+                f"generation {generation.number} cannot follow generation {self.last}: "
+                f"the next to record is {self.last + 1}"
+            )
+        taken = snapshot(generation)
+        if self._width not in (None, _width(generation)):
+            raise StoreError(
+                f"generation {generation.number} has {taken.shape[1:]} genes and objectives, "
+                f"those before it {self._width}"
+            )
+        self.recorder.submit(taken)
+        self.last, self._width = generation.number, _width(generation)
+
+    def close(self) -> None:
+        self.recorder.stop()
+        self.recorder.check()
+        self._committer.close()
+
+
+def _width(generation: Generation) -> tuple[int, int]:
+    population = generation.population
+    return population.genomes.shape[1], population.objectives.shape[1]
+
+
+def _require_known(keep: str, journal: str) -> None:
+    for name, value, known in (("keep", keep, KEEPS), ("journal", journal, JOURNALS)):
+        if value not in known:
+            raise StoreError(f"{name}='{value}' is unknown: use one of {', '.join(known)}")
+
+
+def _begin(runs_dir: Path, target: Path, payload: bytes) -> OwnerLock:
+    """Make a run's directory, complete and owned from the first instant that it has its name."""
+    draft = draft_path(runs_dir, target.name)
+    draft.mkdir()
+    lock = None
+    try:
+        lock = OwnerLock.acquire(draft)
+        create_tables(draft / DATABASE, payload)
+        os.rename(draft, target)
+        sync_directory(runs_dir)
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return lock
