@@ -120,7 +120,7 @@ def run_bench(
         threads=engine.threads,
         trades_per_individual=float(found[:, 0, ACCUMULATOR_INDEX["trades"]].mean()),
         peak_memory_bytes=_peak_memory_bytes(),
-        machine={"processor": _processor(), **versions()},
+        machine={"processor": describe_processor(), **versions()},
     )
 
 
@@ -160,7 +160,8 @@ def _peak_memory_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _processor() -> str:
+def describe_processor() -> str:
+    """Name of the processor and how many cores the system shows."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
             names = [line.split(":", 1)[1].strip() for line in lines if "model name" in line]

@@ -4,7 +4,8 @@ OptimizerError (2)
 ├── ConfigError (2)      a flag, a config key or a combination of them is not legal
 ├── StoreError (4)       the run store cannot be read, written or resumed
 ├── DeviceError (5)      the device that was asked for cannot be used
-└── ParityError (1)      reference and engine disagree: a defect of ours
+├── ParityError (1)      reference and engine disagree: a defect of ours
+└── StoppedError (130)   a person asked to stop; what was found so far is recorded
 """
 
 
@@ -34,3 +35,9 @@ class ParityError(OptimizerError):
     """The reference and the engine disagree, which is always a defect of ours."""
 
     exit_code = 1
+
+
+class StoppedError(OptimizerError):
+    """A person asked to stop; what was found so far is recorded."""
+
+    exit_code = 130

@@ -1,0 +1,1 @@
+"""The command line: one file a command, each parses, calls one function, and prints."""

@@ -1,0 +1,206 @@
+"""The commands and their flags; what a command needs is imported when it runs, not before."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.commands.flags import ALL, COMPUTE, COSTS, DATA, STRATEGY, WINDOW, config_flags
+
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="TOML file; flags win over it.", metavar="FILE")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Runs = Annotated[Path, typer.Option("--runs", help="Folder in which runs are recorded.")]
+RunName = Annotated[str, typer.Argument(help="A run's id, its beginning, its path, or latest.")]
+
+app = typer.Typer(
+    name="optimizer",
+    help="Find trading parameters by a genetic search, every trade checked against a reference.",
+    epilog="Any command takes --debug, which shows the traceback of an error.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+runs_app = typer.Typer(help="List, show, export and verify recorded runs.", rich_markup_mode=None)
+data_app = typer.Typer(help="Look at bars.", rich_markup_mode=None)
+strategies_app = typer.Typer(help="Strategies and their genes.", rich_markup_mode=None)
+objectives_app = typer.Typer(help="What a search can strive for.", rich_markup_mode=None)
+app.add_typer(runs_app, name="runs")
+app.add_typer(data_app, name="data")
+app.add_typer(strategies_app, name="strategies")
+app.add_typer(objectives_app, name="objectives")
+
+
+@app.command()
+@config_flags(*ALL)
+def evolve(
+    *,
+    flags: dict[str, object],
+    config: ConfigFile = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", help="Go on with a recorded run.", metavar="RUN")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Search for the best compromises between objectives, and certify them."""
+    from optimizer.commands.evolve import evolve_command
+
+    evolve_command(flags, config, resume, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+@config_flags(*DATA, *WINDOW, *STRATEGY, *COSTS, *COMPUTE)
+def backtest(
+    *,
+    flags: dict[str, object],
+    config: ConfigFile = None,
+    genes: Annotated[
+        Path | None, typer.Option("--genes", help="JSON object of genes.", metavar="FILE")
+    ] = None,
+    set_: Annotated[
+        list[str], typer.Option("--set", help="One gene, as NAME=VALUE; repeatable.")
+    ] = [],  # noqa: B006 - typer copies it
+    engine: Annotated[str, typer.Option("--engine", help="reference, cpu or cuda.")] = "cpu",
+    trades: Annotated[
+        Path | None, typer.Option("--trades", help="Write the ledger as CSV.", metavar="FILE")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Backtest one individual: the strategy's default genes unless others are given."""
+    from optimizer.commands.backtest import backtest_command
+
+    backtest_command(flags, config, genes, set_, engine=engine, trades=trades, as_json=as_json)
+
+
+@app.command()
+@config_flags(*DATA, *WINDOW, *STRATEGY, *COSTS, *COMPUTE, "seed")
+def parity(
+    *,
+    flags: dict[str, object],
+    config: ConfigFile = None,
+    individuals: Annotated[
+        int, typer.Option("--individuals", help="Random individuals to compare.", min=1)
+    ] = 100,
+    run: Annotated[
+        str | None, typer.Option("--run", help="Compare the front of this run.", metavar="RUN")
+    ] = None,
+    runs: Runs = Path("runs"),
+    engine: Annotated[str, typer.Option("--engine", help="cpu or cuda.")] = "cpu",
+    as_json: AsJson = False,
+) -> None:
+    """Compare the batch engine with the reference, trade for trade."""
+    from optimizer.commands.parity import parity_command
+
+    parity_command(flags, config, individuals, run=run, runs=runs, engine=engine, as_json=as_json)
+
+
+@app.command()
+@config_flags(*DATA, *STRATEGY, *COMPUTE)
+def bench(
+    *,
+    flags: dict[str, object],
+    population: Annotated[int, typer.Option("--population", min=1)] = 512,
+    bars: Annotated[int, typer.Option("--bars", help="Use the last so many bars.", min=2)] = 35_040,
+    repeats: Annotated[int, typer.Option("--repeats", min=3)] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Verify the engine, then time it."""
+    from optimizer.commands.bench import bench_command
+
+    bench_command(flags, population, bars, repeats, as_json=as_json)
+
+
+@app.command()
+def doctor(*, as_json: AsJson = False) -> None:
+    """Say what was found on this machine, and why a GPU is not used."""
+    from optimizer.commands.doctor import doctor_command
+
+    doctor_command(as_json=as_json)
+
+
+@app.command()
+@config_flags(*ALL)
+def config(*, flags: dict[str, object], config: ConfigFile = None) -> None:
+    """Print the configuration as TOML, each key under its meaning."""
+    from optimizer.config import resolve_config, to_toml
+
+    typer.echo(to_toml(resolve_config(config, flags)), nl=False)
+
+
+@runs_app.command("list")
+def runs_list(*, runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
+    """All recorded runs, oldest first."""
+    from optimizer.commands.runs import list_command
+
+    list_command(runs, as_json=as_json)
+
+
+@runs_app.command("show")
+def runs_show(run: RunName, *, runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
+    """What a run found."""
+    from optimizer.commands.runs import show_command
+
+    show_command(run, runs, as_json=as_json)
+
+
+@runs_app.command("export")
+def runs_export(
+    run: RunName,
+    to: Annotated[Path, typer.Argument(help="File to write, .csv or .json.")],
+    *,
+    runs: Runs = Path("runs"),
+) -> None:
+    """Write a run's front to a file, exactly."""
+    from optimizer.commands.runs import export_command
+
+    export_command(run, to, runs)
+
+
+@runs_app.command("verify")
+def runs_verify(
+    run: RunName,
+    *,
+    runs: Runs = Path("runs"),
+    individuals: Annotated[
+        int, typer.Option("--individuals", help="Members to replay.", min=0)
+    ] = 5,
+) -> None:
+    """Check a run's record, and replay members of its front on the reference."""
+    from optimizer.commands.runs import verify_command
+
+    verify_command(run, runs, individuals)
+
+
+@data_app.command("show")
+@config_flags(*DATA)
+def data_show(*, flags: dict[str, object], as_json: AsJson = False) -> None:
+    """What bars hold: their range, gaps, quirks and hash."""
+    from optimizer.commands.lists import data_command
+
+    data_command(flags, as_json=as_json)
+
+
+@data_app.command("list")
+def data_list() -> None:
+    """Sources of bars."""
+    from optimizer.commands.lists import providers_command
+
+    providers_command()
+
+
+@strategies_app.command("list")
+def strategies_list() -> None:
+    """Every strategy with its genes."""
+    from optimizer.commands.lists import strategies_command
+
+    strategies_command()
+
+
+@objectives_app.command("list")
+def objectives_list() -> None:
+    """Every objective."""
+    from optimizer.commands.lists import objectives_command
+
+    objectives_command()

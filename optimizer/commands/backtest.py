@@ -1,0 +1,118 @@
+"""backtest: one individual, its metrics and its ledger."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from engine.ledger import ACCUMULATORS, Ledger, Trade
+from engine.metrics import METRICS, UNDEFINED
+from engine.parity import data_hash
+from engine.reference import Reference
+from optimizer.commands.console import facts_table, metric, stderr, stdout
+from optimizer.commands.flags import parse_settings
+from optimizer.commands.output import csv_text, print_json, write_whole
+from optimizer.config import LARGEST_FILE_BYTES, resolve_config
+from optimizer.errors import ConfigError
+from optimizer.generation import Floats
+from optimizer.task import Task, check_genome_fits, ledger_rows, prepare
+
+
+def backtest_command(
+    flags: Mapping[str, object],
+    config_file: Path | None,
+    genes_file: Path | None,
+    settings: Sequence[str],
+    *,
+    engine: str,
+    trades: Path | None,
+    as_json: bool,
+) -> None:
+    """Backtest one individual and print what it did."""
+    task = prepare(resolve_config(config_file, flags))
+    given = {} if genes_file is None else read_genes(genes_file)
+    genome = task.spec.layout.encode({**given, **parse_settings(settings)})
+    check_genome_fits(task, genome)
+    ledger, accumulators = _run(task, genome, engine)
+    if trades is not None:
+        write_whole(trades, csv_text(Trade._fields, ledger_rows(ledger)))
+    table = task.metrics(accumulators[None])
+    values, reasons = table.values[0, 0].tolist(), table.reasons[0, 0].tolist()
+    found: dict[str, object] = {
+        "strategy": task.spec.name,
+        "engine": engine,
+        "genes": task.spec.layout.decode(genome),
+        "window": [task.window.start, task.window.end],
+        "data_hash": data_hash([task.bars]),
+        "accumulators": dict(zip(ACCUMULATORS, accumulators[0].tolist(), strict=True)),
+        "metrics": dict(zip(METRICS, values, strict=True)),
+        "undefined": {
+            name: UNDEFINED[reason] for name, reason in zip(METRICS, reasons, strict=True) if reason
+        },
+    }
+    for note in task.bars.notes:
+        stderr().print(f"note: {note}")
+    if as_json:
+        print_json(found)
+    else:
+        _print(task, found, trades)
+
+
+def read_genes(path: Path) -> dict[str, float]:
+    """Read genes from a file.
+
+    Args:
+        path: A JSON object of gene name to number.
+
+    Returns:
+        The object.
+
+    Raises:
+        ConfigError: When the file is anything else.
+    """
+    try:
+        if path.stat().st_size > LARGEST_FILE_BYTES:
+            raise ConfigError(f"{path}: larger than {LARGEST_FILE_BYTES:,} bytes; not genes")
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: is not JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f'{path}: must hold one JSON object, such as {{"reward_r": 2.5}}')
+    return found
+
+
+def _run(task: Task, genome: Floats, engine: str) -> tuple[Ledger, Floats]:
+    """The ledger and the accumulators [1, A] of one individual."""
+    if engine == "reference":
+        reference = Reference(task.spec, [task.bars], [task.window], task.costs)
+        (ledger,) = reference.trades(genome)
+        return ledger, np.array([reference.fold(ledger)])
+    batch = task.engine(device=engine)
+    (ledger,) = batch.trades(genome)
+    return ledger, batch.evaluate(genome[None])[0]
+
+
+def _print(task: Task, found: Mapping[str, object], trades: Path | None) -> None:
+    console = stdout()
+    simulated = " (a SIMULATED market)" if task.bars.is_simulated else ""
+    console.print(
+        f"{task.spec.name} on {task.bars.symbol} {task.bars.timeframe}{simulated}, "
+        f"{len(task.window):,} bars, engine {found['engine']}"
+    )
+    genes, metrics, undefined = found["genes"], found["metrics"], found["undefined"]
+    if isinstance(genes, dict) and isinstance(metrics, dict) and isinstance(undefined, dict):
+        console.print()
+        console.print(facts_table(genes, "Genes"))
+        console.print()
+        shown = {
+            name: f"undefined: {undefined[name].replace('_', ' ')}"
+            if name in undefined
+            else metric(name, value)
+            for name, value in metrics.items()
+        }
+        console.print(facts_table(shown, "Metrics"))
+    if trades is not None:
+        console.print(f"\nledger written to {trades}")

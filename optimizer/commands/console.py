@@ -1,0 +1,135 @@
+"""What a person reads: tables of individuals, certificates and runs."""
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+WIDTH_OF_A_FILE = 160
+"""Columns when the output is no terminal, so that a table in a file is not cut."""
+
+SHOWN_INDIVIDUALS = 20
+
+
+def stdout() -> Console:
+    """The console of results."""
+    return _console(sys.stdout)
+
+
+def stderr() -> Console:
+    """The console of progress and notes."""
+    return _console(sys.stderr)
+
+
+def _console(stream: object) -> Console:
+    is_terminal = bool(getattr(stream, "isatty", bool)())
+    return Console(
+        file=stream,  # type: ignore[arg-type]
+        width=None if is_terminal else WIDTH_OF_A_FILE,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+def number(value: object) -> str:
+    """A number as people read it: four significant digits, or a dash where it is unknown."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int) or (value == int(value) and abs(value) < 1e9):
+        return f"{int(value):,}"
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def fraction(value: object) -> str:
+    """A fraction as percent with two digits."""
+    return f"{value:.2%}" if isinstance(value, float) and math.isfinite(value) else "-"
+
+
+FRACTIONS = frozenset({"total_return", "max_drawdown", "win_rate", "exposure"})
+"""Metrics that people read in percent."""
+
+
+def metric(name: str, value: object) -> str:
+    """A metric as people read it."""
+    return fraction(value) if name in FRACTIONS else number(value)
+
+
+def front_table(individuals: Sequence[Mapping[str, object]], objectives: Sequence[str]) -> Table:
+    """The best known compromises: objectives, then the metrics that put them in perspective.
+
+    Args:
+        individuals: As `workflow.describe_individuals` gives them.
+        objectives: Names, in order.
+
+    Returns:
+        A table of at most `SHOWN_INDIVIDUALS`, best in the first objective first.
+    """
+    beside = [
+        name for name in ("trades", "win_rate", "mean_r", "exposure") if name not in objectives
+    ]
+    table = Table(title=_front_title(len(individuals)), title_justify="left", box=None)
+    table.add_column("#", justify="right", style="dim")
+    for name in objectives:
+        table.add_column(_heading(name), justify="right", style="bold")
+    for name in beside:
+        table.add_column(_heading(name), justify="right")
+    for place, individual in enumerate(individuals[:SHOWN_INDIVIDUALS]):
+        values = _mapping(individual, "objectives") | _mapping(individual, "metrics")
+        shown = [metric(name, values.get(name)) for name in (*objectives, *beside)]
+        table.add_row(str(place), *shown)
+    return table
+
+
+def genes_table(individuals: Sequence[Mapping[str, object]]) -> Table:
+    """The genes of the same individuals, in the same order."""
+    table = Table(title="Their genes", title_justify="left", box=None)
+    table.add_column("#", justify="right", style="dim")
+    names = list(_mapping(individuals[0], "genes"))
+    for name in names:
+        table.add_column(_heading(name), justify="right")
+    for place, individual in enumerate(individuals[:SHOWN_INDIVIDUALS]):
+        genes = _mapping(individual, "genes")
+        table.add_row(str(place), *(number(genes[name]) for name in names))
+    return table
+
+
+def facts_table(facts: Mapping[str, object], title: str = "") -> Table:
+    """Names and values, one a line."""
+    table = Table(title=title or None, title_justify="left", box=None, show_header=False)
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(name, number(value))
+    return table
+
+
+def certificate_line(certificate: Mapping[str, object]) -> str:
+    """One line that says whether reference and engine agree."""
+    individuals, trades = certificate["individuals"], certificate["trades"]
+    mismatches = certificate["mismatches"]
+    verdict = "0 mismatches" if not mismatches else f"{mismatches} MISMATCHES"
+    return (
+        f"certificate: {individuals} individuals replayed by the reference, {trades:,} trades, "
+        f"{verdict} (ledger {str(certificate['ledger_hash'])[:12]}, "
+        f"data {str(certificate['data_hash'])[:12]})"
+    )
+
+
+def _front_title(count: int) -> str:
+    shown = min(count, SHOWN_INDIVIDUALS)
+    rest = f", the first {shown} shown" if count > shown else ""
+    return f"Front: {count} individuals{rest}" if count != 1 else "Front: 1 individual"
+
+
+def _heading(name: str) -> str:
+    return name.replace("_", "\n")
+
+
+def _mapping(individual: Mapping[str, object], name: str) -> dict[str, object]:
+    value = individual.get(name)
+    return dict(value) if isinstance(value, Mapping) else {}

@@ -1,0 +1,94 @@
+"""evolve: search, certify, and show the front."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from optimizer.commands.console import certificate_line, front_table, genes_table, stdout
+from optimizer.commands.live import Watcher
+from optimizer.commands.output import print_json
+from optimizer.config import RunConfig, resolve_config
+from optimizer.errors import ConfigError, ParityError
+from optimizer.objectives import OBJECTIVES
+from optimizer.runs import find_run
+from optimizer.workflow import Result, resume_run, start_run
+
+
+def evolve_command(
+    flags: Mapping[str, object],
+    config_file: Path | None,
+    resume: str | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Evolve or go on, print the result, and fail when the certificate is red."""
+    if resume is not None and config_file is not None:
+        raise ConfigError("--resume takes its configuration from the run; leave --config out")
+    with Watcher(quiet=quiet).listening() as watcher:
+        if resume is None:
+            config = resolve_config(config_file, flags)
+            result = start_run(config, watcher, watcher.should_stop)
+        else:
+            runs = Path(str(flags.get("runs", RunConfig.model_fields["runs"].default)))
+            path = find_run(runs, resume)
+            result = resume_run(path, flags, watcher, watcher.should_stop)
+    if as_json:
+        print_json(result)
+    else:
+        print_result(result)
+    refuse_red(_mapping(result["certificate"]))
+
+
+def print_result(result: Result) -> None:
+    """Print the front, its certificate and where it is recorded."""
+    console = stdout()
+    data, timing = _mapping(result["data"]), _mapping(result["timing"])
+    objectives = [str(name) for name in _list(result["objectives"])]
+    front = _front(result, objectives[0])
+    if result.get("resumed"):
+        console.print(f"run {result['run']} had {result['resumed']}; this is its result")
+    simulated = ", a SIMULATED market" if data["is_simulated"] else ""
+    console.print(
+        f"{result['strategy']} on {data['symbol']} {data['timeframe']}, "
+        f"{data['bars']:,} bars{simulated}; {timing['evaluated']:,} individuals evaluated in "
+        f"{timing['search_s']:.1f} s"
+    )
+    console.print()
+    if front:
+        console.print(front_table(front, objectives))
+        console.print()
+        console.print(genes_table(front))
+    else:
+        console.print("No strategy traded well enough to be judged: the front is empty.")
+        console.print("Try longer data, wider bounds (--bound), or fewer --min-trades.")
+    console.print()
+    console.print(certificate_line(_mapping(result["certificate"])))
+    console.print(f"front {str(result['front_hash'])[:12]}, recorded in {result['path']}")
+
+
+def refuse_red(certificate: Mapping[str, object]) -> None:
+    """Raise when reference and engine disagree.
+
+    Raises:
+        ParityError: With the first mismatch in full.
+    """
+    if certificate["mismatches"]:
+        raise ParityError(f"reference and engine disagree\n{certificate['first_mismatch']}")
+
+
+def _front(result: Result, objective: str) -> list[Mapping[str, object]]:
+    """Members of the front, best in one objective first."""
+    sign = -1.0 if OBJECTIVES[objective].maximise else 1.0
+
+    def merit(individual: Mapping[str, object]) -> float:
+        return sign * float(_mapping(individual["objectives"])[objective])
+
+    return sorted((_mapping(individual) for individual in _list(result["front"])), key=merit)
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else []

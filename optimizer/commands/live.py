@@ -1,0 +1,124 @@
+"""Progress on stderr: a live table in a terminal, a line a second elsewhere, nothing if quiet."""
+
+import contextlib
+import signal
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+from rich.live import Live
+from rich.table import Table
+
+from engine.batch import Engine
+from optimizer.commands.console import metric, number, stderr
+from optimizer.runs import RunStore
+from optimizer.task import Task
+from optimizer.workflow import Progress
+
+LINE_EVERY_S = 1.0
+
+
+class Watcher:
+    """Shows how a run stands, and hears when a person wants to stop.
+
+    Args:
+        quiet: Whether to show nothing but warnings.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = stderr()
+        self._quiet = quiet
+        self._objectives: list[str] = []
+        self._live: Live | None = None
+        self._last_line = 0.0
+        self._is_searching = False
+        self._is_stopping = False
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator["Watcher"]:
+        """Turn Ctrl-C and SIGTERM into a wish to stop, and a second one into an order."""
+        before = {s: signal.signal(s, self._on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield self
+        finally:
+            self._end_live()
+            for number_of, handler in before.items():
+                signal.signal(number_of, handler)
+
+    def should_stop(self) -> bool:
+        """Whether a person asked to stop."""
+        return self._is_stopping
+
+    def started(self, task: Task, engine: Engine, store: RunStore) -> None:
+        """Say what is searched, on what, and where it is recorded."""
+        self._is_searching = True
+        self._objectives = [objective.name for objective in task.goals.objectives]
+        for note in (*task.bars.notes, *store.warnings):
+            self._console.print(f"note: {note}")
+        if self._quiet:
+            return
+        plan = engine.memory_plan(task.config.population)
+        self._console.print(
+            f"{task.spec.name} on {task.bars.symbol} {task.bars.timeframe}, "
+            f"{len(task.window):,} bars"
+        )
+        self._console.print(f"device {engine.device} ({engine.device_reason}); {plan}")
+        self._console.print(f"run {store.run_id} in {store.path}")
+        if self._console.is_terminal:
+            self._live = Live(console=self._console, refresh_per_second=8, transient=True)
+            self._live.start()
+
+    def generation(self, progress: Progress) -> None:
+        """Show a generation."""
+        if self._live is not None:
+            self._live.update(self._table(progress))
+            return
+        now = time.monotonic()
+        is_last = progress.generation == progress.generations
+        if self._quiet or (now - self._last_line < LINE_EVERY_S and not is_last):
+            return
+        self._last_line = now
+        self._console.print(
+            f"generation {progress.generation}/{progress.generations}: "
+            f"front {progress.front}, feasible {progress.feasible:.0%}, {self._best(progress)}, "
+            f"{progress.individual_bars_per_s / 1e9:.2f} G individual-bars/s, "
+            f"{progress.eta_s:.0f} s left"
+        )
+
+    def certifying(self, members: int) -> None:
+        """Say that the front is being replayed."""
+        self._is_searching = False
+        self._end_live()
+        if not self._quiet:
+            self._console.print(f"replaying {members} members of the front on the reference")
+
+    def _best(self, progress: Progress) -> str:
+        pairs = zip(self._objectives, progress.best, strict=True)
+        return ", ".join(f"{name} {metric(name, value)}" for name, value in pairs)
+
+    def _table(self, progress: Progress) -> Table:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="dim", justify="right")
+        table.add_column()
+        table.add_row("generation", f"{progress.generation} of {progress.generations}")
+        table.add_row("evaluated", f"{progress.evaluated:,}")
+        table.add_row("front", f"{progress.front} of {progress.individuals}")
+        table.add_row("feasible", f"{progress.feasible:.0%}")
+        for name, value in zip(self._objectives, progress.best, strict=True):
+            table.add_row(f"best {name}", metric(name, value))
+        rejected = ", ".join(f"{name} {count}" for name, count in progress.rejected.items())
+        table.add_row("rejected", rejected or "none")
+        table.add_row("rate", f"{progress.individual_bars_per_s / 1e9:.2f} G individual-bars/s")
+        left = "stopping" if self._is_stopping else f"{number(round(progress.eta_s, 1))} s left"
+        table.add_row("time", f"{progress.seconds:.1f} s, {left}")
+        return table
+
+    def _on_signal(self, received: int, frame: FrameType | None) -> None:
+        if self._is_stopping or not self._is_searching:
+            raise KeyboardInterrupt
+        self._is_stopping = True
+
+    def _end_live(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None

@@ -1,0 +1,71 @@
+"""Results in files and on stdout: JSON without NaN, CSV that reads back exactly, written whole."""
+
+import csv
+import io
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from optimizer.errors import OptimizerError
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""A cell of text that begins so would run as a formula in a spreadsheet."""
+
+
+def print_json(value: object) -> None:
+    """Print one JSON object on stdout; NaN is null."""
+    sys.stdout.write(json.dumps(without_nan(value), indent=2, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def without_nan(value: object) -> object:
+    """The same value with null where a number is not finite."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return value
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A CSV table; floats are written so that they read back as the same bits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file completely or not at all.
+
+    Args:
+        path: Target; an existing file is replaced.
+        text: Its new content.
+
+    Raises:
+        OptimizerError: When it cannot be written; a file that was there is left as it was.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(draft, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else ""
+    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
+        return f"'{value}"
+    return "" if value is None else str(value)

@@ -1,0 +1,264 @@
+"""What a configuration asks for, loaded and checked before any work begins."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from data import Bars, LoadOptions, Window, load_bars
+from engine.batch import ENGINE_VERSION, Engine
+from engine.costs import Costs
+from engine.ledger import REASONS, Ledger
+from engine.metrics import MetricTable, Span, compute_metrics, span_of
+from engine.parity import data_hash, versions
+from optimizer.config import RunConfig
+from optimizer.errors import ConfigError
+from optimizer.generation import Evaluation, Floats
+from optimizer.objectives import Goals, parse_objectives
+from optimizer.problem import SearchSettings
+from strategy import GenomeLayout, StrategySpec, find_strategy
+
+
+@dataclass(frozen=True)
+class Task:
+    """Bars, strategy, window, costs and goals that belong together.
+
+    Args:
+        config: Where it all comes from.
+        bars: The series.
+        spec: The strategy, scaled to the bars and with the bounds that were asked for.
+        window: Bars to trade.
+        costs: Costs and risk rules.
+        goals: Objectives and constraint.
+    """
+
+    config: RunConfig
+    bars: Bars
+    spec: StrategySpec
+    window: Window
+    costs: Costs
+    goals: Goals
+
+    @property
+    def span(self) -> Span:
+        """Length of the window in bars and years."""
+        return span_of(self.bars, self.window)
+
+    def engine(self, device: str | None = None) -> Engine:
+        """A batch engine for the task.
+
+        Args:
+            device: As in `Engine`; the configuration's when None.
+
+        Returns:
+            The engine; its rows are its own.
+        """
+        return Engine(
+            self.spec,
+            [self.bars],
+            [self.window],
+            self.costs,
+            device=device or self.config.device,
+            threads=self.config.threads,
+            memory_bytes=self.config.memory_bytes,
+        )
+
+    def metrics(self, accumulators: Floats) -> MetricTable:
+        """Metrics of accumulators [P, 1, A]."""
+        return compute_metrics(accumulators, [self.span])
+
+    def settings(self) -> SearchSettings:
+        """How to search, from the configuration."""
+        config = self.config
+        return SearchSettings(
+            population=config.population,
+            generations=config.generations,
+            seed=config.seed,
+            crossover_probability=config.crossover_probability,
+            crossover_eta=config.crossover_eta,
+            mutation_probability=config.mutation_probability,
+            mutation_eta=config.mutation_eta,
+        )
+
+
+class EngineProblem:
+    """The search's view of a task: genomes in, objectives out.
+
+    Args:
+        task: What to search.
+        engine: Where to evaluate.
+    """
+
+    def __init__(self, task: Task, engine: Engine) -> None:
+        self._task = task
+        self._engine = engine
+
+    @property
+    def layout(self) -> GenomeLayout:
+        """Genes, bounds and constraints."""
+        return self._task.spec.layout
+
+    @property
+    def n_objectives(self) -> int:
+        """Number of objectives O."""
+        return len(self._task.goals.objectives)
+
+    @property
+    def failure_names(self) -> tuple[str, ...]:
+        """Names of the failure codes."""
+        return self._task.goals.failure_names
+
+    def evaluate(self, genomes: Floats) -> Evaluation:
+        """Judge genomes [P, G]."""
+        return self._task.goals.judge(self._task.metrics(self._engine.evaluate(genomes)))
+
+
+def load_task_bars(config: RunConfig) -> Bars:
+    """Load the bars that a configuration names.
+
+    Args:
+        config: Any configuration.
+
+    Returns:
+        Checked bars.
+
+    Raises:
+        DataError: When they cannot be had.
+    """
+    options = LoadOptions(
+        timeframe=config.timeframe,
+        tz=config.tz,
+        dedupe=config.dedupe,
+        drop_bad_bars=config.drop_bad_bars,
+        max_bytes=config.max_bytes,
+    )
+    return load_bars(config.data, options)
+
+
+def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
+    """Load and check everything that a configuration asks for.
+
+    Args:
+        config: Any configuration.
+        for_search: Whether every genome within the bounds has to fit the data.
+
+    Returns:
+        The task; nothing has been written and no genome evaluated.
+
+    Raises:
+        ConfigError, DataError, StrategyError, EngineError: When something does not fit.
+    """
+    published = find_strategy(config.strategy)
+    goals = Goals(parse_objectives(config.objectives), config.min_trades)
+    costs = Costs(config.fee_bp, config.slippage_bp, config.min_risk, config.risk_fraction)
+    bars = load_task_bars(config)
+    spec = published
+    if config.scale_lengths:
+        spec = spec.for_timeframe(bars.timeframe_ns / 1e9)
+    spec = spec.with_bounds({gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()})
+    window = Window.between(bars, config.start, config.end)
+    task = Task(config, bars, spec, window, costs, goals)
+    task.settings()
+    if for_search:
+        _check_bounds_fit(spec, window.end)
+    return task
+
+
+def check_genome_fits(task: Task, genome: Floats) -> None:
+    """Refuse a genome that needs more history than there is.
+
+    Args:
+        task: With its window.
+        genome: [G].
+
+    Raises:
+        ConfigError: Naming the longest length and what the data allows.
+    """
+    task.spec.check_genomes(genome[None])
+    warm_up = task.spec.warm_up(task.spec.layout.decode(genome))
+    if warm_up + 2 > task.window.end:
+        raise ConfigError(
+            f"{_bars(task.window.end)}, need at least {warm_up + 3} (longest window {warm_up + 1})"
+        )
+
+
+def header_of(task: Task, device: str) -> Mapping[str, object]:
+    """What a run record keeps of its circumstances; see `runs.same` for what may change."""
+    config = task.config
+    genes = [
+        {
+            "name": gene.name,
+            "kind": gene.kind,
+            "low": gene.low,
+            "high": gene.high,
+            "default": gene.default,
+        }
+        for gene in task.spec.layout.genes
+    ]
+    return {
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "strategy": task.spec.name,
+        "data": f"{task.bars.symbol} {task.bars.timeframe}",
+        "is_simulated": task.bars.is_simulated,
+        "data_hash": data_hash([task.bars]),
+        "window": [task.window.start, task.window.end],
+        "genes": genes,
+        "objectives": [objective.name for objective in task.goals.objectives],
+        "min_trades": config.min_trades,
+        "costs": {
+            "fee_bp": config.fee_bp,
+            "slippage_bp": config.slippage_bp,
+            "min_risk": config.min_risk,
+            "risk_fraction": config.risk_fraction,
+        },
+        "population": config.population,
+        "generations": config.generations,
+        "seed": config.seed,
+        "operators": {
+            "crossover_probability": config.crossover_probability,
+            "crossover_eta": config.crossover_eta,
+            "mutation_probability": config.mutation_probability,
+            "mutation_eta": config.mutation_eta,
+        },
+        "failure_names": list(task.goals.failure_names),
+        "device": device,
+        "threads": config.threads,
+        "notes": list(task.bars.notes),
+        "versions": {
+            "engine": ENGINE_VERSION,
+            "strategy": task.spec.version,
+            **versions(),
+        },
+        "command": config.model_dump(mode="json"),
+    }
+
+
+def ledger_rows(ledger: Ledger) -> list[tuple[object, ...]]:
+    """A ledger's trades as plain tuples, the reason as a word, in the order of time."""
+    rows: list[tuple[object, ...]] = []
+    for k in range(len(ledger)):
+        trade = ledger.trade(k)
+        rows.append((*trade[:3], REASONS[trade.reason], *trade[4:]))
+    return rows
+
+
+def _check_bounds_fit(spec: StrategySpec, n_bars: int) -> None:
+    lengths = {name for row in spec.rows for name in row.lengths}
+    genes = [gene for gene in spec.layout.genes if gene.name in lengths]
+    longest_low = int(max((gene.low for gene in genes), default=1))
+    if n_bars < longest_low + 2:
+        raise ConfigError(
+            f"{_bars(n_bars)}, need at least {longest_low + 2} (longest window {longest_low})"
+        )
+    for gene in genes:
+        if gene.high + 2 > n_bars:
+            raise ConfigError(
+                f"gene '{gene.name}' may be {gene.high:g} bars long and there are {_bars(n_bars)}; "
+                f"the largest legal value is {n_bars - 2}: --bound {gene.name}={gene.low:g}:"
+                f"{n_bars - 2}"
+            )
+
+
+def _bars(count: int) -> str:
+    return f"{count} bar" if count == 1 else f"{np.int64(count):,} bars"

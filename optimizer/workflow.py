@@ -1,0 +1,300 @@
+"""Evolving, from a configuration to a certified and recorded front; prints nothing.
+
+Whoever calls watches through an `Observer` and may ask to stop. Everything that was found until
+then is on disk, and going on gives the same bits as never having stopped.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+
+from engine.batch import Engine
+from engine.metrics import METRICS, UNDEFINED
+from engine.parity import Certificate, certify
+from optimizer.config import RunConfig, make_config
+from optimizer.errors import StoppedError, StoreError
+from optimizer.generation import Floats, Generation
+from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
+from optimizer.search import evolve, front_hash, front_of
+from optimizer.task import EngineProblem, Task, header_of, prepare
+
+REVERIFIED_INDIVIDUALS = 8
+"""On resume, so many recorded individuals are evaluated anew before anything is built on them."""
+
+Result = Mapping[str, object]
+ShouldStop = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How a search stands after a generation.
+
+    Args:
+        generation: Its number.
+        generations: Number of the last one planned.
+        individuals: Survivors.
+        evaluated: Individuals sent to the engine so far, by this process.
+        feasible: Share of the survivors that are feasible.
+        front: Members of the front.
+        best: Best value of each objective in the front, in its natural sign; NaN without one.
+        rejected: Failure to how many of this generation's newcomers had it.
+        individual_bars_per_s: Rate of this process so far.
+        seconds: Since the search began in this process.
+    """
+
+    generation: int
+    generations: int
+    individuals: int
+    evaluated: int
+    feasible: float
+    front: int
+    best: tuple[float, ...]
+    rejected: Mapping[str, int]
+    individual_bars_per_s: float
+    seconds: float
+
+    @property
+    def eta_s(self) -> float:
+        """Seconds left at the present rate; 0 at the end."""
+        done = max(self.generation, 1)
+        return self.seconds / done * max(self.generations - self.generation, 0)
+
+
+class Observer(Protocol):
+    """Who watches a run."""
+
+    def started(self, task: Task, engine: Engine, store: RunStore) -> None:
+        """The search is about to begin."""
+
+    def generation(self, progress: Progress) -> None:
+        """A generation was found and handed to the store."""
+
+    def certifying(self, members: int) -> None:
+        """The search is over, the front is being replayed by the reference."""
+
+
+def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) -> Result:
+    """Evolve from the beginning.
+
+    Args:
+        config: What to do.
+        observer: Who watches.
+        should_stop: Asked after each generation.
+
+    Returns:
+        The result, as recorded and as `evolve --json` prints it.
+
+    Raises:
+        StoppedError: When asked to stop; the run can be resumed.
+        OptimizerError, DataError, StrategyError, EngineError: When something does not fit; no run
+            was recorded if nothing had been evaluated.
+    """
+    task = prepare(config, for_search=True)
+    engine = task.engine()
+    runs = Path(config.runs)
+    problem = EngineProblem(task, engine)
+    needed = estimate_bytes(
+        config.population,
+        len(problem.layout),
+        problem.n_objectives,
+        config.generations,
+        keep=config.keep,
+    )
+    require_space(runs, needed)
+    header = header_of(task, engine.device)
+    with RunStore.create(runs, new_run_id(), header, keep=config.keep) as store:
+        return _search(task, engine, store, None, observer, should_stop)
+
+
+def resume_run(
+    path: Path, flags: Mapping[str, object], observer: Observer, should_stop: ShouldStop
+) -> Result:
+    """Go on with a recorded run.
+
+    Args:
+        path: Directory of the run.
+        flags: Configuration that was given anew; only what cannot change a result may differ.
+        observer: Who watches.
+        should_stop: Asked after each generation.
+
+    Returns:
+        The result; that of a run which had finished already is returned as it was recorded, with
+        ``"resumed": "already finished"``.
+
+    Raises:
+        StoppedError: When asked to stop.
+        StoreError: When the run is owned by another process, damaged, or was made under
+            circumstances that decide results and have changed.
+    """
+    with RunStore.open(path, writable=True) as store:
+        config = _recorded_config(store, flags)
+        last = store.last_generation()
+        result = store.result
+        if result is not None and last is not None and last.number >= config.generations:
+            return {**result, "resumed": "already finished"}
+        task = prepare(config, for_search=True)
+        engine = task.engine()
+        store.resume_with(header_of(task, engine.device))
+        if last is not None:
+            _reverify(EngineProblem(task, engine), last)
+        return _search(task, engine, store, last, observer, should_stop)
+
+
+def _recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
+    recorded = store.header.get("command")
+    if not isinstance(recorded, dict):
+        raise StoreError(f"run '{store.run_id}' does not say what it was asked to do")
+    return make_config({**recorded, **flags}, f"run '{store.run_id}'")
+
+
+def _reverify(problem: EngineProblem, last: Generation) -> None:
+    """Evaluate some recorded individuals anew; other bits here would make another run of it."""
+    count = min(REVERIFIED_INDIVIDUALS, len(last.population))
+    found = problem.evaluate(last.population.genomes[:count])
+    expected = last.population.objectives[:count]
+    if not np.array_equal(found.objectives, expected, equal_nan=True):
+        wrong = np.flatnonzero((found.objectives != expected).any(axis=1))
+        raise StoreError(
+            f"generation {last.number} cannot be gone on from: individual {wrong[0]} has "
+            f"objectives {expected[wrong[0]].tolist()} in the record and "
+            f"{found.objectives[wrong[0]].tolist()} here"
+        )
+
+
+def _search(
+    task: Task,
+    engine: Engine,
+    store: RunStore,
+    last: Generation | None,
+    observer: Observer,
+    should_stop: ShouldStop,
+) -> Result:
+    observer.started(task, engine, store)
+    began = perf_counter()
+    evaluated = 0
+    search = evolve(EngineProblem(task, engine), task.settings(), resume_from=last)
+    for generation in search:
+        store.record(generation)
+        evaluated += generation.evaluated
+        observer.generation(_progress(task, generation, evaluated, perf_counter() - began))
+        last = generation
+        if should_stop() and generation.number < task.config.generations:
+            store.flush()
+            raise StoppedError(
+                f"stopped after generation {generation.number}, which is recorded; go on with: "
+                f"python -m optimizer evolve --resume {store.path}"
+            )
+    if last is None:
+        raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
+    store.flush()
+    searched = perf_counter() - began
+    members = front_of(last.population)
+    observer.certifying(len(members))
+    certificate = certify(engine, last.population.genomes[members])
+    timing = {
+        "search_s": searched,
+        "certificate_s": perf_counter() - began - searched,
+        "evaluated": evaluated,
+        "individual_bars_per_s": evaluated * len(task.window) / searched,
+    }
+    result = _result(task, engine, store, last, certificate, timing)
+    store.finish(result)
+    return result
+
+
+def _progress(task: Task, generation: Generation, evaluated: int, seconds: float) -> Progress:
+    population = generation.population
+    members = front_of(population)
+    natural = task.goals.natural(population.objectives[members])
+    signs = np.array([objective.maximise for objective in task.goals.objectives])
+    best = np.full(len(signs), np.nan)
+    if len(members):
+        best = np.where(signs, natural.max(axis=0), natural.min(axis=0))
+    return Progress(
+        generation=generation.number,
+        generations=task.config.generations,
+        individuals=len(population),
+        evaluated=evaluated,
+        feasible=float((population.violations == 0).mean()),
+        front=len(members),
+        best=tuple(best.tolist()),
+        rejected=generation.rejected,
+        individual_bars_per_s=evaluated * len(task.window) / seconds,
+        seconds=seconds,
+    )
+
+
+def _result(
+    task: Task,
+    engine: Engine,
+    store: RunStore,
+    last: Generation,
+    certificate: Certificate,
+    timing: Mapping[str, object],
+) -> Result:
+    members = front_of(last.population)
+    genomes, objectives = last.population.genomes[members], last.population.objectives[members]
+    bars = task.bars
+    return {
+        "run": store.run_id,
+        "path": str(store.path),
+        "strategy": task.spec.name,
+        "data": {
+            "spec": task.config.data,
+            "symbol": bars.symbol,
+            "timeframe": bars.timeframe,
+            "bars": len(task.window),
+            "is_simulated": bars.is_simulated,
+            "notes": list(bars.notes),
+        },
+        "generation": last.number,
+        "individuals": len(last.population),
+        "objectives": [objective.name for objective in task.goals.objectives],
+        "front": describe_individuals(task, engine, genomes, objectives),
+        "front_hash": front_hash(genomes, objectives),
+        "data_hash": certificate.data_hash,
+        "certificate": certificate.as_dict(),
+        "device": {"name": engine.device, "threads": engine.threads, "why": engine.device_reason},
+        "timing": dict(timing),
+    }
+
+
+def describe_individuals(
+    task: Task, engine: Engine, genomes: Floats, objectives: Floats | None = None
+) -> list[dict[str, object]]:
+    """Individuals for people and JSON.
+
+    Args:
+        task: What they were found for.
+        engine: Where to evaluate.
+        genomes: [N, G].
+        objectives: [N, O] minimised, as the search found them; left out when None.
+
+    Returns:
+        For each its genes, its objectives in natural sign, its metrics (None where undefined), and
+        why the undefined ones are.
+    """
+    if not len(genomes):
+        return []
+    table = task.metrics(engine.evaluate(genomes))
+    names = [objective.name for objective in task.goals.objectives]
+    found: list[dict[str, object]] = []
+    for i, genome in enumerate(genomes):
+        values, reasons = table.values[i, 0].tolist(), table.reasons[i, 0].tolist()
+        individual: dict[str, object] = {"genes": task.spec.layout.decode(genome)}
+        if objectives is not None:
+            natural = task.goals.natural(objectives[i]).tolist()
+            individual["objectives"] = dict(zip(names, natural, strict=True))
+        individual["metrics"] = {
+            name: None if reason else value
+            for name, value, reason in zip(METRICS, values, reasons, strict=True)
+        }
+        individual["undefined"] = {
+            name: UNDEFINED[reason] for name, reason in zip(METRICS, reasons, strict=True) if reason
+        }
+        found.append(individual)
+    return found
