@@ -81,7 +81,7 @@ def _front(result: Result, objective: str) -> list[Mapping[str, object]]:
     sign = -1.0 if OBJECTIVES[objective].maximise else 1.0
 
     def merit(individual: Mapping[str, object]) -> float:
-        return sign * float(_mapping(individual["objectives"])[objective])
+        return sign * float(str(_mapping(individual["objectives"])[objective]))
 
     return sorted((_mapping(individual) for individual in _list(result["front"])), key=merit)
 
