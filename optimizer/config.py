@@ -7,22 +7,93 @@ environment variable changes a result.
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
+from pydantic.fields import FieldInfo
 
 from optimizer.errors import ConfigError
 
 LARGEST_FILE_BYTES = 1_000_000
 """A configuration is a page of text; anything larger is something else."""
 
-Bound = Annotated[list[float], Field(min_length=2, max_length=2)]
-Eta = Literal[1, 3, 7, 15, 31, 63]
-
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+ETAS = (1, 3, 7, 15, 31, 63)
+"""Legal distribution indices; the operators know why."""
+
+MOST_SHOWN_CHARACTERS = 60
+
+
+def parse_bytes(text: str) -> int:
+    """Read an amount of memory.
+
+    Args:
+        text: A number with an optional unit: KB, MB, GB (powers of 1000), KiB, MiB, GiB.
+
+    Returns:
+        Bytes.
+
+    Raises:
+        ValueError: When it is anything else.
+
+    >>> parse_bytes("1.5GiB")
+    1610612736
+    """
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]{0,3})\s*", text)
+    if found is None or found[2].upper() not in UNITS:
+        raise ValueError("not an amount of memory")
+    return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+def format_bytes(count: int) -> str:
+    """Write an amount of memory in the largest unit that divides it.
+
+    Args:
+        count: Bytes.
+
+    Returns:
+        Text that `parse_bytes` reads back.
+
+    >>> format_bytes(2**30), format_bytes(200_000_000), format_bytes(7)
+    ('1GiB', '200MB', '7')
+    """
+    names = ("GiB", "GB", "MiB", "MB", "KiB", "KB")
+    name = next((unit for unit in names if count and count % UNITS[unit.upper()] == 0), "")
+    return f"{count // UNITS[name.upper()]}{name}"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The only legal values of a field that holds whole numbers."""
+
+    values: tuple[int, ...]
+
+
+def _listed(value: int) -> int:
+    if value not in ETAS:
+        raise ValueError("not one of the choices")
+    return value
+
+
+def _as_bytes(value: object) -> object:
+    return parse_bytes(value) if isinstance(value, str) else value
+
+
+Bound = Annotated[list[float], Field(min_length=2, max_length=2)]
+Eta = Annotated[int, AfterValidator(_listed), Choices(ETAS)]
+Bytes = Annotated[int, BeforeValidator(_as_bytes)]
 
 
 class RunConfig(BaseModel):
@@ -37,7 +108,7 @@ class RunConfig(BaseModel):
     tz: str | None = Field(None, description="IANA zone of timestamps that name none.")
     dedupe: bool = Field(False, description="Drop rows that repeat the row before them.")
     drop_bad_bars: bool = Field(False, description="Drop rows that are no legal bar.")
-    max_bytes: int = Field(
+    max_bytes: Bytes = Field(
         200_000_000, ge=1, description="Refuse data that takes more memory than this, decoded."
     )
     start: str | None = Field(None, description="First bar to trade, ISO time; history is kept.")
@@ -48,7 +119,8 @@ class RunConfig(BaseModel):
         True, description="Scale lengths in bars from the strategy's timeframe to the data's."
     )
     bounds: dict[str, Bound] = Field(
-        default_factory=dict, description="Bounds of a gene, as NAME=LOW:HIGH; repeatable."
+        default_factory=dict,
+        description="Bounds of a gene, each a pair [low, high]; as flag repeatable.",
     )
     fee_bp: float = Field(5.0, ge=0, description="Fee per side, basis points of notional.")
     slippage_bp: float = Field(5.0, ge=0, description="Slippage per side, basis points.")
@@ -77,46 +149,15 @@ class RunConfig(BaseModel):
     )
     mutation_eta: Eta = Field(15, description="Distribution index of the mutation.")
 
-    device: str = Field("auto", description="Where to evaluate: auto, cpu or cuda.")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="Where to evaluate.")
     threads: int | None = Field(None, ge=1, description="Cores to use; all of them if unset.")
-    memory: str = Field("1GiB", description="Room for indicator rows, such as 512MiB or 4GB.")
+    memory: Bytes = Field(
+        2**30, ge=1, description="Room for indicator rows in bytes, or as 512MiB or 4GB."
+    )
     runs: str = Field("runs", description="Folder in which runs are recorded.")
     keep: Literal["all", "front", "last"] = Field(
         "all", description="What to keep of older generations."
     )
-
-    @property
-    def memory_bytes(self) -> int:
-        """Room for indicator rows in bytes.
-
-        Raises:
-            ConfigError: When the text is no amount of memory.
-        """
-        return parse_bytes(self.memory)
-
-
-def parse_bytes(text: str) -> int:
-    """Read an amount of memory.
-
-    Args:
-        text: A number with an optional unit: KB, MB, GB (powers of 1000), KiB, MiB, GiB.
-
-    Returns:
-        Bytes, at least 1.
-
-    Raises:
-        ConfigError: When it is anything else.
-
-    >>> parse_bytes("1.5GiB")
-    1610612736
-    """
-    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([A-Za-z]{0,3})\s*", text)
-    if found is None or found[2].upper() not in UNITS:
-        raise ConfigError(f"memory '{text[:40]}' is no amount; write it as 512MiB or 4GB")
-    amount = int(float(found[1]) * UNITS[found[2].upper()])
-    if amount < 1:
-        raise ConfigError(f"memory '{text}' leaves no room; write it as 512MiB or 4GB")
-    return amount
 
 
 def resolve_config(path: Path | None, flags: Mapping[str, object]) -> RunConfig:
@@ -133,31 +174,68 @@ def resolve_config(path: Path | None, flags: Mapping[str, object]) -> RunConfig:
         ConfigError: Naming every wrong key at once.
     """
     given = {} if path is None else _read_toml(path)
-    where = "command line" if path is None else str(path)
-    return make_config({**given, **flags}, where)
+    return make_config({**given, **flags}, where=str(path), flags=flags)
 
 
-def make_config(values: Mapping[str, object], where: str = "configuration") -> RunConfig:
+def make_config(
+    values: Mapping[str, object], *, where: str, flags: Collection[str] = ()
+) -> RunConfig:
     """Check values and make a configuration of them.
 
     Args:
         values: Field name to value.
-        where: What errors start with.
+        where: What errors about a value start with, unless it came from a flag.
+        flags: Names of the fields whose value came from a flag.
 
     Returns:
         The configuration.
 
     Raises:
-        ConfigError: Naming every wrong key at once.
+        ConfigError: Naming every wrong key at once, with what it may be.
     """
     try:
-        config = RunConfig(**values)  # type: ignore[arg-type]
+        return RunConfig(**values)  # type: ignore[arg-type]
     except ValidationError as error:
-        problems = "; ".join(_problem(dict(line)) for line in error.errors(include_url=False))
-        raise ConfigError(f"{where}: {problems}") from None
-    # A text that only looks right would fail late, after work has begun.
-    parse_bytes(config.memory)
-    return config
+        problems = {_problem(line["loc"], line["input"], flags) for line in error.errors()}
+    from_flags = sorted(text for text in problems if text.startswith("--"))
+    others = sorted(problems - set(from_flags))
+    told = [f"{where}: " + "; ".join(others)] if others else []
+    raise ConfigError("; ".join(told + from_flags))
+
+
+def expected_of(name: str) -> str:
+    """What a field may hold, in words.
+
+    Args:
+        name: Of the field.
+
+    Returns:
+        Such as ``"a whole number from 1 to 10,000,000"``.
+
+    >>> expected_of("risk_fraction")
+    'a number above 0, at most 1'
+    """
+    field = RunConfig.model_fields[name]
+    kind = kind_of(field)
+    for known in field.metadata:
+        if isinstance(known, BeforeValidator):
+            return "an amount of memory such as 512MiB"
+        if isinstance(known, Choices):
+            return "one of " + ", ".join(map(str, known.values))
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(get_args(kind))
+    if kind in (int, float):
+        return ("a whole number" if kind is int else "a number") + _range_of(field)
+    return {bool: "true or false", str: "text"}.get(kind, "a table of gene = [low, high]")
+
+
+def kind_of(field: FieldInfo) -> type:
+    """The type of a field's values, None left out."""
+    annotation = field.annotation
+    if get_origin(annotation) in (Literal, dict):
+        return annotation  # type: ignore[return-value]
+    kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+    return kinds[0] if kinds else annotation  # type: ignore[return-value]
 
 
 def to_toml(config: RunConfig) -> str:
@@ -213,13 +291,29 @@ def _read_toml(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _problem(error: Mapping[str, object]) -> str:
-    place = error["loc"]
-    path = ".".join(str(part) for part in place) if isinstance(place, tuple) else str(place)
-    if error["type"] == "extra_forbidden":
-        near = get_close_matches(path, list(RunConfig.model_fields), n=1)
-        return f"{path} is unknown" + (f"; did you mean '{near[0]}'?" if near else "")
-    message = str(error["msg"])
-    shown = repr(error["input"])
-    shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
-    return f"{path}: {message[:1].lower()}{message[1:]}, got {shown}"
+def _problem(place: tuple[int | str, ...], value: object, flags: Collection[str]) -> str:
+    """One wrong value: where it stands, what may stand there, and what does."""
+    name, path = str(place[0]), ".".join(str(part) for part in place if part != "[key]")
+    shown = repr(value)
+    if len(shown) > MOST_SHOWN_CHARACTERS:
+        shown = f"{shown[: MOST_SHOWN_CHARACTERS - 3]}..."
+    if name not in RunConfig.model_fields:
+        near = get_close_matches(name.lower(), list(RunConfig.model_fields), n=1)
+        return f"{name} is unknown" + (f"; did you mean '{near[0]}'?" if near else "")
+    expected = expected_of(name) if len(place) == 1 else "[low, high], two finite numbers"
+    if name in flags:
+        path = f"--bound {place[1]}" if name == "bounds" else f"--{name.replace('_', '-')}"
+    return f"{path} must be {expected}, got {shown}"
+
+
+def _range_of(field: FieldInfo) -> str:
+    low, above, high = (_limit(field, name) for name in ("ge", "gt", "le"))
+    if low is not None:
+        return f" of at least {low}" if high is None else f" from {low} to {high}"
+    return f" above {above}" + ("" if high is None else f", at most {high}")
+
+
+def _limit(field: FieldInfo, name: str) -> str | None:
+    """A limit of a field's numbers, as pydantic keeps it."""
+    found = [getattr(known, name) for known in field.metadata if hasattr(known, name)]
+    return f"{found[0]:,}" if found else None

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import numpy as np
-
 from data import Bars, LoadOptions, Window, load_bars
 from engine.batch import ENGINE_VERSION, Engine
 from engine.costs import Costs
@@ -61,7 +59,7 @@ class Task:
             self.costs,
             device=device or self.config.device,
             threads=self.config.threads,
-            memory_bytes=self.config.memory_bytes,
+            memory_bytes=self.config.memory,
         )
 
     def metrics(self, accumulators: Floats) -> MetricTable:
@@ -247,18 +245,20 @@ def _check_bounds_fit(spec: StrategySpec, n_bars: int) -> None:
     lengths = {name for row in spec.rows for name in row.lengths}
     genes = [gene for gene in spec.layout.genes if gene.name in lengths]
     longest_low = int(max((gene.low for gene in genes), default=1))
-    if n_bars < longest_low + 2:
+    most = n_bars - 2
+    if longest_low > most:
         raise ConfigError(
             f"{_bars(n_bars)}, need at least {longest_low + 2} (longest window {longest_low})"
         )
-    for gene in genes:
-        if gene.high + 2 > n_bars:
-            raise ConfigError(
-                f"gene '{gene.name}' may be {gene.high:g} bars long and there are {_bars(n_bars)}; "
-                f"the largest legal value is {n_bars - 2}: --bound {gene.name}={gene.low:g}:"
-                f"{n_bars - 2}"
-            )
+    long = [gene for gene in genes if gene.high > most]
+    if long:
+        named = ", ".join(f"'{gene.name}' may be {gene.high:g}" for gene in long)
+        advice = " ".join(f"--bound {gene.name}={gene.low:g}:{most}" for gene in long)
+        raise ConfigError(
+            f"{_bars(n_bars)} are too few for windows that long: {named}; the largest legal value "
+            f"is {most}: {advice}"
+        )
 
 
 def _bars(count: int) -> str:
-    return f"{count} bar" if count == 1 else f"{np.int64(count):,} bars"
+    return "1 bar" if count == 1 else f"{count:,} bars"

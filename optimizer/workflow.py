@@ -148,7 +148,7 @@ def _recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
     recorded = store.header.get("command")
     if not isinstance(recorded, dict):
         raise StoreError(f"run '{store.run_id}' does not say what it was asked to do")
-    return make_config({**recorded, **flags}, f"run '{store.run_id}'")
+    return make_config({**recorded, **flags}, where=f"run '{store.run_id}'", flags=flags)
 
 
 def _reverify(problem: EngineProblem, last: Generation) -> None:

@@ -19,6 +19,7 @@ app = typer.Typer(
     help="Find trading parameters by a genetic search, every trade checked against a reference.",
     epilog="Any command takes --debug, which shows the traceback of an error.",
     add_completion=False,
+    context_settings={"max_content_width": 100},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -60,7 +61,7 @@ def backtest(
         Path | None, typer.Option("--genes", help="JSON object of genes.", metavar="FILE")
     ] = None,
     set_: Annotated[
-        list[str], typer.Option("--set", help="One gene, as NAME=VALUE; repeatable.")
+        list[str], typer.Option("--set", help="One gene; repeatable.", metavar="GENE=VALUE")
     ] = [],  # noqa: B006 - typer copies it
     engine: Annotated[str, typer.Option("--engine", help="reference, cpu or cuda.")] = "cpu",
     trades: Annotated[

@@ -3,11 +3,11 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, get_args
 
 import typer
 
-from optimizer.config import RunConfig
+from optimizer.config import RunConfig, format_bytes, kind_of
 from optimizer.errors import ConfigError
 
 DATA = ("data", "timeframe", "tz", "dedupe", "drop_bad_bars", "max_bytes")
@@ -16,6 +16,7 @@ STRATEGY = ("strategy", "scale_lengths", "bounds")
 COSTS = ("fee_bp", "slippage_bp", "min_risk", "risk_fraction")
 COMPUTE = ("threads", "memory")
 ALL = tuple(RunConfig.model_fields)
+AMOUNTS = ("max_bytes", "memory")
 
 Command = Callable[..., None]
 
@@ -49,18 +50,16 @@ def given_fields(flags: Mapping[str, object]) -> dict[str, object]:
     """Field name to value of the flags that a person gave.
 
     Args:
-        flags: Field name to value, None or empty where the flag was not given.
+        flags: Field name to text, None or empty where the flag was not given.
 
     Returns:
-        Values as `RunConfig` takes them.
+        Values as `RunConfig` takes them. Text that is no number stays text, for the configuration
+        to refuse together with everything else that is wrong.
 
     Raises:
         ConfigError: When a bound cannot be read.
     """
-    given = {name: value for name, value in flags.items() if value not in (None, [])}
-    if "bounds" in given:
-        given["bounds"] = parse_bounds(given["bounds"])  # type: ignore[arg-type]
-    return given
+    return {name: _value(name, given) for name, given in flags.items() if given not in (None, [])}
 
 
 def parse_bounds(texts: Sequence[str]) -> dict[str, list[float]]:
@@ -108,6 +107,18 @@ def parse_settings(texts: Sequence[str]) -> dict[str, float]:
     return genes
 
 
+def _value(name: str, given: object) -> object:
+    if isinstance(given, list):
+        return parse_bounds(given)
+    kind = None if name in AMOUNTS else kind_of(RunConfig.model_fields[name])
+    if not isinstance(given, str) or kind not in (int, float):
+        return given
+    try:
+        return float(given) if kind is float else int(given)
+    except ValueError:
+        return given
+
+
 def _parameter(name: str) -> inspect.Parameter:
     field = RunConfig.model_fields[name]
     flag = f"--{name.replace('_', '-')}"
@@ -115,24 +126,20 @@ def _parameter(name: str) -> inspect.Parameter:
     text = f"{field.description} {shown}"
     annotation: Any
     if name == "bounds":
-        annotation, option = list[str], typer.Option([], "--bound", help=field.description)
+        annotation = list[str]
+        option = typer.Option([], "--bound", help=field.description, metavar="GENE=LOW:HIGH")
     elif field.annotation is bool:
         no_flag = f"--no-{name.replace('_', '-')}"
         annotation, option = bool | None, typer.Option(None, f"{flag}/{no_flag}", help=text)
     else:
-        annotation = _plain(field.annotation) | None
-        option = typer.Option(None, flag, help=text)
+        kind = kind_of(field)
+        choices = "|".join(map(str, get_args(kind)))
+        numbers = {int: "INTEGER", float: "NUMBER"}
+        metavar = choices or ("AMOUNT" if name in AMOUNTS else numbers.get(kind, "TEXT"))
+        annotation, option = str | None, typer.Option(None, flag, help=text, metavar=metavar)
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=annotation
     )
-
-
-def _plain(annotation: Any) -> Any:  # noqa: ANN401 - types of fields are values here
-    """The type of a field's values on the command line; ranges are the configuration's to check."""
-    if get_origin(annotation) is Literal:
-        return type(get_args(annotation)[0])
-    plain = [kind for kind in get_args(annotation) if kind is not type(None)]
-    return plain[0] if plain else annotation
 
 
 def _shown_default(name: str, default: object) -> str:
@@ -140,4 +147,6 @@ def _shown_default(name: str, default: object) -> str:
         return ""
     if isinstance(default, bool):
         default = "yes" if default else "no"
+    if name in AMOUNTS and isinstance(default, int):
+        default = format_bytes(default)
     return f"[default: {default}]"

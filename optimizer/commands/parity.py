@@ -72,7 +72,9 @@ def recorded_front(path: Path, flags: Mapping[str, object]) -> tuple[Task, Float
         last = store.last_generation()
         if not isinstance(recorded, dict) or last is None:
             raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
-        task = prepare(make_config({**recorded, **flags}, f"run '{store.run_id}'"))
+        task = prepare(
+            make_config({**recorded, **flags}, where=f"run '{store.run_id}'", flags=flags)
+        )
         same = ("data_hash", "genes", "costs", "window", "strategy")
         now = header_of(task, "cpu")
         for name in same:
