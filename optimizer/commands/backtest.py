@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
+from engine.intrabar import Intrabar, intrabar_of
 from engine.ledger import ACCUMULATORS, Ledger, Trade
 from engine.metrics import METRICS, UNDEFINED
 from engine.parity import data_hash
@@ -39,6 +41,7 @@ def backtest_command(
         write_whole(trades, csv_text(Trade._fields, ledger_rows(ledger)))
     table = task.metrics(accumulators[None])
     values, reasons = table.values[0, 0].tolist(), table.reasons[0, 0].tolist()
+    intrabar = intrabar_of(ledger, task.bars, task.costs)
     found: dict[str, object] = {
         "strategy": task.spec.name,
         "engine": engine,
@@ -50,6 +53,7 @@ def backtest_command(
         "undefined": {
             name: UNDEFINED[reason] for name, reason in zip(METRICS, reasons, strict=True) if reason
         },
+        "intrabar": asdict(intrabar),
     }
     for note in task.bars.notes:
         stderr().print(f"note: {note}")
@@ -57,6 +61,7 @@ def backtest_command(
         print_json(found)
     else:
         _print(task, found, trades)
+        stdout().print(_intrabar_line(intrabar))
 
 
 def read_genes(path: Path) -> dict[str, float]:
@@ -93,6 +98,19 @@ def _run(task: Task, genome: Floats, engine: str) -> tuple[Ledger, Floats]:
     batch = task.engine(device=engine)
     (ledger,) = batch.trades(genome)
     return ledger, batch.evaluate(genome[None])[0]
+
+
+def _intrabar_line(found: Intrabar) -> str:
+    line = (
+        f"\nstop and target in one bar: {found.undecided} of {found.trades} trades "
+        f"({found.share:.1%}), the stop is taken"
+    )
+    if found.undecided:
+        line += (
+            f"; had the target come first, the sum of R would be "
+            f"{found.sum_r_target_first:.4g} instead of {found.sum_r:.4g}"
+        )
+    return line + (": bars are too coarse for this bracket" if found.is_too_coarse else "")
 
 
 def _print(task: Task, found: Mapping[str, object], trades: Path | None) -> None:

@@ -1,0 +1,79 @@
+"""What a bar does not tell: whether the stop or the target came first when it touched both.
+
+The law takes the stop. The exit bar is the same either way, so that the trades that follow are
+too, and the other answer can be given exactly: the same ledger, with those trades at the target.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.bars import Bars
+from engine.costs import Costs
+from engine.ledger import REASONS, Ledger
+
+COARSE_SHARE = 0.05
+"""Above this share of undecided trades, bars are too coarse for the bracket."""
+
+
+@dataclass(frozen=True)
+class Intrabar:
+    """How much hangs on the order within a bar.
+
+    Args:
+        trades: Trades of the ledger.
+        undecided: Trades that were stopped in a bar which also touched the target.
+        sum_r: Sum of r as the law has it, the stop first.
+        sum_r_target_first: The same had the target come first in every undecided trade.
+    """
+
+    trades: int
+    undecided: int
+    sum_r: float
+    sum_r_target_first: float
+
+    @property
+    def share(self) -> float:
+        """Share of undecided trades; 0 without trades."""
+        return self.undecided / self.trades if self.trades else 0.0
+
+    @property
+    def is_too_coarse(self) -> bool:
+        """Whether so much is undecided that finer bars are needed."""
+        return self.share > COARSE_SHARE
+
+
+def intrabar_of(ledger: Ledger, bars: Bars, costs: Costs) -> Intrabar:
+    """Count the trades whose exit bar touched stop and target, and give both answers.
+
+    A bar that opens at or below the stop is not undecided: the stop came first.
+
+    Args:
+        ledger: Of one individual in one window.
+        bars: The series that it was made on.
+        costs: Those that it was made with.
+
+    Returns:
+        The counts and both sums, in R.
+
+    Source: house rule; most backtesters settle this silently, in either direction.
+    """
+    is_stopped = ledger.reason == REASONS.index("stop")
+    is_undecided = is_stopped & (bars.high[ledger.exit_bar] >= ledger.target)
+    gross = ledger.target - ledger.entry
+    net = gross - costs.per_side * (ledger.entry + ledger.target)
+    r = np.where(is_undecided, net / (ledger.entry - ledger.stop), ledger.r)
+    return Intrabar(
+        trades=len(ledger),
+        undecided=int(is_undecided.sum()),
+        sum_r=_sum(ledger.r),
+        sum_r_target_first=_sum(r),
+    )
+
+
+def _sum(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    """Sum in the order of trades, as accumulators do."""
+    total = 0.0
+    for value in values.tolist():
+        total += value
+    return total

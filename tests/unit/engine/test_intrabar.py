@@ -1,0 +1,50 @@
+"""What hangs on the order within a bar, on paper markets."""
+
+import pytest
+
+from data.bars import Window
+from engine.costs import Costs
+from engine.intrabar import intrabar_of
+from engine.ledger import ACCUMULATOR_INDEX
+from engine.reference import Reference
+from tests.support.markets import PAPER_SPEC, QUIET, paper_market
+
+FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
+CALM = QUIET[:4]
+
+
+def found_on(*later, costs=FREE):
+    """What is undecided in one trade on a paper market, and the law's own sum of R."""
+    bars = paper_market(*later)
+    reference = Reference(PAPER_SPEC, [bars], [Window.whole(bars)], costs)
+    (ledger,) = reference.trades(PAPER_SPEC.layout.defaults)
+    assert len(ledger) == 1
+    return intrabar_of(ledger, bars, costs), reference.fold(ledger)[ACCUMULATOR_INDEX["sum_r"]]
+
+
+def test_bar_that_touches_both_is_undecided():
+    """Stop at 97 and target at 106 in one bar: -1 R by the law, +2 R the other way round."""
+    found, sum_r = found_on((100, 107, 96, 100))
+    assert (found.trades, found.undecided) == (1, 1)
+    assert found.sum_r == sum_r == -1.0
+    assert found.sum_r_target_first == 2.0
+    assert found.is_too_coarse
+
+
+@pytest.mark.parametrize(
+    "later",
+    [[(100, 101, 96, 100)], [(100, 107, 99, 100)], [CALM, (96, 107, 95, 100)], [CALM]],
+    ids=["stop_only", "target_only", "gap_through_the_stop", "neither"],
+)
+def test_everything_else_is_decided(later):
+    """One of both, a gap, or neither leaves nothing open, and both sums agree."""
+    found, sum_r = found_on(*later)
+    assert found.undecided == 0
+    assert found.sum_r == found.sum_r_target_first == sum_r
+    assert not found.is_too_coarse
+
+
+def test_target_first_pays_costs_too():
+    """The other answer is net of both sides: (6 - 0.001 * 206) / 3."""
+    found, _ = found_on((100, 107, 96, 100), costs=Costs())
+    assert found.sum_r_target_first == (6.0 - 0.001 * 206.0) / 3.0
