@@ -28,6 +28,11 @@ JOURNALS = ("wal", "delete")
 BUSY_SECONDS = 10.0
 """How long a transaction waits for a reader or for another writer."""
 
+LOG_INDEX_BYTES = 32_768
+"""What opening a write-ahead log needs on disk, for readers and writers alike."""
+
+_DISK_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR")
+
 # Digests stand before the columns: reading them then never walks through a population.
 _TABLES = """
 CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), payload BLOB, sha256 BLOB);
@@ -97,11 +102,14 @@ def open_reader(path: Path) -> sqlite3.Connection:
         try:
             return _open_reader(path, "ro")
         except sqlite3.OperationalError:
-            log = path.with_name(path.name + "-wal")
+            journal, log = (path.with_name(path.name + end) for end in ("-journal", "-wal"))
+            if journal.exists():
+                _roll_back(path)
+                return _open_reader(path, "ro")
             if log.exists() and log.stat().st_size:
                 raise
-            # A log that does not exist holds nothing, so the file alone is the database; this is
-            # how a read-only copy is opened, where the index of a log cannot be made.
+            # Without a journal or a log the file alone is the database; this is how a read-only
+            # copy is opened, where the index of a log cannot be made.
             return _open_reader(path, "ro&immutable=1")
 
 
@@ -140,6 +148,8 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if str(getattr(error, "sqlite_errorname", "")).startswith(_DISK_ERRORS):
+            raise no_room(error, path, LOG_INDEX_BYTES) from None
         raise StoreError(f"{path}: {error}{_advice(error)}") from None
 
 
@@ -278,6 +288,12 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA trusted_schema=OFF")
     return connection
+
+
+def _roll_back(path: Path) -> None:
+    """Undo a transaction whose owner died in it, which only who may write can do."""
+    with closing(_connect(path, "rw")) as connection:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
 def _open_reader(path: Path, mode: str) -> sqlite3.Connection:

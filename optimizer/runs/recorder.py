@@ -9,8 +9,8 @@ from optimizer.runs.committer import Record
 GROUP_SECONDS = 0.5
 """A group is committed at the latest so long after its first record was handed over."""
 
-QUEUE_BYTES = 64 * 2**20
-"""Records beyond this wait at the caller's side until the disk has caught up."""
+QUEUE_BYTES = 16 * 2**20
+"""Records beyond this wait at the caller's side until the disk has caught up; a group is half."""
 
 
 class Recorder:

@@ -19,11 +19,14 @@ WHOLE_GENERATIONS = 2
 PAGE_BYTES = 4096
 """Size of a page of the database, the unit in which it grows."""
 
+USABLE_BYTES = 4000
+"""Of each page, what holds rows; the rest links it to others."""
+
 ROW_BYTES = 1024
 """What a row takes beside its population: digests, summary, and the tables' own bookkeeping."""
 
 LOG_BYTES = 12 * 2**20
-"""Most that the write-ahead log and the run's other files usually grow to."""
+"""What the write-ahead log and the run's other files take, but for large populations."""
 
 
 def estimate_bytes(
@@ -40,14 +43,14 @@ def estimate_bytes(
             ``"front"`` is estimated as ``"all"``; only ``"last"`` has a smaller bound.
 
     Returns:
-        A bound from above, at most about a quarter and `LOG_BYTES` too high.
+        A bound from above: at most about twice what the populations take, and `LOG_BYTES`.
     """
     rows = generations + 1
     whole_rows = min(rows, WHOLE_GENERATIONS + 1) if keep == "last" else rows
     population = whole_bytes(individuals, genes, objectives)
-    # Of each page, a few bytes link it to the next; a page is not shared by two populations.
-    pages = -(-population // (PAGE_BYTES - 64)) + 1
-    return rows * ROW_BYTES + whole_rows * pages * PAGE_BYTES + LOG_BYTES
+    pages = _pages(rows - whole_rows, ROW_BYTES) + _pages(whole_rows, ROW_BYTES + population)
+    # The log may hold one group of commits and two populations more than it is meant to.
+    return pages * PAGE_BYTES + LOG_BYTES + 2 * population
 
 
 def free_bytes(path: Path) -> int:
@@ -72,3 +75,10 @@ def require_space(path: Path, needed: int) -> None:
             f"{path}: the run needs up to {needed:,} bytes and {free:,} are free: free some, use "
             "another place, record less (keep='front' or 'last'), or search less"
         )
+
+
+def _pages(rows: int, row_bytes: int) -> int:
+    """Pages of rows: small ones share a page, large ones end within one."""
+    if row_bytes <= USABLE_BYTES:
+        return -(-rows // (USABLE_BYTES // row_bytes))
+    return rows * (-(-row_bytes // USABLE_BYTES) + 1)

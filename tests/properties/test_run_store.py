@@ -1,0 +1,184 @@
+"""Law: whatever happens, a run opens, and all that was acknowledged is there."""
+
+import resource
+import shutil
+import sqlite3
+from contextlib import ExitStack, closing, suppress
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from optimizer.errors import StoreError
+from optimizer.runs import RunStore
+from optimizer.runs.lock import OWNER
+from optimizer.runs.names import DATABASE
+from tests.support.recording import HEADER, assert_same_generation, made, quick_directory
+
+RUN = "run-1"
+LOG = f"{DATABASE}-wal"
+
+
+class RunLife(RuleBasedStateMachine):
+    """One run, its owners, and the accidents that befall them; generation k is always `made(k)`."""
+
+    def __init__(self):
+        super().__init__()
+        self.place = ExitStack()
+        self.runs_dir = self.place.enter_context(quick_directory())
+        self.path = self.runs_dir / RUN
+        self.store = None
+        self.handed = -1  # newest generation handed over
+        self.safe = -1  # newest generation acknowledged
+        self.whole = 0  # sound whole generations at the end, as far as it matters
+        self.is_damaged = False
+
+    @initialize(
+        keep=st.sampled_from(["all", "front", "last"]), journal=st.sampled_from(["wal", "delete"])
+    )
+    def start(self, keep, journal):
+        """Create the run."""
+        self.store = RunStore.create(self.runs_dir, RUN, HEADER, keep=keep, journal=journal)
+
+    def is_owned(self):
+        """Whether this process owns the run."""
+        return self.store is not None
+
+    @precondition(is_owned)
+    @rule(count=st.integers(1, 4))
+    def step(self, count):
+        """Hand generations over."""
+        for _ in range(count):
+            self.store.record(made(self.handed + 1))
+            self.handed += 1
+
+    @precondition(is_owned)
+    @rule()
+    def checkpoint(self):
+        """Wait for the disk."""
+        self.store.flush()
+        self.acknowledge()
+
+    @precondition(is_owned)
+    @rule()
+    def close(self):
+        """Let go properly."""
+        self.store.close()
+        self.store = None
+        self.acknowledge()
+
+    @precondition(is_owned)
+    @rule()
+    def kill(self):
+        """Keep the files as they are at this instant, and nothing of what the owner still does."""
+        image = self.runs_dir / "image"
+        image.mkdir()
+        # The owner's note first: it may be older than the rows, never newer.
+        names = [OWNER, *(p.name for p in self.path.iterdir() if p.name != OWNER)]
+        for name in names:
+            with suppress(FileNotFoundError):
+                shutil.copyfile(self.path / name, image / name)
+        self.store.close()
+        self.store = None
+        shutil.rmtree(self.path)
+        image.rename(self.path)
+
+    @precondition(lambda self: not self.is_owned())
+    @rule()
+    def resume(self):
+        """Own the run again and go on from the newest sound generation."""
+        self.store = RunStore.open(self.path, writable=True)
+        last = self.store.last_generation()
+        found = -1 if last is None else last.number
+        assert found >= self.safe
+        assert bool(self.store.warnings) == self.is_damaged
+        if self.is_damaged:
+            assert found == self.safe
+        if last is not None:
+            assert_same_generation(made(found), last)
+            self.whole = 1 if self.is_damaged else min(2, found + 1)
+        self.handed = self.safe = found
+
+    @precondition(lambda self: not self.is_owned() and self.whole == 2 and not self.is_damaged)
+    @rule(column=st.sampled_from(["genomes", "objectives", "violations", "failures"]))
+    def damage(self, column):
+        """Cut a column of the newest generation in half."""
+        with closing(sqlite3.connect(self.path / DATABASE)) as connection, connection:
+            (newest,) = connection.execute("SELECT max(number) FROM generation").fetchone()
+            connection.execute(
+                f"UPDATE generation SET {column} = substr({column}, 1, length({column}) / 2)"
+                " WHERE number = ?",
+                (newest,),
+            )
+        self.safe = newest - 1
+        self.is_damaged = True
+        self.whole = 1
+
+    @precondition(is_owned)
+    @rule()
+    def second_owner(self):
+        """Another owner is refused."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("optimizer.runs.lock.TRIES", 1)
+            with pytest.raises(StoreError, match="is owned by process"):
+                RunStore.open(self.path, writable=True)
+
+    @precondition(is_owned)
+    @rule(room=st.integers(0, 20_000))
+    def fill_disk(self, room):
+        """Let no file grow beyond a little more than the log; the owner stops, and nobody lies."""
+        log = self.path / LOG
+        size = log.stat().st_size if log.exists() else 0
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (max(512, size + room), hard))
+        try:
+            self.store.record(made(self.handed + 1))
+            self.handed += 1
+            self.store.flush()
+            self.acknowledge()
+        except StoreError as error:
+            self.stop_after(error)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    def stop_after(self, error):
+        """The owner ends; what the disk refused is not there, or is there whole."""
+        assert "could not be written" in str(error)
+        with pytest.raises(StoreError, match="could not be written"):
+            self.store.close()
+        self.store = None
+
+    @invariant()
+    def store_opens_with_all_that_was_acknowledged(self):
+        """A reader finds the newest acknowledged generation, and nothing wrong but known damage."""
+        if not self.path.exists():
+            return
+        with RunStore.open(self.path) as store:
+            last = store.last_generation()
+            number = -1 if last is None else last.number
+            assert number >= self.safe
+            if last is not None:
+                assert_same_generation(made(number), last)
+            if not self.is_damaged:
+                assert store.verify() == []
+                assert store.warnings == ()
+
+    def acknowledge(self):
+        """Everything handed over is on disk; the first commit after damage has healed it."""
+        if self.handed > self.safe:
+            self.whole = min(2, self.whole + self.handed - self.safe)
+            self.is_damaged = False
+        self.safe = self.handed
+
+    def teardown(self):
+        """Let go of the run and remove it."""
+        if self.store is not None:
+            self.store.close()
+        self.place.close()
+
+
+TestRunLife = RunLife.TestCase
+TestRunLife.settings = settings(
+    max_examples=settings.default.max_examples // 2, stateful_step_count=25, deadline=None
+)

@@ -1,0 +1,104 @@
+"""Child processes to be killed: what they run, and how they are started and ended.
+
+The functions named `child_...` run in a fresh interpreter; they report by printing one line at a
+time, and a line that says a generation is safe is printed only after it is.
+"""
+
+import resource
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from optimizer.errors import StoreError
+from optimizer.runs import RunStore
+from tests.support.recording import HEADER, made
+
+ROOT = Path(__file__).parents[2]
+ENDLESS = 10**6
+
+
+@contextmanager
+def child(function, *arguments):
+    """Run a function of this module in a process of its own; kill it when the body is left."""
+    program = f"import sys; from {__name__} import {function.__name__} as f; f(*sys.argv[1:])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def kill_after(process, lines, seconds):
+    """Kill a child some seconds after it has printed some lines; returns its last line."""
+    for _ in range(lines):
+        assert process.stdout.readline(), "the child ended before it was killed"
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    printed = process.stdout.read().split("\n")[:-1]
+    process.wait()
+    return printed[-1] if printed else ""
+
+
+def child_record(path, flush_every="1", keep="all", end=str(ENDLESS)):
+    """Begin a run or go on with it; print each number that is safe."""
+    path = Path(path)
+    if path.exists():
+        store = RunStore.open(path, writable=True)
+    else:
+        store = RunStore.create(path.parent, path.name, HEADER, keep=keep)
+    with store:
+        last = store.last_generation()
+        start = 0 if last is None else last.number + 1
+        for number in range(start, int(end)):
+            store.record(made(number))
+            if (number + 1) % int(flush_every) == 0:
+                store.flush()
+                _say(number)
+        store.finish({"front": []})
+    _say("done")
+
+
+def child_own(path):
+    """Own a run until a line comes in."""
+    with RunStore.open(Path(path), writable=True):
+        _say("owned")
+        sys.stdin.readline()
+
+
+def child_fill(runs_dir, *limits):
+    """Record into files that may not grow beyond each limit; print the last safe number and why."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    for limit in limits:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), hard))
+        safe, reason = _fill(Path(runs_dir), f"limit-{limit}")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        _say(f"{limit}|{safe}|{reason}")
+
+
+def _fill(runs_dir, run_id):
+    safe = -1
+    try:
+        with RunStore.create(runs_dir, run_id, HEADER) as store:
+            for number in range(60):
+                store.record(made(number, individuals=100))
+                store.flush()
+                safe = number
+    except StoreError as error:
+        return safe, str(error)
+    return safe, ""
+
+
+def _say(line):
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

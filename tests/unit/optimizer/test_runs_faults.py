@@ -1,0 +1,276 @@
+"""Faults from outside: kill -9 at any moment, full and failing disks, neighbours, long runs."""
+
+import os
+import random
+import sqlite3
+import threading
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+from optimizer.errors import StoreError
+from optimizer.runs import RunStore
+from optimizer.runs.committer import Committer, Note
+from optimizer.runs.recorder import Recorder
+from tests.support.kill import child, child_fill, child_record, kill_after
+from tests.support.recording import (
+    HEADER,
+    assert_same_generation,
+    assert_sound,
+    made,
+    quick_directory,
+)
+
+RUN = "run-1"
+KEEPS = ("all", "front", "last")
+
+
+@pytest.fixture
+def tmp_path():
+    """A directory of the test's own that is not slowed down by a disk."""
+    with quick_directory() as directory:
+        yield directory
+
+
+def kill_often(path, moments, seed):
+    """Kill the owner of one run again and again; each next one must find all that was safe."""
+    rng = random.Random(seed)
+    safe = -1
+    for _ in range(moments):
+        with child(child_record, path, rng.choice([1, 1, 3]), rng.choice(KEEPS)) as process:
+            printed = kill_after(process, rng.randrange(8), rng.random() * 0.12)
+        safe = max(safe, int(printed or -1))
+        if not path.exists():
+            assert safe == -1
+            continue
+        with RunStore.open(path) as store:
+            last = store.last_generation()
+            assert store.verify() == []
+            assert store.warnings == ()
+            assert store.status == "interrupted"
+        found = -1 if last is None else last.number
+        assert found >= safe
+        if last is not None:
+            assert_same_generation(made(found), last)
+    assert safe > moments
+    with RunStore.open(path) as store:
+        for summary in store.generations():
+            if summary.kept == "whole":
+                assert_same_generation(made(summary.number), store.generation(summary.number))
+
+
+def test_nothing_that_was_safe_is_lost_in_20_kills(tmp_path):
+    """Owners killed at random moments lose nothing that flush had acknowledged."""
+    kill_often(tmp_path / RUN, moments=20, seed=20)
+
+
+@pytest.mark.slow
+def test_nothing_that_was_safe_is_lost_in_200_kills(tmp_path):
+    """The same, in eight runs and at two hundred moments."""
+    for seed in range(8):
+        kill_often(tmp_path / f"run-{seed}", moments=25, seed=seed)
+
+
+def test_full_disk_keeps_what_was_safe(tmp_path):
+    """Wherever files cannot grow any more: one line with bytes, and nothing safe is lost."""
+    limits = [0, 100, 511, 4096, 20_000, 28_000, *range(36_000, 420_000, 16_000)]
+    with child(child_fill, tmp_path, *limits) as process:
+        lines = [process.stdout.readline().rstrip("\n").split("|") for _ in limits]
+    reasons = 0
+    for limit, safe, reason in lines:
+        run = tmp_path / f"limit-{limit}"
+        assert not reason or ("bytes" in reason and "free" in reason) or int(limit) < 512
+        reasons += bool(reason)
+        if run.exists():
+            assert_can_go_on(run, int(safe))
+        else:
+            assert int(safe) == -1
+    assert reasons > 15
+    assert max(int(safe) for _, safe, _ in lines) > 10
+    assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def assert_can_go_on(run, safe):
+    """All that was safe is there, sound, and the run can be gone on with."""
+    with RunStore.open(run, writable=True) as store:
+        last = store.last_generation()
+        number = -1 if last is None else last.number
+        assert number >= safe
+        assert store.warnings == ()
+        store.record(made(number + 1, individuals=100))
+        store.flush()
+        assert store.verify() == []
+
+
+class Failing(Committer):
+    """A committer whose disk fails from some generation on."""
+
+    fails_at = 3
+    tries = 0
+
+    def _write(self, record):
+        if getattr(record, "number", -1) >= self.fails_at:
+            type(self).tries += 1
+            raise sqlite3.OperationalError("disk I/O error")
+        super()._write(record)
+
+
+def test_failing_disk_is_told_at_every_next_call_and_never_tried_again(tmp_path, monkeypatch):
+    """Record, flush, finish and close all refuse; nothing is written after the first failure."""
+    monkeypatch.setattr("optimizer.runs.store.Committer", Failing)
+    monkeypatch.setattr(Failing, "tries", 0)
+    store = RunStore.create(tmp_path, RUN, HEADER)
+    for number in range(3):
+        store.record(made(number))
+    store.flush()
+    store.record(made(3))
+    match = (
+        r"could not be written \(OperationalError: disk I/O error\): needed [\d,]+ bytes, [\d,]+"
+    )
+    with pytest.raises(StoreError, match=match):
+        store.flush()
+    with pytest.raises(StoreError, match=match):
+        store.record(made(4))
+    with pytest.raises(StoreError, match=match):
+        store.finish({})
+    with pytest.raises(StoreError, match=match):
+        store.close()
+    assert Failing.tries == 1
+    with RunStore.open(tmp_path / RUN) as read:
+        assert_sound(read, 2)
+        assert read.status == "interrupted"
+
+
+def test_failure_in_the_body_is_not_hidden_by_the_failing_disk(tmp_path, monkeypatch):
+    """The body's own exception goes on, with the disk's failure as a note."""
+    monkeypatch.setattr("optimizer.runs.store.Committer", Failing)
+
+    def body():
+        with RunStore.create(tmp_path, RUN, HEADER) as store:
+            for number in range(5):
+                store.record(made(number))
+            raise KeyError("body")
+
+    with pytest.raises(KeyError) as caught:
+        body()
+    assert "disk I/O error" in caught.value.__notes__[0]
+
+
+def test_defect_of_ours_is_not_taken_for_a_full_disk():
+    """Any other exception of the thread is passed on as what it is."""
+
+    def broken(group):
+        raise ZeroDivisionError("oops")
+
+    recorder = Recorder(broken)
+    recorder.submit(Note("result", b"{}"))
+    with pytest.raises(RuntimeError, match="defect of ours") as caught:
+        recorder.flush()
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    recorder.stop()
+
+
+def test_slow_disk_holds_the_search_back_only_when_the_queue_is_full():
+    """Records wait in order, at most so many bytes of them, and none is lost."""
+    may_go, groups = threading.Event(), []
+
+    def slow(group):
+        may_go.wait()
+        groups.append(list(group))
+
+    recorder = Recorder(slow, group_seconds=0.0, queue_bytes=100)
+    notes = [Note("result", bytes([number]) * 30) for number in range(12)]
+    producer = threading.Thread(target=lambda: [recorder.submit(note) for note in notes])
+    producer.start()
+    producer.join(0.1)
+    assert producer.is_alive()
+    may_go.set()
+    producer.join()
+    recorder.flush()
+    recorder.stop()
+    assert [note for group in groups for note in group] == notes
+    assert max(len(group) for group in groups) <= 3
+
+
+def test_record_larger_than_the_queue_is_taken():
+    """One record is always let in, however large it is."""
+    groups = []
+    recorder = Recorder(groups.append, queue_bytes=10)
+    recorder.submit(Note("result", b"x" * 1000))
+    recorder.submit(Note("result", b"y" * 1000))
+    recorder.stop()
+    assert [note.payload[:1] for group in groups for note in group] == [b"x", b"y"]
+
+
+def test_groups_are_committed_without_being_asked(tmp_path):
+    """What was handed over is on disk within a second, though nobody flushes."""
+    with RunStore.create(tmp_path, RUN, HEADER) as store, RunStore.open(tmp_path / RUN) as read:
+        store.record(made(0))
+        waiting, started = threading.Event(), perf_counter()
+        while read.last_generation() is None and perf_counter() - started < 10:
+            waiting.wait(0.02)
+        assert_sound(read, 0)
+
+
+def test_two_runs_in_one_place_do_not_meet(tmp_path):
+    """Two processes record two runs at once, a third reads both: nobody waits for a lock."""
+    paths = [tmp_path / "a", tmp_path / "b"]
+    with (
+        child(child_record, paths[0], 1, "all", 300) as one,
+        child(child_record, paths[1], 1, "front", 300) as two,
+    ):
+        for process in (one, two):
+            assert process.stdout.readline() == "0\n"
+        while one.poll() is None or two.poll() is None:
+            for path in paths:
+                with RunStore.open(path) as store:
+                    last = store.last_generation()
+                    assert_same_generation(made(last.number), last)
+                    assert store.warnings == ()
+        ends = [process.stdout.read().split("\n")[-2] for process in (one, two)]
+    assert ends == ["done", "done"]
+    for path in paths:
+        with RunStore.open(path) as store:
+            assert_sound(store, 299)
+            assert store.status == "finished"
+
+
+def test_memory_and_handles_are_flat_over_2000_generations(tmp_path):
+    """After the first 500 generations nothing grows, in memory or in open files."""
+    levels = []
+    with RunStore.create(tmp_path, RUN, HEADER, keep="front") as store:
+        generation = made(0, individuals=64)
+        for number in range(2000):
+            store.record(numbered(generation, number))
+            if number in (500, 1999):
+                store.flush()
+                levels.append((resident_bytes(), len(os.listdir("/proc/self/fd"))))
+        assert store.verify() == []
+    (memory, handles), (memory_after, handles_after) = levels
+    assert handles_after == handles
+    assert memory_after - memory < 8 * 2**20
+
+
+def test_recording_costs_the_search_next_to_nothing(tmp_path):
+    """At P = 512, G = 10, O = 3 the call costs far below 0.3 ms; most of it is copying."""
+    generation = made(0, individuals=512, genes=10, objectives=3)
+    seconds = []
+    with RunStore.create(tmp_path, RUN, HEADER) as store:
+        for number in range(200):
+            started = perf_counter()
+            store.record(numbered(generation, number))
+            seconds.append(perf_counter() - started)
+    assert float(np.median(seconds)) < 0.3e-3
+
+
+def numbered(generation, number):
+    """The same generation under another number."""
+    fields = dict(vars(generation))
+    return type(generation)(**fields | {"number": number})
+
+
+def resident_bytes():
+    """Memory of this process that is in use."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,141 @@
+"""Which runs there are: every state of a run has its line, and a name finds exactly one."""
+
+import shutil
+
+import pytest
+
+from optimizer.errors import StoreError
+from optimizer.runs import RunStore, RunSummary, find_run, list_runs
+from optimizer.runs.names import DATABASE
+from tests.support.recording import HEADER, made, quick_directory
+
+
+@pytest.fixture
+def tmp_path():
+    """A directory of the test's own that is not slowed down by a disk."""
+    with quick_directory() as directory:
+        yield directory
+
+
+def record(runs_dir, run_id, day=1, count=2, result=None, header=HEADER):
+    """A closed run, created on a day of November."""
+    created = {"created_at": f"2026-11-{day:02}T00:00:00+00:00"}
+    with RunStore.create(runs_dir, run_id, header | created) as store:
+        for number in range(count):
+            store.record(made(number))
+        if result is not None:
+            store.finish(result)
+    return runs_dir / run_id
+
+
+def test_every_state_has_its_line_oldest_first(tmp_path):
+    """Finished, interrupted, running, damaged; other files and folders are nobody's run."""
+    record(tmp_path, "zeta", day=1, result={"front": [1, 2, 3]})
+    record(tmp_path, "alpha", day=2, count=0)
+    (record(tmp_path, "20261103-000000-aaaaaa", day=3) / DATABASE).write_bytes(b"")
+    (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / ".new-x-0a1b2c").mkdir()
+    (tmp_path / "a link").symlink_to(tmp_path / "zeta")
+    (tmp_path / "link").symlink_to(tmp_path / "zeta")
+    created = {"created_at": "2026-11-04T00:00:00+00:00"}
+    with RunStore.create(tmp_path, "beta", HEADER | created) as store:
+        store.record(made(0))
+        store.flush()
+        found = list_runs(tmp_path)
+    assert [(run.id, run.status, run.generations) for run in found] == [
+        ("zeta", "finished", 2),
+        ("alpha", "interrupted", 0),
+        ("20261103-000000-aaaaaa", "interrupted", 0),
+        ("beta", "running", 1),
+    ]
+    assert found[0] == RunSummary(
+        id="zeta",
+        path=tmp_path / "zeta",
+        status="finished",
+        created_at="2026-11-01T00:00:00+00:00",
+        strategy="seller_exhaustion",
+        data="sample",
+        generations=2,
+        planned=50,
+        front_size=3,
+    )
+    assert [bool(run.damaged) for run in found] == [False, False, True, False]
+    assert "not the database of a run" in found[2].damaged
+
+
+def test_there_are_no_runs_where_there_is_no_directory(tmp_path):
+    """A runs directory that was never made is empty."""
+    assert list_runs(tmp_path / "absent") == []
+
+
+def test_runs_directory_that_is_a_file_is_an_error(tmp_path):
+    """One clear line, no traceback of the operating system."""
+    (tmp_path / "runs").write_text("x")
+    with pytest.raises(StoreError, match=r"runs cannot be read"):
+        list_runs(tmp_path / "runs")
+
+
+def test_header_of_another_shape_leaves_fields_empty(tmp_path):
+    """A run whose header says other things is listed all the same."""
+    with RunStore.create(tmp_path, "odd", {"strategy": 5, "generations": "many"}):
+        pass
+    (found,) = list_runs(tmp_path)
+    assert (found.strategy, found.planned, found.created_at, found.damaged) == (
+        None,
+        None,
+        None,
+        "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "run_id"),
+    [
+        ("latest", "20261102-bbb"),
+        ("LATEST", "20261102-bbb"),
+        ("20261102-bbb", "20261102-bbb"),
+        ("20261102-a", "20261102-aaa"),
+        ("2026", None),
+        ("20261102-aa", "20261102-aa"),
+    ],
+)
+def test_a_name_finds_one_run(tmp_path, name, run_id):
+    """The newest, an id, the beginning of one id; an id wins over being a beginning."""
+    for day, created in enumerate(("20261102-aaa", "20261102-aa", "20261102-bbb"), start=1):
+        record(tmp_path, created, day=day)
+    if name == "20261102-a":
+        shutil.rmtree(tmp_path / "20261102-aa")
+    if run_id is None:
+        with pytest.raises(StoreError, match="begins more than one run: 20261102-aaa"):
+            find_run(tmp_path, name)
+    else:
+        assert find_run(tmp_path, name) == tmp_path / run_id
+
+
+def test_a_path_finds_its_run_wherever_it_is(tmp_path):
+    """A directory outside the runs directory, or its database, can be named."""
+    run = record(tmp_path / "elsewhere", "copy")
+    for name in (str(run), str(run / DATABASE), str(run) + "/"):
+        assert find_run(tmp_path / "runs", name) == run
+    with pytest.raises(StoreError, match="nothing is not a run"):
+        find_run(tmp_path, str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize("name", ["latest", "absent", "..", "", "-x", "a b"])
+def test_a_name_that_finds_nothing_is_an_error(tmp_path, name):
+    """The message says that there is no such run, or that the name is not legal."""
+    with pytest.raises(StoreError, match=r"there are no runs at all|is not legal"):
+        find_run(tmp_path, name)
+    record(tmp_path, "only")
+    if name != "latest":
+        with pytest.raises(StoreError, match=r"there are only|is not legal"):
+            find_run(tmp_path, name)
+
+
+def test_many_runs_are_not_all_told(tmp_path):
+    """A message names the newest five and how many more there are."""
+    for day in range(1, 8):
+        record(tmp_path, f"run-{day}", day=day, count=0)
+    with pytest.raises(StoreError, match="there are run-3, run-4, run-5, run-6, run-7 and 2 more"):
+        find_run(tmp_path, "absent")
