@@ -174,7 +174,24 @@ def resolve_config(path: Path | None, flags: Mapping[str, object]) -> RunConfig:
         ConfigError: Naming every wrong key at once.
     """
     given = {} if path is None else _read_toml(path)
-    return make_config({**given, **flags}, where=str(path), flags=flags)
+    return make_config(overlaid(given, flags), where=str(path), flags=flags)
+
+
+def overlaid(values: Mapping[str, object], flags: Mapping[str, object]) -> dict[str, object]:
+    """Values with those of flags in their place; bounds are replaced gene by gene.
+
+    Args:
+        values: Field name to value, of a file or a recorded run.
+        flags: Field name to the value given on the command line.
+
+    Returns:
+        Field name to value.
+    """
+    found = {**values, **flags}
+    below, above = values.get("bounds"), flags.get("bounds")
+    if isinstance(below, Mapping) and isinstance(above, Mapping):
+        found["bounds"] = {**below, **above}
+    return found
 
 
 def make_config(

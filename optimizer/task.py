@@ -188,9 +188,9 @@ def header_of(task: Task, device: str) -> Mapping[str, object]:
         {
             "name": gene.name,
             "kind": gene.kind,
-            "low": gene.low,
-            "high": gene.high,
-            "default": gene.default,
+            "low": float(gene.low),
+            "high": float(gene.high),
+            "default": float(gene.default),
         }
         for gene in task.spec.layout.genes
     ]

@@ -4,7 +4,8 @@ Whoever calls watches through an `Observer` and may ask to stop. Everything that
 then is on disk, and going on gives the same bits as never having stopped.
 """
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -15,15 +16,20 @@ import numpy as np
 from engine.batch import Engine
 from engine.metrics import METRICS, UNDEFINED
 from engine.parity import Certificate, certify
-from optimizer.config import RunConfig, make_config
-from optimizer.errors import StoppedError, StoreError
+from optimizer.config import RunConfig, make_config, overlaid
+from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.generation import Floats, Generation
-from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
+from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
 from optimizer.search import evolve, front_hash, front_of
 from optimizer.task import EngineProblem, Task, header_of, prepare
 
 REVERIFIED_INDIVIDUALS = 8
 """On resume, so many recorded individuals are evaluated anew before anything is built on them."""
+
+NO_GENERATION = -1
+
+HARMLESS = frozenset({"generations", "device", "threads", "memory", "runs", "keep"})
+"""Fields that never change a result."""
 
 Result = Mapping[str, object]
 ShouldStop = Callable[[], bool]
@@ -133,22 +139,66 @@ def resume_run(
     with RunStore.open(path, writable=True) as store:
         config = _recorded_config(store, flags)
         last = store.last_generation()
-        result = store.result
-        if result is not None and last is not None and last.number >= config.generations:
-            return {**result, "resumed": "already finished"}
+        done = NO_GENERATION if last is None else last.number
+        if "generations" not in flags:
+            config = config.model_copy(update={"generations": max(config.generations, done)})
+        result = recorded_result(store)
+        is_finished = result is not None and done >= config.generations
+        if is_finished and not _decides(flags):
+            return {**(result or {}), "resumed": "already finished"}
         task = prepare(config, for_search=True)
         engine = task.engine()
-        store.resume_with(header_of(task, engine.device))
+        header = header_of(task, engine.device)
+        if is_finished:
+            require_same(store.header, header)
+            return {**(result or {}), "resumed": "already finished"}
+        if done > config.generations:
+            raise ConfigError(
+                f"--generations {config.generations}: run '{store.run_id}' has {done} already"
+            )
+        store.resume_with(header)
         if last is not None:
             _reverify(EngineProblem(task, engine), last)
         return _search(task, engine, store, last, observer, should_stop)
+
+
+def recorded_result(store: RunStore) -> Result | None:
+    """The result of a run as it was when it was found: genes, objectives and metrics in order.
+
+    Args:
+        store: Open for reading; what it records has its keys sorted.
+
+    Returns:
+        None before the run is finished.
+    """
+    result, header = store.result, store.header
+    members = None if result is None else result.get("front")
+    genes, objectives = header.get("genes"), header.get("objectives")
+    if not (isinstance(members, list) and isinstance(genes, list) and isinstance(objectives, list)):
+        return result
+    orders = {"genes": [gene["name"] for gene in genes], "objectives": objectives}
+    orders["metrics"] = list(METRICS)
+    front = [
+        {part: _ordered(values, orders.get(part, ())) for part, values in member.items()}
+        for member in members
+    ]
+    return {**(result or {}), "front": front}
+
+
+def _ordered(values: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
+    return {name: values[name] for name in names if name in values} | dict(values)
+
+
+def _decides(flags: Mapping[str, object]) -> bool:
+    """Whether any of the flags could change a result."""
+    return any(name not in HARMLESS for name in flags)
 
 
 def _recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
     recorded = store.header.get("command")
     if not isinstance(recorded, dict):
         raise StoreError(f"run '{store.run_id}' does not say what it was asked to do")
-    return make_config({**recorded, **flags}, where=f"run '{store.run_id}'", flags=flags)
+    return make_config(overlaid(recorded, flags), where=f"run '{store.run_id}'", flags=flags)
 
 
 def _reverify(problem: EngineProblem, last: Generation) -> None:
@@ -173,6 +223,27 @@ def _search(
     observer: Observer,
     should_stop: ShouldStop,
 ) -> Result:
+    try:
+        return _searched(task, engine, store, last, observer, should_stop)
+    except KeyboardInterrupt:
+        raise StoppedError(f"stopped at once; {_how_to_go_on(task, store)}") from None
+
+
+def _how_to_go_on(task: Task, store: RunStore) -> str:
+    command = f"python -m optimizer evolve --resume {shlex.quote(str(store.path))}"
+    if store.header.get("generations") != task.config.generations:
+        command += f" --generations {task.config.generations}"
+    return f"what was recorded is kept, go on with: {command}"
+
+
+def _searched(
+    task: Task,
+    engine: Engine,
+    store: RunStore,
+    last: Generation | None,
+    observer: Observer,
+    should_stop: ShouldStop,
+) -> Result:
     observer.started(task, engine, store)
     began = perf_counter()
     evaluated = 0
@@ -185,8 +256,7 @@ def _search(
         if should_stop() and generation.number < task.config.generations:
             store.flush()
             raise StoppedError(
-                f"stopped after generation {generation.number}, which is recorded; go on with: "
-                f"python -m optimizer evolve --resume {store.path}"
+                f"stopped after generation {generation.number}; {_how_to_go_on(task, store)}"
             )
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
@@ -253,6 +323,7 @@ def _result(
         },
         "generation": last.number,
         "individuals": len(last.population),
+        "infeasible": _infeasible(task, last),
         "objectives": [objective.name for objective in task.goals.objectives],
         "front": describe_individuals(task, engine, genomes, objectives),
         "front_hash": front_hash(genomes, objectives),
@@ -261,6 +332,13 @@ def _result(
         "device": {"name": engine.device, "threads": engine.threads, "why": engine.device_reason},
         "timing": dict(timing),
     }
+
+
+def _infeasible(task: Task, last: Generation) -> dict[str, int]:
+    """Reason to how many individuals of a generation are infeasible for it."""
+    counts = np.bincount(last.population.failures, minlength=1).tolist()
+    names = task.goals.failure_names[: len(counts)]
+    return {name: n for name, n in zip(names, counts, strict=True) if name and n}
 
 
 def describe_individuals(

@@ -1,7 +1,7 @@
 """The commands and their flags; what a command needs is imported when it runs, not before."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -63,7 +63,10 @@ def backtest(
     set_: Annotated[
         list[str], typer.Option("--set", help="One gene; repeatable.", metavar="GENE=VALUE")
     ] = [],  # noqa: B006 - typer copies it
-    engine: Annotated[str, typer.Option("--engine", help="reference, cpu or cuda.")] = "cpu",
+    engine: Annotated[
+        Literal["reference", "cpu", "cuda"],
+        typer.Option("--engine", help="What computes it.", metavar="reference|cpu|cuda"),
+    ] = "cpu",
     trades: Annotated[
         Path | None, typer.Option("--trades", help="Write the ledger as CSV.", metavar="FILE")
     ] = None,
@@ -88,7 +91,10 @@ def parity(
         str | None, typer.Option("--run", help="Compare the front of this run.", metavar="RUN")
     ] = None,
     runs: Runs = Path("runs"),
-    engine: Annotated[str, typer.Option("--engine", help="cpu or cuda.")] = "cpu",
+    engine: Annotated[
+        Literal["cpu", "cuda"],
+        typer.Option("--engine", help="What is compared with the reference.", metavar="cpu|cuda"),
+    ] = "cpu",
     as_json: AsJson = False,
 ) -> None:
     """Compare the batch engine with the reference, trade for trade."""
@@ -176,11 +182,18 @@ def runs_verify(
 
 @data_app.command("show")
 @config_flags(*DATA)
-def data_show(*, flags: dict[str, object], as_json: AsJson = False) -> None:
+def data_show(
+    spec: Annotated[
+        str | None, typer.Argument(help="Bars, as --data names them.", metavar="[SPEC]")
+    ] = None,
+    *,
+    flags: dict[str, object],
+    as_json: AsJson = False,
+) -> None:
     """What bars hold: their range, gaps, quirks and hash."""
     from optimizer.commands.lists import data_command
 
-    data_command(flags, as_json=as_json)
+    data_command(flags if spec is None else {**flags, "data": spec}, as_json=as_json)
 
 
 @data_app.command("list")

@@ -56,12 +56,12 @@ def backtest_command(
         "intrabar": asdict(intrabar),
     }
     for note in task.bars.notes:
-        stderr().print(f"note: {note}")
+        stderr().say(f"note: {note}")
     if as_json:
         print_json(found)
     else:
         _print(task, found, trades)
-        stdout().print(_intrabar_line(intrabar))
+        stdout().say(_intrabar_line(intrabar))
 
 
 def read_genes(path: Path) -> dict[str, float]:
@@ -116,7 +116,7 @@ def _intrabar_line(found: Intrabar) -> str:
 def _print(task: Task, found: Mapping[str, object], trades: Path | None) -> None:
     console = stdout()
     simulated = " (a SIMULATED market)" if task.bars.is_simulated else ""
-    console.print(
+    console.say(
         f"{task.spec.name} on {task.bars.symbol} {task.bars.timeframe}{simulated}, "
         f"{len(task.window):,} bars, engine {found['engine']}"
     )
@@ -133,4 +133,4 @@ def _print(task: Task, found: Mapping[str, object], trades: Path | None) -> None
         }
         console.print(facts_table(shown, "Metrics"))
     if trades is not None:
-        console.print(f"\nledger written to {trades}")
+        console.say(f"\nledger written to {trades}")

@@ -36,7 +36,7 @@ def bench_command(
 
 def _print(found: BenchResult) -> None:
     console = stdout()
-    console.print(certificate_line(found.certificate.as_dict()))
+    console.say(certificate_line(found.certificate.as_dict()))
     console.print()
     table = Table(box=None)
     table.add_column("what")

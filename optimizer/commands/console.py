@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -13,25 +14,35 @@ WIDTH_OF_A_FILE = 160
 SHOWN_INDIVIDUALS = 20
 
 
-def stdout() -> Console:
+class Lines(Console):
+    """A console that takes text as it is, and also whole lines, which it never breaks.
+
+    Args:
+        stream: Where to write.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(
+            file=stream,
+            width=None if stream.isatty() else WIDTH_OF_A_FILE,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+
+    def say(self, text: str) -> None:
+        """Print one line, however long, so that a program can read it as one."""
+        self.print(text, soft_wrap=True)
+
+
+def stdout() -> Lines:
     """The console of results."""
-    return _console(sys.stdout)
+    return Lines(sys.stdout)
 
 
-def stderr() -> Console:
+def stderr() -> Lines:
     """The console of progress and notes."""
-    return _console(sys.stderr)
-
-
-def _console(stream: object) -> Console:
-    is_terminal = bool(getattr(stream, "isatty", bool)())
-    return Console(
-        file=stream,  # type: ignore[arg-type]
-        width=None if is_terminal else WIDTH_OF_A_FILE,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    return Lines(sys.stderr)
 
 
 def number(value: object) -> str:
@@ -43,6 +54,11 @@ def number(value: object) -> str:
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e9):
         return f"{int(value):,}"
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def counted(count: object, noun: str) -> str:
+    """A count with its noun, such as ``1 trade`` or ``1,234 trades``."""
+    return f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
 
 
 def fraction(value: object) -> str:
@@ -114,7 +130,8 @@ def certificate_line(certificate: Mapping[str, object]) -> str:
     mismatches = certificate["mismatches"]
     verdict = "0 mismatches" if not mismatches else f"{mismatches} MISMATCHES"
     return (
-        f"certificate: {individuals} individuals replayed by the reference, {trades:,} trades, "
+        f"certificate: {counted(individuals, 'individual')} replayed by the reference, "
+        f"{counted(trades, 'trade')}, "
         f"{verdict} (ledger {str(certificate['ledger_hash'])[:12]}, "
         f"data {str(certificate['data_hash'])[:12]})"
     )
@@ -123,7 +140,7 @@ def certificate_line(certificate: Mapping[str, object]) -> str:
 def _front_title(count: int) -> str:
     shown = min(count, SHOWN_INDIVIDUALS)
     rest = f", the first {shown} shown" if count > shown else ""
-    return f"Front: {count} individuals{rest}" if count != 1 else "Front: 1 individual"
+    return f"Front: {counted(count, 'individual')}{rest}"
 
 
 def _heading(name: str) -> str:

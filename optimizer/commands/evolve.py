@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from optimizer.commands.console import certificate_line, front_table, genes_table, stdout
+from optimizer.commands.console import certificate_line, front_table, genes_table, number, stdout
 from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
 from optimizer.config import RunConfig, resolve_config
@@ -46,9 +46,9 @@ def print_result(result: Result) -> None:
     objectives = [str(name) for name in _list(result["objectives"])]
     front = _front(result, objectives[0])
     if result.get("resumed"):
-        console.print(f"run {result['run']} had {result['resumed']}; this is its result")
+        console.say(f"run {result['run']} had {result['resumed']}; this is its result")
     simulated = ", a SIMULATED market" if data["is_simulated"] else ""
-    console.print(
+    console.say(
         f"{result['strategy']} on {data['symbol']} {data['timeframe']}, "
         f"{data['bars']:,} bars{simulated}; {timing['evaluated']:,} individuals evaluated in "
         f"{timing['search_s']:.1f} s"
@@ -59,11 +59,14 @@ def print_result(result: Result) -> None:
         console.print()
         console.print(genes_table(front))
     else:
-        console.print("No strategy traded well enough to be judged: the front is empty.")
-        console.print("Try longer data, wider bounds (--bound), or fewer --min-trades.")
+        found = _mapping(result.get("infeasible")).items()
+        reasons = ", ".join(f"{name.replace('_', ' ')} {number(count)}" for name, count in found)
+        console.say("No strategy traded well enough to be judged: the front is empty.")
+        console.say(f"Individuals of the last generation: {reasons or 'none'}.")
+        console.say("Try longer data, wider bounds (--bound), or fewer --min-trades.")
     console.print()
-    console.print(certificate_line(_mapping(result["certificate"])))
-    console.print(f"front {str(result['front_hash'])[:12]}, recorded in {result['path']}")
+    console.say(certificate_line(_mapping(result["certificate"])))
+    console.say(f"front {str(result['front_hash'])[:12]}, recorded in {result['path']}")
 
 
 def refuse_red(certificate: Mapping[str, object]) -> None:

@@ -44,7 +44,7 @@ def data_command(flags: Mapping[str, object], *, as_json: bool) -> None:
         return
     stdout().print(facts_table(facts))
     for note in bars.notes:
-        stdout().print(f"note: {note}")
+        stdout().say(f"note: {note}")
 
 
 def providers_command() -> None:
@@ -61,7 +61,7 @@ def strategies_command() -> None:
     """Print strategies and their genes."""
     console = stdout()
     for spec in STRATEGIES.values():
-        console.print(f"{spec.name}: {spec.summary}")
+        console.say(f"{spec.name}: {spec.summary}")
         table = Table(box=None)
         table.add_column("  gene")
         for heading in ("low", "default", "high"):

@@ -10,7 +10,8 @@ from rich.live import Live
 from rich.table import Table
 
 from engine.batch import Engine
-from optimizer.commands.console import metric, number, stderr
+from optimizer.commands.console import counted, metric, number, stderr
+from optimizer.commands.interrupts import STOPS, stop_now
 from optimizer.runs import RunStore
 from optimizer.task import Task
 from optimizer.workflow import Progress
@@ -37,13 +38,13 @@ class Watcher:
     @contextlib.contextmanager
     def listening(self) -> Iterator["Watcher"]:
         """Turn Ctrl-C and SIGTERM into a wish to stop, and a second one into an order."""
-        before = {s: signal.signal(s, self._on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
+        before = {stop: signal.signal(stop, self._on_signal) for stop in STOPS}
         try:
             yield self
         finally:
             self._end_live()
-            for number_of, handler in before.items():
-                signal.signal(number_of, handler)
+            for stop, handler in before.items():
+                signal.signal(stop, handler)
 
     def should_stop(self) -> bool:
         """Whether a person asked to stop."""
@@ -54,16 +55,16 @@ class Watcher:
         self._is_searching = True
         self._objectives = [objective.name for objective in task.goals.objectives]
         for note in (*task.bars.notes, *store.warnings):
-            self._console.print(f"note: {note}")
+            self._console.say(f"note: {note}")
         if self._quiet:
             return
         plan = engine.memory_plan(task.config.population)
-        self._console.print(
+        self._console.say(
             f"{task.spec.name} on {task.bars.symbol} {task.bars.timeframe}, "
             f"{len(task.window):,} bars"
         )
-        self._console.print(f"device {engine.device} ({engine.device_reason}); {plan}")
-        self._console.print(f"run {store.run_id} in {store.path}")
+        self._console.say(f"device {engine.device} ({engine.device_reason}); {plan}")
+        self._console.say(f"run {store.run_id} in {store.path}")
         if self._console.is_terminal:
             self._live = Live(console=self._console, refresh_per_second=8, transient=True)
             self._live.start()
@@ -78,7 +79,7 @@ class Watcher:
         if self._quiet or (now - self._last_line < LINE_EVERY_S and not is_last):
             return
         self._last_line = now
-        self._console.print(
+        self._console.say(
             f"generation {progress.generation}/{progress.generations}: "
             f"front {progress.front}, feasible {progress.feasible:.0%}, {self._best(progress)}, "
             f"{progress.individual_bars_per_s / 1e9:.2f} G individual-bars/s, "
@@ -89,8 +90,9 @@ class Watcher:
         """Say that the front is being replayed."""
         self._is_searching = False
         self._end_live()
-        if not self._quiet:
-            self._console.print(f"replaying {members} members of the front on the reference")
+        if not self._quiet and members:
+            told = counted(members, "member")
+            self._console.say(f"replaying {told} of the front on the reference")
 
     def _best(self, progress: Progress) -> str:
         pairs = zip(self._objectives, progress.best, strict=True)
@@ -115,7 +117,7 @@ class Watcher:
 
     def _on_signal(self, received: int, frame: FrameType | None) -> None:
         if self._is_stopping or not self._is_searching:
-            raise KeyboardInterrupt
+            stop_now(received, frame)
         self._is_stopping = True
 
     def _end_live(self) -> None:

@@ -9,8 +9,8 @@ from engine.parity import certify
 from optimizer.commands.console import certificate_line, stderr, stdout
 from optimizer.commands.evolve import refuse_red
 from optimizer.commands.output import print_json
-from optimizer.config import make_config, resolve_config
-from optimizer.errors import ConfigError, StoreError
+from optimizer.config import make_config, overlaid, resolve_config
+from optimizer.errors import StoreError
 from optimizer.generation import Floats
 from optimizer.operators import sample_genomes
 from optimizer.randomness import stream
@@ -30,20 +30,18 @@ def parity_command(
     as_json: bool,
 ) -> None:
     """Compare individuals and print the certificate; red is an error."""
-    if engine == "reference":
-        raise ConfigError("--engine reference would compare the reference with itself; use cpu")
     if run is None:
         task = prepare(resolve_config(config_file, flags), for_search=True)
         genomes = random_individuals(task, individuals)
     else:
         task, genomes = recorded_front(find_run(runs, run), flags)
     for note in task.bars.notes:
-        stderr().print(f"note: {note}")
+        stderr().say(f"note: {note}")
     certificate = certify(task.engine(device=engine), genomes).as_dict()
     if as_json:
         print_json(certificate)
     else:
-        stdout().print(certificate_line(certificate))
+        stdout().say(certificate_line(certificate))
     refuse_red(certificate)
 
 
@@ -73,7 +71,7 @@ def recorded_front(path: Path, flags: Mapping[str, object]) -> tuple[Task, Float
         if not isinstance(recorded, dict) or last is None:
             raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
         task = prepare(
-            make_config({**recorded, **flags}, where=f"run '{store.run_id}'", flags=flags)
+            make_config(overlaid(recorded, flags), where=f"run '{store.run_id}'", flags=flags)
         )
         same = ("data_hash", "genes", "costs", "window", "strategy")
         now = header_of(task, "cpu")

@@ -4,16 +4,18 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 from rich.table import Table
 
 from data.errors import DataError
 from engine.parity import certify
-from optimizer.commands.console import facts_table, number, stdout
+from optimizer.commands.console import counted, facts_table, number, stdout
 from optimizer.commands.evolve import print_result, refuse_red
 from optimizer.commands.output import csv_text, print_json, without_nan, write_whole
 from optimizer.commands.parity import recorded_front
 from optimizer.errors import ConfigError, StoreError
 from optimizer.runs import RunStore, find_run, list_runs
+from optimizer.workflow import recorded_result
 
 
 def list_command(runs: Path, *, as_json: bool) -> None:
@@ -23,7 +25,7 @@ def list_command(runs: Path, *, as_json: bool) -> None:
         print_json([asdict(run) | {"path": str(run.path)} for run in found])
         return
     if not found:
-        stdout().print(f"there are no runs in {runs}; start one with: python -m optimizer evolve")
+        stdout().say(f"there are no runs in {runs}; start one with: python -m optimizer evolve")
         return
     table = Table(box=None)
     for name in ("run", "status", "strategy", "data"):
@@ -42,9 +44,10 @@ def show_command(name: str, runs: Path, *, as_json: bool) -> None:
     """Print a run's result, or how far it got."""
     with RunStore.open(find_run(runs, name)) as store:
         if as_json:
-            print_json({"header": store.header, "result": store.result, "status": store.status})
+            found = {"header": store.header, "result": recorded_result(store)}
+            print_json({**found, "status": store.status})
             return
-        result = store.result
+        result = recorded_result(store)
         if result is not None:
             print_result(result)
             return
@@ -64,7 +67,7 @@ def show_command(name: str, runs: Path, *, as_json: bool) -> None:
 def export_command(name: str, to: Path, runs: Path) -> None:
     """Write a finished run's front as CSV or JSON."""
     with RunStore.open(find_run(runs, name)) as store:
-        result = store.result
+        result = recorded_result(store)
         if result is None:
             raise StoreError(
                 f"run '{store.run_id}' is {store.status} and has no front yet: "
@@ -78,7 +81,7 @@ def export_command(name: str, to: Path, runs: Path) -> None:
         write_whole(to, _front_csv(result))
     else:
         raise ConfigError(f"{to}: unknown kind of file; name it .csv or .json")
-    stdout().print(f"written to {to}")
+    stdout().say(f"written to {to}")
 
 
 def verify_command(name: str, runs: Path, individuals: int) -> None:
@@ -89,19 +92,22 @@ def verify_command(name: str, runs: Path, individuals: int) -> None:
         problems = store.verify()
         if problems:
             raise StoreError(f"run '{store.run_id}' is damaged: " + "; ".join(problems))
-        console.print(f"run {store.run_id}: the record is whole, every digest is right")
+        console.say(f"run {store.run_id}: the record is whole, every digest is right")
     if not individuals:
         return
     try:
         task, genomes = recorded_front(path, {})
-    except DataError as error:
-        console.print(f"members were not replayed, the bars cannot be had: {error}")
+    except (DataError, StoreError) as error:
+        console.say(f"members were not replayed: {error}")
         return
-    certificate = certify(task.engine(device="cpu"), genomes[:individuals]).as_dict()
+    # Spread over the front, whose members are sorted by genome.
+    count = min(individuals, len(genomes))
+    chosen = genomes[np.linspace(0, len(genomes) - 1, count).round().astype(int)]
+    certificate = certify(task.engine(device="cpu"), chosen).as_dict()
     refuse_red(certificate)
-    console.print(
-        f"{certificate['individuals']} members replayed on the reference, "
-        f"{certificate['trades']:,} trades, 0 mismatches"
+    console.say(
+        f"{counted(count, 'member')} replayed by the reference, "
+        f"{counted(certificate['trades'], 'trade')}, 0 mismatches"
     )
 
 
