@@ -232,6 +232,19 @@ def header_of(task: Task, device: str) -> Mapping[str, object]:
     }
 
 
+def describe_data(task: Task) -> dict[str, object]:
+    """What a result says about the bars that it was found on; `bars` counts those traded."""
+    bars = task.bars
+    return {
+        "spec": task.config.data,
+        "symbol": bars.symbol,
+        "timeframe": bars.timeframe,
+        "bars": len(task.window),
+        "is_simulated": bars.is_simulated,
+        "notes": list(bars.notes),
+    }
+
+
 def ledger_rows(ledger: Ledger) -> list[tuple[object, ...]]:
     """A ledger's trades as plain tuples, the reason as a word, in the order of time."""
     rows: list[tuple[object, ...]] = []

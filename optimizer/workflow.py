@@ -21,7 +21,7 @@ from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.generation import Floats, Generation
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
 from optimizer.search import evolve, front_hash, front_of
-from optimizer.task import EngineProblem, Task, header_of, prepare
+from optimizer.task import EngineProblem, Task, describe_data, header_of, prepare
 
 REVERIFIED_INDIVIDUALS = 8
 """On resume, so many recorded individuals are evaluated anew before anything is built on them."""
@@ -308,19 +308,11 @@ def _result(
 ) -> Result:
     members = front_of(last.population)
     genomes, objectives = last.population.genomes[members], last.population.objectives[members]
-    bars = task.bars
     return {
         "run": store.run_id,
         "path": str(store.path),
         "strategy": task.spec.name,
-        "data": {
-            "spec": task.config.data,
-            "symbol": bars.symbol,
-            "timeframe": bars.timeframe,
-            "bars": len(task.window),
-            "is_simulated": bars.is_simulated,
-            "notes": list(bars.notes),
-        },
+        "data": describe_data(task),
         "generation": last.number,
         "individuals": len(last.population),
         "infeasible": _infeasible(task, last),

@@ -18,7 +18,9 @@ from optimizer.commands.output import csv_text, print_json, write_whole
 from optimizer.config import LARGEST_FILE_BYTES, resolve_config
 from optimizer.errors import ConfigError
 from optimizer.generation import Floats
-from optimizer.task import Task, check_genome_fits, ledger_rows, prepare
+from optimizer.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
+from strategy import GenomeLayout
+from strategy.errors import GeneError
 
 
 def backtest_command(
@@ -34,7 +36,7 @@ def backtest_command(
     """Backtest one individual and print what it did."""
     task = prepare(resolve_config(config_file, flags))
     given = {} if genes_file is None else read_genes(genes_file)
-    genome = task.spec.layout.encode({**given, **parse_settings(settings)})
+    genome = genome_of(task.spec.layout, {**given, **parse_settings(settings)})
     check_genome_fits(task, genome)
     ledger, accumulators = _run(task, genome, engine)
     if trades is not None:
@@ -46,6 +48,7 @@ def backtest_command(
         "strategy": task.spec.name,
         "engine": engine,
         "genes": task.spec.layout.decode(genome),
+        "data": describe_data(task),
         "window": [task.window.start, task.window.end],
         "data_hash": data_hash([task.bars]),
         "accumulators": dict(zip(ACCUMULATORS, accumulators[0].tolist(), strict=True)),
@@ -79,13 +82,48 @@ def read_genes(path: Path) -> dict[str, float]:
     try:
         if path.stat().st_size > LARGEST_FILE_BYTES:
             raise ConfigError(f"{path}: larger than {LARGEST_FILE_BYTES:,} bytes; not genes")
-        found = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        found = json.loads(text, object_pairs_hook=_without_repeats)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: is not JSON ({error})") from None
+        raise ConfigError(f"{path}: is no JSON object of genes ({error})") from None
     if not isinstance(found, dict):
         raise ConfigError(f'{path}: must hold one JSON object, such as {{"reward_r": 2.5}}')
+    return found
+
+
+def genome_of(layout: GenomeLayout, values: Mapping[str, float]) -> Floats:
+    """Turn named values into a genome; genes that are not named keep their default.
+
+    Args:
+        layout: The genes.
+        values: Gene name to value.
+
+    Returns:
+        [G] genome.
+
+    Raises:
+        ConfigError: Naming every gene that is unknown or has no legal value.
+        GeneError: When a constraint is broken.
+    """
+    problems: list[str] = []
+    for name, value in values.items():
+        try:
+            layout.gene(name).check(value)
+        except GeneError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return layout.encode(values)
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON, refused when a name stands in it twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"'{next(n for n in names if names.count(n) > 1)}' is given twice")
     return found
 
 

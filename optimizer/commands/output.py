@@ -51,6 +51,8 @@ def write_whole(path: Path, text: str) -> None:
     Raises:
         OptimizerError: When it cannot be written; a file that was there is left as it was.
     """
+    if not path.name or path.is_dir():
+        raise OptimizerError(f"{path} cannot be written: it is a folder, name a file")
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(draft, "w", encoding="utf-8", newline="") as file:
