@@ -6,12 +6,15 @@ import numba
 import numpy as np
 
 from data.bars import Bars, Window
+from engine.backends.coders import coder_maps, coders_of
 from engine.backends.contract import Form
 from engine.backends.cpu import rows as stage_rows
 from engine.backends.cpu.chain import chain
-from engine.backends.cpu.codes import code_rows, coder_maps, coders_of, entry_of
+from engine.backends.cpu.codes import HIGHEST_CODE, code_rows
 from engine.backends.cpu.evaluate import evaluate, signal_bars
-from engine.backends.cpu.types import Exits, Floats, Ints, Market, Slots
+from engine.backends.cpu.types import Floats, Ints, Market, Slots
+from engine.backends.lowered import entry_of, exits_of
+from engine.backends.sources import sources_of
 from engine.costs import Costs
 from engine.errors import DeviceError
 from engine.ledger import ACCUMULATORS, Ledger
@@ -51,12 +54,15 @@ class CpuBackend:
         threads: int | None = None,
     ) -> None:
         self.threads = _checked_threads(threads)
-        self._coders = coders_of(spec)
+        self._coders = coders_of(spec, HIGHEST_CODE)
         self._entry = entry_of(spec, self._coders)
-        self._exits = _exits_of(spec, costs)
-        self._sources = [_sources_of(bars) for bars in series]
+        self._exits = exits_of(spec, costs)
+        self._sources = [sources_of(bars) for bars in series]
         self._maps = [
-            {coder: coder_maps(coder, sources) for coder in set(self._coders.values())}
+            {
+                coder: coder_maps(coder, sources, HIGHEST_CODE)
+                for coder in set(self._coders.values())
+            }
             for sources in self._sources
         ]
         self._markets = [_market_of(bars, capacity) for bars in series]
@@ -165,29 +171,6 @@ def _checked_threads(threads: int | None) -> int:
     if threads is not None and not 1 <= threads <= most:
         raise DeviceError(f"threads must be 1 to {most} on this machine, got {threads}")
     return threads or most
-
-
-def _exits_of(spec: StrategySpec, costs: Costs) -> Exits:
-    bracket, layout = spec.bracket, spec.layout
-    return Exits(
-        spec.row_index[bracket.stop_row],
-        layout.index(bracket.stop_mult),
-        layout.index(bracket.reward),
-        layout.index(bracket.max_hold),
-        float(costs.per_side),
-        float(costs.min_risk),
-        float(costs.risk_fraction),
-    )
-
-
-def _sources_of(bars: Bars) -> dict[str, Floats]:
-    sources = {name: getattr(bars, name) for name in ("open", "high", "low", "close", "volume")}
-    sources["true_range"] = stage_rows.true_range_row(bars.high, bars.low, bars.close)
-    sources["close_location"] = stage_rows.close_location_row(bars.high, bars.low, bars.close)
-    for source in sources.values():
-        # All read-only, so that each stage is compiled for one type of array.
-        source.flags.writeable = False
-    return sources
 
 
 def _market_of(bars: Bars, capacity: int) -> Market:

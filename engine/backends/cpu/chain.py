@@ -1,8 +1,9 @@
 """Stage 4, chain: take signals one position at a time and fold the trades."""
 
-from engine.backends.cpu.compiled import compiled
+from engine.backends.compiled import compiled
 from engine.backends.cpu.exits import find_exit
-from engine.backends.cpu.types import Exits, Floats, Ints, Market, Slots
+from engine.backends.cpu.types import Floats, Ints, Market, Slots
+from engine.backends.lowered import Exits
 
 (
     TRADES, WINS, SUM_R, SUM_R2, GAIN_R, LOSS_R, PEAK_R, MAX_DRAWDOWN_R, EQUITY, PEAK_EQUITY,

@@ -3,10 +3,11 @@
 import numpy as np
 from numba import get_thread_id, prange  # type: ignore[attr-defined]
 
+from engine.backends.compiled import compiled, compiled_parallel
 from engine.backends.cpu.chain import chain
-from engine.backends.cpu.compiled import compiled, compiled_parallel
 from engine.backends.cpu.signals import BLOCK_BARS, signals
-from engine.backends.cpu.types import Entry, Exits, Floats, Ints, Market, Slots
+from engine.backends.cpu.types import Floats, Ints, Market, Slots
+from engine.backends.lowered import Entry, Exits
 
 
 @compiled_parallel

@@ -1,6 +1,6 @@
 """Stage 3, exits: where a position that was entered at a bar ends."""
 
-from engine.backends.cpu.compiled import compiled
+from engine.backends.compiled import compiled
 from engine.backends.cpu.types import Market
 
 STOP_GAP, STOP, TARGET, TIME, END = range(5)

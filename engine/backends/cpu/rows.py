@@ -5,32 +5,11 @@ import math
 import numpy as np
 from numba import prange
 
-from engine.backends.cpu.compiled import compiled, compiled_parallel
+from engine.backends.compiled import compiled, compiled_parallel
 from engine.backends.cpu.types import Floats, Ints
 
 EMA_LANES = 8
 """Spans that one thread carries along the bars together; the recurrence alone waits on itself."""
-
-
-@compiled
-def true_range_row(high: Floats, low: Floats, close: Floats) -> Floats:
-    """True range [T] of bars [T]; formula in engine/README.md section 3."""
-    out = np.empty(close.size)
-    out[0] = high[0] - low[0]
-    for t in range(1, close.size):
-        widest = max(high[t] - low[t], abs(high[t] - close[t - 1]))
-        out[t] = max(widest, abs(low[t] - close[t - 1]))
-    return out
-
-
-@compiled
-def close_location_row(high: Floats, low: Floats, close: Floats) -> Floats:
-    """Close location [T] of bars [T]; NaN where high equals low."""
-    out = np.empty(close.size)
-    for t in range(close.size):
-        span = high[t] - low[t]
-        out[t] = np.nan if high[t] == low[t] else (close[t] - low[t]) / span
-    return out
 
 
 @compiled_parallel

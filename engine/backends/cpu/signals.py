@@ -6,9 +6,10 @@ cache. What survives is looked at once more, in float64, wherever two codes were
 
 import numpy as np
 
+from engine.backends.compiled import compiled, compiled_inline
 from engine.backends.cpu.codes import encode
-from engine.backends.cpu.compiled import compiled, compiled_inline
-from engine.backends.cpu.types import Codes, Entry, Floats, Market, Slots
+from engine.backends.cpu.types import Codes, Floats, Market, Slots
+from engine.backends.lowered import Entry
 
 BLOCK_BARS = 2048
 
