@@ -1,0 +1,95 @@
+"""Commands run as a person runs them, on small markets, and what came of it."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from optimizer.__main__ import main
+from tests.support.series import csv_text
+from tests.support.worlds import make_bars
+
+ROOT = Path(__file__).parents[2]
+COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
+SMALL = ("--population", "8", "--generations", "2", "--min-trades", "3")
+"""A search that takes a blink."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind.
+
+    Args:
+        code: Exit code.
+        out: Standard output.
+        err: Standard error.
+    """
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        """Standard output as strict JSON."""
+        return json.loads(self.out, parse_constant=_refuse)
+
+    @property
+    def error(self):
+        """The one line of the error, without its beginning."""
+        lines = self.err.splitlines()
+        assert lines, "nothing on stderr"
+        assert lines[-1].startswith("error: "), self.err
+        assert not [line for line in lines[:-1] if not line.startswith("note: ")], self.err
+        return lines[-1].removeprefix("error: ")
+
+
+class Commands:
+    """Runs commands within this process.
+
+    Args:
+        capsys: Pytest's capture of both streams.
+    """
+
+    def __init__(self, capsys):
+        self._capsys = capsys
+
+    def __call__(self, *arguments):
+        """Run one command; arguments are turned into text."""
+        self._capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        captured = self._capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+
+def start(*arguments, cwd, **options):
+    """Start a command as a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "optimizer", *map(str, arguments)],
+        cwd=cwd,
+        stdout=options.pop("stdout", subprocess.PIPE),
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})},
+        **options,
+    )
+
+
+def run(*arguments, cwd, **options):
+    """Run a command as a process of its own, to its end."""
+    with start(*arguments, cwd=cwd, **options) as process:
+        out, err = process.communicate(timeout=120)
+    return Outcome(process.returncode, out or "", err)
+
+
+def write_market(path, length=3000, *, seed=3, **changes):
+    """Write a market of `make_bars` as CSV and give its spec."""
+    bars = make_bars(seed, length, **{"jump": 0.05, **changes})
+    path.write_text(csv_text({name: getattr(bars, name) for name in COLUMNS}))
+    return f"csv:{path}"
+
+
+def _refuse(constant):
+    raise AssertionError(f"{constant} is not JSON")

@@ -1,0 +1,237 @@
+"""A configuration is strict, says what is wrong with what, and survives TOML."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.table import LARGEST_SOURCE_BYTES
+from engine.batch import DEFAULT_MEMORY_BYTES
+from engine.costs import Costs
+from optimizer.config import (
+    ETAS,
+    RunConfig,
+    expected_of,
+    format_bytes,
+    make_config,
+    overlaid,
+    parse_bytes,
+    resolve_config,
+    to_toml,
+)
+from optimizer.errors import ConfigError
+from optimizer.objectives import Goals, parse_objectives
+from optimizer.operators import ETAS as OPERATORS_ETAS
+from optimizer.runs.space import KEEPS
+
+
+def refusal(**values):
+    """The error that values earn."""
+    with pytest.raises(ConfigError) as caught:
+        make_config(values, where="here")
+    return str(caught.value)
+
+
+def write(folder, content):
+    """A TOML file of text or bytes."""
+    path = Path(folder) / "run.toml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_defaults_are_those_of_the_parts_that_they_reach():
+    """A part used alone behaves as it does under the command line."""
+    config = RunConfig()
+    assert Costs(config.fee_bp, config.slippage_bp, config.min_risk, config.risk_fraction) == (
+        Costs()
+    )
+    assert config.memory == DEFAULT_MEMORY_BYTES
+    assert config.max_bytes == LARGEST_SOURCE_BYTES
+    assert config.min_trades == Goals(parse_objectives(config.objectives)).min_trades
+
+
+def test_choices_are_those_of_the_parts_that_they_reach():
+    """What the configuration allows is what the operators and the store take."""
+    assert ETAS == OPERATORS_ETAS
+    assert expected_of("keep") == f"one of {', '.join(KEEPS)}"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("population", "100", "population must be a whole number from 1 to 10,000,000, got '100'"),
+        ("population", True, "population must be a whole number from 1 to 10,000,000, got True"),
+        ("population", 1e3, "population must be a whole number from 1 to 10,000,000, got 1000.0"),
+        ("population", 0, "population must be a whole number from 1 to 10,000,000, got 0"),
+        ("generations", -5, "generations must be a whole number from 0 to 10,000,000, got -5"),
+        ("seed", 10**23, "seed must be a whole number from 0 to 9,223,372,036,854,775,807, got 1"),
+        ("fee_bp", float("inf"), "fee_bp must be a number of at least 0, got inf"),
+        ("fee_bp", float("nan"), "fee_bp must be a number of at least 0, got nan"),
+        ("fee_bp", False, "fee_bp must be a number of at least 0, got False"),
+        ("risk_fraction", 0, "risk_fraction must be a number above 0, at most 1, got 0"),
+        ("mutation_probability", 1.5, "must be a number from 0 to 1, got 1.5"),
+        ("crossover_eta", 20, "crossover_eta must be one of 1, 3, 7, 15, 31, 63, got 20"),
+        ("mutation_eta", True, "mutation_eta must be one of 1, 3, 7, 15, 31, 63, got True"),
+        ("mutation_eta", 15.0, "mutation_eta must be one of 1, 3, 7, 15, 31, 63, got 15.0"),
+        ("device", "gpu", "device must be one of auto, cpu, cuda, got 'gpu'"),
+        ("dedupe", 1, "dedupe must be true or false, got 1"),
+        ("tz", 5, "tz must be text, got 5"),
+        ("memory", "much", "memory must be an amount of memory such as 512MiB, got 'much'"),
+        ("memory", 0, "memory must be an amount of memory such as 512MiB, got 0"),
+        ("bounds", 3, "bounds must be a table of gene = [low, high], got 3"),
+        ("bounds", {"a": [1]}, "bounds.a must be [low, high], two finite numbers, got [1]"),
+        ("bounds", {"a": [1, 2, 3]}, "bounds.a must be [low, high], two finite numbers, got [1"),
+        ("bounds", {"a": "1:2"}, "bounds.a must be [low, high], two finite numbers, got '1:2'"),
+        ("bounds", {"a": [1, True]}, "bounds.a.1 must be [low, high], two finite numbers"),
+    ],
+)
+def test_wrong_values_are_refused_with_what_is_expected(field, value, expected):
+    """The message names the key, the type, the range and the value."""
+    assert expected in refusal(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("popullation", "; did you mean 'population'?"),
+        ("Population", "; did you mean 'population'?"),
+        ("qqq", ""),
+    ],
+)
+def test_unknown_keys_are_refused_with_the_nearest(key, hint):
+    """A key that is misspelt or in the wrong case is an error, and not passed over."""
+    assert refusal(**{key: 3}) == f"here: {key} is unknown{hint}"
+
+
+def test_everything_wrong_is_told_at_once():
+    """A person corrects a file once, not once for each error in it."""
+    told = refusal(population=0, seed=-1, objective="sharpe", bounds={"a": []})
+    assert all(name in told for name in ("population", "seed", "objective is", "bounds.a"))
+    assert "\n" not in told
+
+
+def test_long_values_are_cut():
+    """A message never repeats a whole file."""
+    assert len(refusal(population="x" * 10_000)) < 200
+
+
+def test_whole_numbers_stand_for_numbers():
+    """``fee_bp = 5`` is as good as ``5.0``."""
+    assert make_config({"fee_bp": 5}, where="here").fee_bp == 5.0
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("population = ", "run.toml: Invalid value"),
+        ("seed = 1\nseed = 2", "run.toml: Cannot overwrite a value"),
+        (b"\xff\xfe\x00\x01", "run.toml: is not text; name a TOML file"),
+        (b"SQLite format 3\0", "run.toml: "),
+        ("x = " + "[" * 3000 + "]" * 3000, "run.toml: nested too deep"),
+        ("seed = 1" + "0" * 5000, "run.toml: "),
+        ("# " + "x" * 1_000_000, "run.toml: larger than 1,000,000 bytes"),
+        ("population = 1e3", "run.toml: population must be a whole number"),
+        ("population = inf", "run.toml: population must be a whole number"),
+    ],
+    ids=["syntax", "twice", "binary", "database", "nested", "digits", "large", "float", "inf"],
+)
+def test_files_that_are_no_configuration_are_refused(tmp_path, content, expected):
+    """Whatever a file holds, the error is one line that names the file."""
+    with pytest.raises(ConfigError, match="run.toml") as caught:
+        resolve_config(write(tmp_path, content), {})
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_folders_and_missing_files_are_refused(tmp_path):
+    """Both are named for what they are."""
+    with pytest.raises(ConfigError, match="is a folder; name a TOML file"):
+        resolve_config(tmp_path, {})
+    with pytest.raises(ConfigError, match="No such file"):
+        resolve_config(tmp_path / "nothing.toml", {})
+
+
+def test_flags_win_over_the_file_and_the_file_over_defaults(tmp_path):
+    """Each knob comes from the nearest place that names it."""
+    path = write(tmp_path, "population = 5\nseed = 6\n")
+    config = resolve_config(path, {"seed": 7})
+    assert (config.population, config.seed, config.generations) == (5, 7, RunConfig().generations)
+
+
+def test_errors_name_the_place_that_a_value_came_from(tmp_path):
+    """A flag is named as it is typed, a key as it stands in its file."""
+    path = write(tmp_path, "population = 0\nmin_trades = -1\n")
+    with pytest.raises(ConfigError) as caught:
+        resolve_config(path, {"min_trades": -2, "bounds": {"x": [1]}})
+    told = str(caught.value)
+    assert told.startswith(f"{path}: population must be")
+    assert "; --min-trades must be" in told
+    assert "; --bound x must be" in told
+
+
+def test_bounds_of_a_flag_leave_those_of_other_genes():
+    """One bound on the command line does not undo the table of a file."""
+    file = {"bounds": {"a": [1.0, 2.0], "b": [3.0, 4.0]}, "seed": 1}
+    assert overlaid(file, {"bounds": {"b": [5.0, 6.0]}}) == {
+        "bounds": {"a": [1.0, 2.0], "b": [5.0, 6.0]},
+        "seed": 1,
+    }
+
+
+@pytest.mark.parametrize("name", RunConfig.model_fields)
+def test_every_knob_says_what_it_is_and_what_it_takes(name):
+    """Help, errors and the printed configuration are made from the field."""
+    assert RunConfig.model_fields[name].description.endswith(".")
+    assert expected_of(name)
+
+
+def test_the_default_configuration_names_every_knob():
+    """What ``config`` prints is a file in which every knob can be changed."""
+    lines = to_toml(RunConfig()).splitlines()
+    for name in RunConfig.model_fields:
+        assert any(
+            line.removeprefix("# ").startswith((f"{name} = ", f"[{name}]")) for line in lines
+        )
+
+
+@given(
+    data=st.text(st.characters(exclude_categories=["Cs"])),
+    tz=st.none() | st.text(st.characters(exclude_categories=["Cs"])),
+    fee_bp=st.floats(0, allow_infinity=False),
+    seed=st.integers(0, 2**63 - 1),
+    dedupe=st.booleans(),
+    bounds=st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"])),
+        st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2),
+        max_size=3,
+    ),
+)
+def test_a_configuration_survives_toml(tmp_path_factory, **values):
+    """Written and read back it is equal, whatever text and numbers it holds."""
+    config = RunConfig(**values)
+    path = write(tmp_path_factory.mktemp("toml"), to_toml(config))
+    assert resolve_config(path, {}) == config
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("7", 7), ("512MiB", 2**29), ("2GB", 2 * 10**9), ("1.5 kb", 1500), (" 4 GiB ", 2**32)],
+)
+def test_amounts_of_memory_are_read(text, count):
+    """Units of 1000 and of 1024 are told apart, and case does not count."""
+    assert parse_bytes(text) == count
+    assert make_config({"memory": text}, where="here").memory == count
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1TB", "1e9", "MiB", "1,5GB", "9" * 40])
+def test_other_amounts_are_refused(text):
+    """A number and a known unit, or nothing."""
+    with pytest.raises(ValueError, match="not an amount"):
+        parse_bytes(text)
+
+
+@given(count=st.integers(0, 10**15 - 1))
+def test_amounts_are_written_so_that_they_read_back(count):
+    """No digit is lost for the sake of a unit."""
+    assert parse_bytes(format_bytes(count)) == count
