@@ -175,7 +175,7 @@ def check_genome_fits(task: Task, genome: Floats) -> None:
     """
     task.spec.check_genomes(genome[None])
     warm_up = task.spec.warm_up(task.spec.layout.decode(genome))
-    if warm_up + 2 > task.window.end:
+    if warm_up + 3 > task.window.end:
         raise ConfigError(
             f"{_bars(task.window.end)}, need at least {warm_up + 3} (longest window {warm_up + 1})"
         )

@@ -138,7 +138,7 @@ def test_whole_numbers_stand_for_numbers():
 )
 def test_files_that_are_no_configuration_are_refused(tmp_path, content, expected):
     """Whatever a file holds, the error is one line that names the file."""
-    with pytest.raises(ConfigError, match="run.toml") as caught:
+    with pytest.raises(ConfigError, match=r"run\.toml") as caught:
         resolve_config(write(tmp_path, content), {})
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)

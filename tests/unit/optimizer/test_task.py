@@ -1,0 +1,251 @@
+"""A task fits its data before any work begins, and its header says what decides its results."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from data import DataError
+from engine.metrics import compute_metrics, span_of
+from optimizer.config import RunConfig
+from optimizer.errors import ConfigError
+from optimizer.runs import compare_headers
+from optimizer.task import (
+    EngineProblem,
+    check_genome_fits,
+    describe_data,
+    header_of,
+    ledger_rows,
+    prepare,
+)
+from strategy import StrategyError, find_strategy
+from tests.support.commands import write_market
+from tests.support.worlds import random_genomes
+
+WIDE = {"ema_fast": [12.0, 96.0], "ema_slow": [97.0, 200.0], "z_window": [96.0, 200.0]}
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    """A market of 3,000 bars in a file."""
+    return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
+
+
+@pytest.fixture(scope="module")
+def task(market):
+    """A task on that market."""
+    return prepare(RunConfig(data=market), for_search=True)
+
+
+def test_lengths_scale_with_the_timeframe(market):
+    """On bars four times as long every length is a quarter; other genes stay."""
+    config = RunConfig(data=market, timeframe="1h")
+    layout, published = (
+        prepare(config).spec.layout,
+        find_strategy("seller_exhaustion").layout,
+    )
+    assert layout.gene("ema_slow").default == published.gene("ema_slow").default / 4
+    assert layout.gene("max_hold").high == published.gene("max_hold").high / 4
+    assert layout.gene("reward_r") == published.gene("reward_r")
+
+
+def test_published_lengths_can_be_kept(market):
+    """Without scaling the strategy is the published one, whatever the bars."""
+    config = RunConfig(data=market, timeframe="1h", scale_lengths=False)
+    assert prepare(config).spec == find_strategy("seller_exhaustion")
+
+
+def test_bounds_are_in_bars_of_the_data(market):
+    """A person's bounds are taken as they stand, after scaling."""
+    config = RunConfig(data=market, timeframe="1h", bounds={"z_window": [30.0, 40.0]})
+    gene = prepare(config).spec.layout.gene("z_window")
+    assert (gene.low, gene.high, gene.default) == (30, 40, 40)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "expected"),
+    [
+        ({"strategy": "seler_exhaustion"}, StrategyError, "did you mean 'seller_exhaustion'"),
+        ({"objectives": "sharp"}, ConfigError, "did you mean 'sharpe'"),
+        ({"objectives": "sharpe,sharpe"}, ConfigError, "more than once"),
+        ({"bounds": {"ema_fst": [1.0, 2.0]}}, StrategyError, "did you mean 'ema_fast'"),
+        ({"bounds": {"ema_fast": [20.0, 10.0]}}, StrategyError, "low 20.0 is above high 10.0"),
+        ({"bounds": {"ema_fast": [2.5, 10.0]}}, StrategyError, "must be whole, got 2.5"),
+        ({"bounds": {"max_hold": [0.0, 10.0]}}, StrategyError, "at least 1 bar, got 0.0"),
+        ({"bounds": {"reward_r": [0.0, 1.0]}}, StrategyError, "must be above 0, got 0.0"),
+        ({"bounds": {"reward_r": [-1.0, 1.0]}}, StrategyError, "must be above 0, got -1.0"),
+        ({"start": "2024"}, DataError, "is no time"),
+        ({"start": "1980-01-01"}, DataError, "no bar opens"),
+        ({"timeframe": "7q"}, DataError, "is not a duration"),
+    ],
+    ids=lambda value: str(value)[:30] if isinstance(value, dict) else "",
+)
+def test_what_does_not_fit_is_refused(market, changes, error, expected):
+    """Names, bounds and times are refused before anything is evaluated."""
+    with pytest.raises(error, match=expected):
+        prepare(RunConfig(**{"data": market, **changes}), for_search=True)
+
+
+def test_equal_bounds_freeze_a_gene(market):
+    """A low bound that equals the high one is legal."""
+    config = RunConfig(data=market, bounds={"max_hold": [7.0, 7.0]})
+    layout = prepare(config, for_search=True).spec.layout
+    assert layout.low[layout.index("max_hold")] == layout.high[layout.index("max_hold")] == 7
+
+
+@pytest.mark.parametrize(
+    ("n_bars", "expected"),
+    [
+        (1, "1 bar, need at least 99 (longest window 97)"),
+        (98, "98 bars, need at least 99 (longest window 97)"),
+        (99, "'ema_slow' may be 200, 'z_window' may be 200; the largest legal value is 97"),
+        (201, "the largest legal value is 199: --bound ema_slow=97:199 --bound z_window=96:199"),
+    ],
+)
+def test_windows_longer_than_the_data_are_refused(tmp_path, n_bars, expected):
+    """A bound is never cut in silence; the message names the largest legal value."""
+    bounds = {**WIDE, "atr_window": [12.0, 40.0]}
+    config = RunConfig(
+        data=write_market(tmp_path / "bars.csv", n_bars), timeframe="15m", bounds=bounds
+    )
+    with pytest.raises(ConfigError) as caught:
+        prepare(config, for_search=True)
+    assert expected in str(caught.value)
+
+
+def test_windows_that_just_fit_are_taken(tmp_path):
+    """Two bars more than the longest window: one to signal on, one to enter on."""
+    bounds = {**WIDE, "atr_window": [12.0, 40.0]}
+    spec = write_market(tmp_path / "bars.csv", 202)
+    assert prepare(RunConfig(data=spec, bounds=bounds), for_search=True).window.end == 202
+
+
+def test_bars_after_the_end_are_no_history(market):
+    """Only bars before the end of the window count towards its longest length."""
+    config = RunConfig(data=market, end="1970-01-05")
+    with pytest.raises(ConfigError, match="383 bars are too few"):
+        prepare(config, for_search=True)
+
+
+def test_a_time_limit_longer_than_the_data_is_legal(market):
+    """It is no indicator: such trades end with the data."""
+    config = RunConfig(data=market, bounds={"max_hold": [1.0, 100_000.0]})
+    assert prepare(config, for_search=True).spec.layout.gene("max_hold").high == 100_000
+
+
+def test_one_genome_is_held_against_the_data(task):
+    """A genome outside the bounds is legal as long as the data outlasts its windows."""
+    layout, end = task.spec.layout, task.window.end
+    check_genome_fits(task, layout.encode({"z_window": end - 2}))
+    with pytest.raises(
+        ConfigError, match=rf"3,000 bars, need at least {end + 1} \(longest window {end - 1}\)"
+    ):
+        check_genome_fits(task, layout.encode({"z_window": end - 1}))
+
+
+def test_the_problem_judges_what_the_engine_finds(task):
+    """The search sees the goals' judgement of the engine's accumulators, in the same order."""
+    genomes = random_genomes(task.spec, 20, seed=1)
+    engine = task.engine()
+    problem = EngineProblem(task, engine)
+    metrics = compute_metrics(engine.evaluate(genomes), [span_of(task.bars, task.window)])
+    expected, actual = task.goals.judge(metrics), problem.evaluate(genomes)
+    assert expected.objectives.tobytes() == actual.objectives.tobytes()
+    assert expected.failures.tolist() == actual.failures.tolist()
+    assert problem.n_objectives == actual.objectives.shape[1] == 3
+    assert problem.failure_names == task.goals.failure_names
+    assert problem.layout is task.spec.layout
+
+
+def test_the_header_is_plain_json(task):
+    """Nothing in it is a number that JSON does not have, or a kind that it does not know."""
+    assert json.loads(json.dumps(header_of(task, "cpu"), allow_nan=False))["seed"] == 1
+
+
+DECIDING = {
+    "seed": 2,
+    "population": 7,
+    "objectives": "sharpe",
+    "min_trades": 3,
+    "fee_bp": 1.0,
+    "slippage_bp": 1.0,
+    "min_risk": 0.01,
+    "risk_fraction": 0.5,
+    "crossover_probability": 0.5,
+    "crossover_eta": 7,
+    "mutation_probability": 0.5,
+    "mutation_eta": 7,
+    "bounds": {"z_window": [100.0, 200.0]},
+    "start": "1970-01-20",
+    "end": "1970-01-20",
+    "strategy": "mean_reversion",
+    "timeframe": "30m",
+}
+HARMLESS = {
+    "threads": 1,
+    "memory": 10**8,
+    "device": "cpu",
+    "runs": "elsewhere",
+    "keep": "last",
+    "generations": 3,
+    "max_bytes": 10**8,
+    "dedupe": True,
+    "bounds": {"ema_fast": [12.0, 192.0]},
+}
+
+
+@pytest.mark.parametrize(("name", "value"), DECIDING.items())
+def test_what_changes_results_changes_the_header(task, market, name, value):
+    """A run with another value cannot be resumed as if it were the same."""
+    other = prepare(RunConfig(**{"data": market, name: value}))
+    deciding, _ = compare_headers(header_of(task, "cpu"), header_of(other, "cpu"))
+    assert deciding
+
+
+@pytest.mark.parametrize(("name", "value"), HARMLESS.items())
+def test_what_changes_no_result_may_differ(task, market, name, value):
+    """Threads, memory and where things lie are free; so is a bound that says what held before."""
+    other = prepare(RunConfig(**{"data": market, name: value}))
+    deciding, _ = compare_headers(header_of(task, "cpu"), header_of(other, "another"))
+    assert deciding == ()
+
+
+def test_every_knob_decides_or_does_not(market):
+    """A knob that is added must be put into one of the two lists above."""
+    elsewhere = {"data", "tz", "drop_bad_bars", "scale_lengths"}  # they show in bars and genes
+    assert set(RunConfig.model_fields) == {*DECIDING, *HARMLESS, *elsewhere}
+
+
+def test_ledger_rows_name_the_reason(task):
+    """A row holds the trade's numbers and a word for why it ended."""
+    genome = task.spec.layout.encode({"vol_z_min": 0.5, "tr_z_min": 0.3})
+    (ledger,) = task.engine().trades(genome)
+    rows = ledger_rows(ledger)
+    assert len(rows) == len(ledger) > 0
+    assert rows[0][:3] == (
+        int(ledger.signal_bar[0]),
+        int(ledger.entry_bar[0]),
+        int(ledger.exit_bar[0]),
+    )
+    assert {row[3] for row in rows} <= {"stop_gap", "stop", "target", "time", "end"}
+    assert [row[-1] for row in rows] == ledger.r.tolist()
+
+
+def test_simulated_data_is_named_so(task):
+    """Whoever reads a result knows whether a program invented the market."""
+    assert describe_data(task)["is_simulated"] is False
+    simulated = replace(task, bars=replace(task.bars, is_simulated=True))
+    assert describe_data(simulated)["is_simulated"] is True
+
+
+def test_settings_are_those_of_the_configuration(market):
+    """Every setting of the search reaches it."""
+    config = RunConfig(data=market, mutation_probability=0.25, crossover_eta=7, seed=9)
+    settings = prepare(config).settings()
+    for name in ("population", "generations", "seed", "crossover_eta", "mutation_probability"):
+        assert getattr(settings, name) == getattr(config, name)
+
+
+def test_a_device_that_was_named_is_taken(market):
+    """The engine runs where it was told to."""
+    assert prepare(RunConfig(data=market, device="cpu")).engine().device == "cpu"
