@@ -44,6 +44,7 @@ class Reader:
             raise StoreError(f"{path.parent} is not a run: there is no file {path.name} in it")
         self.path = path
         self._connection = open_reader(path)
+        self._followed: tuple[int, Chain] | None = None
         try:
             self.payload = read_header(self._connection, path)
             self.format, self.header = _parted(self.payload, path)
@@ -161,7 +162,11 @@ class Reader:
             return (str(error),)
 
     def _chain(self) -> Chain:
-        return follow_chain(self._connection, sha256(self.payload))
+        """The chain, followed anew only when somebody has committed since the last time."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if self._followed is None or self._followed[0] != version:
+            self._followed = version, follow_chain(self._connection, sha256(self.payload))
+        return self._followed[1]
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:

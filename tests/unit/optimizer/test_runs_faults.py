@@ -54,7 +54,7 @@ def kill_often(path, moments, seed):
         assert found >= safe
         if last is not None:
             assert_same_generation(made(found), last)
-    assert safe > moments
+    assert safe >= moments
     with RunStore.open(path) as store:
         for summary in store.generations():
             if summary.kept == "whole":
@@ -68,9 +68,9 @@ def test_nothing_that_was_safe_is_lost_in_20_kills(tmp_path):
 
 @pytest.mark.slow
 def test_nothing_that_was_safe_is_lost_in_200_kills(tmp_path):
-    """The same, in eight runs and at two hundred moments."""
-    for seed in range(8):
-        kill_often(tmp_path / f"run-{seed}", moments=25, seed=seed)
+    """The same, in twenty runs and at two hundred moments."""
+    for seed in range(20):
+        kill_often(tmp_path / f"run-{seed}", moments=10, seed=seed)
 
 
 def test_full_disk_keeps_what_was_safe(tmp_path):

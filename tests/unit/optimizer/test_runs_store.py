@@ -10,7 +10,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.generation import Population
-from optimizer.runs import RunStore, estimate_bytes, require_space
+from optimizer.runs import RunStore, estimate_bytes, reader, require_space
 from optimizer.runs.names import DATABASE
 from optimizer.runs.rows import front_population
 from optimizer.runs.space import LOG_BYTES
@@ -210,6 +210,21 @@ def test_reader_sees_what_is_committed_while_an_owner_writes(store, tmp_path):
         assert_sound(read, 3)
         with pytest.raises(StoreError, match="not open for writing"):
             read.record(made(4))
+
+
+def test_reading_every_generation_follows_the_chain_once(store, tmp_path, monkeypatch):
+    """A reader checks the chain again only after a commit, so reading all of a run is linear."""
+    fill(store, 5)
+    followed = []
+    original = reader.follow_chain
+    monkeypatch.setattr(reader, "follow_chain", lambda *a: followed.append(1) or original(*a))
+    with RunStore.open(tmp_path / RUN) as read:
+        for number in range(5):
+            assert_same_generation(made(number), read.generation(number))
+        assert len(followed) == 1
+        fill(store, 1, start=5)
+        assert_same_generation(made(5), read.generation(5))
+        assert len(followed) == 2
 
 
 def test_second_owner_is_refused(store, tmp_path):
