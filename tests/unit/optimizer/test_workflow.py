@@ -1,0 +1,380 @@
+"""A run goes from a configuration to a certified front, stops when asked, and goes on the same."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data import DataError
+from engine.metrics import METRICS
+from optimizer import workflow
+from optimizer.config import RunConfig
+from optimizer.errors import ConfigError, StoppedError, StoreError
+from optimizer.runs import RunStore, list_runs
+from optimizer.search import front_hash
+from optimizer.task import EngineProblem, prepare
+from optimizer.workflow import recorded_result, resume_run, start_run
+from strategy import StrategyError
+from tests.support.commands import write_market
+
+GENERATIONS = 4
+
+
+class Witness:
+    """Remembers what it was told, and ends the run when it was told to.
+
+    Args:
+        stop_after: Generation after which it asks to stop.
+        interrupt_at: Event at which a person stops everything at once.
+    """
+
+    def __init__(self, *, stop_after=None, interrupt_at=None):
+        self.events = []
+        self.progress = []
+        self._stop_after = stop_after
+        self._interrupt_at = interrupt_at
+
+    def started(self, task, engine, store):
+        """The search is about to begin."""
+        self._note("started")
+
+    def generation(self, progress):
+        """A generation was found."""
+        self.progress.append(progress)
+        self._note(progress.generation)
+
+    def certifying(self, members):
+        """The front is being replayed."""
+        self._note("certifying")
+
+    def should_stop(self):
+        """Whether to stop."""
+        return self._stop_after is not None and self.events[-1] == self._stop_after
+
+    def _note(self, event):
+        self.events.append(event)
+        if event == self._interrupt_at:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    """A market of 3,000 bars in a file."""
+    return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
+
+
+@pytest.fixture
+def config(market, tmp_path):
+    """A small search on that market."""
+    return RunConfig(
+        data=market,
+        population=12,
+        generations=GENERATIONS,
+        min_trades=3,
+        runs=str(tmp_path / "runs"),
+    )
+
+
+@pytest.fixture(scope="module")
+def unbroken(market, tmp_path_factory):
+    """The result of that search when nobody disturbs it."""
+    runs = str(tmp_path_factory.mktemp("unbroken"))
+    config = RunConfig(data=market, population=12, generations=GENERATIONS, min_trades=3, runs=runs)
+    return begin(config, Witness())
+
+
+def begin(config, witness):
+    """Start a run under the eyes of a witness."""
+    return start_run(config, witness, witness.should_stop)
+
+
+def go_on(path, witness=None, **flags):
+    """Resume a run."""
+    witness = witness or Witness()
+    return resume_run(path, flags, witness, witness.should_stop)
+
+
+def only_run(config):
+    """Directory of the only run that there is."""
+    (run,) = list_runs(Path(config.runs))
+    return run.path
+
+
+def without_timing(result):
+    """All of a result that must repeat."""
+    return {k: v for k, v in result.items() if k not in ("run", "path", "timing")}
+
+
+def test_a_run_is_watched_from_start_to_certificate(config):
+    """The observer hears of the start, of each generation in order, and of the certificate."""
+    witness = Witness()
+    begin(config, witness)
+    assert witness.events == ["started", *range(GENERATIONS + 1), "certifying"]
+    last = witness.progress[-1]
+    assert last.generations == GENERATIONS
+    assert last.evaluated <= 12 * (GENERATIONS + 1)
+    assert last.individual_bars_per_s > 0
+    assert last.eta_s == 0
+
+
+def test_the_result_holds_the_front_and_its_proof(unbroken):
+    """Genes, objectives in natural sign, every metric, hashes, certificate and timing."""
+    front = unbroken["front"]
+    assert front
+    genomes = np.array([list(member["genes"].values()) for member in front], dtype=float)
+    signs = np.array([-1.0, -1.0, 1.0])
+    objectives = np.array([list(member["objectives"].values()) for member in front]) * signs
+    assert unbroken["front_hash"] == front_hash(genomes, objectives)
+    for member in front:
+        assert list(member["metrics"]) == list(METRICS)
+        assert member["objectives"]["sharpe"] == member["metrics"]["sharpe"]
+        assert member["objectives"]["max_drawdown"] >= 0
+        assert {n for n, v in member["metrics"].items() if v is None} == set(member["undefined"])
+    assert unbroken["certificate"]["individuals"] == len(front)
+    assert unbroken["certificate"]["mismatches"] == 0
+    assert unbroken["data_hash"] == unbroken["certificate"]["data_hash"]
+    assert unbroken["timing"]["individual_bars_per_s"] > 0
+    assert unbroken["generation"] == GENERATIONS
+
+
+def test_the_result_is_plain_json_and_is_recorded(unbroken):
+    """What is returned is what the store gives back, in the same order."""
+    with RunStore.open(Path(unbroken["path"])) as store:
+        recorded = recorded_result(store)
+        assert store.status == "finished"
+    assert json.loads(json.dumps(unbroken, allow_nan=False)) == recorded
+    for expected, actual in zip(unbroken["front"], recorded["front"], strict=True):
+        for part in ("genes", "objectives", "metrics"):
+            assert list(expected[part]) == list(actual[part])
+
+
+def test_equal_seeds_give_equal_results(config, unbroken):
+    """A second run differs in its name, its place and its time only."""
+    assert without_timing(begin(config, Witness())) == without_timing(unbroken)
+
+
+def test_other_seeds_give_other_fronts(config, unbroken):
+    """The seed decides."""
+    other = begin(config.model_copy(update={"seed": 2}), Witness())
+    assert other["front_hash"] != unbroken["front_hash"]
+
+
+@pytest.mark.parametrize("stop_after", range(GENERATIONS))
+def test_a_stopped_run_goes_on_to_the_same_front(config, unbroken, stop_after):
+    """Wherever it is stopped: nothing is lost, and the bits are those of the unbroken run."""
+    with pytest.raises(StoppedError, match=f"stopped after generation {stop_after};"):
+        begin(config, Witness(stop_after=stop_after))
+    witness = Witness()
+    result = go_on(only_run(config), witness)
+    assert witness.events[:2] == ["started", stop_after + 1]
+    assert without_timing(result) == without_timing(unbroken)
+
+
+@pytest.mark.parametrize("event", ["started", 0, 2, GENERATIONS, "certifying"])
+def test_a_run_interrupted_at_once_goes_on_to_the_same_front(config, unbroken, event):
+    """A second Ctrl-C may come at any time; the store stays whole."""
+    with pytest.raises(StoppedError, match="go on with: python -m optimizer evolve --resume"):
+        begin(config, Witness(interrupt_at=event))
+    path = only_run(config)
+    with RunStore.open(path) as store:
+        assert store.verify() == []
+        assert store.status == "interrupted"
+    assert without_timing(go_on(path)) == without_timing(unbroken)
+
+
+def test_asking_to_stop_after_the_last_generation_changes_nothing(config, unbroken):
+    """What is left is the certificate, and the run ends as it would have."""
+    result = begin(config, Witness(stop_after=GENERATIONS))
+    assert result["front_hash"] == unbroken["front_hash"]
+
+
+def test_a_run_can_be_made_longer(config, unbroken):
+    """More generations later give what they would have given at once."""
+    begin(config.model_copy(update={"generations": 2}), Witness())
+    result = go_on(only_run(config), generations=GENERATIONS)
+    assert result["front_hash"] == unbroken["front_hash"]
+    assert go_on(only_run(config))["resumed"] == "already finished"
+
+
+def test_the_way_to_go_on_remembers_more_generations(config):
+    """A run that was made longer and then stopped says how many it was to have."""
+    begin(config.model_copy(update={"generations": 1}), Witness())
+    with pytest.raises(StoppedError, match=r"--generations 4$"):
+        go_on(only_run(config), Witness(stop_after=2), generations=4)
+
+
+def test_a_finished_run_is_not_run_again(config):
+    """It gives its result as it stands, without so much as loading the data."""
+    begin(config, Witness())
+    witness = Witness()
+    result = go_on(only_run(config), witness, threads=1)
+    assert result["resumed"] == "already finished"
+    assert witness.events == []
+
+
+@pytest.mark.parametrize("is_finished", [True, False], ids=["finished", "interrupted"])
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        ({"seed": 5}, ["seed: recorded 1, now 5"]),
+        ({"population": 13, "fee_bp": 1.0}, ["population: recorded 12, now 13", "costs.fee_bp"]),
+        ({"bounds": {"z_window": [100.0, 200.0]}}, ["recorded 1344.0, now 200.0"]),
+        ({"objectives": "sharpe"}, ["objectives"]),
+    ],
+    ids=["seed", "two", "bounds", "objectives"],
+)
+def test_a_run_does_not_go_on_as_another(config, is_finished, flags, named):
+    """Every field that decides results and differs is named with both values."""
+    if is_finished:
+        begin(config, Witness())
+    else:
+        with pytest.raises(StoppedError):
+            begin(config, Witness(stop_after=1))
+    with pytest.raises(StoreError) as caught:
+        go_on(only_run(config), **flags)
+    assert all(name in str(caught.value) for name in named)
+
+
+def test_a_run_does_not_go_on_with_other_bars(config, tmp_path):
+    """One changed price is other data."""
+    spec = write_market(tmp_path / "bars.csv", seed=4)
+    with pytest.raises(StoppedError):
+        begin(config.model_copy(update={"data": spec}), Witness(stop_after=1))
+    text = (tmp_path / "bars.csv").read_text()
+    first = text.splitlines()[1]
+    volume = first.rsplit(",", 1)[1]
+    (tmp_path / "bars.csv").write_text(text.replace(first, first.removesuffix(volume) + "123.5"))
+    with pytest.raises(StoreError, match="data_hash: recorded"):
+        go_on(only_run(config))
+
+
+def test_a_run_goes_on_when_its_data_has_moved(config, market, unbroken, tmp_path):
+    """Only what the bars say counts, not where they lie."""
+    with pytest.raises(StoppedError):
+        begin(config, Witness(stop_after=1))
+    moved = tmp_path / "elsewhere" / "bars.csv"
+    moved.parent.mkdir()
+    moved.write_text(Path(market.removeprefix("csv:")).read_text())
+    result = go_on(only_run(config), data=f"csv:{moved}")
+    assert result["front_hash"] == unbroken["front_hash"]
+
+
+def test_fewer_generations_than_there_are_is_refused(config):
+    """What was found cannot be unfound."""
+    with pytest.raises(StoppedError):
+        begin(config, Witness(stop_after=3))
+    with pytest.raises(ConfigError, match=r"--generations 2: run '.*' has 3 already"):
+        go_on(only_run(config), generations=2)
+
+
+def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
+    """Recorded individuals are evaluated anew before anything is built on them."""
+    with pytest.raises(StoppedError):
+        begin(config, Witness(stop_after=1))
+    honest = EngineProblem.evaluate
+
+    def skewed(self, genomes):
+        found = honest(self, genomes)
+        return replace(found, objectives=np.nextafter(found.objectives, np.inf))
+
+    monkeypatch.setattr(EngineProblem, "evaluate", skewed)
+    with pytest.raises(StoreError, match="generation 1 cannot be gone on from: individual 0"):
+        go_on(only_run(config))
+
+
+def test_a_market_without_trades_has_an_empty_front(config, tmp_path):
+    """Nobody traded: the run ends well, and says of every individual why it does not count."""
+    spec = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
+    result = begin(config.model_copy(update={"data": spec}), Witness())
+    assert result["front"] == []
+    assert result["infeasible"] == {"too_few_trades": 12}
+    assert result["certificate"]["individuals"] == 0
+    assert json.dumps(result, allow_nan=False)
+
+
+def test_undefined_objectives_are_named(config, tmp_path):
+    """Without a least number of trades, those that never trade are undefined, not ranked."""
+    spec = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
+    changes = {"data": spec, "min_trades": 0, "objectives": "profit_factor"}
+    result = begin(config.model_copy(update=changes), Witness())
+    assert result["front"] == []
+    assert result["infeasible"] == {"undefined:profit_factor": 12}
+
+
+@pytest.mark.parametrize("population", [1, 2, 3, 5])
+def test_small_and_odd_populations_run(config, population):
+    """Any size of at least one individual is searched."""
+    result = begin(config.model_copy(update={"population": population}), Witness())
+    assert result["individuals"] == population
+
+
+def test_no_generations_evaluate_the_first_population(config):
+    """The initial population is judged and certified."""
+    witness = Witness()
+    result = begin(config.model_copy(update={"generations": 0}), witness)
+    assert witness.events == ["started", 0, "certifying"]
+    assert result["timing"]["evaluated"] == 12
+
+
+def test_a_search_space_of_one_point_runs(config):
+    """Every gene frozen: one individual, evaluated once, is the front."""
+    layout = prepare(config).spec.layout
+    frozen = {gene.name: [float(gene.default)] * 2 for gene in layout.genes}
+    result = begin(config.model_copy(update={"bounds": frozen}), Witness())
+    assert result["individuals"] == 1
+    assert result["timing"]["evaluated"] == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"data": "csv:nothing.csv"},
+        {"strategy": "nothing"},
+        {"objectives": "nothing"},
+        {"bounds": {"z_window": [96.0, 5000.0]}},
+        {"start": "2030-01-01"},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_nothing_is_recorded_of_what_is_refused(config, changes):
+    """Data and configuration are checked before there is a run."""
+    with pytest.raises((DataError, StrategyError, ConfigError)):
+        begin(config.model_copy(update=changes), Witness())
+    assert not Path(config.runs).exists()
+
+
+def test_a_run_that_cannot_fit_is_refused(config, monkeypatch):
+    """The room that a run will take is asked for before it starts."""
+    monkeypatch.setattr("optimizer.runs.space.free_bytes", lambda path: 1000)
+    with pytest.raises(StoreError, match="1,000 are free"):
+        begin(config, Witness())
+    assert not Path(config.runs).exists()
+
+
+def test_a_second_owner_is_refused(config):
+    """While one process goes on with a run, no other may."""
+    with pytest.raises(StoppedError):
+        begin(config, Witness(stop_after=1))
+    path = only_run(config)
+    with RunStore.open(path, writable=True), pytest.raises(StoreError, match="process"):
+        go_on(path)
+
+
+def test_fronts_do_not_depend_on_threads(config, unbroken):
+    """Threads decide only how long it takes."""
+    result = begin(config.model_copy(update={"threads": 1}), Witness())
+    assert result["front_hash"] == unbroken["front_hash"]
+
+
+def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):
+    """An error of ours is no wish to stop, and leaves a run that can go on."""
+
+    def broken(*args):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(workflow, "certify", broken)
+    with pytest.raises(ZeroDivisionError):
+        begin(config, Witness())
+    assert list_runs(Path(config.runs))[0].status == "interrupted"
