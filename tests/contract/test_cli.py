@@ -1,0 +1,339 @@
+"""The command line: exit codes, one line for an error, strict JSON for a result."""
+
+import pytest
+
+from engine.backends import BACKENDS
+from engine.ledger import ACCUMULATORS
+from engine.metrics import METRICS
+from optimizer.commands import evolve as evolve_module
+from optimizer.config import RunConfig, make_config, resolve_config
+from optimizer.objectives import OBJECTIVES
+from strategy import STRATEGIES
+from tests.support.commands import SMALL, Commands, write_market
+
+
+@pytest.fixture
+def command(capsys, tmp_path, monkeypatch):
+    """Run a command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return Commands(capsys)
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    """A market of 3,000 bars in a file."""
+    return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
+
+
+@pytest.fixture(scope="module")
+def flat_market(tmp_path_factory):
+    """A market in which nothing ever moves or trades."""
+    path = tmp_path_factory.mktemp("market") / "flat.csv"
+    return write_market(path, flat=1.0, silent=1.0)
+
+
+@pytest.mark.parametrize("name", RunConfig.model_fields)
+def test_every_knob_is_a_flag_of_evolve(command, name):
+    """Help shows the flag, its meaning and its default."""
+    field = RunConfig.model_fields[name]
+    text = " ".join(command("evolve", "--help").out.split())
+    assert ("--bound " if name == "bounds" else f"--{name.replace('_', '-')} ") in text
+    assert field.description in text
+
+
+@pytest.mark.parametrize("name", ["evolve", "backtest", "parity", "bench", "config", "data show"])
+def test_every_command_that_takes_data_takes_all_that_reads_it(command, name):
+    """Whoever names data can say how to read it."""
+    text = command(*name.split(), "--help").out
+    for flag in ("--data", "--timeframe", "--tz", "--dedupe", "--drop-bad-bars"):
+        assert f"{flag} " in text
+
+
+def test_no_command_at_all_shows_help(command):
+    """It is no error to ask what there is."""
+    outcome = command()
+    assert outcome.code == 0
+    assert "evolve" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("evolv", "'evolve'"),
+        ("evolve --popultion 3", "--population"),
+        ("evolve --Seed 3", "--seed"),
+        ("runs shw", "'show'"),
+        ("evolve extra", "unexpected extra argument"),
+        ("backtest --engine cudo", "'cuda'"),
+        ("parity --engine reference", "not one of"),
+        ("evolve --device gpu", "--device must be one of auto, cpu, cuda, got 'gpu'"),
+        ("evolve --population 1e3", "--population must be a whole number from 1 to 10,000,000"),
+        ("evolve --population 0", "--population must be a whole number from 1 to 10,000,000"),
+        ("evolve --generations -1", "--generations must be a whole number from 0"),
+        ("evolve --fee-bp nan", "--fee-bp must be a number of at least 0, got nan"),
+        ("evolve --bound ema_fast", "--bound 'ema_fast' must look like ema_fast=10:50"),
+        ("evolve --bound ema_fast=1:inf", "--bound ema_fast must be [low, high]"),
+        ("evolve --bound max_hold=0:5", "max_hold"),
+        ("evolve --bound reward_r=0:5", "reward_r"),
+        ("evolve --config .", "is a folder"),
+        ("evolve --config nothing.toml", "No such file"),
+        ("evolve --data sampel", "did you mean 'sample'?"),
+        ("evolve --data csv:nothing.csv", "there is no such file"),
+        ("evolve --objectives sharp", "did you mean 'sharpe'?"),
+        ("evolve --strategy seler_exhaustion", "did you mean 'seller_exhaustion'?"),
+        ("backtest --set reward=3", "did you mean 'reward_r'?"),
+        ("backtest --set reward_r", "--set 'reward_r' must look like reward_r=2.5"),
+        ("backtest --set max_hold=0", "at least 1 bar"),
+        ("backtest --set ema_fast=700", "'ema_fast' must be below 'ema_slow'"),
+        ("backtest --start 2024-06-01 --end 2024-05-01", "no bar opens"),
+        ("backtest --trades .", "is a folder, name a file"),
+        ("backtest --trades nowhere/x.csv", "cannot be written"),
+        ("parity --individuals 0", "--individuals"),
+        ("runs export", "Missing argument"),
+    ],
+)
+def test_wrong_use_is_one_line_and_exit_code_2(command, tmp_path, arguments, expected):
+    """What was wrong, and what would be right; nothing on stdout, nothing recorded."""
+    outcome = command(*arguments.split())
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert expected in outcome.error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_wrong_flags_are_told_at_once(command):
+    """A person corrects a command line once."""
+    error = command("evolve", "--population", "x", "--seed", "-1", "--keep", "some").error
+    assert all(flag in error for flag in ("--population", "--seed", "--keep"))
+
+
+@pytest.mark.parametrize("name", ["evolve", "backtest"])
+@pytest.mark.skipif("cuda" in BACKENDS, reason="this version has a CUDA backend")
+def test_a_device_that_is_missing_is_exit_code_5(command, name):
+    """A device asked for by name is never replaced."""
+    flag = "--device" if name == "evolve" else "--engine"
+    outcome = command(name, flag, "cuda")
+    assert outcome.code == 5
+    assert "'cuda' is not available" in outcome.error
+
+
+def test_defects_are_exit_code_1_and_shown_with_debug(command, monkeypatch):
+    """Only what is our fault is 1, and only then is there more to see."""
+
+    def broken(**changes):
+        raise ZeroDivisionError("far inside")
+
+    monkeypatch.setattr(evolve_module, "start_run", lambda *args: broken())
+    outcome = command("evolve")
+    assert outcome.code == 1
+    assert "far inside (a defect of the optimizer; --debug shows where)" in outcome.error
+    assert "Traceback" in command("evolve", "--debug").err
+
+
+@pytest.mark.parametrize("n_bars", [1, 97, 200])
+def test_too_few_bars_are_refused_before_there_is_a_run(command, tmp_path, n_bars):
+    """The message says how many bars there are and how many the longest window needs."""
+    spec = write_market(tmp_path / "short.csv", n_bars)
+    outcome = command("evolve", "--data", spec, "--timeframe", "15m")
+    assert outcome.code == 2
+    counted = "1 bar," if n_bars == 1 else f"{n_bars} bars"
+    assert outcome.error.startswith(counted)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_evolve_prints_the_front_and_its_certificate(command, market):
+    """Progress on stderr; on stdout objectives, genes, the proof, and where it is recorded."""
+    outcome = command("evolve", "--data", market, *SMALL)
+    assert outcome.code == 0
+    for word in ("sharpe", "drawdown", "trades", "reward", "0 mismatches", "recorded in runs/"):
+        assert word in outcome.out
+    assert "SIMULATED" not in outcome.out
+    assert "generation 2/2" in outcome.err
+
+
+def test_evolve_json_is_one_strict_object(command, market):
+    """What a program needs: run, front, hashes, certificate, timing."""
+    found = command("evolve", "--data", market, *SMALL, "--json").json
+    assert {"run", "front", "front_hash", "data_hash", "certificate", "timing"} <= set(found)
+    assert found["certificate"]["mismatches"] == 0
+    assert found["timing"]["individual_bars_per_s"] > 0
+    assert set(found["front"][0]) >= {"genes", "objectives", "metrics"}
+    assert list(found["front"][0]["metrics"]) == list(METRICS)
+
+
+def test_the_sample_is_named_as_simulated_wherever_it_shows(command):
+    """Nobody takes an invented market for a real one."""
+    small = command("evolve", *SMALL)
+    assert "SIMULATED market" in small.out
+    assert "simulated market: a program invented it" in small.err
+    assert command("evolve", *SMALL, "--json").json["data"]["is_simulated"] is True
+    assert "SIMULATED market" in command("backtest").out
+    assert command("backtest", "--json").json["data"]["is_simulated"] is True
+    assert "a program invented it" in command("data", "show").out
+
+
+def test_quiet_evolve_shows_no_progress(command, market):
+    """Nothing on stderr but what a person must know."""
+    assert command("evolve", "--data", market, *SMALL, "--quiet").err == ""
+
+
+def test_a_market_without_trades_is_no_error(command, flat_market):
+    """The table is replaced by a sentence that says why there is none."""
+    outcome = command("evolve", "--data", flat_market, *SMALL)
+    assert outcome.code == 0
+    assert "No strategy traded" in outcome.out
+    assert "too few trades 8" in outcome.out
+    assert "volume rules can never fire" in outcome.err
+    found = command("evolve", "--data", flat_market, *SMALL, "--json").json
+    assert (found["front"], found["infeasible"]) == ([], {"too_few_trades": 8})
+
+
+def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, market, monkeypatch):
+    """Engines that disagree are never passed over, and the run is shown all the same."""
+    from optimizer import workflow
+
+    honest = workflow.certify
+
+    def red(engine, genomes):
+        from dataclasses import replace
+
+        told = "individual 0, window 0: trade 3: exit differs\n  reference: a\n  engine:    b"
+        return replace(honest(engine, genomes), mismatches=2, first_mismatch=told)
+
+    monkeypatch.setattr(workflow, "certify", red)
+    outcome = command("evolve", "--data", market, *SMALL)
+    assert outcome.code == 1
+    assert "2 MISMATCHES" in outcome.out
+    assert "trade 3: exit differs\n  reference: a\n  engine:    b" in outcome.err
+
+
+def test_a_config_file_sets_what_flags_would(command, market, tmp_path):
+    """The same search from a file, from flags, and from the printed configuration."""
+    (tmp_path / "run.toml").write_text(
+        f'data = "{market}"\npopulation = 8\ngenerations = 2\nmin_trades = 3\n'
+        "[bounds]\nreward_r = [1.0, 3.0]\n"
+    )
+    by_flags = command("evolve", "--data", market, *SMALL, "--bound", "reward_r=1:3", "--json").json
+    by_file = command("evolve", "--config", "run.toml", "--json").json
+    printed = command("config", "--config", "run.toml").out
+    (tmp_path / "printed.toml").write_text(printed)
+    by_print = command("evolve", "--config", "printed.toml", "--json").json
+    assert by_flags["front_hash"] == by_file["front_hash"] == by_print["front_hash"]
+
+
+def test_flags_win_over_the_file(command, tmp_path):
+    """What is typed now counts more than what was written before."""
+    (tmp_path / "run.toml").write_text("population = 8\nseed = 3\n")
+    printed = command("config", "--config", "run.toml", "--seed", "4", "--memory", "2GB").out
+    (tmp_path / "printed.toml").write_text(printed)
+    config = resolve_config(tmp_path / "printed.toml", {})
+    expected = {"population": 8, "seed": 4, "memory": 2 * 10**9}
+    assert config == make_config(expected, where="here")
+
+
+def test_no_environment_variable_changes_a_configuration(command, monkeypatch):
+    """Neither our own names nor those that libraries would make of them are read."""
+    before = command("config").out
+    for name in RunConfig.model_fields:
+        for prefix in ("", "OPTIMIZER_", "RUNCONFIG_", "EVOLVE_", "OPTIMIZER_EVOLVE_"):
+            monkeypatch.setenv(f"{prefix}{name}".upper(), "7")
+    assert command("config").out == before
+
+
+def test_lists_name_every_choice(command):
+    """Every strategy, objective and source can be found without reading code."""
+    strategies, objectives = command("strategies", "list").out, command("objectives", "list").out
+    for name, spec in STRATEGIES.items():
+        assert name in strategies
+        assert all(gene in strategies for gene in spec.layout.names)
+    assert all(name in objectives for name in OBJECTIVES)
+    assert all(form in command("data", "list").out for form in ("sample", "csv:PATH", "parquet:"))
+
+
+def test_data_show_says_what_bars_hold(command, market, flat_market):
+    """Range, gaps, quirks and hash; the source as argument or as flag."""
+    found = command("data", "show", market, "--json").json
+    assert (found["bars"], found["timeframe"], found["gaps"]) == (3000, "15m", 0)
+    assert command("data", "show", "--data", market, "--json").json == found
+    assert "volume rules can never fire" in command("data", "show", flat_market).out
+    assert command("data", "show", "csv:nothing.csv").code == 2
+
+
+def test_backtest_json_holds_accumulators_and_metrics(command, market):
+    """Undefined metrics are null and carry a reason."""
+    found = command("backtest", "--data", market, "--json").json
+    assert list(found["accumulators"]) == list(ACCUMULATORS)
+    assert list(found["metrics"]) == list(METRICS)
+    assert {n for n, value in found["metrics"].items() if value is None} == set(found["undefined"])
+    assert len(found["data_hash"]) == 64
+
+
+def test_backtest_without_trades_defines_what_it_can(command, flat_market):
+    """No metric is a number that nobody earned."""
+    found = command("backtest", "--data", flat_market, "--json").json
+    assert found["metrics"]["trades"] == 0
+    assert found["metrics"]["sharpe"] is None
+    assert found["undefined"]["sharpe"] == "no_trades"
+    assert "undefined: no trades" in command("backtest", "--data", flat_market).out
+
+
+def test_doctor_says_what_it_found(command):
+    """Versions, cores, the chosen device, and why a GPU is not used."""
+    outcome = command("doctor")
+    assert outcome.code == 0
+    for word in ("numpy", "numba", "torch", "device chosen by auto", "GPU", "as shipped"):
+        assert word in outcome.out
+    assert command("doctor", "--json").json["sample"].startswith("35,040 bars")
+
+
+def test_bench_verifies_before_it_times(command, market, monkeypatch):
+    """Green: a table of times. Red: an error, and not one figure."""
+    small = ("--data", market, "--bars", "3000", "--population", "8", "--repeats", "3")
+    outcome = command("bench", *small)
+    assert outcome.code == 0
+    assert outcome.out.index("0 mismatches") < outcome.out.index("individual-bars/s")
+    found = command("bench", *small, "--json").json
+    assert {timing["what"] for timing in found["timings"]} == {"rows cached", "rows new"}
+    from dataclasses import replace
+
+    from engine import bench
+
+    honest = bench.certify
+
+    def red(engine, genomes):
+        return replace(honest(engine, genomes), mismatches=1, first_mismatch="trade 0: r differs")
+
+    monkeypatch.setattr(bench, "certify", red)
+    outcome = command("bench", *small)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "trade 0: r differs" in outcome.err
+
+
+def test_parity_prints_the_certificate(command, market):
+    """Reference against engine, on as many individuals as were asked for, the same by seed."""
+    arguments = ("parity", "--data", market, "--individuals", "7")
+    found = command(*arguments, "--json").json
+    assert (found["individuals"], found["mismatches"]) == (7, 0)
+    assert command(*arguments, "--json").json == found
+    other = command(*arguments, "--seed", "2", "--json").json
+    assert other["ledger_hash"] != found["ledger_hash"]
+    assert "7 individuals replayed by the reference" in command(*arguments).out
+
+
+def test_parity_fails_with_the_first_mismatch_in_full(command, market, monkeypatch):
+    """A single changed bit in a result is found and shown."""
+    from engine.batch import Engine
+
+    honest = Engine.evaluate
+
+    def skewed(self, genomes):
+        found = honest(self, genomes)
+        found[:, :, ACCUMULATORS.index("bars_in_market")] += 1.0
+        return found
+
+    monkeypatch.setattr(Engine, "evaluate", skewed)
+    outcome = command("parity", "--data", market, "--individuals", "2")
+    assert outcome.code == 1
+    assert "accumulator bars_in_market differs: reference" in outcome.err
+    assert "genes: {" in outcome.err
+    assert "2 MISMATCHES" in outcome.out
