@@ -1,0 +1,165 @@
+"""backtest: genes from files and flags, and a ledger that reads back exactly."""
+
+import csv
+
+import pytest
+
+from engine.ledger import REASONS, Trade
+from optimizer.config import RunConfig
+from optimizer.task import prepare
+from tests.support.commands import Commands, write_market
+
+LOOSE = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=96")
+GENES = {"vol_z_min": 0.5, "tr_z_min": 0.3, "z_window": 96}
+
+
+@pytest.fixture
+def command(capsys, tmp_path, monkeypatch):
+    """Run a command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return Commands(capsys)
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    """A market of 3,000 bars in a file."""
+    return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
+
+
+def rows_of(path):
+    """A ledger as it was written: names, then one dict a trade."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("engine", ["reference", "cpu"])
+def test_the_ledger_reads_back_exactly(command, market, tmp_path, engine):
+    """Every float of the file is, bit for bit, the engine's."""
+    command("backtest", "--data", market, *LOOSE, "--engine", engine, "--trades", "out.csv")
+    task = prepare(RunConfig(data=market))
+    (ledger,) = task.engine().trades(task.spec.layout.encode(GENES))
+    rows = rows_of(tmp_path / "out.csv")
+    assert len(rows) == len(ledger) > 5
+    assert tuple(rows[0]) == Trade._fields
+    for k, row in enumerate(rows):
+        trade = ledger.trade(k)
+        assert [int(row[name]) for name in Trade._fields[:3]] == list(trade[:3])
+        assert row["reason"] == REASONS[trade.reason]
+        assert [float(row[name]) for name in Trade._fields[4:]] == list(trade[4:])
+
+
+def test_engines_give_the_same_numbers(command, market, tmp_path):
+    """The reference and the CPU print equal accumulators and write equal files."""
+    found = {}
+    for engine in ("reference", "cpu"):
+        arguments = ("--engine", engine, "--trades", f"{engine}.csv", "--json")
+        found[engine] = command("backtest", "--data", market, *LOOSE, *arguments).json
+    assert found["reference"]["accumulators"] == found["cpu"]["accumulators"]
+    assert found["reference"]["metrics"] == found["cpu"]["metrics"]
+    first, second = ((tmp_path / f"{engine}.csv").read_bytes() for engine in found)
+    assert first == second
+
+
+def test_a_market_without_trades_has_a_ledger_of_names(command, tmp_path):
+    """The file says which columns it would have."""
+    spec = write_market(tmp_path / "flat.csv", flat=1.0)
+    assert command("backtest", "--data", spec, "--trades", "out.csv").code == 0
+    assert (tmp_path / "out.csv").read_text() == ",".join(Trade._fields) + "\n"
+
+
+def test_an_existing_ledger_is_replaced_whole(command, market, tmp_path):
+    """What was there is gone, and no draft is left beside it."""
+    (tmp_path / "out.csv").write_text("old " * 10_000)
+    command("backtest", "--data", market, *LOOSE, "--trades", "out.csv")
+    assert "old" not in (tmp_path / "out.csv").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_genes_come_from_defaults_then_the_file_then_flags(command, market, tmp_path):
+    """Each gene has the value of the nearest place that names it."""
+    (tmp_path / "genes.json").write_text('{"reward_r": 3.0, "max_hold": 7}')
+    arguments = ("--genes", "genes.json", "--set", "max_hold=9", "--json")
+    genes = command("backtest", "--data", market, *arguments).json["genes"]
+    assert (genes["reward_r"], genes["max_hold"], genes["ema_slow"]) == (3.0, 9, 672)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("{", "is no JSON object of genes"),
+        ("[1]", "must hold one JSON object"),
+        ("3", "must hold one JSON object"),
+        ('{"reward_r": 1, "reward_r": 2}', "'reward_r' is given twice"),
+        ('{"reward_r": "2"}', "gene 'reward_r': value must be a finite number, got '2'"),
+        ('{"reward_r": NaN}', "gene 'reward_r': value must be a finite number, got nan"),
+        ('{"reward_r": 1e400}', "gene 'reward_r': value must be a finite number, got inf"),
+        ('{"reward_r": true}', "gene 'reward_r': value must be a finite number, got True"),
+        ('{"reward_r": null}', "gene 'reward_r': value must be a finite number, got None"),
+        ('{"reward_r": 0}', "gene 'reward_r': value must be above 0, got 0"),
+        ('{"reward_r": -1}', "gene 'reward_r': value must be above 0, got -1"),
+        ('{"max_hold": 0}', "gene 'max_hold': value must be at least 1 bar, got 0"),
+        ('{"max_hold": 2.5}', "gene 'max_hold': value must be whole, got 2.5"),
+        ('{"z_window": 1}', "too short"),
+        ('{"z_window": 2999}', "3,000 bars, need at least 3001 (longest window 2999)"),
+        ('{"rewardr": 1}', "did you mean 'reward_r'?"),
+        ("[" * 100_000, "is no JSON object of genes"),
+        ('{"a": 1' + " " * 1_000_000 + "}", "larger than 1,000,000 bytes"),
+    ],
+    ids=lambda value: value[:24],
+)
+def test_genes_that_make_no_individual_are_refused(command, market, tmp_path, content, expected):
+    """One line says which gene, what it has, and what it may have."""
+    (tmp_path / "genes.json").write_text(content)
+    outcome = command("backtest", "--data", market, "--genes", "genes.json")
+    assert outcome.code == 2
+    assert expected in outcome.error
+
+
+def test_all_wrong_genes_are_told_at_once(command, market, tmp_path):
+    """A person corrects a file once."""
+    (tmp_path / "genes.json").write_text('{"reward_r": "x", "max_hold": 0, "nothing": 1}')
+    error = command("backtest", "--data", market, "--genes", "genes.json").error
+    assert all(name in error for name in ("'reward_r'", "'max_hold'", "'nothing'"))
+
+
+def test_holding_one_bar_exits_at_its_close(command, market, tmp_path):
+    """With a limit of one bar no trade outlives the bar that it was entered in."""
+    command("backtest", "--data", market, *LOOSE, "--set", "max_hold=1", "--trades", "out.csv")
+    rows = rows_of(tmp_path / "out.csv")
+    assert "time" in {row["reason"] for row in rows}
+    assert all(row["entry_bar"] == row["exit_bar"] for row in rows)
+
+
+def test_holding_longer_than_the_data_ends_with_it(command, market, tmp_path):
+    """A trade that is still open at the last bar ends there, and says so."""
+    far = ("--set", "max_hold=1000000", "--set", "reward_r=1e6", "--set", "atr_stop_mult=1e4")
+    command("backtest", "--data", market, *LOOSE, *far, "--trades", "out.csv")
+    (row,) = rows_of(tmp_path / "out.csv")
+    assert (row["reason"], row["exit_bar"]) == ("end", "2999")
+
+
+def test_trades_that_risk_too_little_are_rejected_and_counted(command, market):
+    """With a least risk that no trade has, every signal is rejected."""
+    found = command("backtest", "--data", market, *LOOSE, "--min-risk", "0.9", "--json").json
+    assert found["accumulators"]["trades"] == 0
+    assert found["accumulators"]["rejected"] > 5
+
+
+def test_a_window_keeps_its_history(command, market, tmp_path):
+    """Trades of a part of the bars signal inside it, from its first bar on."""
+    window = ("--start", "1970-01-20", "--end", "1970-01-25")
+    found = command("backtest", "--data", market, *LOOSE, *window, "--trades", "o.csv", "--json")
+    start, end = found.json["window"]
+    rows = rows_of(tmp_path / "o.csv")
+    assert rows
+    assert all(start <= int(row["signal_bar"]) < int(row["exit_bar"]) + 1 <= end for row in rows)
+    assert found.json["data"]["bars"] == end - start == 5 * 96
+
+
+def test_fees_are_flags_too(command, market):
+    """Without costs the same trades win more."""
+    dear = command("backtest", "--data", market, *LOOSE, "--json").json
+    free = ("--fee-bp", "0", "--slippage-bp", "0")
+    cheap = command("backtest", "--data", market, *LOOSE, *free, "--json").json
+    assert cheap["accumulators"]["trades"] == dear["accumulators"]["trades"]
+    assert cheap["accumulators"]["sum_r"] > dear["accumulators"]["sum_r"]

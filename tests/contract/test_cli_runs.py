@@ -1,0 +1,238 @@
+"""Recorded runs: listed, shown, exported, verified, and gone on with from the command line."""
+
+import csv
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from optimizer.runs import RunStore, list_runs
+from tests.support.commands import SMALL, Commands, write_market
+
+
+@pytest.fixture
+def command(capsys, tmp_path, monkeypatch):
+    """Run a command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return Commands(capsys)
+
+
+@pytest.fixture
+def market(tmp_path):
+    """A market of 3,000 bars in a file."""
+    return write_market(tmp_path / "bars.csv")
+
+
+@pytest.fixture
+def result(command, market):
+    """A finished run."""
+    return command("evolve", "--data", market, *SMALL, "--json").json
+
+
+def interrupt(path):
+    """Take away a run's result, as if it had been stopped before its certificate."""
+    with sqlite3.connect(path / "run.sqlite") as database:
+        database.execute("DELETE FROM result")
+
+
+def test_no_runs_are_no_error(command):
+    """The way to the first one is shown."""
+    outcome = command("runs", "list")
+    assert outcome.code == 0
+    assert "python -m optimizer evolve" in outcome.out
+    assert command("runs", "list", "--json").json == []
+
+
+def test_runs_are_listed(command, result):
+    """A line says what a run was, how far it got and what it found."""
+    line = command("runs", "list").out.splitlines()[1]
+    for word in (result["run"], "finished", "seller_exhaustion", "bars 15m", "2 of 2"):
+        assert word in line
+    (found,) = command("runs", "list", "--json").json
+    assert (found["id"], found["front_size"]) == (result["run"], len(result["front"]))
+
+
+@pytest.mark.parametrize("name", ["latest", "the id", "its beginning", "its path"])
+def test_a_finished_run_shows_its_result(command, result, name):
+    """Whatever it is called by; the columns stand in the order in which they were found."""
+    run = {
+        "latest": "latest",
+        "the id": result["run"],
+        "its beginning": result["run"][:17],
+        "its path": result["path"],
+    }[name]
+    found = command("runs", "show", run, "--json").json
+    assert found["result"] == result
+    assert list(found["result"]["front"][0]["genes"]) == list(result["front"][0]["genes"])
+    assert found["status"] == "finished"
+    assert "0 mismatches" in command("runs", "show", run).out
+
+
+def test_an_interrupted_run_shows_how_to_go_on(command, result):
+    """What it has, and the command that continues it."""
+    interrupt(Path(result["path"]))
+    outcome = command("runs", "show", "latest")
+    assert outcome.code == 0
+    assert "interrupted" in outcome.out
+    assert f"evolve --resume {result['path']}" in outcome.out
+    error = command("runs", "export", "latest", "x.csv")
+    assert error.code == 4
+    assert "has no front yet" in error.error
+
+
+def test_going_on_certifies_what_was_left(command, result):
+    """The front of the resumed run is that of the unbroken one."""
+    interrupt(Path(result["path"]))
+    again = command("evolve", "--resume", "latest", "--json").json
+    assert again["front_hash"] == result["front_hash"]
+    assert again["certificate"]["ledger_hash"] == result["certificate"]["ledger_hash"]
+
+
+def test_going_on_with_a_finished_run_shows_its_result(command, result):
+    """It is no error, and nothing is computed anew."""
+    outcome = command("evolve", "--resume", "latest")
+    assert outcome.code == 0
+    assert f"run {result['run']} had already finished; this is its result" in outcome.out
+    assert command("evolve", "--resume", "latest", "--json").json["front"] == result["front"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("--seed 9", "seed: recorded 1, now 9"),
+        ("--bound z_window=100:200", "recorded 1344.0, now 200.0"),
+        ("--fee-bp 1 --objectives sharpe", "costs.fee_bp: recorded 5.0, now 1.0"),
+    ],
+)
+def test_other_circumstances_are_exit_code_4(command, result, arguments, expected):
+    """One line names each field that differs, with both values."""
+    outcome = command("evolve", "--resume", "latest", *arguments.split())
+    assert outcome.code == 4
+    assert expected in outcome.error
+
+
+def test_a_config_file_does_not_go_with_a_recorded_run(command, result):
+    """A run has its configuration; a second one would be ambiguous."""
+    outcome = command("evolve", "--resume", "latest", "--config", "x.toml")
+    assert outcome.code == 2
+    assert "leave --config out" in outcome.error
+
+
+@pytest.mark.parametrize(
+    "arguments", ["runs show nope", "runs verify nope", "evolve --resume nope"]
+)
+def test_a_run_that_is_not_there_is_exit_code_4(command, result, arguments):
+    """Those that are there are named."""
+    outcome = command(*arguments.split())
+    assert outcome.code == 4
+    assert f"there is no run 'nope' in runs: there are {result['run']}" in outcome.error
+
+
+@pytest.mark.parametrize("damage", ["empty", "text", "future"])
+def test_a_run_that_cannot_be_read_is_exit_code_4(command, result, damage):
+    """One line, and the list of runs still works."""
+    database = Path(result["path"]) / "run.sqlite"
+    if damage == "future":
+        with sqlite3.connect(database) as connection:
+            connection.execute("PRAGMA user_version=99")
+    else:
+        database.write_text("" if damage == "empty" else "not a database " * 100)
+    for arguments in ("runs show latest", "runs verify latest", "evolve --resume latest"):
+        outcome = command(*arguments.split())
+        assert outcome.code == 4
+        assert "run.sqlite" in outcome.error
+    assert command("runs", "list").code == 0
+
+
+def test_a_place_that_cannot_hold_runs_is_exit_code_4(command, market, tmp_path):
+    """A file stands where the folder should be."""
+    (tmp_path / "taken").write_text("")
+    outcome = command("evolve", "--data", market, *SMALL, "--runs", "taken", "--quiet")
+    assert outcome.code == 4
+    assert "taken/" in outcome.error
+
+
+def test_a_copied_run_can_go_on(command, result, tmp_path):
+    """A run is its directory, wherever that is."""
+    shutil.copytree(result["path"], tmp_path / "copy")
+    longer = command("evolve", "--resume", "./copy", "--generations", "3", "--json")
+    assert longer.code == 0
+    assert longer.json["generation"] == 3
+    (original,) = list_runs(Path("runs"))
+    assert original.generations == 3  # the initial one and two more
+
+
+def test_verify_replays_members(command, result):
+    """The record is read whole, and some members are replayed."""
+    outcome = command("runs", "verify", "latest", "--individuals", "2")
+    assert outcome.code == 0
+    assert "the record is whole, every digest is right" in outcome.out
+    count = min(2, len(result["front"]))
+    assert f"{count} member" in outcome.out
+    assert "0 mismatches" in outcome.out
+
+
+def test_verify_says_what_could_not_be_checked(command, result, market):
+    """Without the bars, or with others, the record is still checked."""
+    path = Path(market.removeprefix("csv:"))
+    write_market(path, seed=4)
+    outcome = command("runs", "verify", "latest")
+    assert outcome.code == 0
+    assert "members were not replayed: data_hash" in outcome.out
+    path.unlink()
+    outcome = command("runs", "verify", "latest")
+    assert outcome.code == 0
+    assert "members were not replayed: " in outcome.out
+    assert "no such file" in outcome.out
+
+
+def test_verify_finds_a_changed_bit(command, result):
+    """A record that does not match its digests is exit code 4."""
+    with sqlite3.connect(Path(result["path"]) / "run.sqlite") as database:
+        (genomes,) = database.execute("SELECT genomes FROM generation WHERE number=1").fetchone()
+        flipped = bytes([genomes[0] ^ 1]) + genomes[1:]
+        database.execute("UPDATE generation SET genomes=? WHERE number=1", (flipped,))
+    outcome = command("runs", "verify", "latest")
+    assert outcome.code == 4
+    assert "generation 1" in outcome.error
+
+
+def test_verify_of_a_run_without_a_generation_is_sound(command, result, tmp_path):
+    """There is nothing to replay, and nothing wrong."""
+    with RunStore.open(Path(result["path"])) as store:
+        header = store.header
+    RunStore.create(tmp_path / "runs", "begun", header).close()
+    outcome = command("runs", "verify", "begun")
+    assert outcome.code == 0
+    assert "no generation" in outcome.out
+
+
+def test_parity_replays_the_front_of_a_run(command, result):
+    """All of its members, with the ledger that the run's own certificate names."""
+    found = command("parity", "--run", "latest", "--json").json
+    assert found["individuals"] == len(result["front"])
+    assert found["ledger_hash"] == result["certificate"]["ledger_hash"]
+
+
+def test_an_exported_front_reads_back_exactly(command, result, tmp_path):
+    """Genes, objectives and metrics, in columns that say which is which."""
+    assert command("runs", "export", "latest", "front.csv").code == 0
+    with open(tmp_path / "front.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row, member in zip(rows, result["front"], strict=True):
+        for part in ("genes", "objectives", "metrics"):
+            for name, value in member[part].items():
+                text = row[f"{part}.{name}"]
+                assert value is None if text == "" else float(text) == value
+    assert command("runs", "export", "latest", "front.json").code == 0
+    shown = command("runs", "show", "latest", "--json").json["result"]
+    assert json.loads((tmp_path / "front.json").read_text()) == shown
+
+
+def test_export_writes_only_what_it_knows(command, result):
+    """A file of another kind is refused."""
+    outcome = command("runs", "export", "latest", "front.xlsx")
+    assert outcome.code == 2
+    assert "name it .csv or .json" in outcome.error
