@@ -1,0 +1,154 @@
+"""Commands as processes: what they import, and how they end when somebody ends them."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from optimizer.runs import RunStore, list_runs
+from tests.support.commands import ROOT, SMALL, Outcome, run, start, write_market
+
+HEAVY = ("torch", "numba", "pandas", "pyarrow", "deap", "numpy", "rich")
+ENDLESS = ("--population", "16", "--generations", "100000", "--min-trades", "3")
+KILLS = 50
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    """A market of 3,000 bars in a file."""
+    return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
+
+
+def finish(process):
+    """Wait for a process to end; it must not go on with what would take minutes."""
+    out, err = process.communicate(timeout=30)
+    return Outcome(process.returncode, out or "", err)
+
+
+def wait_for(process, beginning):
+    """Read stderr until a line begins so."""
+    for line in process.stderr:
+        if line.startswith(beginning):
+            return
+    raise AssertionError(f"the process ended without a line '{beginning}'")
+
+
+def test_the_command_line_imports_nothing_heavy():
+    """Help is shown at once: libraries are imported by the commands that need them."""
+    program = f"import sys, optimizer.__main__; print([n for n in {HEAVY} if n in sys.modules])"
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "[]\n"
+
+
+def test_the_command_line_works_without_a_terminal_or_a_locale(tmp_path, market):
+    """In the poorest of environments the same lines come out, in plain characters."""
+    named = tmp_path / "m\u00e4rkt \U0001f4c8.csv"
+    named.write_bytes(Path(market.removeprefix("csv:")).read_bytes())
+    poor = {"LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "TERM": "dumb"}
+    outcome = run("evolve", "--data", f"csv:{named}", *SMALL, cwd=tmp_path, env=poor)
+    assert outcome.code == 0, outcome.err
+    assert "0 mismatches" in outcome.out
+    assert "\x1b" not in outcome.out + outcome.err
+    assert "m\\xe4rkt" in outcome.out
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path, market):
+    """A closed pipe ends the command without a traceback."""
+    with start("backtest", "--data", market, cwd=tmp_path) as process:
+        process.stdout.close()
+        err = process.stderr.read()
+    assert process.returncode == 141
+    assert err == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_disk_under_stdout_is_exit_code_4(tmp_path, market):
+    """What could not be written is said in one line."""
+    with open("/dev/full", "w") as full:
+        outcome = run("backtest", "--data", market, "--json", cwd=tmp_path, stdout=full)
+    assert outcome.code == 4
+    assert outcome.error == "the output could not be written: No space left on device"
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=lambda stop: stop.name)
+def test_one_signal_stops_after_the_generation(tmp_path, market, stop):
+    """What was found is recorded, and the last line says how to go on; nothing on stdout."""
+    with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:
+        wait_for(process, "generation ")
+        process.send_signal(stop)
+        outcome = finish(process)
+    assert outcome.code == 130
+    assert outcome.out == ""
+    (found,) = list_runs(tmp_path / "runs")
+    last = outcome.err.splitlines()[-1]
+    assert last.startswith(f"stopped after generation {found.generations - 1}; ")
+    assert last.endswith(
+        f"go on with: python -m optimizer evolve --resume {found.path.relative_to(tmp_path)}"
+    )
+    with RunStore.open(found.path) as store:
+        assert store.verify() == []
+    longer = ("--generations", str(found.generations + 1))
+    assert run("evolve", "--resume", "latest", *longer, cwd=tmp_path).code == 0
+
+
+def test_two_signals_leave_a_run_that_can_go_on(tmp_path, market):
+    """Whatever the second one finds the command at, the record is whole."""
+    with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:
+        wait_for(process, "generation ")
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        outcome = finish(process)
+    assert (outcome.code, outcome.out) == (130, "")
+    assert "go on with: python -m optimizer evolve --resume" in outcome.err
+    (found,) = list_runs(tmp_path / "runs")
+    with RunStore.open(found.path) as store:
+        assert store.verify() == []
+
+
+def test_a_signal_while_certifying_stops_at_once(tmp_path):
+    """The processes of the reference are ended too, and the run can go on."""
+    spec = write_market(tmp_path / "long.csv", 200_000)
+    many = ("--population", "200", "--generations", "0", "--min-trades", "3", "--objectives")
+    goals = "sharpe,total_return,max_drawdown,trades,win_rate,exposure"
+    with start("evolve", "--data", spec, *many, goals, cwd=tmp_path) as process:
+        wait_for(process, "replaying ")
+        process.send_signal(signal.SIGINT)
+        outcome = finish(process)
+    assert outcome.code == 130
+    assert "stopped at once; what was recorded is kept, go on with: " in outcome.err
+    (found,) = list_runs(tmp_path / "runs")
+    assert (found.status, found.generations) == ("interrupted", 1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_run_that_is_killed_again_and_again_finds_the_same_front(tmp_path, market):
+    """Killed at random moments and gone on with, a run ends with the hash of an unbroken one."""
+    dice = random.Random(1)
+    size = ("--data", market, "--population", "16", "--generations", "1200", "--min-trades", "3")
+    kills = seed = 0
+    while kills < KILLS:
+        seed += 1
+        named = ("--seed", seed, "--json", "--quiet")
+        expected = run("evolve", *size, *named, "--runs", f"whole{seed}", cwd=tmp_path).json
+        runs = f"broken{seed}"
+        while True:
+            begun = list_runs(tmp_path / runs)
+            resumed = ("--resume", "latest") if begun else (*size, "--seed", seed)
+            arguments = ("evolve", *resumed, "--json", "--quiet", "--runs", runs)
+            with start(*arguments, cwd=tmp_path) as process:
+                try:
+                    out, err = process.communicate(timeout=dice.uniform(0.5, 2.5))
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    kills += 1
+                    continue
+            assert process.returncode == 0, err
+            break
+        assert Outcome(0, out, err).json["front_hash"] == expected["front_hash"]
