@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
-from engine.backends import BACKENDS, Form, choose_backend
+from engine.backends import Form, choose_backend, load_backend
 from engine.bank import RowBank
 from engine.costs import Costs
 from engine.errors import EngineError, GenomeError, MemoryPlanError
@@ -104,7 +104,7 @@ class Engine:
         self.windows = tuple(windows)
         self.costs = costs or Costs()
         self.device, self.device_reason = choice.name, choice.reason
-        backend_class = BACKENDS[choice.name]
+        backend_class = load_backend(choice.name)
         self._slot_bytes = backend_class.slot_bytes(self.series)
         capacity = _capacity(spec, self._slot_bytes, memory_bytes)
         self._backend = backend_class(

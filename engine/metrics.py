@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from data.bars import Bars, Window
 
+from data.bars import Bars, Window
 from engine.ledger import ACCUMULATOR_INDEX
 
 Floats = npt.NDArray[np.float64]

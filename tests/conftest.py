@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from engine.backends import BACKENDS
 from engine.backends.cpu import backend
 
 pytest.register_assert_rewrite("tests.support")
+
+from tests.support.backends import BACKEND_PARAMETERS  # noqa: E402
 
 REAL = Path(__file__).parents[2] / "shared" / "data" / "real"
 
@@ -35,7 +36,7 @@ def pytest_addoption(parser):
     parser.addoption("--bless", action="store_true", help="write golden files anew")
 
 
-@pytest.fixture(params=sorted(BACKENDS))
+@pytest.fixture(params=BACKEND_PARAMETERS)
 def device(request):
     """Every backend that exists; a stage's tests run on all of them."""
     return request.param

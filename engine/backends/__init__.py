@@ -1,13 +1,17 @@
 """Engines that evaluate whole populations, one package a device."""
 
-from typing import NamedTuple
+import importlib
+from typing import NamedTuple, cast
 
-from engine.backends.contract import Backend, Form
-from engine.backends.cpu import CpuBackend
+from engine.backends.contract import Backend, BackendMaker, Form
+from engine.backends.devices import why_no_cuda
 from engine.errors import DeviceError
 
-BACKENDS: dict[str, type[CpuBackend]] = {"cpu": CpuBackend}
-"""Every backend by the name of its device."""
+BACKENDS: dict[str, str] = {
+    "cpu": "engine.backends.cpu:CpuBackend",
+    "cuda": "engine.backends.cuda:CudaBackend",
+}
+"""Every backend by the name of its device; it is imported when it is asked for."""
 
 
 class Choice(NamedTuple):
@@ -15,6 +19,18 @@ class Choice(NamedTuple):
 
     name: str
     reason: str
+
+
+def why_absent(device: str) -> str:
+    """Say why a backend cannot be used on this machine.
+
+    Args:
+        device: A name in `BACKENDS`.
+
+    Returns:
+        The reason; empty when it can be used.
+    """
+    return why_no_cuda() if device == "cuda" else ""
 
 
 def choose_backend(device: str) -> Choice:
@@ -27,15 +43,43 @@ def choose_backend(device: str) -> Choice:
         The choice; only ``"auto"`` chooses, a device asked for by name is taken or refused.
 
     Raises:
-        DeviceError: When no backend of that name exists.
+        DeviceError: When no backend of that name exists, or its device is not there.
     """
     if device == "auto":
-        return Choice("cpu", "auto: the CPU backend is the only one in this version")
+        reason = why_absent("cuda")
+        if reason:
+            return Choice("cpu", f"auto: no GPU is used, {reason}")
+        return Choice("cuda", "auto: a GPU was found")
     if device not in BACKENDS:
         raise DeviceError(
-            f"device '{device}' is not available; available: auto, {', '.join(sorted(BACKENDS))}"
+            f"device '{device}' is unknown; known: auto, {', '.join(sorted(BACKENDS))}"
         )
+    reason = why_absent(device)
+    if reason:
+        raise DeviceError(f"device '{device}' is not available: {reason}; use cpu or auto")
     return Choice(device, f"{device}: asked for by name")
 
 
-__all__ = ["BACKENDS", "Backend", "Choice", "Form", "choose_backend"]
+def load_backend(name: str) -> BackendMaker:
+    """The class of a backend.
+
+    Args:
+        name: A name in `BACKENDS`, as `choose_backend` gives it.
+
+    Returns:
+        What makes the backend; see `BackendMaker`.
+    """
+    module, _, attribute = BACKENDS[name].partition(":")
+    return cast(BackendMaker, getattr(importlib.import_module(module), attribute))
+
+
+__all__ = [
+    "BACKENDS",
+    "Backend",
+    "BackendMaker",
+    "Choice",
+    "Form",
+    "choose_backend",
+    "load_backend",
+    "why_absent",
+]

@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
+from engine.costs import Costs
 from engine.ledger import Ledger
-from strategy.spec import Row
+from strategy.spec import Row, StrategySpec
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -42,10 +43,6 @@ class Backend(Protocol):
     name: str
     threads: int
 
-    def slot_bytes(self, series: Sequence[Bars]) -> int:
-        """Bytes that one slot takes over all series."""
-        ...
-
     def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
         """Compute rows of one form, lengths [n, L], into slots [n], in every series."""
         ...
@@ -66,4 +63,24 @@ class Backend(Protocol):
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
+        ...
+
+
+class BackendMaker(Protocol):
+    """What makes a backend: its class."""
+
+    def __call__(
+        self,
+        spec: StrategySpec,
+        series: Sequence[Bars],
+        costs: Costs,
+        *,
+        capacity: int,
+        threads: int | None = None,
+    ) -> Backend:
+        """Load series onto the device, with room for `capacity` slots."""
+        ...
+
+    def slot_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that one slot takes over all series."""
         ...

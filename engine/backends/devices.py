@@ -1,6 +1,34 @@
-"""What devices this machine offers to torch."""
+"""Which GPUs this machine offers; the heavy library is asked only where a driver answers."""
 
+import ctypes
+import functools
 import importlib.util
+import sys
+
+DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+
+@functools.cache
+def why_no_cuda() -> str:
+    """Say why a CUDA device cannot be used.
+
+    Returns:
+        The reason; empty when there is one.
+    """
+    try:
+        ctypes.CDLL(DRIVER)
+    except OSError:
+        return "no NVIDIA driver was found"
+    for package in ("torch", "triton"):
+        if importlib.util.find_spec(package) is None:
+            return f"{package} is not installed"
+    import torch
+
+    if torch.version.cuda is None:
+        return f"torch {torch.__version__} is built without CUDA"
+    if not torch.cuda.is_available():
+        return f"torch {torch.__version__} sees no CUDA device"
+    return ""
 
 
 def describe_gpus() -> str:
@@ -9,13 +37,11 @@ def describe_gpus() -> str:
     Returns:
         One line for a person.
     """
-    unused = "not used: this version has no CUDA backend"
-    if importlib.util.find_spec("torch") is None:
-        return f"{unused}, and torch is not installed"
+    reason = why_no_cuda()
+    if reason:
+        return f"not used: {reason}"
     import torch
 
-    if not torch.cuda.is_available():
-        built = torch.version.cuda or "no CUDA"
-        return f"{unused}, and torch {torch.__version__} (built for {built}) sees none"
     names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    return f"{unused}; torch sees {', '.join(names)}"
+    used = "the first is used" if len(names) > 1 else "used"
+    return f"{', '.join(names)}, {used}"

@@ -104,7 +104,7 @@ def parity(
 
 
 @app.command()
-@config_flags(*DATA, *STRATEGY, *COMPUTE)
+@config_flags(*DATA, *STRATEGY, *COMPUTE, "device")
 def bench(
     *,
     flags: dict[str, object],

@@ -25,7 +25,12 @@ def bench_command(
         raise ConfigError(f"--bars {n_bars}: there are {len(task.bars)} bars in {task.config.data}")
     genomes = random_individuals(task, population)
     found = run_bench(
-        task.spec, _last(task.bars, n_bars), genomes, repeats=repeats, threads=task.config.threads
+        task.spec,
+        _last(task.bars, n_bars),
+        genomes,
+        repeats=repeats,
+        threads=task.config.threads,
+        device=task.config.device,
     )
     refuse_red(found.certificate.as_dict())
     if as_json:

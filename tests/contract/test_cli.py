@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.backends import BACKENDS
+from engine.backends import why_absent
 from engine.ledger import ACCUMULATORS
 from engine.metrics import METRICS
 from optimizer.commands import evolve as evolve_module
@@ -108,7 +108,7 @@ def test_all_wrong_flags_are_told_at_once(command):
 
 
 @pytest.mark.parametrize("name", ["evolve", "backtest"])
-@pytest.mark.skipif("cuda" in BACKENDS, reason="this version has a CUDA backend")
+@pytest.mark.skipif(not why_absent("cuda"), reason="this machine has a CUDA device")
 def test_a_device_that_is_missing_is_exit_code_5(command, name):
     """A device asked for by name is never replaced."""
     flag = "--device" if name == "evolve" else "--engine"

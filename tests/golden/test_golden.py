@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from data import Window, load_bars
-from engine.backends import BACKENDS
 from engine.batch import ENGINE_VERSION, Engine
 from engine.ledger import ACCUMULATORS
 from engine.metrics import compute_metrics, span_of
@@ -20,6 +19,7 @@ from engine.reference import Reference
 from optimizer.objectives import Goals, parse_objectives
 from optimizer.search import SearchSettings, evolve, front_hash, front_of
 from strategy import STRATEGIES
+from tests.support.backends import ENGINE_PARAMETERS
 
 FOLDER = Path(__file__).parent
 BARS = load_bars("sample")
@@ -124,7 +124,7 @@ def test_golden_was_made_with_this_data_and_law(name):
     assert blessed["strategy_version"] == STRATEGIES[name].version
 
 
-@pytest.mark.parametrize("engine_name", ["reference", *sorted(BACKENDS)])
+@pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
 def test_published_genes_trade_as_blessed(name, engine_name):
     """Accumulators and trades of the published genes are equal, digit for digit, everywhere."""
     assert backtest_of(name, engine_name) == golden(name)["backtest"]

@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Bars, Window
-from engine.backends import BACKENDS
 from engine.batch import Engine
 from engine.costs import Costs
 from engine.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.reference import Reference
+from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.worlds import SHORT_SPECS, costs, markets, random_genomes
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
 SEEDS = st.integers(0, 2**32)
 
 
-@pytest.fixture(scope="module", params=["reference", *sorted(BACKENDS)])
+@pytest.fixture(scope="module", params=ENGINE_PARAMETERS)
 def ledger_of(request):
     """A function that backtests one genome on one series, on every engine."""
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from data.bars import Window
+from engine.backends import why_absent
 from engine.batch import Engine
 from engine.costs import Costs
 from engine.errors import DeviceError, EngineError, GenomeError, MemoryPlanError
@@ -22,7 +23,7 @@ WHOLE = Window.whole(BARS)
         ({"windows": [Window(1, 0, 5)]}, EngineError, "refers to series 1, there are 1"),
         ({"windows": [Window(0, 0, 301)]}, EngineError, "window 0 is bars 0 to 301"),
         ({"chunk": 0}, EngineError, "chunk must be at least 1"),
-        ({"device": "tpu"}, DeviceError, "device 'tpu' is not available; available: auto, cpu"),
+        ({"device": "tpu"}, DeviceError, "device 'tpu' is unknown; known: auto, cpu, cuda"),
         ({"threads": 10_000}, DeviceError, "threads must be 1 to"),
         ({"threads": 0}, DeviceError, "threads must be 1 to"),
         ({"memory_bytes": 1000}, MemoryPlanError, "needs 6 rows of 2,700 bytes"),
@@ -78,8 +79,17 @@ def test_rows_stay_between_calls():
 def test_auto_says_what_it_chose_and_why():
     """Only auto may choose, and it says so."""
     engine = Engine(SPEC, [BARS], [WHOLE], device="auto")
-    assert engine.device == "cpu"
+    absent = why_absent("cuda")
+    assert engine.device == ("cpu" if absent else "cuda")
     assert engine.device_reason.startswith("auto: ")
+    assert absent in engine.device_reason
+
+
+@pytest.mark.skipif(not why_absent("cuda"), reason="this machine has a CUDA device")
+def test_absent_device_is_refused_by_name():
+    """A device asked for by name is taken or refused, with the reason; never replaced."""
+    with pytest.raises(DeviceError, match=f"'cuda' is not available: {why_absent('cuda')}"):
+        Engine(SPEC, [BARS], [WHOLE], device="cuda")
 
 
 def test_memory_plan_is_known_before_work():

@@ -4,11 +4,11 @@ import pytest
 
 from data import LoadOptions, load_bars
 from data.bars import Window
-from engine.backends import BACKENDS
 from engine.batch import Engine
 from engine.ledger import ACCUMULATOR_INDEX
 from engine.reference import Reference
 from strategy import STRATEGIES
+from tests.support.backends import ENGINE_PARAMETERS
 
 SPEC = STRATEGIES["seller_exhaustion"]
 
@@ -42,7 +42,7 @@ CHECK_VALUES = {
 }
 
 
-@pytest.mark.parametrize("engine_name", ["reference", *sorted(BACKENDS)])
+@pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
 @pytest.mark.parametrize("name", CHECK_VALUES)
 def test_check_values_are_reproduced(name, engine_name, real_folder):
     """Published genes and costs on a real series give the law's own sums, digit for digit."""

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from engine.backends import BACKENDS
 from engine.batch import Engine
 from engine.costs import Costs
 from engine.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.reference import Reference
+from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.markets import PAPER_SPEC, QUIET, SIGNAL, paper_market
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
@@ -16,7 +16,7 @@ SIGNAL_BAR = 3
 CALM = QUIET[:4]
 
 
-@pytest.fixture(params=["reference", *sorted(BACKENDS)])
+@pytest.fixture(params=ENGINE_PARAMETERS)
 def backtest(request):
     """A function that backtests one genome on one series and returns its ledger."""
 

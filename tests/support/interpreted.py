@@ -1,0 +1,65 @@
+"""The CUDA backend's kernels under Triton's interpreter, against the reference.
+
+Run as a program in a process of its own, because the interpreter is chosen when Triton is imported.
+Prints what it compared; ends with an assertion where bits differ.
+"""
+
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import engine.backends
+from data.bars import Window
+from engine.backends.cuda import CudaBackend
+from engine.batch import Engine
+from engine.costs import Costs
+from engine.plan import plan_rows
+from engine.reference import Reference
+from tests.support.parity import assert_same_bits, assert_same_trades
+from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
+
+
+class Interpreted(CudaBackend):
+    """The CUDA backend on tensors in host memory."""
+
+    def __init__(self, *arguments, **options):
+        """Take what the engine gives, on the host."""
+        super().__init__(*arguments, torch_device="cpu", **options)
+
+
+def main():
+    """Compare rows, signals, trades and accumulators of both strategies on small worlds."""
+    load_backend = engine.batch.load_backend
+    engine.backends.why_absent = lambda name: ""
+    engine.batch.load_backend = lambda name: Interpreted if name == "cuda" else load_backend(name)
+    for name, spec in SHORT_SPECS.items():
+        series = [
+            make_bars(3, 240, jump=0.1, flat=0.05, gaps=0.05),
+            make_bars(4, 131, jump=0.3, silent=0.05, tick=0.5),
+        ]
+        windows = [Window.whole(series[0]), Window(1, 20, 120), Window(0, 60, 200)]
+        charged = Costs(fee_bp=7.0, slippage_bp=3.0, min_risk=0.003, risk_fraction=0.3)
+        host = Engine(spec, series, windows, charged, device="cpu")
+        device = Engine(spec, series, windows, charged, device="cuda")
+        genomes = random_genomes(spec, 4, seed=1)
+        genomes[:2, [gene.unit == "std" for gene in spec.layout.genes]] = -1.0
+        if name == "mean_reversion":
+            genomes[:2, spec.layout.index("close_z_max")] = 1.0
+        for group in plan_rows(spec, genomes).groups:
+            for lengths in group.lengths.tolist():
+                for number in range(len(series)):
+                    expected = host.row(group.form, lengths, number)
+                    actual = device.row(group.form, lengths, number)
+                    assert_same_bits(expected, actual, f"{group.form} {lengths}")
+        reference = Reference(spec, series, windows, charged)
+        assert_same_trades(reference, device, genomes)
+        for genome in genomes:
+            expected = reference.signals(genome)
+            assert expected == tuple(bars.tolist() for bars in device.signals(genome))
+        trades = device.evaluate(genomes)[:, :, 0].sum()
+        assert trades > 20, f"{name}: {trades} trades compare little"
+        print(f"{name}: {trades:.0f} trades, every bit equal")
+
+
+if __name__ == "__main__":
+    main()
