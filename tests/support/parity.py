@@ -13,9 +13,9 @@ def assert_same_bits(expected, actual, what):
     assert expected.dtype == actual.dtype, f"{what}: {expected.dtype} against {actual.dtype}"
     known = np.where(np.isnan(expected), 0.0, expected) if expected.dtype.kind == "f" else expected
     other = np.where(np.isnan(actual), 0.0, actual) if actual.dtype.kind == "f" else actual
-    is_different = np.ascontiguousarray(known).view(np.uint8).reshape(known.size, -1) != (
-        np.ascontiguousarray(other).view(np.uint8).reshape(other.size, -1)
-    )
+    is_different = np.ascontiguousarray(known).view(np.uint8).reshape(
+        known.size, known.itemsize
+    ) != (np.ascontiguousarray(other).view(np.uint8).reshape(other.size, other.itemsize))
     wrong = is_different.any(axis=1).reshape(expected.shape)
     if expected.dtype.kind == "f":
         wrong |= np.isnan(expected) != np.isnan(actual)

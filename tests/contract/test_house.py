@@ -1,0 +1,104 @@
+"""The house: imports come from here, registries are whole, what is banned is absent."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import data
+import engine
+import optimizer
+import strategy
+from data import PROVIDERS
+from engine.backends import BACKENDS, load_backend, why_absent
+from optimizer.commands.app import app
+from optimizer.config import RunConfig
+from optimizer.objectives import OBJECTIVES
+from strategy import STRATEGIES
+from strategy.indicators import INDICATORS, SOURCES
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = (data, strategy, engine, optimizer)
+
+
+def source_files():
+    """Every Python file of the packages."""
+    return [path for p in PACKAGES for path in sorted(Path(p.__file__).parent.rglob("*.py"))]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_packages_come_from_this_repository(package):
+    """Any installed package could own such plain names; these are ours."""
+    assert Path(package.__file__).is_relative_to(ROOT)
+
+
+@pytest.mark.parametrize(
+    "registry", [STRATEGIES, INDICATORS, PROVIDERS, OBJECTIVES], ids=["s", "i", "p", "o"]
+)
+def test_registries_name_their_members(registry):
+    """A key is the name of what it leads to."""
+    assert {name: entry.name for name, entry in registry.items()} == {n: n for n in registry}
+
+
+def test_every_rule_file_is_registered():
+    """A strategy that nobody can name is no strategy."""
+    files = {p.stem for p in (ROOT / "strategy" / "rules").glob("*.py")} - {"__init__"}
+    assert files == set(STRATEGIES)
+
+
+def test_every_backend_bears_the_name_of_its_device():
+    """The registry leads to a class that says the same."""
+    for name in BACKENDS:
+        if not why_absent(name):
+            assert load_backend(name).name == name
+
+
+def test_every_knob_is_described():
+    """A field's description is the help of its flag."""
+    for name, field in RunConfig.model_fields.items():
+        assert field.description, name
+        assert field.description.endswith("."), name
+
+
+BANNED = {
+    "pickle": r"\b(import|from) +(pickle|dill|joblib|shelve|marshal)\b|allow_pickle=True",
+    "torch.load": r"\btorch\.load\(",
+    "fast-math": r"fastmath",
+    "global random state": r"np\.random\.(seed|rand|randn|normal|uniform)\(|^import random$",
+    "eval": r"(?<![\w.])(eval|exec)\(",
+}
+
+
+@pytest.mark.parametrize("what", BANNED)
+def test_what_is_banned_is_absent(what):
+    """None of it is anywhere in the packages."""
+    pattern = re.compile(BANNED[what], re.MULTILINE)
+    found = [str(p.relative_to(ROOT)) for p in source_files() if pattern.search(p.read_text())]
+    assert found == []
+
+
+def test_files_stay_readable():
+    """No file of the packages is longer than 400 lines."""
+    long = {str(p.relative_to(ROOT)): n for p in source_files() if (n := _lines(p)) > 400}
+    assert long == {}
+
+
+def test_readme_names_every_command_and_every_package():
+    """What exists can be found from the first page."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = {command.name or command.callback.__name__ for command in app.registered_commands}
+    commands |= {group.name for group in app.registered_groups}
+    assert [name for name in sorted(commands) if f"`{name}" not in text] == []
+    assert [p.__name__ for p in PACKAGES if f"{p.__name__}/" not in text] == []
+
+
+def test_every_source_is_stated_in_the_law():
+    """engine/README.md names each indicator that a strategy may use."""
+    text = (ROOT / "engine" / "README.md").read_text(encoding="utf-8")
+    derived = [name for name, function in SOURCES.items() if function is not None]
+    named = [name for name in INDICATORS if name != "level"]
+    assert [name for name in derived + named if f"`{name}" not in text] == []
+
+
+def _lines(path):
+    return len(path.read_text(encoding="utf-8").splitlines())
