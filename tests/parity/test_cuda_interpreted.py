@@ -16,6 +16,7 @@ pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'g
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_interpreted_kernels_equal_the_reference():
     """Rows, signals, trades and accumulators of both strategies are equal in every bit."""
     done = subprocess.run(
