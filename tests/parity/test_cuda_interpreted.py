@@ -5,6 +5,7 @@ and that a number passed to a kernel arrives as float32. `test_cuda_code.py` rea
 for both.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ def test_interpreted_kernels_equal_the_reference():
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.interpreted"],
         cwd=ROOT,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
         capture_output=True,
         text=True,
         check=False,

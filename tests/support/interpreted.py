@@ -1,12 +1,8 @@
 """The CUDA backend's kernels under Triton's interpreter, against the reference.
 
-Run as a program in a process of its own, because the interpreter is chosen when Triton is imported.
-Prints what it compared; ends with an assertion where bits differ.
+Run as a program of its own with TRITON_INTERPRET=1, because the interpreter is chosen when Triton is
+imported. Prints what it compared; ends with an assertion where bits differ.
 """
-
-import os
-
-os.environ["TRITON_INTERPRET"] = "1"
 
 import engine.backends
 from data.bars import Window
