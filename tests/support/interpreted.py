@@ -1,7 +1,7 @@
 """The CUDA backend's kernels under Triton's interpreter, against the reference.
 
-Run as a program of its own with TRITON_INTERPRET=1, because the interpreter is chosen when Triton is
-imported. Prints what it compared; ends with an assertion where bits differ.
+Run as a program of its own with TRITON_INTERPRET=1, because the interpreter is chosen when Triton
+is imported. Prints what it compared; ends with an assertion where bits differ.
 """
 
 import engine.backends
