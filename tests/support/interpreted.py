@@ -4,6 +4,10 @@ Run as a program of its own with TRITON_INTERPRET=1, because the interpreter is 
 is imported. Prints what it compared; ends with an assertion where bits differ.
 """
 
+import contextlib
+
+import torch
+
 import engine.backends
 from data.bars import Window
 from engine.backends.cuda import CudaBackend
@@ -21,6 +25,22 @@ class Interpreted(CudaBackend):
     def __init__(self, *arguments, **options):
         """Take what the engine gives, on the host."""
         super().__init__(*arguments, torch_device="cpu", **options)
+
+
+@contextlib.contextmanager
+def out_of_memory(times):
+    """Let the first chunks fail as a full device would; gives their sizes."""
+    original, seen = CudaBackend._chunk, []
+
+    def failing(self, genomes, *others):
+        if len(seen) < times:
+            seen.append(len(genomes))
+            raise torch.OutOfMemoryError("injected")
+        return original(self, genomes, *others)
+
+    CudaBackend._chunk = failing
+    yield seen
+    CudaBackend._chunk = original
 
 
 def main():
@@ -52,7 +72,11 @@ def main():
         for genome in genomes:
             expected = reference.signals(genome)
             assert expected == tuple(bars.tolist() for bars in device.signals(genome))
-        trades = device.evaluate(genomes)[:, :, 0].sum()
+        expected = device.evaluate(genomes)
+        with out_of_memory(times=2) as seen:
+            assert_same_bits(expected, device.evaluate(genomes), "after running out of memory")
+        assert seen == [4, 2], seen
+        trades = expected[:, :, 0].sum()
         assert trades > 20, f"{name}: {trades} trades compare little"
         print(f"{name}: {trades:.0f} trades, every bit equal")
 

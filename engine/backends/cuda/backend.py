@@ -1,5 +1,6 @@
 """The CUDA backend behind the engine's contract: series and rows on the device, stages launched."""
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from engine.backends.coders import coder_maps, coders_of
 from engine.backends.contract import Floats, Form, Ints, Slots
 from engine.backends.cuda.chain import count_kernel, fold_kernel, gather_kernel, take_kernel
 from engine.backends.cuda.exits import exit_kernel
+from engine.backends.cuda.faults import device_errors
 from engine.backends.cuda.launch import launch
 from engine.backends.cuda.rows import code_kernel, ema_kernel, rolling_kernel
 from engine.backends.cuda.signals import list_kernel, mask_kernel
@@ -21,6 +23,8 @@ from engine.costs import Costs
 from engine.errors import DeviceError
 from engine.ledger import ACCUMULATORS, Ledger
 from strategy.spec import StrategySpec
+
+LOG = logging.getLogger(__name__)
 
 HIGHEST_CODE = 126
 """Codes have seven bits, so that four of them can be compared in one word."""
@@ -42,6 +46,9 @@ SIGNALS = 32
 
 MOST_BARS = 2**30
 """Bars of all series together, so that their numbers and their blocks' fit 32 bits."""
+
+MOST_INDIVIDUALS = 2**17
+"""Evaluated together at most: a grid has 65,535 programs along its second axis."""
 
 BLOCK_BARS = 16
 """Bars whose extremes are looked at first; series begin at whole blocks."""
@@ -65,11 +72,14 @@ class CudaBackend:
         torch_device: Name of the device to torch.
 
     Raises:
-        DeviceError: When the bars of all series together are too many for 32-bit bar numbers.
+        DeviceError: When the bars of all series together are too many for 32-bit bar numbers; from
+            any method when the device fails. Out of memory while evaluating is met with smaller
+            chunks first, which changes no bit.
     """
 
     name = "cuda"
 
+    @device_errors
     def __init__(
         self,
         spec: StrategySpec,
@@ -118,12 +128,14 @@ class CudaBackend:
         self._rows = torch.empty((capacity, self._n_bars), dtype=torch.float64, device=self._device)
         self._codes = torch.zeros((capacity, self._n_bars), dtype=torch.uint8, device=self._device)
         self._capacity = FIRST_CAPACITY
+        self._most = MOST_INDIVIDUALS
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
         """Bytes that one slot takes over all series."""
         return sum(-(-len(bars) // ALIGNED_BARS) * ALIGNED_BARS for bars in series) * (8 + 1)
 
+    @device_errors
     def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
         """Compute rows of one form in every series.
 
@@ -148,6 +160,7 @@ class CudaBackend:
             launch(code_kernel, grid, on_device, low, scale, self._rows, self._codes, self._n_bars,
                    self._n_bars, HIGHEST=HIGHEST_CODE, BLOCK=block)  # fmt: skip
 
+    @device_errors
     def evaluate(
         self, genomes: Floats, slots: Slots, warm_up: Ints, windows: Sequence[Window]
     ) -> Floats:
@@ -164,19 +177,16 @@ class CudaBackend:
         """
         out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
         begin = 0
-        # A list that was too short makes the same chunk again, with longer lists.
         while begin < len(genomes):
             size = self._chunk_size(len(windows))
             part = slice(begin, begin + size)
-            chunk = self._chunk(genomes[part], slots[part], warm_up[part], windows)
-            signals = self._signals(chunk, keeps_prices=False)
-            found = self._chain(signals).out.cpu().numpy()
-            if self._is_short(signals):
-                continue
-            out[part] = found.reshape(-1, len(windows), len(ACCUMULATORS))
-            begin += size
+            found = self._tried(genomes[part], slots[part], warm_up[part], windows)
+            if found is not None:
+                out[part] = found
+                begin += size
         return out
 
+    @device_errors
     def signals(self, genome: Floats, slots: Slots, warm_up: int, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
         found = self._single(genome, slots, warm_up, window)
@@ -186,6 +196,7 @@ class CudaBackend:
         signal_bars: Slots = (bars[holds] - self._starts[window.series]).astype(np.int32)
         return signal_bars
 
+    @device_errors
     def trades(self, genome: Floats, slots: Slots, warm_up: int, window: Window) -> Ledger:
         """The ledger of one individual in one window; arguments as in `evaluate`."""
         found = self._single(genome, slots, warm_up, window)
@@ -246,10 +257,34 @@ class CudaBackend:
                    self._series_ends, self._rows, left1, left2, self._n_bars, warps=1,
                    IS_ZSCORE=form.indicator == "zscore", LANES=lanes)  # fmt: skip
 
+    def _tried(
+        self, genomes: Floats, slots: Slots, warm_up: Ints, windows: Sequence[Window]
+    ) -> Floats | None:
+        """Accumulators of a chunk; None where lists were too short or memory too small.
+
+        Both have been changed then, so that the next try may succeed.
+        """
+        try:
+            chunk = self._chunk(genomes, slots, warm_up, windows)
+            signals = self._signals(chunk, keeps_prices=False)
+            found: Floats = self._chain(signals).out.cpu().numpy()
+            if self._is_short(signals):
+                return None
+            return found.reshape(-1, len(windows), len(ACCUMULATORS))
+        except torch.OutOfMemoryError:
+            if len(genomes) == 1:
+                raise
+        # Only here, where nothing of the failed try is held any more, can memory be given back.
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        self._most = len(genomes) // 2
+        LOG.warning("device memory ran out: %d individuals at a time from here on", self._most)
+        return None
+
     def _chunk_size(self, n_windows: int) -> int:
         """Individuals whose lists fit the room for them."""
         pair_bytes = self._capacity * (4 + 4 + 1 + 8 + 4 + 24) + self._n_bars // 8 // n_windows
-        return int(max(1, min(LIST_BYTES // (pair_bytes * n_windows), 2**20)))
+        return int(max(1, min(LIST_BYTES // (pair_bytes * n_windows), self._most)))
 
     def _chunk(
         self, genomes: Floats, slots: Slots, warm_up: Ints, windows: Sequence[Window]
