@@ -9,6 +9,7 @@ import io
 import os
 import sys
 import traceback
+from typing import TextIO
 
 from typer.exceptions import TyperException
 
@@ -34,6 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     is_debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
+    _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character must not end the command.
         if isinstance(stream, io.TextIOWrapper):
@@ -46,26 +48,34 @@ def main(arguments: list[str] | None = None) -> int:
         return _failed(KeyboardInterrupt()) if code == StoppedError.exit_code else int(code or 0)
     except (SystemExit, BrokenPipeError):
         # Libraries leave the program when a reader went away; no command of ours does.
-        _forget_stdout()
+        _forget(sys.stdout)
         return CLOSED_PIPE
     except (Exception, KeyboardInterrupt) as error:
-        if is_debug:
-            traceback.print_exc()
-        return _failed(error)
+        return _failed(error, is_debug=is_debug)
 
 
-def _failed(error: BaseException) -> int:
+def _failed(error: BaseException, *, is_debug: bool = False) -> int:
     """Tell a person what went wrong; the exit code."""
+    if is_debug:
+        _tell("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, StoppedError | KeyboardInterrupt):
-        print(str(error) or "stopped", file=sys.stderr)
+        _tell(str(error) or "stopped")
         return StoppedError.exit_code
     if isinstance(error, OSError) and error.errno in FULL_DISK:
-        _forget_stdout()
+        _forget(sys.stdout)
     message, code = _explained(error)
     # A mismatch is shown in full; everything else is one line, for programs to read.
     told = message if isinstance(error, ParityError) else _one_line(message)
-    print(f"error: {told}", file=sys.stderr)
+    _tell(f"error: {told}")
     return code
+
+
+def _tell(text: str) -> None:
+    """Print on stderr; where that is full or gone too, the exit code is all that is left."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        _forget(sys.stderr)
 
 
 def _explained(error: BaseException) -> tuple[str, int]:
@@ -85,6 +95,8 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return str(error), 2
     if isinstance(error, OSError) and error.errno in FULL_DISK:
         return f"the output could not be written: {error.strerror}", StoreError.exit_code
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this, ask for less ({error or 'no size given'})", 2
     name = type(error).__name__
     return f"{name}: {error} (a defect of the optimizer; --debug shows where)", 1
 
@@ -94,9 +106,16 @@ def _one_line(message: str) -> str:
     return "; ".join(lines).replace(":; ", ": ")
 
 
-def _forget_stdout() -> None:
-    # The interpreter flushes stdout once more at exit; give it somewhere to go.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _replace_closed_streams() -> None:
+    # Else the next file that is opened gets the descriptor, and what is meant for a person.
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+
+
+def _forget(stream: TextIO) -> None:
+    # The interpreter flushes once more at exit; give it somewhere to go.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

@@ -75,10 +75,10 @@ def format_bytes(count: int) -> str:
 
 
 @dataclass(frozen=True)
-class Choices:
-    """The only legal values of a field that holds whole numbers."""
+class Words:
+    """What a field may hold, in words, where its type and range do not say it."""
 
-    values: tuple[int, ...]
+    text: str
 
 
 def _listed(value: int) -> int:
@@ -87,13 +87,20 @@ def _listed(value: int) -> int:
     return value
 
 
+def _nameable(value: str) -> str:
+    if not value or "\0" in value:
+        raise ValueError("no name of a folder")
+    return value
+
+
 def _as_bytes(value: object) -> object:
     return parse_bytes(value) if isinstance(value, str) else value
 
 
 Bound = Annotated[list[float], Field(min_length=2, max_length=2)]
-Eta = Annotated[int, AfterValidator(_listed), Choices(ETAS)]
-Bytes = Annotated[int, BeforeValidator(_as_bytes)]
+Eta = Annotated[int, AfterValidator(_listed), Words("one of " + ", ".join(map(str, ETAS)))]
+Bytes = Annotated[int, BeforeValidator(_as_bytes), Words("an amount of memory such as 512MiB")]
+Folder = Annotated[str, AfterValidator(_nameable), Words("the name of a folder")]
 
 
 class RunConfig(BaseModel):
@@ -122,8 +129,10 @@ class RunConfig(BaseModel):
         default_factory=dict,
         description="Bounds of a gene, each a pair [low, high]; as flag repeatable.",
     )
-    fee_bp: float = Field(5.0, ge=0, description="Fee per side, basis points of notional.")
-    slippage_bp: float = Field(5.0, ge=0, description="Slippage per side, basis points.")
+    fee_bp: float = Field(
+        5.0, ge=0, le=10_000, description="Fee per side, basis points of notional."
+    )
+    slippage_bp: float = Field(5.0, ge=0, le=10_000, description="Slippage per side, basis points.")
     min_risk: float = Field(
         0.0001, ge=0, description="Trades that risk no more than this share of price are rejected."
     )
@@ -154,7 +163,7 @@ class RunConfig(BaseModel):
     memory: Bytes = Field(
         2**30, ge=1, description="Room for indicator rows in bytes, or as 512MiB or 4GB."
     )
-    runs: str = Field("runs", description="Folder in which runs are recorded.")
+    runs: Folder = Field("runs", description="Folder in which runs are recorded.")
     keep: Literal["all", "front", "last"] = Field(
         "all", description="What to keep of older generations."
     )
@@ -235,10 +244,8 @@ def expected_of(name: str) -> str:
     field = RunConfig.model_fields[name]
     kind = kind_of(field)
     for known in field.metadata:
-        if isinstance(known, BeforeValidator):
-            return "an amount of memory such as 512MiB"
-        if isinstance(known, Choices):
-            return "one of " + ", ".join(map(str, known.values))
+        if isinstance(known, Words):
+            return known.text
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(get_args(kind))
     if kind in (int, float):
@@ -253,6 +260,27 @@ def kind_of(field: FieldInfo) -> type:
         return annotation  # type: ignore[return-value]
     kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
     return kinds[0] if kinds else annotation  # type: ignore[return-value]
+
+
+def read_page(path: Path, otherwise: str) -> str:
+    """Read a small text file.
+
+    Args:
+        path: File of at most `LARGEST_FILE_BYTES`; never read further, whatever size it claims.
+        otherwise: What the error says that a larger one is.
+
+    Returns:
+        Its text.
+
+    Raises:
+        ConfigError: When it is larger.
+        OSError, UnicodeDecodeError: When it cannot be read, or is not UTF-8.
+    """
+    with open(path, "rb") as file:
+        content = file.read(LARGEST_FILE_BYTES + 1)
+    if len(content) > LARGEST_FILE_BYTES:
+        raise ConfigError(f"{path}: larger than {LARGEST_FILE_BYTES:,} bytes; {otherwise}")
+    return content.decode("utf-8")
 
 
 def to_toml(config: RunConfig) -> str:
@@ -292,9 +320,7 @@ def _read_toml(path: Path) -> dict[str, object]:
     try:
         if path.is_dir():
             raise ConfigError(f"{path}: is a folder; name a TOML file")
-        if path.stat().st_size > LARGEST_FILE_BYTES:
-            raise ConfigError(f"{path}: larger than {LARGEST_FILE_BYTES:,} bytes; no configuration")
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
+        return tomllib.loads(read_page(path, "no configuration"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:

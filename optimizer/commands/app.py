@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from optimizer.commands.flags import ALL, COMPUTE, COSTS, DATA, STRATEGY, WINDOW, config_flags
+from optimizer.errors import ConfigError
 
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="TOML file; flags win over it.", metavar="FILE")
@@ -13,6 +14,9 @@ ConfigFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Runs = Annotated[Path, typer.Option("--runs", help="Folder in which runs are recorded.")]
 RunName = Annotated[str, typer.Argument(help="A run's id, its beginning, its path, or latest.")]
+
+MOST = 10_000_000
+"""Individuals that a command takes at once, as many as a population may have."""
 
 app = typer.Typer(
     name="optimizer",
@@ -85,7 +89,8 @@ def parity(
     flags: dict[str, object],
     config: ConfigFile = None,
     individuals: Annotated[
-        int, typer.Option("--individuals", help="Random individuals to compare.", min=1)
+        int,
+        typer.Option("--individuals", help="Random individuals to compare.", min=1, max=MOST),
     ] = 100,
     run: Annotated[
         str | None, typer.Option("--run", help="Compare the front of this run.", metavar="RUN")
@@ -108,7 +113,7 @@ def parity(
 def bench(
     *,
     flags: dict[str, object],
-    population: Annotated[int, typer.Option("--population", min=1)] = 512,
+    population: Annotated[int, typer.Option("--population", min=1, max=MOST)] = 512,
     bars: Annotated[int, typer.Option("--bars", help="Use the last so many bars.", min=2)] = 35_040,
     repeats: Annotated[int, typer.Option("--repeats", min=3)] = 20,
     as_json: AsJson = False,
@@ -193,6 +198,8 @@ def data_show(
     """What bars hold: their range, gaps, quirks and hash."""
     from optimizer.commands.lists import data_command
 
+    if spec is not None and "data" in flags:
+        raise ConfigError(f"'{spec}' and --data '{flags['data']}': name the bars once")
     data_command(flags if spec is None else {**flags, "data": spec}, as_json=as_json)
 
 

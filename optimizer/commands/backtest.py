@@ -12,10 +12,10 @@ from engine.ledger import ACCUMULATORS, Ledger, Trade
 from engine.metrics import METRICS, UNDEFINED
 from engine.parity import data_hash
 from engine.reference import Reference
-from optimizer.commands.console import facts_table, metric, stderr, stdout
+from optimizer.commands.console import counted, facts_table, metric, stderr, stdout
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.output import csv_text, print_json, write_whole
-from optimizer.config import LARGEST_FILE_BYTES, resolve_config
+from optimizer.config import read_page, resolve_config
 from optimizer.errors import ConfigError
 from optimizer.generation import Floats
 from optimizer.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
@@ -80,10 +80,10 @@ def read_genes(path: Path) -> dict[str, float]:
         ConfigError: When the file is anything else.
     """
     try:
-        if path.stat().st_size > LARGEST_FILE_BYTES:
-            raise ConfigError(f"{path}: larger than {LARGEST_FILE_BYTES:,} bytes; not genes")
-        text = path.read_text(encoding="utf-8")
-        found = json.loads(text, object_pairs_hook=_without_repeats)
+        # Whole numbers of any length become floats here, infinite ones among them.
+        found = json.loads(
+            read_page(path, "not genes"), object_pairs_hook=_without_repeats, parse_int=float
+        )
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
@@ -156,7 +156,7 @@ def _print(task: Task, found: Mapping[str, object], trades: Path | None) -> None
     simulated = " (a SIMULATED market)" if task.bars.is_simulated else ""
     console.say(
         f"{task.spec.name} on {task.bars.symbol} {task.bars.timeframe}{simulated}, "
-        f"{len(task.window):,} bars, engine {found['engine']}"
+        f"{counted(len(task.window), 'bar')}, engine {found['engine']}"
     )
     genes, metrics, undefined = found["genes"], found["metrics"], found["undefined"]
     if isinstance(genes, dict) and isinstance(metrics, dict) and isinstance(undefined, dict):

@@ -49,7 +49,7 @@ def number(value: object) -> str:
     """A number as people read it: four significant digits, or a dash where it is unknown."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isinf(value):
         return str(value)
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e9):
         return f"{int(value):,}"

@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from optimizer.commands.console import certificate_line, front_table, genes_table, number, stdout
+from optimizer.commands.console import (
+    certificate_line,
+    counted,
+    front_table,
+    genes_table,
+    number,
+    stdout,
+)
 from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
 from optimizer.config import RunConfig, resolve_config
@@ -50,7 +57,8 @@ def print_result(result: Result) -> None:
     simulated = ", a SIMULATED market" if data["is_simulated"] else ""
     console.say(
         f"{result['strategy']} on {data['symbol']} {data['timeframe']}, "
-        f"{data['bars']:,} bars{simulated}; {timing['evaluated']:,} individuals evaluated in "
+        f"{counted(data['bars'], 'bar')}{simulated}; "
+        f"{counted(timing['evaluated'], 'individual')} evaluated in "
         f"{timing['search_s']:.1f} s"
     )
     console.print()

@@ -1,7 +1,7 @@
 """Flags made from the fields of `RunConfig`, so that a knob is described in one place."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import Any, get_args
 
@@ -72,14 +72,14 @@ def parse_bounds(texts: Sequence[str]) -> dict[str, list[float]]:
         Gene name to [low, high].
 
     Raises:
-        ConfigError: When a text has another form.
+        ConfigError: When a text has another form, or a gene is named twice.
     """
     bounds: dict[str, list[float]] = {}
     for text in texts:
-        name, _, span = text.partition("=")
+        name, span = _named("--bound", text, bounds)
         low, _, high = span.partition(":")
         try:
-            bounds[name.strip()] = [float(low), float(high)]
+            bounds[name] = [float(low), float(high)]
         except ValueError:
             raise ConfigError(f"--bound '{text}' must look like ema_fast=10:50") from None
     return bounds
@@ -95,16 +95,24 @@ def parse_settings(texts: Sequence[str]) -> dict[str, float]:
         Gene name to value.
 
     Raises:
-        ConfigError: When a text has another form.
+        ConfigError: When a text has another form, or a gene is named twice.
     """
     genes: dict[str, float] = {}
     for text in texts:
-        name, _, value = text.partition("=")
+        name, value = _named("--set", text, genes)
         try:
-            genes[name.strip()] = float(value)
+            genes[name] = float(value)
         except ValueError:
             raise ConfigError(f"--set '{text}' must look like reward_r=2.5") from None
     return genes
+
+
+def _named(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:
+    """The gene that a text names, and what it says about it; a second one would be ambiguous."""
+    name, _, value = text.partition("=")
+    if name.strip() in known:
+        raise ConfigError(f"{flag} '{text}': '{name.strip()}' is given twice")
+    return name.strip(), value
 
 
 def _value(name: str, given: object) -> object:

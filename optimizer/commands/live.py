@@ -61,7 +61,7 @@ class Watcher:
         plan = engine.memory_plan(task.config.population)
         self._console.say(
             f"{task.spec.name} on {task.bars.symbol} {task.bars.timeframe}, "
-            f"{len(task.window):,} bars"
+            f"{counted(len(task.window), 'bar')}"
         )
         self._console.say(f"device {engine.device} ({engine.device_reason}); {plan}")
         self._console.say(f"run {store.run_id} in {store.path}")

@@ -1,5 +1,6 @@
 """Results in files and on stdout: JSON without NaN, CSV that reads back exactly, written whole."""
 
+import contextlib
 import csv
 import io
 import json
@@ -33,7 +34,7 @@ def without_nan(value: object) -> object:
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A CSV table; floats are written so that they read back as the same bits."""
+    """A CSV table; floats read back as the same bits, NaN and None are empty cells."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -51,7 +52,7 @@ def write_whole(path: Path, text: str) -> None:
     Raises:
         OptimizerError: When it cannot be written; a file that was there is left as it was.
     """
-    if not path.name or path.is_dir():
+    if not path.name or os.path.isdir(path):
         raise OptimizerError(f"{path} cannot be written: it is a folder, name a file")
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -61,13 +62,14 @@ def write_whole(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         os.replace(draft, path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink()
         raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else ""
+        return "" if math.isnan(value) else repr(value)
     if isinstance(value, str) and value.startswith(FORMULA_STARTS):
         return f"'{value}"
     return "" if value is None else str(value)

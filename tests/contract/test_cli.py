@@ -9,20 +9,7 @@ from optimizer.commands import evolve as evolve_module
 from optimizer.config import RunConfig, make_config, resolve_config
 from optimizer.objectives import OBJECTIVES
 from strategy import STRATEGIES
-from tests.support.commands import SMALL, Commands, write_market
-
-
-@pytest.fixture
-def command(capsys, tmp_path, monkeypatch):
-    """Run a command in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return Commands(capsys)
-
-
-@pytest.fixture(scope="module")
-def market(tmp_path_factory):
-    """A market of 3,000 bars in a file."""
-    return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
+from tests.support.commands import SMALL, write_market
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +57,7 @@ def test_no_command_at_all_shows_help(command):
         ("evolve --population 1e3", "--population must be a whole number from 1 to 10,000,000"),
         ("evolve --population 0", "--population must be a whole number from 1 to 10,000,000"),
         ("evolve --generations -1", "--generations must be a whole number from 0"),
-        ("evolve --fee-bp nan", "--fee-bp must be a number of at least 0, got nan"),
+        ("evolve --fee-bp nan", "--fee-bp must be a number from 0 to 10,000, got nan"),
         ("evolve --bound ema_fast", "--bound 'ema_fast' must look like ema_fast=10:50"),
         ("evolve --bound ema_fast=1:inf", "--bound ema_fast must be [low, high]"),
         ("evolve --bound max_hold=0:5", "max_hold"),

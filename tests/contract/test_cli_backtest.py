@@ -7,23 +7,10 @@ import pytest
 from engine.ledger import REASONS, Trade
 from optimizer.config import RunConfig
 from optimizer.task import prepare
-from tests.support.commands import Commands, write_market
+from tests.support.commands import write_market
 
 LOOSE = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=96")
 GENES = {"vol_z_min": 0.5, "tr_z_min": 0.3, "z_window": 96}
-
-
-@pytest.fixture
-def command(capsys, tmp_path, monkeypatch):
-    """Run a command in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return Commands(capsys)
-
-
-@pytest.fixture(scope="module")
-def market(tmp_path_factory):
-    """A market of 3,000 bars in a file."""
-    return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
 
 
 def rows_of(path):

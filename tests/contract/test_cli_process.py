@@ -17,12 +17,6 @@ ENDLESS = ("--population", "16", "--generations", "100000", "--min-trades", "3")
 KILLS = 50
 
 
-@pytest.fixture(scope="module")
-def market(tmp_path_factory):
-    """A market of 3,000 bars in a file."""
-    return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
-
-
 def finish(process):
     """Wait for a process to end; it must not go on with what would take minutes."""
     out, err = process.communicate(timeout=30)

@@ -9,14 +9,7 @@ from pathlib import Path
 import pytest
 
 from optimizer.runs import RunStore, list_runs
-from tests.support.commands import SMALL, Commands, write_market
-
-
-@pytest.fixture
-def command(capsys, tmp_path, monkeypatch):
-    """Run a command in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return Commands(capsys)
+from tests.support.commands import SMALL, write_market
 
 
 @pytest.fixture
