@@ -1,0 +1,97 @@
+"""Results are written whole, strictly, and so that they read back exactly."""
+
+import csv
+import io
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimizer.commands.output import csv_text, print_json, without_nan, write_whole
+from optimizer.errors import OptimizerError
+
+
+@given(value=st.floats(allow_nan=False))
+def test_floats_of_a_table_read_back_as_the_same_bits(value):
+    """Subnormals, infinities and minus zero among them."""
+    ((cell,),) = list(csv.reader(io.StringIO(csv_text(["x"], [[value]]))))[1:]
+    assert float(cell).hex() == value.hex()
+
+
+def test_cells_without_a_value_are_empty():
+    """None and NaN are told from every number."""
+    assert csv_text(["a", "b", "c"], [[None, math.nan, 0.0]]) == "a,b,c\n,,0.0\n"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "@SUM(A1)", "\tx"])
+def test_text_never_runs_as_a_formula(text):
+    """A spreadsheet shows it; numbers below zero stay numbers."""
+    rows = list(csv.reader(io.StringIO(csv_text(["a", "b"], [[text, -1.5]]), newline="")))
+    assert rows[1] == [f"'{text}", "-1.5"]
+
+
+@given(
+    cells=st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"])), min_size=1, max_size=4),
+)
+def test_text_of_a_table_stays_in_its_cell(cells):
+    """Commas and quotes break no column."""
+    text = csv_text([f"c{i}" for i in range(len(cells))], [cells])
+    (row,) = list(csv.reader(io.StringIO(text, newline="")))[1:]
+    assert [cell.removeprefix("'") for cell in row] == [cell.removeprefix("'") for cell in cells]
+
+
+def test_json_has_no_number_that_json_does_not_have():
+    """What is not finite is null, however deep it lies."""
+    value = {"a": [math.nan, (math.inf, 1.5)], "b": {"c": -math.inf}, 3: "NaN"}
+    assert without_nan(value) == {"a": [None, [None, 1.5]], "b": {"c": None}, "3": "NaN"}
+
+
+@given(value=st.floats(allow_nan=False, allow_infinity=False))
+def test_floats_of_json_read_back_as_the_same_bits(value):
+    """Minus zero among them."""
+    assert json.loads(json.dumps(without_nan([value]), allow_nan=False))[0].hex() == value.hex()
+
+
+def test_json_is_printed_on_stdout(capsys):
+    """One object, and a line end after it."""
+    print_json({"a": math.nan})
+    assert capsys.readouterr().out == '{\n  "a": null\n}\n'
+
+
+def test_a_file_is_replaced_whole(tmp_path):
+    """The new content is there, and no draft beside it."""
+    path = tmp_path / "out.csv"
+    path.write_text("old " * 1000)
+    write_whole(path, "new\r\n\u00e9")
+    assert path.read_bytes() == "new\r\n\u00e9".encode()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", [".", "", "folder", "none/x.csv", "file/x.csv", "x" * 300])
+def test_places_that_hold_no_file_are_refused(tmp_path, monkeypatch, name):
+    """One line says what cannot be written and why; what was there stays."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(OptimizerError, match=r"cannot be written: \w") as caught:
+        write_whole(tmp_path.joinpath(name).relative_to(tmp_path), "text")
+    assert caught.value.exit_code == 2
+    assert (tmp_path / "file").read_text() == "kept"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
+    """The old file is whole, and the draft is gone."""
+
+    def full(source, target):
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OptimizerError, match="No space left on device"):
+        write_whole(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
