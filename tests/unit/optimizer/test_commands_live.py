@@ -1,0 +1,164 @@
+"""Progress is one line a second, a table in a terminal, nothing if quiet; signals are heard."""
+
+import io
+import signal
+from types import SimpleNamespace
+
+import pytest
+
+from optimizer.commands import live
+from optimizer.commands.console import Lines
+from optimizer.commands.live import Watcher
+from optimizer.config import RunConfig
+from optimizer.task import prepare
+from optimizer.workflow import Progress
+from tests.support.commands import write_market
+
+STORE = SimpleNamespace(run_id="a-run", path="runs/a-run", warnings=("a row was damaged",))
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self):
+        """Whether a person sees it."""
+        return True
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory):
+    """A task on a market that says of itself what must be known."""
+    path = tmp_path_factory.mktemp("market") / "bars.csv"
+    return prepare(RunConfig(data=write_market(path, silent=1.0), generations=9, device="cpu"))
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time that passes only when told to."""
+    now = SimpleNamespace(seconds=100.0)
+    monkeypatch.setattr(live.time, "monotonic", lambda: now.seconds)
+    return now
+
+
+def watching(monkeypatch, stream, **options):
+    """A watcher that shows things on a stream."""
+    monkeypatch.setattr(live, "stderr", lambda: Lines(stream))
+    return Watcher(**options)
+
+
+def progress(generation, **changes):
+    """How a search of nine generations stands."""
+    found = {
+        "generation": generation,
+        "generations": 9,
+        "individuals": 128,
+        "evaluated": 1280,
+        "feasible": 0.5,
+        "front": 7,
+        "best": (0.4227, 0.4772, 0.0511),
+        "rejected": {"too_few_trades": 12},
+        "individual_bars_per_s": 2.5e9,
+        "seconds": 10.0,
+    }
+    return Progress(**{**found, **changes})
+
+
+def test_a_search_says_on_what_and_where_it_runs(monkeypatch, task, clock):
+    """Notes and warnings, the bars, the device and why, the memory plan, and the run."""
+    stream = io.StringIO()
+    watching(monkeypatch, stream).started(task, task.engine(), STORE)
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == f"note: {task.bars.notes[0]}"
+    assert lines[1] == "note: a row was damaged"
+    assert lines[2] == "seller_exhaustion on bars 15m, 3,000 bars"
+    assert lines[3].startswith("device cpu (")
+    assert "MiB" in lines[3]
+    assert lines[4:] == ["run a-run in runs/a-run"]
+
+
+def test_a_line_a_second_is_enough(monkeypatch, task, clock):
+    """The first generation and the last one are always told."""
+    stream = io.StringIO()
+    watcher = watching(monkeypatch, stream)
+    watcher.started(task, task.engine(), STORE)
+    for generation in range(10):
+        watcher.generation(progress(generation))
+        clock.seconds += 0.4
+    told = [line for line in stream.getvalue().splitlines() if line.startswith("generation ")]
+    assert [line.split(":")[0] for line in told] == [f"generation {n}/9" for n in (0, 3, 6, 9)]
+    assert told[1] == (
+        "generation 3/9: front 7, feasible 50%, sharpe 0.4227, total_return 47.72%, "
+        "max_drawdown 5.11%, 2.50 G individual-bars/s, 20 s left"
+    )
+
+
+def test_quiet_tells_only_what_must_be_known(monkeypatch, task, clock):
+    """Notes and warnings, and nothing about how it goes."""
+    stream = io.StringIO()
+    watcher = watching(monkeypatch, stream, quiet=True)
+    watcher.started(task, task.engine(), STORE)
+    watcher.generation(progress(9))
+    watcher.certifying(7)
+    assert [line[:5] for line in stream.getvalue().splitlines()] == ["note:", "note:"]
+
+
+def test_a_terminal_shows_a_table(monkeypatch, task):
+    """Everything about how it goes; it is taken away before the front is replayed."""
+    stream = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    watcher = watching(monkeypatch, stream)
+    watcher.started(task, task.engine(), STORE)
+    with watcher.listening():
+        watcher.generation(progress(3))
+        watcher._live.refresh()
+        for words in ("3 of 9", "7 of 128", "too_few_trades 12", "47.72%", "20 s left"):
+            assert words in stream.getvalue()
+        signal.raise_signal(signal.SIGINT)
+        watcher.generation(progress(4))
+        watcher._live.refresh()
+        assert "stopping" in stream.getvalue()
+        watcher.certifying(1)
+    assert stream.getvalue().endswith("replaying 1 member of the front on the reference\n")
+
+
+def test_an_empty_front_is_not_said_to_be_replayed(monkeypatch, task):
+    """There is nothing to replay."""
+    stream = io.StringIO()
+    watching(monkeypatch, stream).certifying(0)
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=lambda stop: stop.name)
+def test_the_first_signal_is_a_wish_and_the_second_an_order(monkeypatch, task, stop):
+    """The search may end its generation; whoever insists is obeyed at once."""
+    watcher = watching(monkeypatch, io.StringIO())
+    before = signal.getsignal(stop)
+    with watcher.listening():
+        watcher.started(task, task.engine(), STORE)
+        assert not watcher.should_stop()
+        signal.raise_signal(stop)
+        assert watcher.should_stop()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(stop)
+    assert signal.getsignal(stop) is before
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_a_signal_outside_the_search_is_an_order(monkeypatch, task, phase):
+    """While data is read or the front is replayed there is no generation to wait for."""
+    watcher = watching(monkeypatch, io.StringIO())
+    with watcher.listening():
+        if phase == "after":
+            watcher.started(task, task.engine(), STORE)
+            watcher.certifying(7)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [({}, 20.0), ({"generation": 9}, 0.0), ({"generation": 0}, 90.0), ({"generations": 2}, 0.0)],
+)
+def test_time_left_follows_the_present_rate(changes, expected):
+    """The initial generation counts as one; nothing is left at the end or past it."""
+    assert progress(**{"generation": 3, **changes}).eta_s == expected
