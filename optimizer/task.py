@@ -16,6 +16,7 @@ from optimizer.generation import Evaluation, Floats
 from optimizer.objectives import Goals, parse_objectives
 from optimizer.problem import SearchSettings
 from strategy import GenomeLayout, StrategySpec, find_strategy
+from strategy.errors import GeneError
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
     spec = published
     if config.scale_lengths:
         spec = spec.for_timeframe(bars.timeframe_ns / 1e9)
-    spec = spec.with_bounds({gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()})
+    spec = _bounded(spec, {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()})
     window = Window.between(bars, config.start, config.end)
     task = Task(config, bars, spec, window, costs, goals)
     task.settings()
@@ -252,6 +253,19 @@ def ledger_rows(ledger: Ledger) -> list[tuple[object, ...]]:
         trade = ledger.trade(k)
         rows.append((*trade[:3], REASONS[trade.reason], *trade[4:]))
     return rows
+
+
+def _bounded(spec: StrategySpec, bounds: Mapping[str, tuple[float, float]]) -> StrategySpec:
+    """The strategy with other bounds; an error names every gene whose bounds are wrong."""
+    problems: list[str] = []
+    for name, pair in bounds.items():
+        try:
+            GenomeLayout((spec.layout.gene(name),)).with_bounds({name: pair})
+        except GeneError as error:
+            problems.append(str(error))
+    if problems:
+        raise GeneError("; ".join(problems))
+    return spec.with_bounds(bounds)
 
 
 def _check_bounds_fit(spec: StrategySpec, n_bars: int) -> None:

@@ -86,6 +86,23 @@ def test_what_does_not_fit_is_refused(market, changes, error, expected):
         prepare(RunConfig(**{"data": market, **changes}), for_search=True)
 
 
+def test_all_wrong_bounds_are_told_at_once(market):
+    """A person corrects them once."""
+    bounds = {"ema_fst": [1.0, 2.0], "ema_fast": [9.0, 2.0], "max_hold": [0.0, 5.0]}
+    with pytest.raises(StrategyError) as caught:
+        prepare(RunConfig(data=market, bounds=bounds))
+    told = str(caught.value)
+    assert all(part in told for part in ("'ema_fst'", "low 9.0 is above high 2.0", "'max_hold'"))
+    assert "\n" not in told
+
+
+def test_bounds_may_break_a_constraint_alone_as_long_as_they_fit_together(market):
+    """Both emas move beyond where the slow one was."""
+    bounds = {"ema_fast": [1400.0, 1500.0], "ema_slow": [1600.0, 1700.0]}
+    layout = prepare(RunConfig(data=market, bounds=bounds), for_search=True).spec.layout
+    assert (layout.gene("ema_fast").low, layout.gene("ema_slow").high) == (1400, 1700)
+
+
 def test_equal_bounds_freeze_a_gene(market):
     """A low bound that equals the high one is legal."""
     config = RunConfig(data=market, bounds={"max_hold": [7.0, 7.0]})
