@@ -1,0 +1,172 @@
+"""What evolve finds is one thing, however it is computed, and every part of it agrees."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.batch import Engine
+from engine.metrics import METRICS
+from optimizer.config import RunConfig
+from optimizer.objectives import OBJECTIVES
+from optimizer.runs import RunStore
+from optimizer.search import front_hash
+from optimizer.task import prepare
+from strategy import STRATEGIES
+from tests.support.commands import SMALL, run, write_market
+
+LARGER = ("--population", "24", "--generations", "6", "--min-trades", "3")
+FIRST, SECOND = {"PYTHONHASHSEED": "0"}, {"PYTHONHASHSEED": "4242"}
+TOP_KEYS = {
+    "run",
+    "path",
+    "strategy",
+    "data",
+    "generation",
+    "individuals",
+    "infeasible",
+    "objectives",
+    "front",
+    "front_hash",
+    "data_hash",
+    "certificate",
+    "device",
+    "timing",
+}
+CERTIFICATE_KEYS = {
+    "individuals",
+    "trades",
+    "mismatches",
+    "first_mismatch",
+    "ledger_hash",
+    "data_hash",
+    "strategy",
+    "engine_version",
+    "device",
+    "versions",
+}
+
+
+@pytest.fixture(scope="module")
+def found(market, tmp_path_factory):
+    """The result of a small search, as one strict object."""
+    place = tmp_path_factory.mktemp("found")
+    return run("evolve", "--data", market, *LARGER, "--json", cwd=place, env=FIRST).json
+
+
+def test_the_result_has_every_key_that_programs_rely_on(found):
+    """Keys may be added, never lost."""
+    assert set(found) >= TOP_KEYS
+    assert set(found["certificate"]) >= CERTIFICATE_KEYS
+    assert set(found["timing"]) >= {"search_s", "certificate_s", "evaluated"}
+    for member in found["front"]:
+        assert set(member) >= {"genes", "objectives", "metrics", "undefined"}
+        assert list(member["metrics"]) == list(METRICS)
+
+
+def test_objectives_are_the_metrics_of_the_same_individual(found):
+    """Every one, to the last bit, in its natural sign."""
+    assert len(found["front"]) > 1
+    for member in found["front"]:
+        assert list(member["objectives"]) == found["objectives"]
+        for name, value in member["objectives"].items():
+            assert value == member["metrics"][name]
+
+
+def test_front_hash_is_that_of_the_front_which_is_shown(found):
+    """Whoever has the result can check it: genes and objectives read back exactly."""
+    sign = np.array([-1.0 if OBJECTIVES[n].maximise else 1.0 for n in found["objectives"]])
+    genomes = np.array([list(m["genes"].values()) for m in found["front"]], dtype=np.float64)
+    objectives = np.array([list(m["objectives"].values()) for m in found["front"]]) * sign
+    assert front_hash(genomes, objectives) == found["front_hash"]
+
+
+def test_no_member_of_the_front_beats_another(found):
+    """Each is best at something, and each has as many trades as were asked for."""
+    sign = np.array([-1.0 if OBJECTIVES[n].maximise else 1.0 for n in found["objectives"]])
+    values = np.array([list(m["objectives"].values()) for m in found["front"]]) * sign
+    for one in values:
+        assert not ((values <= one).all(axis=1) & (values < one).any(axis=1)).any()
+    assert all(member["metrics"]["trades"] >= 3 for member in found["front"])
+
+
+@pytest.mark.parametrize("engine", ["reference", "cpu"])
+def test_a_member_of_the_front_is_found_again_by_backtest(command, market, found, tmp_path, engine):
+    """Its genes, written as JSON, give its metrics, whichever engine computes them."""
+    member = found["front"][-1]
+    (tmp_path / "genes.json").write_text(json.dumps(member["genes"]))
+    arguments = ("--data", market, "--genes", "genes.json", "--engine", engine, "--json")
+    again = command("backtest", *arguments).json
+    assert again["metrics"] == member["metrics"]
+    assert again["data_hash"] == found["data_hash"]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    ["--threads 1", "--threads 2", "--memory 4MB", "--memory 2GB", "--keep last", "--keep front"],
+)
+def test_how_it_is_computed_and_kept_changes_nothing(command, market, found, flags):
+    """Threads, chunks and what is kept of older generations leave every bit of the front."""
+    again = command("evolve", "--data", market, *LARGER, *flags.split(), "--json")
+    assert again.code == 0
+    assert again.json["front_hash"] == found["front_hash"]
+    assert again.json["certificate"]["ledger_hash"] == found["certificate"]["ledger_hash"]
+
+
+def test_the_order_in_which_python_hashes_changes_nothing(market, tmp_path, found):
+    """A process with another hash seed finds the same front."""
+    again = run("evolve", "--data", market, *LARGER, "--json", cwd=tmp_path, env=SECOND).json
+    assert again["front_hash"] == found["front_hash"]
+    assert again["certificate"]["ledger_hash"] == found["certificate"]["ledger_hash"]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_evolves_to_a_certified_front(command, market, strategy):
+    """Nothing on the way knows a strategy by name."""
+    found = command("evolve", "--data", market, *LARGER, "--strategy", strategy, "--json").json
+    assert found["strategy"] == strategy
+    assert found["front"]
+    assert found["certificate"]["mismatches"] == 0
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_every_objective_can_be_searched_for_alone(command, market, objective):
+    """The best of the front has the best value; nothing undefined or infinite is in it."""
+    arguments = ("--data", market, *SMALL, "--objectives", objective, "--json")
+    found = command("evolve", *arguments).json
+    assert found["objectives"] == [objective]
+    assert len({member["objectives"][objective] for member in found["front"]}) == 1
+
+
+def test_individuals_without_a_defined_objective_are_named_and_do_not_rank(command, tmp_path):
+    """No losses, no profit factor: such individuals are counted by reason and never shown."""
+    spec = write_market(tmp_path / "short.csv", 1500)
+    arguments = ("--data", spec, "--population", "60", "--generations", "0", "--min-trades", "0")
+    goals = ("--objectives", "profit_factor,total_return")
+    found = command("evolve", *arguments, *goals, "--json").json
+    assert found["infeasible"]["undefined:profit_factor"] > 0
+    assert found["front"]
+    assert all(member["metrics"]["profit_factor"] is not None for member in found["front"])
+    shown = command("runs", "show", "latest", "--json").json["result"]
+    assert shown["infeasible"] == found["infeasible"]
+
+
+def test_a_population_of_any_size_is_judged_as_in_small_chunks(command, market):
+    """Five thousand at once: the recorded objectives are those of an engine with little memory."""
+    size = ("--population", "5000", "--generations", "0", "--min-trades", "3")
+    outcome = command("evolve", "--data", market, *size, "--objectives", "sharpe,trades", "--json")
+    assert outcome.code == 0
+    assert "5,000 individuals" in outcome.err
+    with RunStore.open(Path(outcome.json["path"])) as store:
+        population = store.last_generation().population
+    config = RunConfig(data=market, objectives="sharpe,trades", min_trades=3)
+    task = prepare(config)
+    small = Engine(
+        task.spec, [task.bars], [task.window], task.costs, device="cpu", memory_bytes=20_000_000
+    )
+    order = np.random.default_rng(1).permutation(len(population))
+    found = task.goals.judge(task.metrics(small.evaluate(population.genomes[order])))
+    assert len(population) == 5000
+    assert found.objectives.tobytes() == population.objectives[order].tobytes()
+    assert found.failures.tolist() == population.failures[order].tolist()
