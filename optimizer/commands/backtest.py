@@ -12,12 +12,13 @@ from engine.ledger import ACCUMULATORS, Ledger, Trade
 from engine.metrics import METRICS, UNDEFINED
 from engine.parity import data_hash
 from engine.reference import Reference
-from optimizer.commands.console import counted, facts_table, metric, stderr, stdout
+from optimizer.commands.console import facts_table, stderr, stdout
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.output import csv_text, print_json, write_whole
 from optimizer.config import read_page, resolve_config
 from optimizer.errors import ConfigError
 from optimizer.generation import Floats
+from optimizer.shown import counted, metric
 from optimizer.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
 from strategy import GenomeLayout
 from strategy.errors import GeneError

@@ -1,12 +1,13 @@
 """What a person reads: tables of individuals, certificates and runs."""
 
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table
+
+from optimizer.shown import counted, metric, number
 
 WIDTH_OF_A_FILE = 160
 """Columns when the output is no terminal, so that a table in a file is not cut."""
@@ -43,36 +44,6 @@ def stdout() -> Lines:
 def stderr() -> Lines:
     """The console of progress and notes."""
     return Lines(sys.stderr)
-
-
-def number(value: object) -> str:
-    """A number as people read it: four significant digits, or a dash where it is unknown."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "-"
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isinf(value):
-        return str(value)
-    if isinstance(value, int) or (value == int(value) and abs(value) < 1e9):
-        return f"{int(value):,}"
-    return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def counted(count: object, noun: str) -> str:
-    """A count with its noun, such as ``1 trade`` or ``1,234 trades``."""
-    return f"{number(count)} {noun}" if count == 1 else f"{number(count)} {noun}s"
-
-
-def fraction(value: object) -> str:
-    """A fraction as percent with two digits."""
-    return f"{value:.2%}" if isinstance(value, float) and math.isfinite(value) else "-"
-
-
-FRACTIONS = frozenset({"total_return", "max_drawdown", "win_rate", "exposure"})
-"""Metrics that people read in percent."""
-
-
-def metric(name: str, value: object) -> str:
-    """A metric as people read it."""
-    return fraction(value) if name in FRACTIONS else number(value)
 
 
 def front_table(individuals: Sequence[Mapping[str, object]], objectives: Sequence[str]) -> Table:

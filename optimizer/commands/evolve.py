@@ -3,20 +3,14 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from optimizer.commands.console import (
-    certificate_line,
-    counted,
-    front_table,
-    genes_table,
-    number,
-    stdout,
-)
+from optimizer.commands.console import certificate_line, front_table, genes_table, stdout
 from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
 from optimizer.config import RunConfig, resolve_config
 from optimizer.errors import ConfigError, ParityError
 from optimizer.objectives import OBJECTIVES
 from optimizer.runs import find_run
+from optimizer.shown import counted, number
 from optimizer.workflow import Result, resume_run, start_run
 
 

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from rich.table import Table
 
 from data import PROVIDERS
-from optimizer.commands.console import facts_table, number, stdout
+from optimizer.commands.console import facts_table, stdout
 from optimizer.commands.output import print_json
 from optimizer.config import resolve_config
 from optimizer.objectives import OBJECTIVES
+from optimizer.shown import number
 from optimizer.task import load_task_bars
 from strategy import STRATEGIES
 

@@ -10,9 +10,10 @@ from rich.live import Live
 from rich.table import Table
 
 from engine.batch import Engine
-from optimizer.commands.console import counted, metric, number, stderr
+from optimizer.commands.console import stderr
 from optimizer.commands.interrupts import STOPS, stop_now
 from optimizer.runs import RunStore
+from optimizer.shown import counted, metric, number
 from optimizer.task import Task
 from optimizer.workflow import Progress
 

@@ -9,12 +9,13 @@ from rich.table import Table
 
 from data.errors import DataError
 from engine.parity import certify
-from optimizer.commands.console import counted, facts_table, number, stdout
+from optimizer.commands.console import facts_table, stdout
 from optimizer.commands.evolve import print_result, refuse_red
 from optimizer.commands.output import csv_text, print_json, without_nan, write_whole
-from optimizer.commands.parity import recorded_front
 from optimizer.errors import ConfigError, StoreError
+from optimizer.recorded import recorded_front
 from optimizer.runs import RunStore, find_run, list_runs
+from optimizer.shown import counted, number
 from optimizer.workflow import recorded_result
 
 

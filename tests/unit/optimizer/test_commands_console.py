@@ -10,14 +10,11 @@ from optimizer.commands.console import (
     WIDTH_OF_A_FILE,
     Lines,
     certificate_line,
-    counted,
     facts_table,
-    fraction,
     front_table,
     genes_table,
-    metric,
-    number,
 )
+from optimizer.shown import counted, fraction, metric, number
 
 
 def printed(*things):
