@@ -1,13 +1,26 @@
 """What a search hands on: evaluations, populations and generations, all frozen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int16]
+Serials = npt.NDArray[np.int64]
+
+LINEAGE = ("serial", "mother", "father", "operator")
+"""Columns of a lineage."""
+
+OPERATORS = ("sample", "published", "guest", "cross", "mutate", "difference", "immigrate")
+"""How individuals come about, by their codes in a lineage; a code is never reused."""
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+UNKNOWN = -1
+"""In a lineage: nobody, or nothing that is known."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +48,52 @@ class Population:
         objectives: [P, O], as in `Evaluation`.
         violations: [P], as in `Evaluation`.
         failures: [P], as in `Evaluation`.
+        lineage: [P, 4] int64, columns `LINEAGE`: the individual's number in the order of
+            evaluation, from 0 on, those of its parents, and its operator's code in `OPERATORS`.
+            `UNKNOWN` throughout when left out.
     """
 
     genomes: Floats
     objectives: Floats
     violations: Floats
     failures: Codes
+    lineage: Serials = field(default_factory=lambda: np.empty((0, len(LINEAGE)), dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        if len(self.lineage) == 0 and len(self.genomes):
+            nothing = np.full((len(self.genomes), len(LINEAGE)), UNKNOWN, dtype=np.int64)
+            object.__setattr__(self, "lineage", nothing)
 
     def __len__(self) -> int:
         return len(self.genomes)
+
+    def take(self, places: Serials) -> "Population":
+        """Some of the individuals, in the order of `places` [N], read-only."""
+        return Population(
+            genomes=_frozen(self.genomes[places]),
+            objectives=_frozen(self.objectives[places]),
+            violations=_frozen(self.violations[places]),
+            failures=_frozen(self.failures[places]),
+            lineage=_frozen(self.lineage[places]),
+        )
+
+    @staticmethod
+    def joined(first: "Population", second: "Population") -> "Population":
+        """The individuals of both, those of the first before those of the second."""
+        return Population(
+            genomes=np.concatenate([first.genomes, second.genomes]),
+            objectives=np.concatenate([first.objectives, second.objectives]),
+            violations=np.concatenate([first.violations, second.violations]),
+            failures=np.concatenate([first.failures, second.failures]),
+            lineage=np.concatenate([first.lineage, second.lineage]),
+        )
+
+
+def nobody(n_genes: int, n_objectives: int) -> Population:
+    """A population without individuals."""
+    nothing = np.empty(0)
+    genomes, objectives = np.empty((0, n_genes)), np.empty((0, n_objectives))
+    return Population(genomes, objectives, nothing, nothing.astype(np.int16))
 
 
 @dataclass(frozen=True)
@@ -57,6 +107,10 @@ class Generation:
         seconds: Wall time of this generation.
         repaired: Individuals whose genes broke a constraint and were repaired.
         rejected: Name of a failure to how many of the evaluated individuals had it.
+        archive: The best compromises of all generations so far, as the search keeps them.
+        memory: [S], what else the search has to know to go on; its own affair.
+        hypervolume: What the archive dominates, as a share of a box that is fixed once a feasible
+            individual was found; 0 before.
     """
 
     number: int
@@ -65,3 +119,11 @@ class Generation:
     seconds: float
     repaired: int
     rejected: Mapping[str, int]
+    archive: Population = field(default_factory=lambda: nobody(0, 0))
+    memory: Floats = field(default_factory=lambda: np.empty(0))
+    hypervolume: float = 0.0
+
+
+def _frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    array.flags.writeable = False
+    return array

@@ -8,7 +8,7 @@ from optimizer.errors import StoreError
 from optimizer.generation import Generation
 from optimizer.runs.database import read_columns, read_digests
 from optimizer.runs.lock import NO_GENERATION
-from optimizer.runs.rows import Columns, Digests, damage_of, unpack
+from optimizer.runs.rows import Columns, Digests, damage_of, unpack, unpack_state
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,7 @@ def _whole(connection: sqlite3.Connection, digests: Digests) -> tuple[Columns | 
 
 def _generation(digests: Digests, columns: Columns) -> Generation:
     said = digests.described()
+    archive, memory = unpack_state(columns.state, digests.genes, digests.objectives)
     return Generation(
         number=digests.number,
         population=unpack(columns, digests.genes, digests.objectives),
@@ -171,6 +172,9 @@ def _generation(digests: Digests, columns: Columns) -> Generation:
         seconds=said.seconds,
         repaired=said.repaired,
         rejected=said.rejected,
+        archive=archive,
+        memory=memory,
+        hypervolume=said.hypervolume,
     )
 
 

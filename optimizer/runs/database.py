@@ -16,7 +16,7 @@ from optimizer.runs.rows import KEPT, NOTHING, Columns, Digests
 from optimizer.runs.space import free_bytes
 from optimizer.runs.texts import sha256
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Goes up whenever an older program could not read what a newer one writes."""
 
 APPLICATION_ID = 0x47424F31
@@ -39,7 +39,7 @@ CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), payload BLOB, sha256
 CREATE TABLE generation (
   number INTEGER PRIMARY KEY, individuals INTEGER, genes INTEGER, objective_count INTEGER,
   front INTEGER, kept TEXT, summary BLOB, whole_sha BLOB, front_sha BLOB, chain BLOB,
-  genomes BLOB, objectives BLOB, violations BLOB, failures BLOB
+  genomes BLOB, objectives BLOB, violations BLOB, failures BLOB, lineage BLOB, state BLOB
 );
 CREATE TABLE resumption (id INTEGER PRIMARY KEY, payload BLOB);
 CREATE TABLE result (id INTEGER PRIMARY KEY CHECK (id = 0), payload BLOB, sha256 BLOB, chain BLOB);
@@ -47,7 +47,7 @@ CREATE TABLE result (id INTEGER PRIMARY KEY CHECK (id = 0), payload BLOB, sha256
 _DIGESTS = (
     "number, individuals, genes, objective_count, front, kept, summary, whole_sha, front_sha, chain"
 )
-_COLUMNS = "genomes, objectives, violations, failures"
+_COLUMNS = "genomes, objectives, violations, failures, lineage, state"
 _MAX_NUMBER = 2**63 - 1
 _KINDS = (int, int, int, int, int, str, bytes, bytes, bytes, bytes)
 
@@ -227,8 +227,8 @@ def shrink_row(connection: sqlite3.Connection, digests: Digests, front: Columns 
     kept = "summary" if front is None else "front"
     columns = NOTHING if front is None else front
     connection.execute(
-        "UPDATE generation SET kept = ?, genomes = ?, objectives = ?, violations = ?, failures = ?"
-        " WHERE number = ?",
+        "UPDATE generation SET kept = ?, genomes = ?, objectives = ?, violations = ?, failures = ?,"
+        " lineage = ?, state = ? WHERE number = ?",
         (kept, *astuple(columns), digests.number),
     )
 
@@ -313,6 +313,8 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if mark != APPLICATION_ID:
         raise StoreError(f"{path} is not the database of a run, or its first page is damaged")
+    if version < SCHEMA_VERSION:
+        raise StoreError(f"{path} was made by an older version of this program: use that one")
     if version > SCHEMA_VERSION:
         raise StoreError(
             f"{path} was made by a newer version of this program (schema {version}, this one reads "

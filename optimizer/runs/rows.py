@@ -7,13 +7,14 @@ its neighbours, and what was kept of it can still be checked.
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import StoreError
-from optimizer.generation import Generation, Population
+from optimizer.generation import LINEAGE, Generation, Population, nobody
 from optimizer.ranking import nondominated_ranks
 from optimizer.runs.texts import decode, encode, sha256
 
@@ -22,6 +23,9 @@ KEPT = ("whole", "front", "summary")
 
 NUMBER_BYTES = 8
 CODE_BYTES = 2
+
+SIZES = "<2q"
+"""How a state begins: individuals of the archive, numbers of the memory."""
 
 
 @dataclass(frozen=True)
@@ -33,19 +37,23 @@ class Columns:
         objectives: [P, O] float64, NaN included.
         violations: [P] float64.
         failures: [P] int16.
+        lineage: [P, 4] int64.
+        state: What else is needed to go on from a whole population; see `pack_state`.
     """
 
     genomes: bytes
     objectives: bytes
     violations: bytes
     failures: bytes
+    lineage: bytes
+    state: bytes = b""
 
     def digest(self) -> bytes:
-        """SHA-256 over the four columns; the shapes that part them are in the row's digest."""
-        return sha256(self.genomes, self.objectives, self.violations, self.failures)
+        """SHA-256 over the columns; the shapes that part them are in the row's digest."""
+        return sha256(*astuple(self))
 
 
-NOTHING = Columns(b"", b"", b"", b"")
+NOTHING = Columns(b"", b"", b"", b"", b"")
 """Columns of a row of which only the summary is kept."""
 
 
@@ -62,6 +70,7 @@ class GenerationSummary:
         repaired: Individuals whose genes broke a constraint and were repaired.
         rejected: Name of a failure to how many of the evaluated had it.
         kept: How much of the population is still recorded, one of `KEPT`.
+        hypervolume: As in `Generation`.
     """
 
     number: int
@@ -72,6 +81,7 @@ class GenerationSummary:
     repaired: int
     rejected: Mapping[str, int]
     kept: str
+    hypervolume: float
 
 
 @dataclass(frozen=True)
@@ -92,8 +102,8 @@ class Snapshot:
 
     @property
     def n_bytes(self) -> int:
-        """Size of the population in bytes."""
-        return whole_bytes(*self.shape)
+        """Size of the population and its state in bytes."""
+        return whole_bytes(*self.shape) + len(self.columns.state)
 
 
 @dataclass(frozen=True)
@@ -155,6 +165,7 @@ class Digests:
                 repaired=int(said["repaired"]),
                 rejected=rejected,
                 kept=self.kept,
+                hypervolume=float(said["hypervolume"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the summary lacks a field: {error}") from None
@@ -174,7 +185,7 @@ def snapshot(generation: Generation) -> Snapshot:
     if genomes.ndim != 2 or objectives.ndim != 2:
         raise StoreError(f"generation {generation.number}: genomes and objectives must be tables")
     shape = (len(genomes), genomes.shape[1], objectives.shape[1])
-    columns = pack(population)
+    columns = replace(pack(population), state=pack_state(generation))
     if not _fits(columns, shape[0], shape[1], shape[2]):
         raise StoreError(f"generation {generation.number}: its columns differ in length")
     summary = {
@@ -182,6 +193,7 @@ def snapshot(generation: Generation) -> Snapshot:
         "seconds": generation.seconds,
         "repaired": generation.repaired,
         "rejected": generation.rejected,
+        "hypervolume": generation.hypervolume,
     }
     what = f"summary of generation {generation.number}"
     return Snapshot(generation.number, shape, columns, encode(summary, what=what))
@@ -194,6 +206,7 @@ def pack(population: Population) -> Columns:
         objectives=_bytes(population.objectives, "<f8"),
         violations=_bytes(population.violations, "<f8"),
         failures=_bytes(population.failures, "<i2"),
+        lineage=_bytes(population.lineage, "<i8"),
     )
 
 
@@ -204,7 +217,34 @@ def unpack(columns: Columns, genes: int, objectives: int) -> Population:
         objectives=_floats(columns.objectives).reshape(-1, objectives),
         violations=_floats(columns.violations),
         failures=np.frombuffer(columns.failures, "<i2").astype(np.int16, copy=False),
+        lineage=np.frombuffer(columns.lineage, "<i8")
+        .astype(np.int64, copy=False)
+        .reshape(-1, len(LINEAGE)),
     )
+
+
+def pack_state(generation: Generation) -> bytes:
+    """The archive and the memory of a generation in one piece; empty when it has neither."""
+    archive, memory = generation.archive, _bytes(generation.memory, "<f8")
+    if not len(archive) and not memory:
+        return b""
+    sizes = struct.pack(SIZES, len(archive), len(generation.memory))
+    return b"".join([sizes, *astuple(pack(archive)), memory])
+
+
+def unpack_state(
+    state: bytes, genes: int, objectives: int
+) -> tuple[Population, npt.NDArray[np.float64]]:
+    """The archive and the memory that `pack_state` packed."""
+    if not state:
+        return nobody(genes, objectives), np.empty(0)
+    individuals, _ = struct.unpack_from(SIZES, state)
+    widths = (genes * NUMBER_BYTES, objectives * NUMBER_BYTES, NUMBER_BYTES, CODE_BYTES)
+    ends = [struct.calcsize(SIZES)]
+    for width in (*widths, len(LINEAGE) * NUMBER_BYTES):
+        ends.append(ends[-1] + individuals * width)
+    columns = Columns(*(state[start:end] for start, end in pairwise(ends)))
+    return unpack(columns, genes, objectives), _floats(state[ends[-1] :])
 
 
 def front_members(population: Population) -> npt.NDArray[np.int64]:
@@ -219,13 +259,7 @@ def front_members(population: Population) -> npt.NDArray[np.int64]:
 
 def front_population(population: Population) -> Population:
     """The members of `front_members`."""
-    members = front_members(population)
-    return Population(
-        genomes=population.genomes[members],
-        objectives=population.objectives[members],
-        violations=population.violations[members],
-        failures=population.failures[members],
-    )
+    return population.take(front_members(population))
 
 
 def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
@@ -265,7 +299,8 @@ def damage_of(digests: Digests, columns: Columns) -> str:
 
 def whole_bytes(individuals: int, genes: int, objectives: int) -> int:
     """Size in bytes of the columns of a population."""
-    return individuals * ((genes + objectives + 1) * NUMBER_BYTES + CODE_BYTES)
+    numbers = genes + objectives + 1 + len(LINEAGE)
+    return individuals * (numbers * NUMBER_BYTES + CODE_BYTES)
 
 
 def _fits(columns: Columns, individuals: int, genes: int, objectives: int) -> bool:
@@ -274,6 +309,7 @@ def _fits(columns: Columns, individuals: int, genes: int, objectives: int) -> bo
         and len(columns.objectives) == individuals * objectives * NUMBER_BYTES
         and len(columns.violations) == individuals * NUMBER_BYTES
         and len(columns.failures) == individuals * CODE_BYTES
+        and len(columns.lineage) == individuals * len(LINEAGE) * NUMBER_BYTES
     )
 
 

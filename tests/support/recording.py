@@ -34,13 +34,18 @@ def made(number, *, individuals=6, genes=2, objectives=2, salt=0):
     genomes = rng.integers(1, 100, size=(individuals, genes)).astype(float)
     genomes[:, 1:] += rng.random((individuals, genes - 1))
     failures = (violations > 0).astype(np.int16)
+    lineage = rng.integers(0, 99, size=(individuals, 4))
+    population = Population(genomes, values, violations, failures, lineage)
     return Generation(
         number=number,
-        population=Population(genomes, values, violations, failures),
+        population=population,
         evaluated=individuals,
         seconds=float(rng.random()),
         repaired=int(rng.integers(0, 5)),
         rejected={"too_few_trades": int(rng.integers(1, 9))},
+        archive=population.take(np.arange(individuals // 2)),
+        memory=rng.random(3),
+        hypervolume=float(rng.random()),
     )
 
 
@@ -48,13 +53,15 @@ def assert_same_generation(expected, actual):
     """Every bit and every count is the same."""
     assert actual is not None
     assert_same_population(expected.population, actual.population)
-    for name in ("number", "evaluated", "seconds", "repaired", "rejected"):
+    assert_same_population(expected.archive, actual.archive)
+    assert expected.memory.tobytes() == actual.memory.tobytes()
+    for name in ("number", "evaluated", "seconds", "repaired", "rejected", "hypervolume"):
         assert getattr(expected, name) == getattr(actual, name), name
 
 
 def assert_same_population(expected, actual):
-    """Shapes, dtypes and bits of the four columns are the same, NaN included."""
-    for name in ("genomes", "objectives", "violations", "failures"):
+    """Shapes, dtypes and bits of the columns are the same, NaN included."""
+    for name in ("genomes", "objectives", "violations", "failures", "lineage"):
         left, right = getattr(expected, name), getattr(actual, name)
         assert (left.shape, left.dtype) == (right.shape, right.dtype), name
         assert left.tobytes() == right.tobytes(), name

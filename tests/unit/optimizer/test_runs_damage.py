@@ -239,7 +239,7 @@ def test_result_of_another_end_is_found(run):
 
 def test_database_from_the_future_is_refused(run):
     """Exit 4, saying that a newer version made it and what to do."""
-    change(run, "PRAGMA user_version = 2")
+    change(run, "PRAGMA user_version = 99")
     with pytest.raises(StoreError, match=r"made by a newer version .*update the program") as caught:
         use(run)
     assert caught.value.exit_code == 4

@@ -244,11 +244,11 @@ def test_memory_and_handles_are_flat_over_2000_generations(tmp_path):
         generation = made(0, individuals=64)
         for number in range(2000):
             store.record(numbered(generation, number))
-            if number in (500, 1999):
-                store.flush()
+            if number % 500 == 499:
+                store.flush()  # what waits for the disk is bounded by the queue, not flat
                 levels.append((resident_bytes(), len(os.listdir("/proc/self/fd"))))
         assert store.verify() == []
-    (memory, handles), (memory_after, handles_after) = levels
+    (memory, handles), *_, (memory_after, handles_after) = levels
     assert handles_after == handles
     assert memory_after - memory < 8 * 2**20
 
