@@ -16,7 +16,7 @@ from engine.plan import Plan, RowGroup, plan_rows
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 
-ENGINE_VERSION = 1
+ENGINE_VERSION = 2
 """Raised whenever the same genes on the same bars would give other trades or accumulators."""
 
 DEFAULT_MEMORY_BYTES = 2**30

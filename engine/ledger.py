@@ -28,6 +28,7 @@ ACCUMULATORS = (
     "bars_in_market",
     "rejected",
     *(f"exits_{reason}" for reason in REASONS),
+    "loss_r2",
 )
 """Names of the last axis of accumulators [P, W, A], in order; all float64, counts are whole."""
 

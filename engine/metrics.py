@@ -30,6 +30,7 @@ METRICS = (
     "profit_factor",
     "sharpe",
     "sharpe_annual",
+    "sortino",
     "total_return",
     "max_drawdown",
     "max_drawdown_r",
@@ -110,13 +111,16 @@ def compute_metrics(accumulators: Floats, spans: Sequence[Span]) -> MetricTable:
         - win_rate, mean_r, mean_hold_bars: per trade.
         - std_r: sample standard deviation of r; needs two trades.
         - sharpe: mean_r / std_r, per trade; sharpe_annual: times the root of trades_per_year.
+        - sortino: mean_r over the root of the mean of squared losses, each trade counted, a gain
+          as 0; undefined without a loss.
         - profit_factor: gains over losses, in R; undefined without a loss.
         - total_return: final equity minus 1, a fraction; undefined once equity has been lost.
         - max_drawdown: deepest fall of equity as a fraction of its peak.
         - calmar: total_return per year over max_drawdown, not compounded.
         - exposure: fraction of the window's bars with an open position.
 
-    Source: sharpe after William F. Sharpe (1994), on trades in place of periods; R after Van K.
+    Source: sharpe after William F. Sharpe (1994), on trades in place of periods; sortino
+    after Frank A. Sortino and Lee N. Price (1994), likewise, with a target of 0; R after Van K.
     Tharp, Trade Your Way to Financial Freedom (1998); the rest house rules.
     """
 
@@ -135,6 +139,7 @@ def compute_metrics(accumulators: Floats, spans: Sequence[Span]) -> MetricTable:
     varied = repeated & (variance > 0)
     std = np.sqrt(np.where(varied, variance, 1.0))
     losing, falling = total("loss_r") > 0, equity_loss > 0
+    hurt = total("loss_r2") > 0
     per_year = trades / years
     gained = total("equity") - 1.0
     _put(table, "trades", trades)
@@ -150,6 +155,8 @@ def compute_metrics(accumulators: Floats, spans: Sequence[Span]) -> MetricTable:
     _put(table, "std_r", std, *spread[1:])
     _put(table, "sharpe", mean / std, *spread)
     _put(table, "sharpe_annual", mean / std * np.sqrt(per_year), *spread)
+    downside = np.sqrt(np.where(hurt, total("loss_r2"), 1.0) / n)
+    _put(table, "sortino", mean / downside, (hurt, _NO_LOSSES), (traded, _NO_TRADES))
     factor = total("gain_r") / np.where(losing, total("loss_r"), 1.0)
     _put(table, "profit_factor", factor, (losing, _NO_LOSSES), (traded, _NO_TRADES))
     _put(table, "total_return", gained, (alive, _RUINED))

@@ -236,6 +236,7 @@ def _fold(ledger: Ledger, risk_fraction: float) -> list[float]:
             total["gain_r"] += trade.r
         else:
             total["loss_r"] += -trade.r
+            total["loss_r2"] += trade.r * trade.r
         total["peak_r"] = max(total["peak_r"], total["sum_r"])
         total["max_drawdown_r"] = max(total["max_drawdown_r"], total["peak_r"] - total["sum_r"])
         total["equity"] = total["equity"] * (1.0 + risk_fraction * trade.r)

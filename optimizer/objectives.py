@@ -47,6 +47,7 @@ MAXIMISED = (
     "profit_factor",
     "sharpe",
     "sharpe_annual",
+    "sortino",
     "sum_r",
     "total_return",
     "trades",

@@ -4,11 +4,13 @@ from engine.backends.compiled import compiled
 from engine.backends.cpu.exits import find_exit
 from engine.backends.cpu.types import Floats, Ints, Market, Slots
 from engine.backends.lowered import Exits
+from engine.ledger import REASONS
 
 (
     TRADES, WINS, SUM_R, SUM_R2, GAIN_R, LOSS_R, PEAK_R, MAX_DRAWDOWN_R, EQUITY, PEAK_EQUITY,
     MAX_DRAWDOWN, BARS_IN_MARKET, REJECTED, FIRST_REASON,
 ) = range(14)  # fmt: skip
+LOSS_R2 = FIRST_REASON + len(REASONS)
 
 
 @compiled
@@ -85,6 +87,7 @@ def _fold(out: Floats, r: float, risk_fraction: float) -> None:
         out[GAIN_R] += r
     else:
         out[LOSS_R] += -r
+        out[LOSS_R2] += r * r
     out[PEAK_R] = max(out[PEAK_R], out[SUM_R])
     out[MAX_DRAWDOWN_R] = max(out[MAX_DRAWDOWN_R], out[PEAK_R] - out[SUM_R])
     out[EQUITY] = out[EQUITY] * (1.0 + risk_fraction * r)

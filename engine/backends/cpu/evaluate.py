@@ -33,7 +33,7 @@ def evaluate(
         warm_up: [P] first bar that may signal.
         windows: [W, 2] start and end of each window.
         scratch: [threads, T + 8] receives signal bars.
-        out: [P, W, A] receives the accumulators.
+        out: [P, W, A] receives the accumulators, in the order of `ACCUMULATORS`.
     """
     no_whole = np.empty((0, 4), np.int64)
     no_prices = np.empty((0, 5))

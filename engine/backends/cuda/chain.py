@@ -122,13 +122,14 @@ def gather_kernel(p_trades, p_taken, p_r, p_dense_r, n_pairs, LANES: tl.constexp
 
 
 @triton.jit
-def fold(m_k, r, risk_fraction, p_fall, p_peak, sum_r, sum_r2, gain, loss, peak_r, deepest_r,
+def fold(m_k, r, risk_fraction, p_fall, p_peak, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
          equity, peak):  # fmt: skip
     """Fold one trade of each lane into its sums; returns them."""
     sum_r = tl.where(m_k, sum_r + r, sum_r)
     sum_r2 = tl.where(m_k, sum_r2 + r * r, sum_r2)
     gain = tl.where(m_k & (r > 0.0), gain + r, gain)
     loss = tl.where(m_k & (r <= 0.0), loss + (-r), loss)
+    loss2 = tl.where(m_k & (r <= 0.0), loss2 + r * r, loss2)
     peak_r = tl.where(sum_r > peak_r, sum_r, peak_r)
     fall_r = peak_r - sum_r
     deepest_r = tl.where(fall_r > deepest_r, fall_r, deepest_r)
@@ -136,7 +137,7 @@ def fold(m_k, r, risk_fraction, p_fall, p_peak, sum_r, sum_r2, gain, loss, peak_
     peak = tl.where(equity > peak, equity, peak)
     tl.store(p_fall, peak - equity, mask=m_k)
     tl.store(p_peak, peak, mask=m_k)
-    return sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity, peak
+    return sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak
 
 
 @triton.jit
@@ -155,6 +156,7 @@ def fold_kernel(p_trades, p_dense_r, p_falls, p_peaks, p_out, p_costs, n_pairs,
     sum_r2 = tl.zeros([LANES], tl.float64)
     gain = tl.zeros([LANES], tl.float64)
     loss = tl.zeros([LANES], tl.float64)
+    loss2 = tl.zeros([LANES], tl.float64)
     peak_r = tl.zeros([LANES], tl.float64)
     deepest_r = tl.zeros([LANES], tl.float64)
     equity = tl.full([LANES], 1.0, tl.float64)
@@ -170,38 +172,38 @@ def fold_kernel(p_trades, p_dense_r, p_falls, p_peaks, p_out, p_costs, n_pairs,
         r5 = tl.load(p_dense_r + o_k + 5 * n_pairs, mask=k + 5 < n_trades, other=0.0)
         r6 = tl.load(p_dense_r + o_k + 6 * n_pairs, mask=k + 6 < n_trades, other=0.0)
         r7 = tl.load(p_dense_r + o_k + 7 * n_pairs, mask=k + 7 < n_trades, other=0.0)
-        sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity, peak = fold(
+        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
             k + 0 < n_trades, r0, risk_fraction, p_falls + o_k + 0 * n_pairs,
-            p_peaks + o_k + 0 * n_pairs, sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity,
-            peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity, peak = fold(
+            p_peaks + o_k + 0 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
+            equity, peak)  # fmt: skip
+        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
             k + 1 < n_trades, r1, risk_fraction, p_falls + o_k + 1 * n_pairs,
-            p_peaks + o_k + 1 * n_pairs, sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity,
-            peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity, peak = fold(
+            p_peaks + o_k + 1 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
+            equity, peak)  # fmt: skip
+        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
             k + 2 < n_trades, r2, risk_fraction, p_falls + o_k + 2 * n_pairs,
-            p_peaks + o_k + 2 * n_pairs, sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity,
-            peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity, peak = fold(
+            p_peaks + o_k + 2 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
+            equity, peak)  # fmt: skip
+        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
             k + 3 < n_trades, r3, risk_fraction, p_falls + o_k + 3 * n_pairs,
-            p_peaks + o_k + 3 * n_pairs, sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity,
-            peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity, peak = fold(
+            p_peaks + o_k + 3 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
+            equity, peak)  # fmt: skip
+        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
             k + 4 < n_trades, r4, risk_fraction, p_falls + o_k + 4 * n_pairs,
-            p_peaks + o_k + 4 * n_pairs, sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity,
-            peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity, peak = fold(
+            p_peaks + o_k + 4 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
+            equity, peak)  # fmt: skip
+        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
             k + 5 < n_trades, r5, risk_fraction, p_falls + o_k + 5 * n_pairs,
-            p_peaks + o_k + 5 * n_pairs, sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity,
-            peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity, peak = fold(
+            p_peaks + o_k + 5 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
+            equity, peak)  # fmt: skip
+        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
             k + 6 < n_trades, r6, risk_fraction, p_falls + o_k + 6 * n_pairs,
-            p_peaks + o_k + 6 * n_pairs, sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity,
-            peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity, peak = fold(
+            p_peaks + o_k + 6 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
+            equity, peak)  # fmt: skip
+        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
             k + 7 < n_trades, r7, risk_fraction, p_falls + o_k + 7 * n_pairs,
-            p_peaks + o_k + 7 * n_pairs, sum_r, sum_r2, gain, loss, peak_r, deepest_r, equity,
-            peak)  # fmt: skip
+            p_peaks + o_k + 7 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
+            equity, peak)  # fmt: skip
     p_pair = p_out + o_pair * N_OUT
     tl.store(p_pair + 2, sum_r, mask=m_pair)
     tl.store(p_pair + 3, sum_r2, mask=m_pair)
@@ -211,6 +213,7 @@ def fold_kernel(p_trades, p_dense_r, p_falls, p_peaks, p_out, p_costs, n_pairs,
     tl.store(p_pair + 7, deepest_r, mask=m_pair)
     tl.store(p_pair + 8, equity, mask=m_pair)
     tl.store(p_pair + 9, peak, mask=m_pair)
+    tl.store(p_pair + 18, loss2, mask=m_pair)
 
 
 @triton.jit

@@ -62,7 +62,7 @@ def test_engine_refuses_illegal_genes(value):
 def test_no_individuals_give_no_rows():
     """An empty population is answered with an empty result."""
     found = Engine(SPEC, [BARS], [WHOLE]).evaluate(np.empty((0, len(SPEC.layout))))
-    assert found.shape == (0, 1, 18)
+    assert found.shape == (0, 1, 19)
 
 
 def test_rows_stay_between_calls():
@@ -97,7 +97,7 @@ def test_memory_plan_is_known_before_work():
     engine = Engine(SPEC, [BARS], [WHOLE], memory_bytes=270_000)
     plan = engine.memory_plan(1000)
     assert plan.slots * plan.slot_bytes <= 270_000
-    assert plan.result_bytes == 1000 * 18 * 8
+    assert plan.result_bytes == 1000 * 19 * 8
     assert str(plan).startswith("1,000 individuals on 300 bars: up to 100 rows")
 
 

@@ -86,12 +86,12 @@ KERNELS = {
     "fold": (
         chain.fold_kernel,
         [I32, F64, F64, F64, F64, F64, "i32"],
-        {"N_OUT": 18, "LANES": 32},
+        {"N_OUT": 19, "LANES": 32},
     ),
     "count": (
         chain.count_kernel,
         [I32] * 5 + [I8, F64, F64, F64, F64, "i32"],
-        {"N_OUT": 18, "LANES": 8, "TRADES": 64},
+        {"N_OUT": 19, "LANES": 8, "TRADES": 64},
     ),
 }
 

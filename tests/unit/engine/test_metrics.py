@@ -30,6 +30,7 @@ FOUR = {
     "sum_r2": 7.0,
     "gain_r": 3.0,
     "loss_r": 2.0,
+    "loss_r2": 2.0,
     "max_drawdown_r": 1.0,
     "equity": 1.02 * 0.99 * 1.01 * 0.99,
     "max_drawdown": 0.0101,
@@ -50,6 +51,7 @@ def test_metrics_by_hand():
         "profit_factor": 1.5,
         "sharpe": 0.25 / std,
         "sharpe_annual": 0.25 / std * math.sqrt(8.0),
+        "sortino": 0.25 / math.sqrt(2.0 / 4.0),
         "total_return": FOUR["equity"] - 1.0,
         "max_drawdown": 0.0101,
         "max_drawdown_r": 1.0,
@@ -76,16 +78,17 @@ def test_one_trade_has_no_spread():
     """A standard deviation needs two trades."""
     _, reasons = metrics_of(trades=1.0, wins=1.0, sum_r=2.0, sum_r2=4.0, gain_r=2.0, equity=1.02)
     assert reasons["sharpe"] == reasons["std_r"] == "one_trade"
-    assert reasons["profit_factor"] == "no_losses"
+    assert reasons["profit_factor"] == reasons["sortino"] == "no_losses"
     assert reasons["calmar"] == "no_drawdown"
 
 
 def test_equal_trades_have_no_variation():
     """Trades that are all alike have a deviation of 0, and no ratio to it."""
-    found, reasons = metrics_of(trades=3.0, sum_r=-3.0, sum_r2=3.0, loss_r=3.0)
+    found, reasons = metrics_of(trades=3.0, sum_r=-3.0, sum_r2=3.0, loss_r=3.0, loss_r2=3.0)
     assert found["std_r"] == 0.0
     assert reasons["sharpe"] == "no_variation"
     assert reasons["sharpe_annual"] == "no_variation"
+    assert found["sortino"] == -1.0
 
 
 def test_lost_equity_is_ruin():

@@ -7,7 +7,7 @@ import pytest
 
 from data.bars import Window
 from engine.batch import Engine
-from engine.ledger import ACCUMULATOR_INDEX
+from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.parity import certify, compare_accumulators, compare_ledgers
 from engine.reference import Reference
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -100,7 +100,7 @@ def test_rejections_are_compared():
 
 def test_negative_zero_is_a_difference():
     """Equal to the eye is not equal in every bit."""
-    zero = np.zeros(18)
+    zero = np.zeros(len(ACCUMULATORS))
     other = zero.copy()
     other[2] = -0.0
     assert compare_accumulators(zero, other).startswith("accumulator sum_r differs")

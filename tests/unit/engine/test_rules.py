@@ -180,6 +180,7 @@ def test_accumulators_fold_by_hand():
     assert value["sum_r"] == ledger.r[0] + ledger.r[1] + ledger.r[2]
     assert value["gain_r"] == 2.0
     assert value["wins"] == 1.0
+    assert value["loss_r2"] == ledger.r[2] * ledger.r[2] > 0.0
     assert value["peak_r"] == 2.0
     assert value["max_drawdown_r"] == -ledger.r[2]
     assert value["equity"] == 1.02 * (1.0 + 0.01 * ledger.r[2])
