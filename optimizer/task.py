@@ -196,7 +196,7 @@ def header_of(task: Task, device: str) -> Mapping[str, object]:
         for gene in task.spec.layout.genes
     ]
     return {
-        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created_at": datetime.now(UTC).isoformat(timespec="microseconds"),
         "strategy": task.spec.name,
         "data": f"{task.bars.symbol} {task.bars.timeframe}",
         "is_simulated": task.bars.is_simulated,

@@ -96,6 +96,7 @@ def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) ->
 
     Raises:
         StoppedError: When asked to stop; the run can be resumed.
+        StoreError: When it can no longer be recorded, with how to go on when it can.
         OptimizerError, DataError, StrategyError, EngineError: When something does not fit; no run
             was recorded if nothing had been evaluated.
     """
@@ -227,6 +228,8 @@ def _search(
         return _searched(task, engine, store, last, observer, should_stop)
     except KeyboardInterrupt:
         raise StoppedError(f"stopped at once; {_how_to_go_on(task, store)}") from None
+    except StoreError as error:
+        raise StoreError(f"{error}; {_how_to_go_on(task, store)}") from error
 
 
 def _how_to_go_on(task: Task, store: RunStore) -> str:
