@@ -141,7 +141,15 @@ class RunConfig(BaseModel):
     )
 
     objectives: str = Field(
-        "sharpe,total_return,max_drawdown", description="Objectives, comma separated."
+        "sharpe,total_return,max_drawdown",
+        description="Objectives, comma separated, such as sharpe, trades:min or sharpe@worst.",
+    )
+    constraints: list[str] = Field(
+        default_factory=list,
+        description="What must hold, such as 'max_drawdown <= 0.3'; with soft, should. Repeatable.",
+    )
+    over_windows: str = Field(
+        "mean", description="How windows make one number: mean, worst, or a quantile such as q25."
     )
     min_trades: int = Field(30, ge=0, description="Fewer trades make an individual infeasible.")
     population: int = Field(128, ge=1, le=10_000_000, description="Individuals in a generation.")
@@ -250,13 +258,15 @@ def expected_of(name: str) -> str:
         return "one of " + ", ".join(get_args(kind))
     if kind in (int, float):
         return ("a whole number" if kind is int else "a number") + _range_of(field)
+    if get_origin(kind) is list:
+        return "a list of texts"
     return {bool: "true or false", str: "text"}.get(kind, "a table of gene = [low, high]")
 
 
 def kind_of(field: FieldInfo) -> type:
     """The type of a field's values, None left out."""
     annotation = field.annotation
-    if get_origin(annotation) in (Literal, dict):
+    if get_origin(annotation) in (Literal, dict, list):
         return annotation  # type: ignore[return-value]
     kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
     return kinds[0] if kinds else annotation  # type: ignore[return-value]
@@ -309,6 +319,8 @@ def to_toml(config: RunConfig) -> str:
 def _toml_value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml_value, value))}]"
     if not isinstance(value, str):
         return repr(value)
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
@@ -343,7 +355,9 @@ def _problem(place: tuple[int | str, ...], value: object, flags: Collection[str]
     if name not in RunConfig.model_fields:
         near = get_close_matches(name.lower(), list(RunConfig.model_fields), n=1)
         return f"{name} is unknown" + (f"; did you mean '{near[0]}'?" if near else "")
-    expected = expected_of(name) if len(place) == 1 else "[low, high], two finite numbers"
+    expected = expected_of(name)
+    if name == "bounds" and len(place) > 1:
+        expected = "[low, high], two finite numbers"
     if name in flags:
         path = f"--bound {place[1]}" if name == "bounds" else f"--{name.replace('_', '-')}"
     return f"{path} must be {expected}, got {shown}"

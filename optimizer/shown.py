@@ -28,5 +28,6 @@ def fraction(value: object) -> str:
 
 
 def metric(name: str, value: object) -> str:
-    """A metric as people read it."""
-    return fraction(value) if name in FRACTIONS else number(value)
+    """A metric, or an objective made from it such as ``max_drawdown@worst``, as people read it."""
+    base = name.partition("@")[0].partition(":")[0]
+    return fraction(value) if base in FRACTIONS else number(value)

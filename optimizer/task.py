@@ -11,6 +11,7 @@ from engine.ledger import REASONS, Ledger
 from engine.metrics import MetricTable, Span, compute_metrics, span_of
 from engine.parity import data_hash, versions
 from optimizer.config import RunConfig
+from optimizer.constraints import parse_constraints
 from optimizer.errors import ConfigError
 from optimizer.generation import Evaluation, Floats
 from optimizer.objectives import Goals, parse_objectives
@@ -101,7 +102,7 @@ class EngineProblem:
     @property
     def n_objectives(self) -> int:
         """Number of objectives O."""
-        return len(self._task.goals.objectives)
+        return len(self._task.goals.names)
 
     @property
     def failure_names(self) -> tuple[str, ...]:
@@ -149,7 +150,7 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
         ConfigError, DataError, StrategyError, EngineError: When something does not fit.
     """
     published = find_strategy(config.strategy)
-    goals = Goals(parse_objectives(config.objectives), config.min_trades)
+    goals = goals_of(config)
     costs = Costs(config.fee_bp, config.slippage_bp, config.min_risk, config.risk_fraction)
     bars = load_task_bars(config)
     spec = published
@@ -162,6 +163,26 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
     if for_search:
         _check_bounds_fit(spec, window.end)
     return task
+
+
+def goals_of(config: RunConfig) -> Goals:
+    """What a configuration strives for.
+
+    Args:
+        config: Any configuration.
+
+    Returns:
+        Its goals.
+
+    Raises:
+        ConfigError: Naming what is unknown or cannot be read, and the nearest of what is known.
+    """
+    return Goals(
+        parse_objectives(config.objectives),
+        config.min_trades,
+        parse_constraints(config.constraints),
+        config.over_windows,
+    )
 
 
 def check_genome_fits(task: Task, genome: Floats) -> None:
@@ -203,7 +224,9 @@ def header_of(task: Task, device: str) -> Mapping[str, object]:
         "data_hash": data_hash([task.bars]),
         "window": [task.window.start, task.window.end],
         "genes": genes,
-        "objectives": [objective.name for objective in task.goals.objectives],
+        "objectives": list(task.goals.names),
+        "constraints": [constraint.text for constraint in task.goals.constraints],
+        "over_windows": task.goals.over,
         "min_trades": config.min_trades,
         "costs": {
             "fee_bp": config.fee_bp,

@@ -283,7 +283,7 @@ def _progress(task: Task, generation: Generation, evaluated: int, seconds: float
     population = generation.population
     members = front_of(population)
     natural = task.goals.natural(population.objectives[members])
-    signs = np.array([objective.maximise for objective in task.goals.objectives])
+    signs = np.array(task.goals.maximised)
     best = np.full(len(signs), np.nan)
     if len(members):
         best = np.where(signs, natural.max(axis=0), natural.min(axis=0))
@@ -319,7 +319,7 @@ def _result(
         "generation": last.number,
         "individuals": len(last.population),
         "infeasible": _infeasible(task, last),
-        "objectives": [objective.name for objective in task.goals.objectives],
+        "objectives": list(task.goals.names),
         "front": describe_individuals(task, engine, genomes, objectives),
         "front_hash": front_hash(genomes, objectives),
         "data_hash": certificate.data_hash,
@@ -354,7 +354,7 @@ def describe_individuals(
     if not len(genomes):
         return []
     table = task.metrics(engine.evaluate(genomes))
-    names = [objective.name for objective in task.goals.objectives]
+    names = task.goals.names
     found: list[dict[str, object]] = []
     for i, genome in enumerate(genomes):
         values, reasons = table.values[i, 0].tolist(), table.reasons[i, 0].tolist()

@@ -8,7 +8,7 @@ from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
 from optimizer.config import RunConfig, resolve_config
 from optimizer.errors import ConfigError, ParityError
-from optimizer.objectives import OBJECTIVES
+from optimizer.objectives import is_maximised
 from optimizer.runs import find_run
 from optimizer.shown import counted, number
 from optimizer.workflow import Result, resume_run, start_run
@@ -83,7 +83,7 @@ def refuse_red(certificate: Mapping[str, object]) -> None:
 
 def _front(result: Result, objective: str) -> list[Mapping[str, object]]:
     """Members of the front, best in one objective first."""
-    sign = -1.0 if OBJECTIVES[objective].maximise else 1.0
+    sign = -1.0 if is_maximised(objective) else 1.0
 
     def merit(individual: Mapping[str, object]) -> float:
         return sign * float(str(_mapping(individual["objectives"])[objective]))

@@ -117,7 +117,7 @@ def _named(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:
 
 def _value(name: str, given: object) -> object:
     if isinstance(given, list):
-        return parse_bounds(given)
+        return parse_bounds(given) if name == "bounds" else list(given)
     kind = None if name in AMOUNTS else kind_of(RunConfig.model_fields[name])
     if not isinstance(given, str) or kind not in (int, float):
         return given
@@ -136,6 +136,9 @@ def _parameter(name: str) -> inspect.Parameter:
     if name == "bounds":
         annotation = list[str]
         option = typer.Option([], "--bound", help=field.description, metavar="GENE=LOW:HIGH")
+    elif name == "constraints":
+        annotation = list[str]
+        option = typer.Option([], "--constraint", help=field.description, metavar="COMPARISON")
     elif field.annotation is bool:
         no_flag = f"--no-{name.replace('_', '-')}"
         annotation, option = bool | None, typer.Option(None, f"{flag}/{no_flag}", help=text)
@@ -151,7 +154,7 @@ def _parameter(name: str) -> inspect.Parameter:
 
 
 def _shown_default(name: str, default: object) -> str:
-    if default is None or name == "bounds":
+    if default is None or isinstance(default, dict | list):
         return ""
     if isinstance(default, bool):
         default = "yes" if default else "no"

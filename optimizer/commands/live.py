@@ -54,7 +54,7 @@ class Watcher:
     def started(self, task: Task, engine: Engine, store: RunStore) -> None:
         """Say what is searched, on what, and where it is recorded."""
         self._is_searching = True
-        self._objectives = [objective.name for objective in task.goals.objectives]
+        self._objectives = list(task.goals.names)
         for note in (*task.bars.notes, *store.warnings):
             self._console.say(f"note: {note}")
         if self._quiet:

@@ -217,7 +217,8 @@ def test_help_names_every_knob_that_a_command_offers(command, name):
     """The flag, its meaning, and its default where there is one."""
     text = " ".join(command(*name.split(), "--help").out.split())
     for field in FLAGS[name]:
-        flag = "bound" if field == "bounds" else field.replace("_", "-")
+        singular = {"bounds": "bound", "constraints": "constraint"}
+        flag = singular.get(field, field.replace("_", "-"))
         assert f"--{flag} " in text
         assert RunConfig.model_fields[field].description in text
     assert "[default: csv" not in text

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from engine.metrics import METRIC_INDEX, METRICS, MetricTable
+from optimizer.constraints import parse_constraints
 from optimizer.errors import ConfigError
-from optimizer.objectives import OBJECTIVES, Goals, Objective, parse_objectives
+from optimizer.objectives import OBJECTIVES, Goals, Objective, parse_objective, parse_objectives
 from optimizer.ranking import survive
 
 INF = float("inf")
@@ -23,10 +24,12 @@ def table(*individuals, windows=1):
 
 
 def test_every_objective_is_a_metric_of_its_own_name():
-    """One word per thing; the table is sorted."""
-    assert set(OBJECTIVES) <= set(METRICS)
+    """One word per thing, but for expectancy, which is the mean of R; the table is sorted."""
+    assert set(OBJECTIVES) - {"expectancy"} <= set(METRICS)
     assert sorted(OBJECTIVES) == list(OBJECTIVES)
-    assert all(name == goal.name == goal.metric for name, goal in OBJECTIVES.items())
+    metrics = {name: goal.metric for name, goal in OBJECTIVES.items()}
+    assert metrics == {name: name for name in OBJECTIVES} | {"expectancy": "mean_r"}
+    assert all(name == goal.name for name, goal in OBJECTIVES.items())
 
 
 def test_losses_and_time_in_the_market_are_minimised():
@@ -163,3 +166,109 @@ def test_wrong_goals_are_refused():
         Goals((sharpe,), min_trades=-1)
     with pytest.raises(ConfigError, match="did you mean 'trades'"):
         Objective("activity", metric="trade", maximise=True)
+
+
+def goals(*constraints, objectives="sharpe,max_drawdown", min_trades=10, over="mean"):
+    """Goals with constraints as people write them."""
+    return Goals(parse_objectives(objectives), min_trades, parse_constraints(constraints), over)
+
+
+def failures(found, judged):
+    """The failure of each individual by name."""
+    return [found.failure_names[code] for code in judged.failures]
+
+
+def test_a_hard_constraint_makes_infeasible():
+    """Who breaks it has its name, no objectives, and a violation that grows with the distance."""
+    bounded = goals("max_drawdown <= 0.25")
+    rows = ({"trades": 50, "max_drawdown": fall} for fall in (0.25, 0.5, 0.75))
+    judged = bounded.judge(table(*rows))
+    assert failures(bounded, judged) == ["", *["broken:max_drawdown<=0.25"] * 2]
+    assert judged.violations.tolist() == [0.0, 0.5, 0.5 / 0.75]
+    assert np.isnan(judged.objectives[1:]).all()
+
+
+def test_the_first_broken_constraint_gives_the_name():
+    """All of them add to the violation."""
+    bounded = goals("max_drawdown <= 0.5", "sharpe >= 1", "win_rate > 0 soft")
+    both = {"trades": 50, "max_drawdown": 1.0, "sharpe": 0.0, "win_rate": 0.5}
+    judged = bounded.judge(table(both, both | {"max_drawdown": 0.1}))
+    assert failures(bounded, judged) == ["broken:max_drawdown<=0.5", "broken:sharpe>=1.0"]
+    assert judged.violations.tolist() == [1.0, 0.5]
+
+
+def test_feasible_comes_first_then_what_is_nearest():
+    """Feasible, broken, too few trades as well as broken, undefined: in this order."""
+    bounded = goals("max_drawdown <= 0.25")
+    judged = bounded.judge(
+        table(
+            {"trades": 50, "sharpe": NAN},
+            {"trades": 1, "max_drawdown": 0.5},
+            {"trades": 50, "max_drawdown": 0.5, "sharpe": 9.0},
+            {"trades": 50, "max_drawdown": 0.2, "sharpe": -9.0},
+        )
+    )
+    assert survive(judged.objectives, judged.violations, 4).tolist() == [3, 2, 1, 0]
+
+
+def test_an_undefined_bound_is_no_bound_kept():
+    """A constraint on what nobody knows makes infeasible, under a name that says so."""
+    bounded = goals("profit_factor >= 1")
+    judged = bounded.judge(table({"trades": 50, "profit_factor": NAN}))
+    assert failures(bounded, judged) == ["undefined:profit_factor>=1.0"]
+    soft = goals("profit_factor >= 1 soft")
+    judged = soft.judge(table({"trades": 50, "profit_factor": NAN}))
+    assert failures(soft, judged) == ["undefined:profit_factor>=1.0"]
+
+
+def test_soft_constraints_are_one_more_objective():
+    """Who misses them stays feasible, and says how far it is from them."""
+    soft = goals("max_drawdown <= 0.25 soft", "sharpe >= 0 soft")
+    rows = ({"trades": 50, "max_drawdown": fall} for fall in (0.1, 0.5))
+    judged = soft.judge(table(*rows))
+    assert soft.names == ("sharpe", "max_drawdown", "missed")
+    assert soft.maximised == (True, False, False)
+    assert soft.natural(judged.objectives).tolist() == [[0.0, 0.1, 0.0], [0.0, 0.5, 0.25]]
+    assert judged.violations.tolist() == [0.0, 0.0]
+
+
+def test_windows_are_taken_as_the_run_or_the_objective_says():
+    """An objective's own word wins over that of the run."""
+    metrics = table({"trades": [30, 10], "sharpe": [1.0, 3.0]}, windows=2)
+    assert goals(over="worst").judge(metrics).objectives[0, 0] == -1.0
+    assert goals(objectives="sharpe@mean", over="worst").judge(metrics).objectives[0, 0] == -2.0
+    strict = goals(over="worst", min_trades=11)
+    assert failures(strict, strict.judge(metrics)) == ["too_few_trades"]
+    assert goals("sharpe@worst >= 1", min_trades=20).judge(metrics).violations.tolist() == [0.0]
+
+
+def test_a_turned_objective_is_minimised():
+    """Few trades may be what is wanted."""
+    turned = goals(objectives="trades:min")
+    assert turned.judge(table({"trades": 40})).objectives.tolist() == [[40.0]]
+    assert turned.maximised == (False,)
+    assert parse_objective("trades:max") == OBJECTIVES["trades"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("trades:up", "direction 'up' is unknown"),
+        ("sharpe@median", "use mean, worst"),
+        ("sharpe worst", "must look like"),
+        ("sharp,calmr", "'sharp' is unknown.*'calmr' is unknown"),
+    ],
+)
+def test_wrong_objective_forms_are_refused(text, message):
+    """The message says what there is, and names every one that is wrong."""
+    with pytest.raises(ConfigError, match=message):
+        parse_objectives(text)
+
+
+def test_the_same_objective_twice_is_refused():
+    """Under another name it is still the same; over other windows it is another."""
+    with pytest.raises(ConfigError, match="'expectancy' is given more than once"):
+        goals(objectives="mean_r,expectancy")
+    with pytest.raises(ConfigError, match="'sharpe@mean' is given more than once"):
+        goals(objectives="sharpe,sharpe@mean")
+    assert goals(objectives="sharpe@mean,sharpe@worst").names == ("sharpe@mean", "sharpe@worst")

@@ -183,6 +183,8 @@ DECIDING = {
     "seed": 2,
     "population": 7,
     "objectives": "sharpe",
+    "constraints": ["max_drawdown <= 0.3"],
+    "over_windows": "worst",
     "min_trades": 3,
     "fee_bp": 1.0,
     "slippage_bp": 1.0,

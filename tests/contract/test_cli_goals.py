@@ -1,0 +1,71 @@
+"""What a person strives for, from the command line: objectives, constraints, windows."""
+
+import pytest
+
+LARGER = ("--population", "48", "--generations", "4", "--min-trades", "3")
+
+
+def test_a_hard_constraint_holds_in_the_whole_front(command, market):
+    """Nobody in it breaks it, and who did is counted under its name."""
+    bound = ("--constraint", "max_drawdown <= 1.5%", "--constraint", "exposure < 0.25")
+    found = command("evolve", "--data", market, *LARGER, *bound, "--json").json
+    assert found["front"]
+    for member in found["front"]:
+        assert member["metrics"]["max_drawdown"] <= 0.015
+        assert member["metrics"]["exposure"] < 0.25
+    free = command("evolve", "--data", market, *LARGER, "--json").json
+    assert any(member["metrics"]["max_drawdown"] > 0.015 for member in free["front"])
+
+
+def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
+    """The search ends, says why they are all infeasible, and shows nobody."""
+    bound = ("--constraint", "win_rate > 1")
+    found = command("evolve", "--data", market, *LARGER, *bound, "--json").json
+    assert found["front"] == []
+    assert found["infeasible"]["broken:win_rate>1.0"] > 0
+
+
+def test_a_soft_constraint_is_an_objective(command, market):
+    """The front says how far each member is from it; the result reads back as it was."""
+    goals = ("--objectives", "sharpe", "--constraint", "win_rate >= 60% soft")
+    found = command("evolve", "--data", market, *LARGER, *goals, "--json").json
+    assert found["objectives"] == ["sharpe", "missed"]
+    for member in found["front"]:
+        is_kept = member["metrics"]["win_rate"] >= 0.6
+        assert is_kept == (member["objectives"]["missed"] == 0)
+    shown = command("runs", "show", "latest", "--json").json["result"]
+    assert shown["front"] == found["front"]
+
+
+def test_constraints_decide_results(command, market):
+    """A run does not go on with another constraint, and names the difference."""
+    command("evolve", "--data", market, *LARGER, "--constraint", "sharpe > -9")
+    outcome = command("evolve", "--resume", "latest", "--constraint", "sharpe > -8")
+    assert (outcome.code, outcome.out) == (4, "")
+    assert "recorded 'sharpe>-9.0', now 'sharpe>-8.0'" in outcome.error
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--constraint", "max_drawdwn <= 3%"), "did you mean 'max_drawdown'"),
+        (("--constraint", "max_drawdown ~ 3"), "must look like METRIC <= NUMBER"),
+        (("--objectives", "sharpe:down"), "direction 'down' is unknown; known: max, min"),
+        (("--over-windows", "median"), "use mean, worst, or q1 to q50"),
+        (("--objectives", "sharpe,mean_r,expectancy"), "given more than once"),
+    ],
+)
+def test_wrong_goals_are_refused_before_any_work(command, market, flags, told):
+    """Exit code 2 with one line, and no run is begun."""
+    outcome = command("evolve", "--data", market, *LARGER, *flags)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert told in outcome.error
+    assert "no run" in command("runs", "list").out
+
+
+def test_constraints_come_from_a_file_too(command, market, tmp_path):
+    """What `config` prints with constraints reads back as the same."""
+    given = ("--constraint", "trades >= 5", "--constraint", "sharpe > 0 soft")
+    page = command("config", *given).out
+    (tmp_path / "run.toml").write_text(page)
+    assert command("config", "--config", str(tmp_path / "run.toml")).out == page

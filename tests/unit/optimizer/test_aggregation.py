@@ -1,0 +1,51 @@
+"""Several windows become one number without hiding what is undefined in one of them."""
+
+import numpy as np
+import pytest
+
+from optimizer.aggregation import check_aggregation, over_windows
+from optimizer.errors import ConfigError
+
+VALUES = np.array([[3.0, 1.0, 2.0, 5.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("how", "more_is_better", "expected"),
+    [
+        ("mean", True, 3.0),
+        ("worst", True, 1.0),
+        ("worst", False, 5.0),
+        ("q1", True, 1.0),
+        ("q24", True, 1.0),
+        ("q25", True, 2.0),
+        ("q25", False, 4.0),
+        ("q50", True, 3.0),
+        ("q50", False, 3.0),
+    ],
+)
+def test_windows_are_taken_together_by_hand(how, more_is_better, expected):
+    """Quantiles are members, the nearest on the worse side of the asked share."""
+    assert over_windows(VALUES, how, more_is_better=more_is_better).tolist() == [expected]
+
+
+@pytest.mark.parametrize("how", ["mean", "worst", "q10", "q50"])
+@pytest.mark.parametrize("undefined", [np.nan, np.inf, -np.inf])
+def test_one_undefined_window_is_undefined(how, undefined):
+    """No way of taking windows together leaves out the one that nobody knows."""
+    values = np.array([[1.0, undefined, 2.0], [1.0, 2.0, 3.0]])
+    found = over_windows(values, how, more_is_better=True)
+    assert np.isnan(found).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("how", ["mean", "worst", "q10", "q50"])
+def test_one_window_is_itself(how):
+    """With a single window every way gives its value, bit for bit."""
+    values = np.array([[0.1], [-7.3]])
+    assert over_windows(values, how, more_is_better=False).tolist() == [0.1, -7.3]
+
+
+@pytest.mark.parametrize("text", ["median", "q0", "q51", "q", "Q10", "", "worst "])
+def test_unknown_ways_are_refused(text):
+    """The message says what there is."""
+    with pytest.raises(ConfigError, match="use mean, worst, or q1 to q50"):
+        check_aggregation(text)
