@@ -1,7 +1,7 @@
 """Bars: the frozen columns of one market, checked and hashed, and windows that cut them."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
@@ -90,6 +90,19 @@ class Bars:
     def timeframe(self) -> str:
         """Duration of one bar as text, such as ``15m``."""
         return format_timeframe(self.timeframe_ns)
+
+    def until(self, end: int) -> "Bars":
+        """The same series as it was before a bar opened: bars [0, end), nothing after them.
+
+        Args:
+            end: Number of the first bar to leave out, at least 1; all stay from `len` on.
+
+        Returns:
+            Bars of their own, with a hash of their own.
+        """
+        if end >= len(self):
+            return self
+        return replace(self, **{name: getattr(self, name)[:end] for name in COLUMNS})
 
     @cached_property
     def content_hash(self) -> str:

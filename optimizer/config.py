@@ -97,6 +97,18 @@ def _as_bytes(value: object) -> object:
     return parse_bytes(value) if isinstance(value, str) else value
 
 
+def _as_specs(value: object) -> object:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
+Specs = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_as_specs),
+    Field(min_length=1),
+    Words("a source of bars, or a list of sources"),
+]
 Bound = Annotated[list[float], Field(min_length=2, max_length=2)]
 Eta = Annotated[int, AfterValidator(_listed), Words("one of " + ", ".join(map(str, ETAS)))]
 Bytes = Annotated[int, BeforeValidator(_as_bytes), Words("an amount of memory such as 512MiB")]
@@ -108,7 +120,11 @@ class RunConfig(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
-    data: str = Field("sample", description="Bars: sample, csv:PATH or parquet:PATH.")
+    data: Specs = Field(
+        ("sample",),
+        description="Bars: sample, csv:PATH or parquet:PATH; a folder or a pattern is all its "
+        "files; as flag repeatable.",
+    )
     timeframe: str | None = Field(
         None, description="Duration of a bar, such as 15m; longer than the file's resamples."
     )
@@ -120,6 +136,11 @@ class RunConfig(BaseModel):
     )
     start: str | None = Field(None, description="First bar to trade, ISO time; history is kept.")
     end: str | None = Field(None, description="Trade bars that open before this ISO time.")
+    holdout: str | None = Field(
+        None,
+        description="Keep the last bars of each series from the search and judge the result on "
+        "them: a share such as 20%, or an ISO time.",
+    )
 
     strategy: str = Field("seller_exhaustion", description="Name of the strategy.")
     scale_lengths: bool = Field(
@@ -266,7 +287,7 @@ def expected_of(name: str) -> str:
 def kind_of(field: FieldInfo) -> type:
     """The type of a field's values, None left out."""
     annotation = field.annotation
-    if get_origin(annotation) in (Literal, dict, list):
+    if get_origin(annotation) in (Literal, dict, list, tuple):
         return annotation  # type: ignore[return-value]
     kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
     return kinds[0] if kinds else annotation  # type: ignore[return-value]
@@ -321,6 +342,8 @@ def _toml_value(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml_value, value))}]"
+    if isinstance(value, tuple):
+        return _toml_value(value[0] if len(value) == 1 else list(value))
     if not isinstance(value, str):
         return repr(value)
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')

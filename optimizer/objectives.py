@@ -158,12 +158,7 @@ class Goals:
             The evaluation; objectives of infeasible individuals are NaN.
         """
         trades = self._over(metrics, "trades")  # [P]
-        values = np.column_stack(
-            [
-                self._over(metrics, o.metric, o.over, more_is_better=o.maximise)
-                for o in self.objectives
-            ]
-        )  # [P, O]
+        values = self.achieved(metrics)  # [P, O]
         bounded = {
             c: self._over(metrics, c.metric, c.over, more_is_better=c.wants_more)
             for c in self.constraints
@@ -184,6 +179,22 @@ class Goals:
             values = np.column_stack([values, _sum_of_columns(soft) / soft.shape[1]])
         objectives = np.where(violations[:, None] > 0, np.nan, self._signs * values)
         return Evaluation(objectives, violations, codes.astype(np.int16))
+
+    def achieved(self, metrics: MetricTable) -> Floats:
+        """What individuals reach in each objective, feasible or not.
+
+        Args:
+            metrics: Of P individuals in W windows, W at least 1.
+
+        Returns:
+            [P, O] in natural sign, in the order of `objectives`; NaN where undefined.
+        """
+        return np.column_stack(
+            [
+                self._over(metrics, o.metric, o.over, more_is_better=o.maximise)
+                for o in self.objectives
+            ]
+        )
 
     def natural(self, objectives: Floats) -> Floats:
         """Turn minimised objectives [..., O] back to the sign that people know."""

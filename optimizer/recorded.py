@@ -12,7 +12,7 @@ from optimizer.runs import RunStore
 from optimizer.search import front_of
 from optimizer.task import Task, header_of, prepare
 
-SAME = ("data_hash", "genes", "costs", "window", "strategy")
+SAME = ("data_hash", "genes", "costs", "windows", "held_out", "strategy")
 """Fields of a header that decide what an individual does."""
 
 

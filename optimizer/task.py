@@ -1,19 +1,20 @@
 """What a configuration asks for, loaded and checked before any work begins."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from data import Bars, LoadOptions, Window, load_bars
+from data import Bars, Window
 from engine.batch import ENGINE_VERSION, Engine
 from engine.costs import Costs
 from engine.ledger import REASONS, Ledger
-from engine.metrics import MetricTable, Span, compute_metrics, span_of
+from engine.metrics import MetricTable, compute_metrics
 from engine.parity import data_hash, versions
 from optimizer.config import RunConfig
 from optimizer.constraints import parse_constraints
 from optimizer.errors import ConfigError
 from optimizer.generation import Evaluation, Floats
+from optimizer.markets import Markets, load_markets
 from optimizer.objectives import Goals, parse_objectives
 from optimizer.problem import SearchSettings
 from strategy import GenomeLayout, StrategySpec, find_strategy
@@ -22,51 +23,40 @@ from strategy.errors import GeneError
 
 @dataclass(frozen=True)
 class Task:
-    """Bars, strategy, window, costs and goals that belong together.
+    """Markets, strategy, costs and goals that belong together.
 
     Args:
         config: Where it all comes from.
-        bars: The series.
+        markets: Series, windows to search on, and windows that are held out.
         spec: The strategy, scaled to the bars and with the bounds that were asked for.
-        window: Bars to trade.
         costs: Costs and risk rules.
         goals: Objectives and constraint.
     """
 
     config: RunConfig
-    bars: Bars
+    markets: Markets
     spec: StrategySpec
-    window: Window
     costs: Costs
     goals: Goals
 
-    @property
-    def span(self) -> Span:
-        """Length of the window in bars and years."""
-        return span_of(self.bars, self.window)
-
     def engine(self, device: str | None = None) -> Engine:
-        """A batch engine for the task.
+        """A batch engine to search with; bars that are held out are not in it.
 
         Args:
             device: As in `Engine`; the configuration's when None.
 
         Returns:
-            The engine; its rows are its own.
+            The engine on the windows to search on; its rows are its own.
         """
-        return Engine(
-            self.spec,
-            [self.bars],
-            [self.window],
-            self.costs,
-            device=device or self.config.device,
-            threads=self.config.threads,
-            memory_bytes=self.config.memory,
-        )
+        return self._engine(self.markets.searched, self.markets.windows, device)
+
+    def full_engine(self, device: str | None = None) -> Engine:
+        """A batch engine for all windows, those to search on first, then those held out."""
+        return self._engine(self.markets.series, self.markets.all_windows, device)
 
     def metrics(self, accumulators: Floats) -> MetricTable:
-        """Metrics of accumulators [P, 1, A]."""
-        return compute_metrics(accumulators, [self.span])
+        """Metrics of accumulators [P, W, A] over the windows to search on."""
+        return compute_metrics(accumulators, self.markets.spans(self.markets.windows))
 
     def settings(self) -> SearchSettings:
         """How to search, from the configuration."""
@@ -79,6 +69,19 @@ class Task:
             crossover_eta=config.crossover_eta,
             mutation_probability=config.mutation_probability,
             mutation_eta=config.mutation_eta,
+        )
+
+    def _engine(
+        self, series: Sequence[Bars], windows: Sequence[Window], device: str | None
+    ) -> Engine:
+        return Engine(
+            self.spec,
+            series,
+            windows,
+            self.costs,
+            device=device or self.config.device,
+            threads=self.config.threads,
+            memory_bytes=self.config.memory,
         )
 
 
@@ -114,28 +117,6 @@ class EngineProblem:
         return self._task.goals.judge(self._task.metrics(self._engine.evaluate(genomes)))
 
 
-def load_task_bars(config: RunConfig) -> Bars:
-    """Load the bars that a configuration names.
-
-    Args:
-        config: Any configuration.
-
-    Returns:
-        Checked bars.
-
-    Raises:
-        DataError: When they cannot be had.
-    """
-    options = LoadOptions(
-        timeframe=config.timeframe,
-        tz=config.tz,
-        dedupe=config.dedupe,
-        drop_bad_bars=config.drop_bad_bars,
-        max_bytes=config.max_bytes,
-    )
-    return load_bars(config.data, options)
-
-
 def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
     """Load and check everything that a configuration asks for.
 
@@ -152,16 +133,15 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
     published = find_strategy(config.strategy)
     goals = goals_of(config)
     costs = Costs(config.fee_bp, config.slippage_bp, config.min_risk, config.risk_fraction)
-    bars = load_task_bars(config)
+    markets = load_markets(config)
     spec = published
     if config.scale_lengths:
-        spec = spec.for_timeframe(bars.timeframe_ns / 1e9)
+        spec = spec.for_timeframe(markets.series[0].timeframe_ns / 1e9)
     spec = _bounded(spec, {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()})
-    window = Window.between(bars, config.start, config.end)
-    task = Task(config, bars, spec, window, costs, goals)
+    task = Task(config, markets, spec, costs, goals)
     task.settings()
     if for_search:
-        _check_bounds_fit(spec, window.end)
+        _check_bounds_fit(task)
     return task
 
 
@@ -189,7 +169,7 @@ def check_genome_fits(task: Task, genome: Floats) -> None:
     """Refuse a genome that needs more history than there is.
 
     Args:
-        task: With its window.
+        task: With its windows.
         genome: [G].
 
     Raises:
@@ -197,10 +177,9 @@ def check_genome_fits(task: Task, genome: Floats) -> None:
     """
     task.spec.check_genomes(genome[None])
     warm_up = task.spec.warm_up(task.spec.layout.decode(genome))
-    if warm_up + 3 > task.window.end:
-        raise ConfigError(
-            f"{_bars(task.window.end)}, need at least {warm_up + 3} (longest window {warm_up + 1})"
-        )
+    n_bars, shown = _fewest_bars(task.markets)
+    if warm_up + 3 > n_bars:
+        raise ConfigError(f"{shown}, need at least {warm_up + 3} (longest window {warm_up + 1})")
 
 
 def header_of(task: Task, device: str) -> Mapping[str, object]:
@@ -219,10 +198,11 @@ def header_of(task: Task, device: str) -> Mapping[str, object]:
     return {
         "created_at": datetime.now(UTC).isoformat(timespec="microseconds"),
         "strategy": task.spec.name,
-        "data": f"{task.bars.symbol} {task.bars.timeframe}",
-        "is_simulated": task.bars.is_simulated,
-        "data_hash": data_hash([task.bars]),
-        "window": [task.window.start, task.window.end],
+        "data": f"{task.markets.symbol} {task.markets.timeframe}",
+        "is_simulated": task.markets.is_simulated,
+        "data_hash": data_hash(task.markets.series),
+        "windows": [[window.start, window.end] for window in task.markets.windows],
+        "held_out": [[window.start, window.end] for window in task.markets.held_out],
         "genes": genes,
         "objectives": list(task.goals.names),
         "constraints": [constraint.text for constraint in task.goals.constraints],
@@ -246,7 +226,7 @@ def header_of(task: Task, device: str) -> Mapping[str, object]:
         "failure_names": list(task.goals.failure_names),
         "device": device,
         "threads": config.threads,
-        "notes": list(task.bars.notes),
+        "notes": list(task.markets.notes),
         "versions": {
             "engine": ENGINE_VERSION,
             "strategy": task.spec.version,
@@ -257,15 +237,17 @@ def header_of(task: Task, device: str) -> Mapping[str, object]:
 
 
 def describe_data(task: Task) -> dict[str, object]:
-    """What a result says about the bars that it was found on; `bars` counts those traded."""
-    bars = task.bars
+    """What a result says about the bars that it was found on; `bars` counts those searched on."""
+    markets = task.markets
     return {
-        "spec": task.config.data,
-        "symbol": bars.symbol,
-        "timeframe": bars.timeframe,
-        "bars": len(task.window),
-        "is_simulated": bars.is_simulated,
-        "notes": list(bars.notes),
+        "spec": list(task.config.data),
+        "symbol": markets.symbol,
+        "timeframe": markets.timeframe,
+        "bars": markets.n_bars,
+        "held_out_bars": sum(len(window) for window in markets.held_out),
+        "is_simulated": markets.is_simulated,
+        "notes": list(markets.notes),
+        "windows": [markets.describe(window) for window in markets.all_windows],
     }
 
 
@@ -291,24 +273,30 @@ def _bounded(spec: StrategySpec, bounds: Mapping[str, tuple[float, float]]) -> S
     return spec.with_bounds(bounds)
 
 
-def _check_bounds_fit(spec: StrategySpec, n_bars: int) -> None:
-    lengths = {name for row in spec.rows for name in row.lengths}
-    genes = [gene for gene in spec.layout.genes if gene.name in lengths]
+def _check_bounds_fit(task: Task) -> None:
+    n_bars, shown = _fewest_bars(task.markets)
+    lengths = {name for row in task.spec.rows for name in row.lengths}
+    genes = [gene for gene in task.spec.layout.genes if gene.name in lengths]
     longest_low = int(max((gene.low for gene in genes), default=1))
     most = n_bars - 2
     if longest_low > most:
         raise ConfigError(
-            f"{_bars(n_bars)}, need at least {longest_low + 2} (longest window {longest_low})"
+            f"{shown}, need at least {longest_low + 2} (longest window {longest_low})"
         )
     long = [gene for gene in genes if gene.high > most]
     if long:
         named = ", ".join(f"'{gene.name}' may be {gene.high:g}" for gene in long)
         advice = " ".join(f"--bound {gene.name}={gene.low:g}:{most}" for gene in long)
         raise ConfigError(
-            f"{_bars(n_bars)} are too few for windows that long: {named}; the largest legal value "
+            f"{shown} are too few for windows that long: {named}; the largest legal value "
             f"is {most}: {advice}"
         )
 
 
-def _bars(count: int) -> str:
-    return "1 bar" if count == 1 else f"{count:,} bars"
+def _fewest_bars(markets: Markets) -> tuple[int, str]:
+    """Bars up to the end of the window that has fewest, and the words for them."""
+    window = min(markets.windows, key=lambda window: window.end)
+    shown = "1 bar" if window.end == 1 else f"{window.end:,} bars"
+    if len(markets.windows) > 1:
+        shown = f"{markets.names[window.series]} has {shown}"
+    return window.end, shown

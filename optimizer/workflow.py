@@ -14,11 +14,12 @@ from typing import Protocol
 import numpy as np
 
 from engine.batch import Engine
-from engine.metrics import METRICS, UNDEFINED
+from engine.metrics import METRICS
 from engine.parity import Certificate, certify
 from optimizer.config import RunConfig, make_config, overlaid
 from optimizer.errors import ConfigError, StoppedError, StoreError
-from optimizer.generation import Floats, Generation
+from optimizer.generation import Generation
+from optimizer.individuals import describe_individuals
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
 from optimizer.search import evolve, front_hash, front_of
 from optimizer.task import EngineProblem, Task, describe_data, header_of, prepare
@@ -267,14 +268,15 @@ def _searched(
     searched = perf_counter() - began
     members = front_of(last.population)
     observer.certifying(len(members))
-    certificate = certify(engine, last.population.genomes[members])
+    proven = task.full_engine(engine.device) if task.markets.held_out else engine
+    certificate = certify(proven, last.population.genomes[members])
     timing = {
         "search_s": searched,
         "certificate_s": perf_counter() - began - searched,
         "evaluated": evaluated,
-        "individual_bars_per_s": evaluated * len(task.window) / searched,
+        "individual_bars_per_s": evaluated * task.markets.n_bars / searched,
     }
-    result = _result(task, engine, store, last, certificate, timing)
+    result = _result(task, proven, store, last, certificate, timing)
     store.finish(result)
     return result
 
@@ -296,7 +298,7 @@ def _progress(task: Task, generation: Generation, evaluated: int, seconds: float
         front=len(members),
         best=tuple(best.tolist()),
         rejected=generation.rejected,
-        individual_bars_per_s=evaluated * len(task.window) / seconds,
+        individual_bars_per_s=evaluated * task.markets.n_bars / seconds,
         seconds=seconds,
     )
 
@@ -334,40 +336,3 @@ def _infeasible(task: Task, last: Generation) -> dict[str, int]:
     counts = np.bincount(last.population.failures, minlength=1).tolist()
     names = task.goals.failure_names[: len(counts)]
     return {name: n for name, n in zip(names, counts, strict=True) if name and n}
-
-
-def describe_individuals(
-    task: Task, engine: Engine, genomes: Floats, objectives: Floats | None = None
-) -> list[dict[str, object]]:
-    """Individuals for people and JSON.
-
-    Args:
-        task: What they were found for.
-        engine: Where to evaluate.
-        genomes: [N, G].
-        objectives: [N, O] minimised, as the search found them; left out when None.
-
-    Returns:
-        For each its genes, its objectives in natural sign, its metrics (None where undefined), and
-        why the undefined ones are.
-    """
-    if not len(genomes):
-        return []
-    table = task.metrics(engine.evaluate(genomes))
-    names = task.goals.names
-    found: list[dict[str, object]] = []
-    for i, genome in enumerate(genomes):
-        values, reasons = table.values[i, 0].tolist(), table.reasons[i, 0].tolist()
-        individual: dict[str, object] = {"genes": task.spec.layout.decode(genome)}
-        if objectives is not None:
-            natural = task.goals.natural(objectives[i]).tolist()
-            individual["objectives"] = dict(zip(names, natural, strict=True))
-        individual["metrics"] = {
-            name: None if reason else value
-            for name, value, reason in zip(METRICS, values, reasons, strict=True)
-        }
-        individual["undefined"] = {
-            name: UNDEFINED[reason] for name, reason in zip(METRICS, reasons, strict=True) if reason
-        }
-        found.append(individual)
-    return found

@@ -188,8 +188,8 @@ def runs_verify(
 @data_app.command("show")
 @config_flags(*DATA)
 def data_show(
-    spec: Annotated[
-        str | None, typer.Argument(help="Bars, as --data names them.", metavar="[SPEC]")
+    specs: Annotated[
+        list[str] | None, typer.Argument(help="Bars, as --data names them.", metavar="[SPEC]...")
     ] = None,
     *,
     flags: dict[str, object],
@@ -198,9 +198,9 @@ def data_show(
     """What bars hold: their range, gaps, quirks and hash."""
     from optimizer.commands.lists import data_command
 
-    if spec is not None and "data" in flags:
-        raise ConfigError(f"'{spec}' and --data '{flags['data']}': name the bars once")
-    data_command(flags if spec is None else {**flags, "data": spec}, as_json=as_json)
+    if specs and "data" in flags:
+        raise ConfigError(f"'{specs[0]}' and --data: name the bars once")
+    data_command({**flags, "data": specs} if specs else flags, as_json=as_json)
 
 
 @data_app.command("list")

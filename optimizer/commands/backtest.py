@@ -9,19 +9,25 @@ import numpy as np
 
 from engine.intrabar import Intrabar, intrabar_of
 from engine.ledger import ACCUMULATORS, Ledger, Trade
-from engine.metrics import METRICS, UNDEFINED
+from engine.metrics import compute_metrics
 from engine.parity import data_hash
 from engine.reference import Reference
-from optimizer.commands.console import facts_table, stderr, stdout
+from optimizer.commands.console import columns_table, facts_table, stderr, stdout
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.output import csv_text, print_json, write_whole
+from optimizer.commands.symbols import symbols_table
 from optimizer.config import read_page, resolve_config
 from optimizer.errors import ConfigError
 from optimizer.generation import Floats
+from optimizer.individuals import mean_metrics
+from optimizer.markets import Markets
 from optimizer.shown import counted, metric
 from optimizer.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
 from strategy import GenomeLayout
 from strategy.errors import GeneError
+
+BY_SYMBOL = ("trades", "sum_r", "sharpe", "total_return", "max_drawdown")
+"""Metrics that are shown symbol by symbol."""
 
 
 def backtest_command(
@@ -39,33 +45,42 @@ def backtest_command(
     given = {} if genes_file is None else read_genes(genes_file)
     genome = genome_of(task.spec.layout, {**given, **parse_settings(settings)})
     check_genome_fits(task, genome)
-    ledger, accumulators = _run(task, genome, engine)
+    ledgers, accumulators = _run(task, genome, engine)
     if trades is not None:
-        write_whole(trades, csv_text(Trade._fields, ledger_rows(ledger)))
-    table = task.metrics(accumulators[None])
-    values, reasons = table.values[0, 0].tolist(), table.reasons[0, 0].tolist()
-    intrabar = intrabar_of(ledger, task.bars, task.costs)
-    found: dict[str, object] = {
-        "strategy": task.spec.name,
-        "engine": engine,
-        "genes": task.spec.layout.decode(genome),
-        "data": describe_data(task),
-        "window": [task.window.start, task.window.end],
-        "data_hash": data_hash([task.bars]),
-        "accumulators": dict(zip(ACCUMULATORS, accumulators[0].tolist(), strict=True)),
-        "metrics": dict(zip(METRICS, values, strict=True)),
-        "undefined": {
-            name: UNDEFINED[reason] for name, reason in zip(METRICS, reasons, strict=True) if reason
-        },
-        "intrabar": asdict(intrabar),
-    }
-    for note in task.bars.notes:
+        write_whole(trades, csv_text(*ledger_table(task.markets, ledgers)))
+    found = _describe(task, genome, ledgers, accumulators) | {"engine": engine}
+    for note in task.markets.notes:
         stderr().say(f"note: {note}")
     if as_json:
         print_json(found)
-    else:
-        _print(task, found, trades)
-        stdout().say(_intrabar_line(intrabar))
+        return
+    _print(task, found)
+    if trades is not None:
+        stdout().say(f"\nledger written to {trades}")
+    stdout().say(_intrabar_line(_intrabar(task, ledgers)))
+
+
+def ledger_table(
+    markets: Markets, ledgers: Sequence[Ledger]
+) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+    """Names and rows of all trades; symbol and sample come first where there are several windows.
+
+    Args:
+        markets: Whose windows they are.
+        ledgers: One a window, in the order of `Markets.all_windows`.
+
+    Returns:
+        Column names, and one row a trade.
+    """
+    if len(ledgers) == 1:
+        return Trade._fields, ledger_rows(ledgers[0])
+    told = [markets.describe(window) for window in markets.all_windows]
+    rows = [
+        (window["symbol"], window["sample"], *row)
+        for window, ledger in zip(told, ledgers, strict=True)
+        for row in ledger_rows(ledger)
+    ]
+    return ("symbol", "sample", *Trade._fields), rows
 
 
 def read_genes(path: Path) -> dict[str, float]:
@@ -128,15 +143,57 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _run(task: Task, genome: Floats, engine: str) -> tuple[Ledger, Floats]:
-    """The ledger and the accumulators [1, A] of one individual."""
+def _run(task: Task, genome: Floats, engine: str) -> tuple[tuple[Ledger, ...], Floats]:
+    """The ledgers [W] and the accumulators [W, A] of one individual, in all windows."""
+    markets = task.markets
     if engine == "reference":
-        reference = Reference(task.spec, [task.bars], [task.window], task.costs)
-        (ledger,) = reference.trades(genome)
-        return ledger, np.array([reference.fold(ledger)])
-    batch = task.engine(device=engine)
-    (ledger,) = batch.trades(genome)
-    return ledger, batch.evaluate(genome[None])[0]
+        reference = Reference(task.spec, markets.series, markets.all_windows, task.costs)
+        ledgers = tuple(reference.trades(genome))
+        return ledgers, np.array([reference.fold(ledger) for ledger in ledgers])
+    batch = task.full_engine(device=engine)
+    return tuple(batch.trades(genome)), batch.evaluate(genome[None])[0]
+
+
+def _describe(
+    task: Task, genome: Floats, ledgers: Sequence[Ledger], accumulators: Floats
+) -> dict[str, object]:
+    markets = task.markets
+    table = compute_metrics(accumulators[None], markets.spans(markets.all_windows))
+    seen = len(markets.windows)
+    found: dict[str, object] = {
+        "strategy": task.spec.name,
+        "genes": task.spec.layout.decode(genome),
+        "data": describe_data(task),
+        "data_hash": data_hash(markets.series),
+        **mean_metrics(table, 0, slice(0, seen)),
+    }
+    if markets.held_out:
+        found["held_out"] = mean_metrics(table, 0, slice(seen, None))
+    found["windows"] = [
+        {
+            **markets.describe(window),
+            "accumulators": dict(zip(ACCUMULATORS, accumulators[w].tolist(), strict=True)),
+            **mean_metrics(table, 0, slice(w, w + 1)),
+        }
+        for w, window in enumerate(markets.all_windows)
+    ]
+    found["intrabar"] = asdict(_intrabar(task, ledgers))
+    return found
+
+
+def _intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
+    """What hangs on the order within a bar, over the windows to search on."""
+    markets = task.markets
+    parts = [
+        intrabar_of(ledger, markets.series[window.series], task.costs)
+        for window, ledger in zip(markets.windows, ledgers, strict=False)
+    ]
+    return Intrabar(
+        trades=sum(part.trades for part in parts),
+        undecided=sum(part.undecided for part in parts),
+        sum_r=sum(part.sum_r for part in parts),
+        sum_r_target_first=sum(part.sum_r_target_first for part in parts),
+    )
 
 
 def _intrabar_line(found: Intrabar) -> str:
@@ -152,24 +209,45 @@ def _intrabar_line(found: Intrabar) -> str:
     return line + (": bars are too coarse for this bracket" if found.is_too_coarse else "")
 
 
-def _print(task: Task, found: Mapping[str, object], trades: Path | None) -> None:
-    console = stdout()
-    simulated = " (a SIMULATED market)" if task.bars.is_simulated else ""
+def _print(task: Task, found: Mapping[str, object]) -> None:
+    console, markets = stdout(), task.markets
+    simulated = " (a SIMULATED market)" if markets.is_simulated else ""
     console.say(
-        f"{task.spec.name} on {task.bars.symbol} {task.bars.timeframe}{simulated}, "
-        f"{counted(len(task.window), 'bar')}, engine {found['engine']}"
+        f"{task.spec.name} on {markets.symbol} {markets.timeframe}{simulated}, "
+        f"{counted(markets.n_bars, 'bar')}, engine {found['engine']}"
     )
-    genes, metrics, undefined = found["genes"], found["metrics"], found["undefined"]
-    if isinstance(genes, dict) and isinstance(metrics, dict) and isinstance(undefined, dict):
-        console.print()
-        console.print(facts_table(genes, "Genes"))
-        console.print()
-        shown = {
-            name: f"undefined: {undefined[name].replace('_', ' ')}"
-            if name in undefined
-            else metric(name, value)
-            for name, value in metrics.items()
+    console.print()
+    console.print(facts_table(_mapping(found["genes"]), "Genes"))
+    console.print()
+    columns = {"": _told(found)}
+    if markets.held_out:
+        columns = {"searched on": _told(found), "held out": _told(_mapping(found["held_out"]))}
+    console.print(
+        columns_table(columns, "Metrics" + (" (means)" if len(markets.series) > 1 else ""))
+    )
+    if len(markets.series) > 1:
+        told = [_mapping(window) for window in _list(found["windows"])]
+        by_window = {
+            name: [_mapping(window["metrics"])[name] for window in told] for name in BY_SYMBOL
         }
-        console.print(facts_table(shown, "Metrics"))
-    if trades is not None:
-        console.say(f"\nledger written to {trades}")
+        console.print()
+        console.print(symbols_table(told, by_window, BY_SYMBOL, "Symbol by symbol"))
+
+
+def _told(part: Mapping[str, object]) -> dict[str, str]:
+    """Metrics in words, with the reason of those that are undefined."""
+    undefined = _mapping(part["undefined"])
+    return {
+        name: f"undefined: {str(undefined[name]).replace('_', ' ')}"
+        if name in undefined
+        else metric(name, value)
+        for name, value in _mapping(part["metrics"]).items()
+    }
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else []

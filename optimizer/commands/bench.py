@@ -21,12 +21,15 @@ def bench_command(
 ) -> None:
     """Bench the engine on the last bars of the data."""
     task = prepare(resolve_config(None, flags))
-    if n_bars > len(task.bars):
-        raise ConfigError(f"--bars {n_bars}: there are {len(task.bars)} bars in {task.config.data}")
+    if len(task.markets.series) > 1:
+        raise ConfigError("bench takes the bars of one symbol; give --data once")
+    (series,) = task.markets.series
+    if n_bars > len(series):
+        raise ConfigError(f"--bars {n_bars}: there are {len(series)} bars in {series.source}")
     genomes = random_individuals(task, population)
     found = run_bench(
         task.spec,
-        _last(task.bars, n_bars),
+        _last(series, n_bars),
         genomes,
         repeats=repeats,
         threads=task.config.threads,

@@ -95,6 +95,17 @@ def facts_table(facts: Mapping[str, object], title: str = "") -> Table:
     return table
 
 
+def columns_table(columns: Mapping[str, Mapping[str, str]], title: str) -> Table:
+    """Texts by column and by name; headings are shown where there is more than one column."""
+    table = Table(title=title, title_justify="left", box=None, show_header=len(columns) > 1)
+    table.add_column(style="dim")
+    for heading in columns:
+        table.add_column(heading, overflow="fold")
+    for name in next(iter(columns.values())):
+        table.add_row(name, *(column[name] for column in columns.values()))
+    return table
+
+
 def certificate_line(certificate: Mapping[str, object]) -> str:
     """One line that says whether reference and engine agree."""
     individuals, trades = certificate["individuals"], certificate["trades"]

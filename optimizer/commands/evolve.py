@@ -1,14 +1,17 @@
 """evolve: search, certify, and show the front."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+from rich.table import Table
 
 from optimizer.commands.console import certificate_line, front_table, genes_table, stdout
 from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
+from optimizer.commands.symbols import held_out_table, symbols_table
 from optimizer.config import RunConfig, resolve_config
 from optimizer.errors import ConfigError, ParityError
-from optimizer.objectives import is_maximised
+from optimizer.objectives import MISSED, is_maximised, parse_objective
 from optimizer.runs import find_run
 from optimizer.shown import counted, number
 from optimizer.workflow import Result, resume_run, start_run
@@ -49,9 +52,11 @@ def print_result(result: Result) -> None:
     if result.get("resumed"):
         console.say(f"run {result['run']} had {result['resumed']}; this is its result")
     simulated = ", a SIMULATED market" if data["is_simulated"] else ""
+    held_out = data.get("held_out_bars")
+    kept = f" and {counted(held_out, 'bar')} held out" if held_out else ""
     console.say(
         f"{result['strategy']} on {data['symbol']} {data['timeframe']}, "
-        f"{counted(data['bars'], 'bar')}{simulated}; "
+        f"{counted(data['bars'], 'bar')}{kept}{simulated}; "
         f"{counted(timing['evaluated'], 'individual')} evaluated in "
         f"{timing['search_s']:.1f} s"
     )
@@ -60,6 +65,9 @@ def print_result(result: Result) -> None:
         console.print(front_table(front, objectives))
         console.print()
         console.print(genes_table(front))
+        for table in _tables_of_windows(data, front, objectives):
+            console.print()
+            console.print(table)
     else:
         found = _mapping(result.get("infeasible")).items()
         reasons = ", ".join(f"{name.replace('_', ' ')} {number(count)}" for name, count in found)
@@ -79,6 +87,20 @@ def refuse_red(certificate: Mapping[str, object]) -> None:
     """
     if certificate["mismatches"]:
         raise ParityError(f"reference and engine disagree\n{certificate['first_mismatch']}")
+
+
+def _tables_of_windows(
+    data: Mapping[str, object], front: Sequence[Mapping[str, object]], objectives: Sequence[str]
+) -> Iterator[Table]:
+    """What was held out, and the first member symbol by symbol, where there is more than one."""
+    windows = [_mapping(window) for window in _list(data.get("windows"))]
+    if data.get("held_out_bars"):
+        yield held_out_table(front, objectives)
+    metrics = [parse_objective(name).metric for name in objectives if name != MISSED]
+    names = list(dict.fromkeys(["trades", *metrics]))
+    if len({window["symbol"] for window in windows}) > 1:
+        by_window = {name: _list(told) for name, told in _mapping(front[0]["by_window"]).items()}
+        yield symbols_table(windows, by_window, names, "Individual 0, symbol by symbol")
 
 
 def _front(result: Result, objective: str) -> list[Mapping[str, object]]:

@@ -11,12 +11,14 @@ from optimizer.config import RunConfig, format_bytes, kind_of
 from optimizer.errors import ConfigError
 
 DATA = ("data", "timeframe", "tz", "dedupe", "drop_bad_bars", "max_bytes")
-WINDOW = ("start", "end")
+WINDOW = ("start", "end", "holdout")
 STRATEGY = ("strategy", "scale_lengths", "bounds")
 COSTS = ("fee_bp", "slippage_bp", "min_risk", "risk_fraction")
 COMPUTE = ("threads", "memory")
 ALL = tuple(RunConfig.model_fields)
 AMOUNTS = ("max_bytes", "memory")
+ALSO = {"start": "--from", "end": "--to"}
+"""Second names of flags."""
 
 Command = Callable[..., None]
 
@@ -139,6 +141,8 @@ def _parameter(name: str) -> inspect.Parameter:
     elif name == "constraints":
         annotation = list[str]
         option = typer.Option([], "--constraint", help=field.description, metavar="COMPARISON")
+    elif name == "data":
+        annotation, option = list[str], typer.Option([], flag, help=text, metavar="SPEC")
     elif field.annotation is bool:
         no_flag = f"--no-{name.replace('_', '-')}"
         annotation, option = bool | None, typer.Option(None, f"{flag}/{no_flag}", help=text)
@@ -147,7 +151,8 @@ def _parameter(name: str) -> inspect.Parameter:
         choices = "|".join(map(str, get_args(kind)))
         numbers = {int: "INTEGER", float: "NUMBER"}
         metavar = choices or ("AMOUNT" if name in AMOUNTS else numbers.get(kind, "TEXT"))
-        annotation, option = str | None, typer.Option(None, flag, help=text, metavar=metavar)
+        names = (ALSO[name], flag) if name in ALSO else (flag,)
+        annotation, option = str | None, typer.Option(None, *names, help=text, metavar=metavar)
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=annotation
     )
@@ -158,6 +163,8 @@ def _shown_default(name: str, default: object) -> str:
         return ""
     if isinstance(default, bool):
         default = "yes" if default else "no"
+    if isinstance(default, tuple):
+        default = ", ".join(default)
     if name in AMOUNTS and isinstance(default, int):
         default = format_bytes(default)
     return f"[default: {default}]"

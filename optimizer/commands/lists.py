@@ -5,21 +5,33 @@ from datetime import UTC, datetime
 
 from rich.table import Table
 
-from data import PROVIDERS
+from data import PROVIDERS, Bars
 from optimizer.commands.console import facts_table, stdout
 from optimizer.commands.output import print_json
 from optimizer.config import resolve_config
+from optimizer.markets import load_series
 from optimizer.objectives import OBJECTIVES
 from optimizer.shown import number
-from optimizer.task import load_task_bars
 from strategy import STRATEGIES
 
 NS_PER_S = 10**9
 
 
 def data_command(flags: Mapping[str, object], *, as_json: bool) -> None:
-    """Print what bars hold."""
-    bars = load_task_bars(resolve_config(None, flags))
+    """Print what bars hold: an object for one series, a list for several."""
+    series = load_series(resolve_config(None, flags))
+    told = [{**facts_of(bars), "notes": list(bars.notes)} for bars in series]
+    if as_json:
+        print_json(told[0] if len(told) == 1 else told)
+        return
+    for bars in series:
+        stdout().print(facts_table(facts_of(bars)))
+        for note in bars.notes:
+            stdout().say(f"note: {note}")
+
+
+def facts_of(bars: Bars) -> dict[str, object]:
+    """What a series holds: names in words to values."""
     gaps = bars.gaps()
     first, last = (_time(int(bars.timestamp[i])) for i in (0, -1))
     facts: dict[str, object] = {
@@ -40,12 +52,7 @@ def data_command(flags: Mapping[str, object], *, as_json: bool) -> None:
         hours = gaps.longest_ns / NS_PER_S / 3600
         ends = _time(int(bars.timestamp[gaps.longest_at]))
         facts["longest gap"] = f"{hours:g} h, ends {ends}"
-    if as_json:
-        print_json({**facts, "notes": list(bars.notes)})
-        return
-    stdout().print(facts_table(facts))
-    for note in bars.notes:
-        stdout().say(f"note: {note}")
+    return facts
 
 
 def providers_command() -> None:

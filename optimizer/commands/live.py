@@ -55,14 +55,14 @@ class Watcher:
         """Say what is searched, on what, and where it is recorded."""
         self._is_searching = True
         self._objectives = list(task.goals.names)
-        for note in (*task.bars.notes, *store.warnings):
+        for note in (*task.markets.notes, *store.warnings):
             self._console.say(f"note: {note}")
         if self._quiet:
             return
         plan = engine.memory_plan(task.config.population)
         self._console.say(
-            f"{task.spec.name} on {task.bars.symbol} {task.bars.timeframe}, "
-            f"{counted(len(task.window), 'bar')}"
+            f"{task.spec.name} on {task.markets.symbol} {task.markets.timeframe}, "
+            f"{counted(task.markets.n_bars, 'bar')}"
         )
         self._console.say(f"device {engine.device} ({engine.device_reason}); {plan}")
         self._console.say(f"run {store.run_id} in {store.path}")

@@ -32,9 +32,9 @@ def parity_command(
         genomes = random_individuals(task, individuals)
     else:
         task, genomes = recorded_front(find_run(runs, run), flags)
-    for note in task.bars.notes:
+    for note in task.markets.notes:
         stderr().say(f"note: {note}")
-    certificate = certify(task.engine(device=engine), genomes).as_dict()
+    certificate = certify(task.full_engine(device=engine), genomes).as_dict()
     if as_json:
         print_json(certificate)
     else:

@@ -104,7 +104,7 @@ def verify_command(name: str, runs: Path, individuals: int) -> None:
     # Spread over the front, whose members are sorted by genome.
     count = min(individuals, len(genomes))
     chosen = genomes[np.linspace(0, len(genomes) - 1, count).round().astype(int)]
-    certificate = certify(task.engine(device="cpu"), chosen).as_dict()
+    certificate = certify(task.full_engine(device="cpu"), chosen).as_dict()
     refuse_red(certificate)
     console.say(
         f"{counted(count, 'member')} replayed by the reference, "

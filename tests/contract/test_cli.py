@@ -249,7 +249,7 @@ def test_data_show_says_what_bars_hold(command, market, flat_market):
 def test_backtest_json_holds_accumulators_and_metrics(command, market):
     """Undefined metrics are null and carry a reason."""
     found = command("backtest", "--data", market, "--json").json
-    assert list(found["accumulators"]) == list(ACCUMULATORS)
+    assert list(found["windows"][0]["accumulators"]) == list(ACCUMULATORS)
     assert list(found["metrics"]) == list(METRICS)
     assert {n for n, value in found["metrics"].items() if value is None} == set(found["undefined"])
     assert len(found["data_hash"]) == 64

@@ -41,7 +41,7 @@ def test_engines_give_the_same_numbers(command, market, tmp_path):
     for engine in ("reference", "cpu"):
         arguments = ("--engine", engine, "--trades", f"{engine}.csv", "--json")
         found[engine] = command("backtest", "--data", market, *LOOSE, *arguments).json
-    assert found["reference"]["accumulators"] == found["cpu"]["accumulators"]
+    assert found["reference"]["windows"] == found["cpu"]["windows"]
     assert found["reference"]["metrics"] == found["cpu"]["metrics"]
     first, second = ((tmp_path / f"{engine}.csv").read_bytes() for engine in found)
     assert first == second
@@ -128,15 +128,16 @@ def test_holding_longer_than_the_data_ends_with_it(command, market, tmp_path):
 def test_trades_that_risk_too_little_are_rejected_and_counted(command, market):
     """With a least risk that no trade has, every signal is rejected."""
     found = command("backtest", "--data", market, *LOOSE, "--min-risk", "0.9", "--json").json
-    assert found["accumulators"]["trades"] == 0
-    assert found["accumulators"]["rejected"] > 5
+    (one,) = found["windows"]
+    assert one["accumulators"]["trades"] == 0
+    assert one["accumulators"]["rejected"] > 5
 
 
 def test_a_window_keeps_its_history(command, market, tmp_path):
     """Trades of a part of the bars signal inside it, from its first bar on."""
     window = ("--start", "1970-01-20", "--end", "1970-01-25")
     found = command("backtest", "--data", market, *LOOSE, *window, "--trades", "o.csv", "--json")
-    start, end = found.json["window"]
+    start, end = (found.json["windows"][0][edge] for edge in ("start", "end"))
     rows = rows_of(tmp_path / "o.csv")
     assert rows
     assert all(start <= int(row["signal_bar"]) < int(row["exit_bar"]) + 1 <= end for row in rows)
@@ -148,5 +149,10 @@ def test_fees_are_flags_too(command, market):
     dear = command("backtest", "--data", market, *LOOSE, "--json").json
     free = ("--fee-bp", "0", "--slippage-bp", "0")
     cheap = command("backtest", "--data", market, *LOOSE, *free, "--json").json
-    assert cheap["accumulators"]["trades"] == dear["accumulators"]["trades"]
-    assert cheap["accumulators"]["sum_r"] > dear["accumulators"]["sum_r"]
+    assert (
+        cheap["windows"][0]["accumulators"]["trades"]
+        == dear["windows"][0]["accumulators"]["trades"]
+    )
+    assert (
+        cheap["windows"][0]["accumulators"]["sum_r"] > dear["windows"][0]["accumulators"]["sum_r"]
+    )

@@ -43,7 +43,7 @@ WRONG = [
     ("runs", r'"a\u0000b"', None, r"must be the name of a folder, got 'a\x00b'"),
     ("dedupe", '"yes"', None, "must be true or false, got 'yes'"),
     ("objectives", '["sharpe"]', None, "must be text, got ['sharpe']"),
-    ("data", "1979-05-27", None, "must be text, got datetime.date"),
+    ("data", "1979-05-27", None, "must be a source of bars, or a list of sources, got dat"),
 ]
 
 

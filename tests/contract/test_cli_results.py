@@ -163,7 +163,12 @@ def test_a_population_of_any_size_is_judged_as_in_small_chunks(command, market):
     config = RunConfig(data=market, objectives="sharpe,trades", min_trades=3)
     task = prepare(config)
     small = Engine(
-        task.spec, [task.bars], [task.window], task.costs, device="cpu", memory_bytes=20_000_000
+        task.spec,
+        task.markets.series,
+        task.markets.windows,
+        task.costs,
+        device="cpu",
+        memory_bytes=20_000_000,
     )
     order = np.random.default_rng(1).permutation(len(population))
     found = task.goals.judge(task.metrics(small.evaluate(population.genomes[order])))

@@ -68,7 +68,7 @@ def test_a_search_says_on_what_and_where_it_runs(monkeypatch, task, clock):
     stream = io.StringIO()
     watching(monkeypatch, stream).started(task, task.engine(), STORE)
     lines = stream.getvalue().splitlines()
-    assert lines[0] == f"note: {task.bars.notes[0]}"
+    assert lines[0] == f"note: {task.markets.notes[0]}"
     assert lines[1] == "note: a row was damaged"
     assert lines[2] == "seller_exhaustion on bars 15m, 3,000 bars"
     assert lines[3].startswith("device cpu (")

@@ -134,7 +134,9 @@ def test_windows_that_just_fit_are_taken(tmp_path):
     """Two bars more than the longest window: one to signal on, one to enter on."""
     bounds = {**WIDE, "atr_window": [12.0, 40.0]}
     spec = write_market(tmp_path / "bars.csv", 202)
-    assert prepare(RunConfig(data=spec, bounds=bounds), for_search=True).window.end == 202
+    assert (
+        prepare(RunConfig(data=spec, bounds=bounds), for_search=True).markets.windows[0].end == 202
+    )
 
 
 def test_bars_after_the_end_are_no_history(market):
@@ -152,7 +154,7 @@ def test_a_time_limit_longer_than_the_data_is_legal(market):
 
 def test_one_genome_is_held_against_the_data(task):
     """A genome outside the bounds is legal as long as the data outlasts its windows."""
-    layout, end = task.spec.layout, task.window.end
+    layout, end = task.spec.layout, task.markets.windows[0].end
     check_genome_fits(task, layout.encode({"z_window": end - 2}))
     with pytest.raises(
         ConfigError, match=rf"3,000 bars, need at least {end + 1} \(longest window {end - 1}\)"
@@ -163,9 +165,10 @@ def test_one_genome_is_held_against_the_data(task):
 def test_the_problem_judges_what_the_engine_finds(task):
     """The search sees the goals' judgement of the engine's accumulators, in the same order."""
     genomes = random_genomes(task.spec, 20, seed=1)
+    (bars,), (window,) = task.markets.series, task.markets.windows
     engine = task.engine()
     problem = EngineProblem(task, engine)
-    metrics = compute_metrics(engine.evaluate(genomes), [span_of(task.bars, task.window)])
+    metrics = compute_metrics(engine.evaluate(genomes), [span_of(bars, window)])
     expected, actual = task.goals.judge(metrics), problem.evaluate(genomes)
     assert expected.objectives.tobytes() == actual.objectives.tobytes()
     assert expected.failures.tolist() == actual.failures.tolist()
@@ -197,6 +200,7 @@ DECIDING = {
     "bounds": {"z_window": [100.0, 200.0]},
     "start": "1970-01-20",
     "end": "1970-01-20",
+    "holdout": "20%",
     "strategy": "mean_reversion",
     "timeframe": "30m",
 }
@@ -253,7 +257,9 @@ def test_ledger_rows_name_the_reason(task):
 def test_simulated_data_is_named_so(task):
     """Whoever reads a result knows whether a program invented the market."""
     assert describe_data(task)["is_simulated"] is False
-    simulated = replace(task, bars=replace(task.bars, is_simulated=True))
+    (bars,) = task.markets.series
+    markets = replace(task.markets, series=(replace(bars, is_simulated=True),))
+    simulated = replace(task, markets=markets)
     assert describe_data(simulated)["is_simulated"] is True
 
 

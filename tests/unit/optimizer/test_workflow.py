@@ -241,7 +241,7 @@ def test_a_run_does_not_go_on_with_other_bars(config, tmp_path):
     """One changed price is other data."""
     spec = write_market(tmp_path / "bars.csv", seed=4)
     with pytest.raises(StoppedError):
-        begin(config.model_copy(update={"data": spec}), Witness(stop_after=1))
+        begin(config.model_copy(update={"data": (spec,)}), Witness(stop_after=1))
     text = (tmp_path / "bars.csv").read_text()
     first = text.splitlines()[1]
     volume = first.rsplit(",", 1)[1]
@@ -287,7 +287,7 @@ def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
 def test_a_market_without_trades_has_an_empty_front(config, tmp_path):
     """Nobody traded: the run ends well, and says of every individual why it does not count."""
     spec = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
-    result = begin(config.model_copy(update={"data": spec}), Witness())
+    result = begin(config.model_copy(update={"data": (spec,)}), Witness())
     assert result["front"] == []
     assert result["infeasible"] == {"too_few_trades": 12}
     assert result["certificate"]["individuals"] == 0
@@ -297,7 +297,7 @@ def test_a_market_without_trades_has_an_empty_front(config, tmp_path):
 def test_undefined_objectives_are_named(config, tmp_path):
     """Without a least number of trades, those that never trade are undefined, not ranked."""
     spec = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
-    changes = {"data": spec, "min_trades": 0, "objectives": "profit_factor"}
+    changes = {"data": (spec,), "min_trades": 0, "objectives": "profit_factor"}
     result = begin(config.model_copy(update=changes), Witness())
     assert result["front"] == []
     assert result["infeasible"] == {"undefined:profit_factor": 12}

@@ -1,0 +1,87 @@
+"""Bars kept from a search: the last share of a window, or all from a date on."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+
+from data.bars import Bars, Window
+from data.errors import WindowError
+
+SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?)%")
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """What to keep from a search.
+
+    Args:
+        share: Share of a window's bars, above 0 and below 1; None where a date decides.
+        start: ISO 8601 time from which bars are held out; None where a share decides.
+    """
+
+    share: Fraction | None = None
+    start: str | None = None
+
+
+def parse_holdout(text: str) -> Holdout:
+    """Read what to hold out.
+
+    Args:
+        text: ``20%``, or an ISO 8601 time such as ``2024-01-01``.
+
+    Returns:
+        The same, understood.
+
+    Raises:
+        WindowError: When it is neither.
+
+    >>> parse_holdout("12.5%").share
+    Fraction(1, 8)
+    """
+    found = SHARE.fullmatch(text.strip())
+    if found is not None and (share := Fraction(found[1]) / 100) > 0:
+        return Holdout(share=share)
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise WindowError(
+            f"--holdout {text[:40]!r} must be a share above 0% and below 100%, such as 20%, or the "
+            "time from which bars are held out, such as 2024-01-31"
+        ) from None
+    return Holdout(start=text)
+
+
+def split_window(bars: Bars, window: Window, holdout: Holdout) -> tuple[Window, Window]:
+    """Part a window into bars to search on, and later ones to judge the result on.
+
+    Args:
+        bars: The series of the window.
+        window: Of that series.
+        holdout: What to hold out; a share is rounded down to whole bars.
+
+    Returns:
+        Two neighbouring windows without a common bar.
+
+    Raises:
+        WindowError: When one of them would be empty.
+    """
+    if holdout.share is not None:
+        cut = window.end - int(len(window) * holdout.share)
+    else:
+        later = Window.between(bars, holdout.start, series=window.series)
+        cut = max(later.start, window.start)
+    if not window.start < cut < window.end:
+        part = "none left to search on" if cut <= window.start else "none held out"
+        raise WindowError(
+            f"--holdout {_written(holdout)}: {bars.symbol} has {len(window)} bars in the window, "
+            f"{part}"
+        )
+    return (
+        Window(window.series, window.start, cut),
+        Window(window.series, cut, window.end),
+    )
+
+
+def _written(holdout: Holdout) -> str:
+    return f"{float(holdout.share * 100):g}%" if holdout.share is not None else str(holdout.start)
