@@ -23,9 +23,10 @@ def expand_spec(spec: str) -> tuple[str, ...]:
     """
     name, colon, address = spec.partition(":")
     is_named = bool(colon) and name in PROVIDERS
-    if is_named and not PROVIDERS[name].endings:
+    place = address if is_named else spec
+    if not place or (colon and not is_named) or (is_named and not PROVIDERS[name].endings):
         return (spec,)
-    path = Path(address if is_named else spec).expanduser()
+    path = Path(place).expanduser()
     kinds = [PROVIDERS[name]] if is_named else [p for p in PROVIDERS.values() if p.endings]
     prefix = f"{name}:" if is_named else ""
     if _is_folder(path):

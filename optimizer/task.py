@@ -298,5 +298,5 @@ def _fewest_bars(markets: Markets) -> tuple[int, str]:
     window = min(markets.windows, key=lambda window: window.end)
     shown = "1 bar" if window.end == 1 else f"{window.end:,} bars"
     if len(markets.windows) > 1:
-        shown = f"{markets.names[window.series]} has {shown}"
+        shown = f"{markets.names[window.series]}: {shown}"
     return window.end, shown

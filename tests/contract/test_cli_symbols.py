@@ -1,0 +1,182 @@
+"""Many symbols and held-out bars, from the command line to the record."""
+
+import csv
+
+import pytest
+
+from engine.ledger import Trade
+from tests.support.commands import SMALL, write_market
+
+LOOSE = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=96")
+EASY = ("--objectives", "sum_r,max_drawdown", *SMALL, "--min-trades", "1")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three markets, the third a hundred times as dear."""
+    path = tmp_path_factory.mktemp("symbols")
+    for seed, (name, length) in enumerate({"AAA": 3000, "BBB": 2000, "CCC": 2600}.items()):
+        write_market(path / f"{name}.csv", length, seed=seed, tick=0.01 if seed < 2 else 0.0001)
+    return path
+
+
+@pytest.fixture
+def found(command, folder):
+    """A small search on all of them with a fifth held out."""
+    return command("evolve", "--data", f"csv:{folder}", "--holdout", "20%", *EASY, "--json").json
+
+
+def test_the_result_tells_every_window(found):
+    """Windows to search on first, then those held out, in the same order of symbols."""
+    windows = found["data"]["windows"]
+    assert [window["symbol"] for window in windows] == ["AAA", "BBB", "CCC"] * 2
+    assert [window["sample"] for window in windows] == ["in"] * 3 + ["held out"] * 3
+    assert [window["bars"] for window in windows] == [2400, 1600, 2080, 600, 400, 520]
+    assert found["data"]["bars"] == 2400 + 1600 + 2080
+    assert found["data"]["held_out_bars"] == 600 + 400 + 520
+    assert all(window["first"] < window["last"] for window in windows)
+
+
+def test_objectives_are_means_over_the_windows_that_were_searched(found):
+    """They follow from the figures of each window; so do those held out."""
+    assert found["front"]
+    for member in found["front"]:
+        for name, value in member["objectives"].items():
+            told = member["by_window"][name]
+            assert value == member["metrics"][name] == sum(told[:3]) / 3
+            assert member["held_out"]["metrics"][name] == sum(told[3:]) / 3
+
+
+def test_the_certificate_covers_all_windows(found):
+    """Every member was replayed in the windows held out too."""
+    assert found["certificate"]["windows"] == 6
+    assert found["certificate"]["mismatches"] == 0
+    trades = sum(sum(member["by_window"]["trades"]) for member in found["front"])
+    assert found["certificate"]["trades"] == trades
+
+
+def test_the_record_holds_the_same(command, found):
+    """What was held out stands in the run store as it was printed."""
+    recorded = command("runs", "show", "latest", "--json").json["result"]
+    assert recorded["data"] == found["data"]
+    assert [m["held_out"]["metrics"] for m in recorded["front"]] == [
+        m["held_out"]["metrics"] for m in found["front"]
+    ]
+    assert command("runs", "verify", "latest").code == 0
+    assert command("parity", "--run", "latest", "--json").json["windows"] == 6
+
+
+def test_backtest_finds_a_member_again_in_every_window(command, folder, found):
+    """Its genes give the figures of each window, on the reference."""
+    member = found["front"][0]
+    genes = [
+        part for name, value in member["genes"].items() for part in ("--set", f"{name}={value!r}")
+    ]
+    arguments = ("--data", f"csv:{folder}", "--holdout", "20%", "--engine", "reference", "--json")
+    again = command("backtest", *arguments, *genes).json
+    assert again["metrics"] == member["metrics"]
+    assert again["held_out"] == member["held_out"]
+    told = [window["metrics"]["sum_r"] for window in again["windows"]]
+    assert told == member["by_window"]["sum_r"]
+
+
+def test_both_tables_are_shown(command, folder):
+    """Members beside what was held out, and the first one symbol by symbol."""
+    arguments = ("--data", f"csv:{folder}", "--holdout", "20%", *EASY, "--quiet")
+    out = command("evolve", *arguments).out
+    assert "on 3 symbols 15m, 6,080 bars and 1,520 bars held out; " in out
+    assert "Held out: bars that the search never saw" in out
+    assert "Individual 0, symbol by symbol" in out
+    for name in ("AAA", "BBB", "CCC"):
+        assert any(line.startswith(f" {name} ") for line in out.splitlines()), out
+    assert command("runs", "show", "latest").out.split("evaluated")[0] in out
+
+
+def test_one_symbol_without_held_out_bars_has_neither_table(command, folder):
+    """Nothing is shown that says nothing."""
+    out = command("evolve", "--data", f"{folder}/AAA.csv", *EASY, "--quiet").out
+    assert "Front: " in out
+    assert "eld out" not in out
+    assert "symbol by symbol" not in out
+
+
+def test_other_held_out_bars_leave_the_front_as_it_was(command, folder, found, tmp_path):
+    """Prices that the search must not see change nothing that it finds."""
+    for name, rows in {"AAA": 600, "BBB": 400, "CCC": 520}.items():
+        lines = (folder / f"{name}.csv").read_text().splitlines()
+        flat = lines[-rows].split(",", 1)[1]
+        redrawn = [f"{line.split(',', 1)[0]},{flat}" for line in lines[-rows:]]
+        (tmp_path / f"{name}.csv").write_text("\n".join([*lines[:-rows], *redrawn, ""]))
+    arguments = ("--data", f"csv:{tmp_path}", "--holdout", "20%", *EASY, "--json")
+    other = command("evolve", *arguments).json
+    assert other["data_hash"] != found["data_hash"]
+    assert other["front_hash"] == found["front_hash"]
+    assert other["front"][0]["held_out"] != found["front"][0]["held_out"]
+
+
+def test_a_ledger_of_many_windows_says_whose_trades_they_are(command, folder, tmp_path):
+    """Symbol and sample come before the trade."""
+    arguments = ("--data", f"csv:{folder}", "--holdout", "20%", *LOOSE, "--trades", "out.csv")
+    found = command("backtest", *arguments, "--json").json
+    with open(tmp_path / "out.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == ("symbol", "sample", *Trade._fields)
+    counts = [window["metrics"]["trades"] for window in found["windows"]]
+    assert [
+        len([r for r in rows if (r["symbol"], r["sample"]) == (w["symbol"], w["sample"])])
+        for w in found["windows"]
+    ] == counts
+    assert sum(counts) == len(rows) > 0
+
+
+def test_backtest_shows_both_samples_and_each_symbol(command, folder):
+    """Means over the symbols side by side, then symbol by symbol."""
+    out = command("backtest", "--data", f"csv:{folder}", "--holdout", "1970-01-18", *LOOSE).out
+    assert "searched on" in out
+    assert "held out" in out
+    assert "Symbol by symbol" in out
+
+
+def test_from_and_to_are_start_and_end(command, folder):
+    """Both spellings cut the same window."""
+    spec = ("--data", f"csv:{folder}", "--json")
+    one = command("backtest", *spec, "--from", "1970-01-10", "--to", "1970-01-15").json
+    two = command("backtest", *spec, "--start", "1970-01-10", "--end", "1970-01-15").json
+    assert one["windows"] == two["windows"]
+    assert [window["bars"] for window in one["windows"]] == [5 * 96] * 3
+
+
+def test_data_show_tells_of_every_file_that_it_is_given(command, folder):
+    """A list in JSON, one table after the other for people."""
+    specs = [f"{folder}/{name}.csv" for name in ("AAA", "BBB")]
+    assert [one["symbol"] for one in command("data", "show", *specs, "--json").json] == [
+        "AAA",
+        "BBB",
+    ]
+    assert command("data", "show", *specs).out.count("first bar opens") == 2
+
+
+def test_configuration_takes_one_source_or_a_list(command, folder, tmp_path):
+    """Both read back as they were written."""
+    for text in ('data = "sample"', f'data = ["{folder}/AAA.csv", "{folder}/BBB.csv"]'):
+        (tmp_path / "run.toml").write_text(text + "\n")
+        assert text in command("config", "--config", "run.toml").out
+    assert (
+        command("config", "--data", "a.csv", "--data", "b.csv").out.count('["a.csv", "b.csv"]') == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--holdout", "0%"), "--holdout '0%' must be a share above 0% and below 100%"),
+        (("--holdout", "1960-01-01"), "AAA has 3000 bars in the window, none left to search on"),
+        (("--data", "sample", "--data", "sample"), "'sample' is named more than once"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_cut_is_refused(command, folder, tmp_path, flags, words):
+    """One line, and no run is recorded."""
+    outcome = command("evolve", "--data", f"csv:{folder}", *flags, *SMALL)
+    assert outcome.code == 2
+    assert words in outcome.error
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,64 @@
+"""What is held out, and that nothing is in both parts."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data import Window, parse_holdout, split_window
+from data.errors import WindowError
+from tests.support.series import make_bars
+
+BARS = make_bars(96)
+"""One day of 15-minute bars."""
+
+
+@pytest.mark.parametrize("text", ["", "0%", "100%", "20", "0.2", "-5%", "20 %", "soon", "2024"])
+def test_what_is_no_share_and_no_time_is_refused(text):
+    """The message shows both forms."""
+    with pytest.raises(WindowError, match=r"--holdout .* such as 20%.* such as 2024-01-31"):
+        parse_holdout(text)
+
+
+@given(st.integers(0, 95), st.integers(2, 96), st.integers(1, 99))
+def test_parts_are_neighbours_and_share_no_bar(start, length, percent):
+    """Together they are the window; the later one has the share, rounded down."""
+    window = Window(0, start, min(start + length, 96))
+    share = parse_holdout(f"{percent}%")
+    if int(len(window) * Fraction(percent, 100)) == 0:
+        with pytest.raises(WindowError, match="none held out"):
+            split_window(BARS, window, share)
+        return
+    seen, kept = split_window(BARS, window, share)
+    assert (seen.start, seen.end, kept.end) == (window.start, kept.start, window.end)
+    assert len(kept) == len(window) * percent // 100
+
+
+def test_a_time_parts_where_bars_open_from_then_on():
+    """The bar that opens at that very time is held out."""
+    seen, kept = split_window(BARS, Window(3, 8, 90), parse_holdout("2024-01-01T06:00"))
+    assert (seen, kept) == (Window(3, 8, 24), Window(3, 24, 90))
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        ("2023-12-31", "none left to search on"),
+        ("2024-01-01T02:00", "none left to search on"),
+        ("2024-01-01T22:45", "none held out"),
+    ],
+)
+def test_an_empty_part_is_refused(when, words):
+    """The market and its bars are named."""
+    with pytest.raises(WindowError, match=f"--holdout {when}: TEST has 82 bars.*{words}"):
+        split_window(BARS, Window(0, 8, 90), parse_holdout(when))
+
+
+def test_a_series_until_a_bar_holds_nothing_after_it():
+    """The part is a series of its own; the whole stays itself."""
+    part = BARS.until(10)
+    assert len(part) == 10
+    assert part.close.tolist() == BARS.close[:10].tolist()
+    assert part.content_hash == make_bars(10).content_hash
+    assert BARS.until(96) is BARS

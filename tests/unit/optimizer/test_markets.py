@@ -1,0 +1,147 @@
+"""Many symbols are many windows, and held-out bars are out of every reach of a search."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data import Bars, DataError
+from optimizer.config import RunConfig
+from optimizer.errors import ConfigError
+from optimizer.markets import load_markets
+from optimizer.task import EngineProblem, prepare
+from tests.support.commands import write_market
+from tests.support.worlds import random_genomes
+
+LENGTHS = {"long": 3000, "short": 2000, "third": 2200}
+PRICES = ("open", "high", "low", "close", "volume")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three markets of different lengths in one folder."""
+    path = tmp_path_factory.mktemp("markets")
+    for seed, (name, length) in enumerate(LENGTHS.items()):
+        write_market(path / f"{name}.csv", length, seed=seed)
+    return path
+
+
+def config(folder, **changes):
+    """A configuration of all three."""
+    return RunConfig(**{"data": f"csv:{folder}", **changes})
+
+
+def test_each_file_is_a_symbol_with_a_window(folder):
+    """Files of a folder, in the order of their names, each whole."""
+    markets = load_markets(config(folder))
+    assert markets.names == tuple(sorted(LENGTHS))
+    assert [len(window) for window in markets.windows] == [LENGTHS[n] for n in markets.names]
+    assert [window.series for window in markets.windows] == [0, 1, 2]
+    assert markets.held_out == ()
+    assert markets.searched is markets.series
+    assert markets.n_bars == sum(LENGTHS.values())
+    assert markets.symbol == "3 symbols"
+
+
+def test_sources_are_taken_in_the_order_given(folder):
+    """A list of sources and patterns is one list of symbols."""
+    named = (f"csv:{folder}/third.csv", f"csv:{folder}/[ls]*.csv")
+    assert load_markets(config(folder, data=named)).names == ("third", "long", "short")
+
+
+def test_a_source_twice_is_refused(folder):
+    """A symbol would count double."""
+    with pytest.raises(ConfigError, match="named more than once"):
+        load_markets(config(folder, data=(f"csv:{folder}", f"csv:{folder}/long.csv")))
+
+
+def test_symbols_of_one_name_are_told_apart(folder, tmp_path):
+    """Their source is added."""
+    write_market(tmp_path / "long.csv", 1000, seed=9)
+    named = (f"csv:{folder}/long.csv", f"csv:{tmp_path}/long.csv")
+    markets = load_markets(config(folder, data=named))
+    assert markets.names == tuple(f"long ({spec})" for spec in named)
+
+
+def test_dates_and_shares_cut_each_series_by_itself(folder):
+    """A fifth of each is held out, whatever its length."""
+    markets = load_markets(config(folder, start="1970-01-03", holdout="20%"))
+    for bars, seen, kept in zip(markets.series, markets.windows, markets.held_out, strict=True):
+        assert len(kept) == (len(seen) + len(kept)) // 5
+        assert (seen.end, kept.end) == (kept.start, len(bars))
+        assert bars.timestamp[seen.start] == 2 * 86_400 * 10**9
+
+
+def test_the_search_is_given_no_bar_that_is_held_out(folder):
+    """Its engine's series end where the held-out windows begin."""
+    task = prepare(config(folder, holdout="20%"), for_search=True)
+    engine = task.engine()
+    starts = [window.start for window in task.markets.held_out]
+    assert [len(bars) for bars in engine.series] == starts
+    assert engine.windows == task.markets.windows
+    for part, whole in zip(engine.series, task.markets.series, strict=True):
+        assert part.timestamp[-1] < whole.timestamp[len(part)]
+        assert not np.shares_memory(part.close, whole.close)
+
+
+def test_held_out_bars_decide_nothing_that_the_search_sees(folder):
+    """With other prices there, every judgement has the same bits."""
+    task = prepare(config(folder, holdout="30%", min_trades=1), for_search=True)
+    genomes = random_genomes(task.spec, 40, seed=5)
+    other = replace(
+        task, markets=replace(task.markets, series=tuple(map(_redrawn, task.markets.series)))
+    )
+    assert other.markets.series[0].content_hash != task.markets.series[0].content_hash
+    one, two = (EngineProblem(t, t.engine()).evaluate(genomes) for t in (task, other))
+    for name in ("objectives", "violations", "failures"):
+        assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
+
+
+def test_the_full_engine_agrees_about_the_bars_that_were_searched(folder):
+    """Later bars change no bit of earlier windows; held-out windows follow them."""
+    task = prepare(config(folder, holdout="20%"), for_search=True)
+    genomes = random_genomes(task.spec, 20, seed=6)
+    seen, full = task.engine().evaluate(genomes), task.full_engine().evaluate(genomes)
+    assert full.shape[1] == 6
+    assert full[:, :3].tobytes() == seen.tobytes()
+    assert full[:, 3:, 0].sum() > 0
+
+
+def test_durations_that_differ_are_refused_unless_lengths_count_bars(folder, tmp_path):
+    """One genome would mean different times; both ways out are named, and work."""
+    coarse = tmp_path / "coarse.csv"
+    lines = (folder / "long.csv").read_text().splitlines()
+    coarse.write_text("\n".join([lines[0], *lines[1::4], ""]))
+    named = (f"csv:{folder}/long.csv", f"csv:{coarse}")
+    with pytest.raises(ConfigError, match=r"15m \(long\), 1h \(coarse\).*--timeframe 1h.*--no-sc"):
+        load_markets(config(folder, data=named))
+    assert load_markets(config(folder, data=named, timeframe="1h")).timeframe == "1h"
+    assert load_markets(config(folder, data=named, scale_lengths=False)).timeframe == "15m, 1h"
+
+
+def test_bounds_must_fit_the_shortest_symbol(folder):
+    """It is named."""
+    with pytest.raises(ConfigError, match="short: 600 bars, need at least"):
+        prepare(config(folder, holdout="70%", bounds={"ema_slow": [700, 800]}), for_search=True)
+
+
+def test_a_symbol_without_bars_in_the_window_is_refused(folder):
+    """No symbol is left out in silence."""
+    with pytest.raises(DataError, match="short has bars from"):
+        load_markets(config(folder, start="1970-01-22T12:00"))
+
+
+def test_notes_name_their_symbol(folder, tmp_path):
+    """With many symbols every line says whose it is."""
+    silent = write_market(tmp_path / "silent.csv", 1000, silent=1.0)
+    markets = load_markets(config(folder, data=(f"csv:{folder}/long.csv", silent)))
+    assert markets.notes == ("silent: volume is zero in every bar: volume rules can never fire",)
+
+
+def _redrawn(bars: Bars) -> Bars:
+    """The same bars with the last three tenths doubled in price."""
+    cut = len(bars) - int(len(bars) * 0.3)
+    columns = {name: np.array(getattr(bars, name)) for name in PRICES}
+    for column in columns.values():
+        column[cut:] *= 2.0
+    return replace(bars, **columns)
