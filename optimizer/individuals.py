@@ -25,8 +25,9 @@ def describe_individuals(
 
     Returns:
         For each its genes, its objectives in natural sign, its metrics over the windows to search
-        on (None where undefined), and why the undefined ones are; the same over the windows that
-        are held out, objectives taken together as in the search; and where there are several windows, some metrics of each, in the order of
+        on (None where undefined), and why the undefined ones are. Under ``held_out`` the same over
+        the windows that are held out, objectives taken together as in the search; and where there
+        are several windows, under ``by_window`` some metrics of each, in the order of
         `Markets.all_windows`.
     """
     if not len(genomes):

@@ -44,7 +44,18 @@ def test_objectives_are_means_over_the_windows_that_were_searched(found):
         for name, value in member["objectives"].items():
             told = member["by_window"][name]
             assert value == member["metrics"][name] == sum(told[:3]) / 3
+            assert member["held_out"]["objectives"][name] == sum(told[3:]) / 3
             assert member["held_out"]["metrics"][name] == sum(told[3:]) / 3
+
+
+def test_what_is_held_out_is_taken_together_as_in_the_search(command, folder):
+    """The worst window counts on both sides when that was asked for."""
+    arguments = ("--data", f"csv:{folder}", "--holdout", "20%", "--json")
+    easy = ("--objectives", "sum_r@worst,max_drawdown", *SMALL, "--min-trades", "1")
+    for member in command("evolve", *arguments, *easy).json["front"]:
+        told = member["by_window"]["sum_r"]
+        assert member["objectives"]["sum_r@worst"] == min(told[:3])
+        assert member["held_out"]["objectives"]["sum_r@worst"] == min(told[3:])
 
 
 def test_the_certificate_covers_all_windows(found):
@@ -75,7 +86,7 @@ def test_backtest_finds_a_member_again_in_every_window(command, folder, found):
     arguments = ("--data", f"csv:{folder}", "--holdout", "20%", "--engine", "reference", "--json")
     again = command("backtest", *arguments, *genes).json
     assert again["metrics"] == member["metrics"]
-    assert again["held_out"] == member["held_out"]
+    assert again["held_out"]["metrics"] == member["held_out"]["metrics"]
     told = [window["metrics"]["sum_r"] for window in again["windows"]]
     assert told == member["by_window"]["sum_r"]
 
