@@ -24,7 +24,8 @@ def test_every_knob_is_a_flag_of_evolve(command, name):
     """Help shows the flag, its meaning and its default."""
     field = RunConfig.model_fields[name]
     text = " ".join(command("evolve", "--help").out.split())
-    assert ("--bound " if name == "bounds" else f"--{name.replace('_', '-')} ") in text
+    singular = name.removesuffix("s") if name in ("bounds", "constraints") else name
+    assert f"--{singular.replace('_', '-')} " in text
     assert field.description in text
 
 
