@@ -4,11 +4,8 @@ import hashlib
 import importlib.metadata
 import os
 import platform
-import signal
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +13,11 @@ import numpy.typing as npt
 from data.bars import Bars
 from engine.batch import ENGINE_VERSION, Engine
 from engine.ledger import ACCUMULATORS, REASONS, Ledger, Trade
-from engine.reference import Replayed, replay
+from engine.replaying import Market, replaying
 from strategy.genes import Floats
 
-POOL_PAYS_FROM = 8
-"""Individuals from which starting a second process costs less than it saves."""
-
-BARS_PER_POOL = 500_000
-"""Bars times individuals, likewise."""
+BARS_PER_PROCESS = 1_000_000
+"""Bars times individuals that are worth a process of their own, which takes 0.3 s to start."""
 
 
 @dataclass(frozen=True)
@@ -81,18 +75,21 @@ def certify(engine: Engine, genomes: Floats, *, processes: int | None = None) ->
     accumulators = engine.evaluate(genomes)
     digest = hashlib.sha256()
     trades, mismatches, first = 0, 0, ""
-    for i, replayed in enumerate(_replay(engine, genomes, processes)):
-        listed = engine.trades(genomes[i])
-        for w, (ledger, folded) in enumerate(replayed):
-            trades += len(ledger)
-            _hash_ledger(digest, ledger)
-            problem = compare_ledgers(ledger, listed[w]) or compare_accumulators(
-                folded, accumulators[i, w]
-            )
-            if problem:
-                mismatches += 1
-                genes = engine.spec.layout.decode(genomes[i])
-                first = first or f"individual {i}, window {w}: {problem}\n  genes: {genes}"
+    market = Market(engine.spec, engine.series, engine.windows, engine.costs)
+    with replaying(market, genomes, processes or _processes(engine, genomes)) as replays:
+        # What the engine lists is made while the reference is at work.
+        listed = [engine.trades(genome) for genome in genomes]
+        for i, replayed in enumerate(replays):
+            for w, (ledger, folded) in enumerate(replayed):
+                trades += len(ledger)
+                _hash_ledger(digest, ledger)
+                problem = compare_ledgers(ledger, listed[i][w]) or compare_accumulators(
+                    folded, accumulators[i, w]
+                )
+                if problem:
+                    mismatches += 1
+                    genes = engine.spec.layout.decode(genomes[i])
+                    first = first or f"individual {i}, window {w}: {problem}\n  genes: {genes}"
     return Certificate(
         individuals=len(genomes),
         windows=len(engine.windows),
@@ -160,30 +157,13 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found, "platform": platform.platform()}
 
 
-def _replay(engine: Engine, genomes: Floats, processes: int | None) -> Iterator[Replayed]:
-    """The reference's ledger and accumulators for each individual, in order."""
+def _processes(engine: Engine, genomes: Floats) -> int:
+    """How many processes pay, at most one a core: of those the engine may use, if it uses cores."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     bars = sum(window.end - window.start for window in engine.windows)
-    pays = len(genomes) >= POOL_PAYS_FROM and len(genomes) * bars >= BARS_PER_POOL
-    processes = processes or ((os.cpu_count() or 1) if pays else 1)
-    given = (engine.spec, engine.series, engine.windows, engine.costs)
-    if processes == 1:
-        yield from replay(*given, genomes)
-        return
-    # Individuals with common rows go to one process, which computes each row once.
-    order = np.lexsort(genomes.T)
-    shards = np.array_split(order, processes)
-    context = get_context("spawn")
-    with ProcessPoolExecutor(processes, context, initializer=_ignore_interrupt) as pool:
-        waiting = [pool.submit(replay, *given, genomes[shard]) for shard in shards]
-        found: dict[int, Replayed] = {}
-        for shard, future in zip(shards, waiting, strict=True):
-            found.update(zip(shard.tolist(), future.result(), strict=True))
-    yield from (found[i] for i in range(len(genomes)))
-
-
-def _ignore_interrupt() -> None:
-    # Ctrl-C is the parent's to handle; it ends its children itself.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    paying = len(genomes) * bars // BARS_PER_PROCESS
+    return max(1, min(engine.threads if engine.device == "cpu" else cores, paying))
 
 
 def _hash_ledger(digest: "hashlib._Hash", ledger: Ledger) -> None:

@@ -24,7 +24,7 @@ KEPT_BYTES = 2**30
 """Rows kept for the next individual, in bytes; the oldest are let go first."""
 
 Genes = Mapping[str, int | float]
-Columns = Mapping[str, list[float]]
+Columns = Mapping[str, Sequence[float]]
 Replayed = list[tuple[Ledger, list[float]]]
 """One individual's ledger and accumulators in each window, [W]."""
 
@@ -96,9 +96,8 @@ class Reference:
         genes = self.spec.layout.decode(genome)
         found: list[list[int]] = []
         for window in self.windows:
-            rows = {row.name: self.row(row, genes, window.series) for row in self.spec.rows}
-            first = max(self.spec.warm_up(genes), window.start)
-            found.append([t for t in range(first, window.end - 1) if self._signals(rows, genes, t)])
+            rows = self._rows_of(genes, window.series)
+            found.append(self._signals(rows, genes, window))
         return tuple(found)
 
     def fold(self, ledger: Ledger) -> list[float]:
@@ -122,38 +121,44 @@ class Reference:
 
     def _backtest(self, genes: Genes, window: Window) -> Ledger:
         bars = self._columns[window.series]
-        rows = {row.name: self.row(row, genes, window.series) for row in self.spec.rows}
+        rows = self._rows_of(genes, window.series)
         trades: list[Trade] = []
-        rejected = 0
-        # No signal before every indicator is known, none before the window starts.
-        t = max(self.spec.warm_up(genes), window.start)
-        # A signal needs a next bar inside the window to be entered on.
-        while t + 1 < window.end:
-            if not self._signals(rows, genes, t):
-                t += 1
+        rejected = flat_from = 0
+        for t in self._signals(rows, genes, window):
+            # One position at a time; a signal on the exit bar is known at its close and counts.
+            if t < flat_from:
                 continue
             trade = self._open(bars, rows, genes, t, window.end)
             if trade is None:
                 # A trade that risks too little is not taken; the next bar may signal again.
                 rejected += 1
-                t += 1
                 continue
             trades.append(trade)
-            # One position at a time; a signal on the exit bar is known at its close and counts.
-            t = trade.exit_bar
+            flat_from = trade.exit_bar
         return Ledger.of(trades, rejected)
 
-    def _signals(self, rows: Columns, genes: Genes, t: int) -> bool:
+    def _rows_of(self, genes: Genes, series: int) -> Columns:
+        return {row.name: self._row(row, genes, series) for row in self.spec.rows}
+
+    def _signals(self, rows: Columns, genes: Genes, window: Window) -> list[int]:
+        # No signal before every indicator is known, none before the window starts, and none
+        # without a next bar inside the window to be entered on.
+        first = max(self.spec.warm_up(genes), window.start)
+        bars = list(range(first, window.end - 1))
         # Every comparison must hold, strictly; NaN holds in none.
         for comparison in self.spec.entry:
-            left = rows[comparison.left][t]
-            right = (
-                rows[comparison.right][t] if comparison.right in rows else genes[comparison.right]
-            )
-            holds = left > right if comparison.relation == ">" else left < right
-            if not holds:
-                return False
-        return True
+            left, right = rows[comparison.left], rows.get(comparison.right)
+            if right is None:
+                level = genes[comparison.right]
+                if comparison.relation == ">":
+                    bars = [t for t in bars if left[t] > level]
+                else:
+                    bars = [t for t in bars if left[t] < level]
+            elif comparison.relation == ">":
+                bars = [t for t in bars if left[t] > right[t]]
+            else:
+                bars = [t for t in bars if left[t] < right[t]]
+        return bars
 
     def _open(self, bars: Columns, rows: Columns, genes: Genes, t: int, end: int) -> Trade | None:
         bracket = self.spec.bracket
