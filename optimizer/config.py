@@ -5,114 +5,22 @@ What is given on the command line wins over a file, and a file over the defaults
 environment variable changes a result.
 """
 
-import re
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from optimizer.errors import ConfigError
+from optimizer.values import Bound, Bytes, Eta, Folder, Specs, Words
 
 LARGEST_FILE_BYTES = 1_000_000
 """A configuration is a page of text; anything larger is something else."""
 
-UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-
-ETAS = (1, 3, 7, 15, 31, 63)
-"""Legal distribution indices; the operators know why."""
-
 MOST_SHOWN_CHARACTERS = 60
-
-
-def parse_bytes(text: str) -> int:
-    """Read an amount of memory.
-
-    Args:
-        text: A number with an optional unit: KB, MB, GB (powers of 1000), KiB, MiB, GiB.
-
-    Returns:
-        Bytes.
-
-    Raises:
-        ValueError: When it is anything else.
-
-    >>> parse_bytes("1.5GiB")
-    1610612736
-    """
-    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]{0,3})\s*", text)
-    if found is None or found[2].upper() not in UNITS:
-        raise ValueError("not an amount of memory")
-    return int(float(found[1]) * UNITS[found[2].upper()])
-
-
-def format_bytes(count: int) -> str:
-    """Write an amount of memory in the largest unit that divides it.
-
-    Args:
-        count: Bytes.
-
-    Returns:
-        Text that `parse_bytes` reads back.
-
-    >>> format_bytes(2**30), format_bytes(200_000_000), format_bytes(7)
-    ('1GiB', '200MB', '7')
-    """
-    names = ("GiB", "GB", "MiB", "MB", "KiB", "KB")
-    name = next((unit for unit in names if count and count % UNITS[unit.upper()] == 0), "")
-    return f"{count // UNITS[name.upper()]}{name}"
-
-
-@dataclass(frozen=True)
-class Words:
-    """What a field may hold, in words, where its type and range do not say it."""
-
-    text: str
-
-
-def _listed(value: int) -> int:
-    if value not in ETAS:
-        raise ValueError("not one of the choices")
-    return value
-
-
-def _nameable(value: str) -> str:
-    if not value or "\0" in value:
-        raise ValueError("no name of a folder")
-    return value
-
-
-def _as_bytes(value: object) -> object:
-    return parse_bytes(value) if isinstance(value, str) else value
-
-
-def _as_specs(value: object) -> object:
-    if isinstance(value, str):
-        return (value,)
-    return tuple(value) if isinstance(value, list) else value
-
-
-Specs = Annotated[
-    tuple[str, ...],
-    BeforeValidator(_as_specs),
-    Field(min_length=1),
-    Words("a source of bars, or a list of sources"),
-]
-Bound = Annotated[list[float], Field(min_length=2, max_length=2)]
-Eta = Annotated[int, AfterValidator(_listed), Words("one of " + ", ".join(map(str, ETAS)))]
-Bytes = Annotated[int, BeforeValidator(_as_bytes), Words("an amount of memory such as 512MiB")]
-Folder = Annotated[str, AfterValidator(_nameable), Words("the name of a folder")]
 
 
 class RunConfig(BaseModel):

@@ -7,8 +7,9 @@ from typing import Any, get_args
 
 import typer
 
-from optimizer.config import RunConfig, format_bytes, kind_of
+from optimizer.config import RunConfig, kind_of
 from optimizer.errors import ConfigError
+from optimizer.values import format_bytes
 
 DATA = ("data", "timeframe", "tz", "dedupe", "drop_bad_bars", "max_bytes")
 WINDOW = ("start", "end", "holdout")

@@ -10,13 +10,10 @@ from data.table import LARGEST_SOURCE_BYTES
 from engine.batch import DEFAULT_MEMORY_BYTES
 from engine.costs import Costs
 from optimizer.config import (
-    ETAS,
     RunConfig,
     expected_of,
-    format_bytes,
     make_config,
     overlaid,
-    parse_bytes,
     resolve_config,
     to_toml,
 )
@@ -24,6 +21,7 @@ from optimizer.errors import ConfigError
 from optimizer.objectives import Goals, parse_objectives
 from optimizer.operators import ETAS as OPERATORS_ETAS
 from optimizer.runs.space import KEEPS
+from optimizer.values import ETAS, format_bytes, parse_bytes
 
 
 def refusal(**values):
