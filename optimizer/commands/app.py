@@ -27,7 +27,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-runs_app = typer.Typer(help="List, show, export and verify recorded runs.", rich_markup_mode=None)
+runs_app = typer.Typer(
+    help="Recorded runs: list, show, export, compare, verify, delete.", rich_markup_mode=None
+)
 data_app = typer.Typer(help="Look at bars.", rich_markup_mode=None)
 strategies_app = typer.Typer(help="Strategies and their genes.", rich_markup_mode=None)
 objectives_app = typer.Typer(help="What a search can strive for.", rich_markup_mode=None)
@@ -160,14 +162,50 @@ def runs_show(run: RunName, *, runs: Runs = Path("runs"), as_json: AsJson = Fals
 @runs_app.command("export")
 def runs_export(
     run: RunName,
-    to: Annotated[Path, typer.Argument(help="File to write, .csv or .json.")],
+    to: Annotated[
+        Path, typer.Argument(help="File to write: .csv, .json, .parquet, or .journal for Optuna.")
+    ],
     *,
     runs: Runs = Path("runs"),
+    what: Annotated[
+        Literal["front", "generations", "individuals"],
+        typer.Option("--what", help="Which table.", metavar="front|generations|individuals"),
+    ] = "front",
+    sample: Annotated[
+        int,
+        typer.Option("--sample", help="Individuals beside the front in a .journal.", min=0),
+    ] = 500,
 ) -> None:
-    """Write a run's front to a file, exactly."""
-    from optimizer.commands.runs import export_command
+    """Write what a run recorded to a file, exactly."""
+    from optimizer.commands.export import export_command
 
-    export_command(run, to, runs)
+    export_command(run, to, runs, what=what, sample=sample)
+
+
+@runs_app.command("compare")
+def runs_compare(
+    names: Annotated[list[str], typer.Argument(help="Two runs or more.", metavar="RUN RUN...")],
+    *,
+    runs: Runs = Path("runs"),
+    as_json: AsJson = False,
+) -> None:
+    """Say how runs differ, and whose front is better."""
+    from optimizer.commands.compare import compare_command
+
+    compare_command(names, runs, as_json=as_json)
+
+
+@runs_app.command("delete")
+def runs_delete(
+    run: RunName,
+    *,
+    runs: Runs = Path("runs"),
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; there is no way back.")] = False,
+) -> None:
+    """Remove a run from the disk; only with --yes, and never one that is being recorded."""
+    from optimizer.commands.runs import delete_command
+
+    delete_command(run, runs, is_meant=yes)
 
 
 @runs_app.command("verify")

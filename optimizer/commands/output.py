@@ -42,12 +42,12 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file completely or not at all.
 
     Args:
         path: Target; an existing file is replaced.
-        text: Its new content.
+        content: Its new content; text is written as UTF-8.
 
     Raises:
         OptimizerError: When it cannot be written; a file that was there is left as it was.
@@ -56,8 +56,8 @@ def write_whole(path: Path, text: str) -> None:
         raise OptimizerError(f"{path} cannot be written: it is a folder, name a file")
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with open(draft, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with open(draft, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)

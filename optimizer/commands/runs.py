@@ -1,6 +1,5 @@
-"""runs: list, show, export and verify what was recorded."""
+"""runs: list, show, verify and delete what was recorded."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,10 +10,10 @@ from data.errors import DataError
 from engine.parity import certify
 from optimizer.commands.console import facts_table, stdout
 from optimizer.commands.evolve import print_result, refuse_red
-from optimizer.commands.output import csv_text, print_json, without_nan, write_whole
+from optimizer.commands.output import print_json
 from optimizer.errors import ConfigError, StoreError
 from optimizer.recorded import recorded_front
-from optimizer.runs import RunStore, find_run, list_runs
+from optimizer.runs import RunStore, delete_run, find_run, list_runs
 from optimizer.shown import counted, number
 from optimizer.workflow import recorded_result
 
@@ -65,26 +64,6 @@ def show_command(name: str, runs: Path, *, as_json: bool) -> None:
         stdout().print(facts_table(facts))
 
 
-def export_command(name: str, to: Path, runs: Path) -> None:
-    """Write a finished run's front as CSV or JSON."""
-    with RunStore.open(find_run(runs, name)) as store:
-        result = recorded_result(store)
-        if result is None:
-            raise StoreError(
-                f"run '{store.run_id}' is {store.status} and has no front yet: "
-                f"python -m optimizer evolve --resume {store.path}"
-            )
-    if to.suffix == ".json":
-        import json
-
-        write_whole(to, json.dumps(without_nan(result), indent=2, allow_nan=False) + "\n")
-    elif to.suffix == ".csv":
-        write_whole(to, _front_csv(result))
-    else:
-        raise ConfigError(f"{to}: unknown kind of file; name it .csv or .json")
-    stdout().say(f"written to {to}")
-
-
 def verify_command(name: str, runs: Path, individuals: int) -> None:
     """Check a run's record and replay members of its front; anything wrong is an error."""
     path = find_run(runs, name)
@@ -112,10 +91,12 @@ def verify_command(name: str, runs: Path, individuals: int) -> None:
     )
 
 
-def _front_csv(result: Mapping[str, object]) -> str:
-    front = result["front"]
-    members = list(front) if isinstance(front, list) else []
-    parts = ("genes", "objectives", "metrics")
-    columns = [f"{part}.{name}" for part in parts for name in (members[0][part] if members else {})]
-    rows = [[value for part in parts for value in member[part].values()] for member in members]
-    return csv_text(columns, rows)
+def delete_command(name: str, runs: Path, *, is_meant: bool) -> None:
+    """Remove a run; without `is_meant` only say what would be removed, which is an error."""
+    path = find_run(runs, name)
+    size = sum(place.lstat().st_size for place in path.rglob("*"))
+    told = f"run '{path.name}' in {path}, {size / 1e6:,.1f} MB"
+    if not is_meant:
+        raise ConfigError(f"{told}, would be removed for ever; if that is meant, add --yes")
+    delete_run(path)
+    stdout().say(f"removed {told}")

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from optimizer.errors import StoreError
 from optimizer.runs.chain import follow_chain
 from optimizer.runs.database import (
     create_tables,
@@ -18,7 +19,7 @@ from optimizer.runs.database import (
     write_resumption,
     write_row,
 )
-from optimizer.runs.lock import is_owned
+from optimizer.runs.lock import OwnerLock, is_owned
 from optimizer.runs.rows import NOTHING, Columns, Digests
 from optimizer.runs.texts import sha256
 
@@ -82,6 +83,27 @@ def sweep_drafts(runs_dir: Path) -> int:
             shutil.rmtree(draft)
             swept += 1
     return swept
+
+
+def delete_run(path: Path) -> None:
+    """Remove a run from the disk; killed in between, the rest is swept like a run never begun.
+
+    Args:
+        path: Its directory.
+
+    Raises:
+        StoreError: When another process owns it, or it cannot be removed.
+    """
+    lock = OwnerLock.acquire(path)
+    try:
+        gone = draft_path(path.parent, path.name)
+        os.rename(path, gone)
+        sync_directory(path.parent)
+        shutil.rmtree(gone)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be removed: {error.strerror or error}") from None
+    finally:
+        lock.release()
 
 
 def remove_leftovers(directory: Path) -> None:

@@ -1,7 +1,5 @@
 """Recorded runs: listed, shown, exported, verified, and gone on with from the command line."""
 
-import csv
-import json
 import shutil
 import sqlite3
 from pathlib import Path
@@ -207,25 +205,3 @@ def test_parity_replays_the_front_of_a_run(command, result):
     found = command("parity", "--run", "latest", "--json").json
     assert found["individuals"] == len(result["front"])
     assert found["ledger_hash"] == result["certificate"]["ledger_hash"]
-
-
-def test_an_exported_front_reads_back_exactly(command, result, tmp_path):
-    """Genes, objectives and metrics, in columns that say which is which."""
-    assert command("runs", "export", "latest", "front.csv").code == 0
-    with open(tmp_path / "front.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    for row, member in zip(rows, result["front"], strict=True):
-        for part in ("genes", "objectives", "metrics"):
-            for name, value in member[part].items():
-                text = row[f"{part}.{name}"]
-                assert value is None if text == "" else float(text) == value
-    assert command("runs", "export", "latest", "front.json").code == 0
-    shown = command("runs", "show", "latest", "--json").json["result"]
-    assert json.loads((tmp_path / "front.json").read_text()) == shown
-
-
-def test_export_writes_only_what_it_knows(command, result):
-    """A file of another kind is refused."""
-    outcome = command("runs", "export", "latest", "front.xlsx")
-    assert outcome.code == 2
-    assert "name it .csv or .json" in outcome.error

@@ -1,0 +1,68 @@
+"""runs compare: recorded runs side by side."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.table import Table
+
+from optimizer.commands.console import stdout
+from optimizer.commands.output import print_json
+from optimizer.compared import Compared, compare_runs
+from optimizer.errors import ConfigError
+from optimizer.exported import texts_of
+from optimizer.runs import RunStore, find_run
+from optimizer.shown import metric, number
+
+
+def compare_command(names: Sequence[str], runs: Path, *, as_json: bool) -> None:
+    """Print what differs and how much of the common front each run has found."""
+    paths = [find_run(runs, name) for name in names]
+    if len(paths) < 2 or len({path.resolve() for path in paths}) < len(paths):
+        raise ConfigError("name two runs or more, each once")
+    with ExitStack() as opened:
+        stores = [opened.enter_context(RunStore.open(path)) for path in paths]
+        objectives = texts_of(stores[0], "objectives")
+        found = compare_runs(stores)
+    if as_json:
+        print_json({"objectives": objectives, "runs": [asdict(run) for run in found]})
+        return
+    console = stdout()
+    console.print(_table(found, objectives))
+    for run in found[1:]:
+        if run.differs:
+            console.say(f"{run.run} was asked for something else than {found[0].run}:")
+            for line in run.differs:
+                console.say(f"  {line}")
+    console.print(_beaten_table(found))
+
+
+def _table(found: Sequence[Compared], objectives: Sequence[str]) -> Table:
+    table = Table(box=None)
+    table.add_column("", style="dim")
+    for run in found:
+        table.add_column(run.run, justify="right")
+    table.add_row("status", *(run.status for run in found))
+    table.add_row("generations", *(number(run.generations) for run in found))
+    table.add_row("individuals evaluated", *(number(run.evaluated) for run in found))
+    table.add_row("seconds", *(number(run.seconds) for run in found))
+    table.add_row("front", *(number(run.front) for run in found))
+    for place, name in enumerate(objectives):
+        best = (metric(name, run.best[place]) if run.best else "-" for run in found)
+        table.add_row(f"best {name}", *best)
+    table.add_row("hypervolume, of all together", *(f"{run.hypervolume:.2%}" for run in found))
+    return table
+
+
+def _beaten_table(found: Sequence[Compared]) -> Table:
+    table = Table(box=None, title="Share of a front that another beats", title_justify="left")
+    table.add_column("", style="dim")
+    for run in found:
+        table.add_column(f"of {run.run}", justify="right")
+    for place, run in enumerate(found):
+        shares = (
+            "-" if place == other else f"{share:.0%}" for other, share in enumerate(run.beaten)
+        )
+        table.add_row(run.run, *shares)
+    return table

@@ -1,0 +1,149 @@
+"""A run as an Optuna study in one journal file, for its dashboard; the only import of Optuna."""
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.errors import ConfigError, OptimizerError
+from optimizer.exported import Recorded, natural, recorded_individuals, texts_of
+from optimizer.generation import LINEAGE, OPERATORS, UNKNOWN, Population
+from optimizer.objectives import is_maximised
+from optimizer.runs import RunStore
+from optimizer.search import front_of
+
+try:
+    import optuna
+    from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+    from optuna.storages.journal import JournalFileBackend
+    from optuna.study import StudyDirection
+    from optuna.trial import FrozenTrial, TrialState, create_trial
+except ModuleNotFoundError:
+    raise ConfigError(
+        "a study is written by Optuna: pip install 'exhaustion-optimizer[dashboard]'"
+    ) from None
+
+
+def write_study(store: RunStore, to: Path, sample: int) -> str:
+    """Write the newest front and a sample of the other individuals as trials of a study.
+
+    Trials stand in the order in which individuals were found, with their genes as parameters,
+    their objectives as values, and their generation, parents and operator as attributes. An
+    infeasible one is a failed trial that says why. The sample is spread evenly over the run.
+
+    Args:
+        store: The run, open for reading.
+        to: The file; one that is there is replaced.
+        sample: How many individuals beside the front, at most.
+
+    Returns:
+        What was written, in a line.
+
+    Raises:
+        OptimizerError: When the file cannot be written.
+        StoreError: When the run has recorded nobody.
+    """
+    recorded = recorded_individuals(store)
+    front = _newest_front(store)
+    chosen = _chosen(recorded.population, front, sample)
+    trials = _trials(store, Recorded(recorded.population.take(chosen), recorded.born[chosen]))
+    names = texts_of(store, "objectives")
+    directions = [
+        StudyDirection.MAXIMIZE if is_maximised(name) else StudyDirection.MINIMIZE for name in names
+    ]
+    try:
+        with _quietly(), tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as place:
+            draft = Path(place) / to.name
+            storage = optuna.storages.JournalStorage(JournalFileBackend(str(draft)))
+            study = optuna.create_study(
+                study_name=store.run_id, storage=storage, directions=directions
+            )
+            study.set_metric_names(names)
+            for field in ("strategy", "data", "is_simulated", "seed"):
+                study.set_user_attr(field, store.header.get(field))
+            study.add_trials(trials)
+            os.replace(draft, to)
+    except OSError as error:
+        raise OptimizerError(f"{to} cannot be written: {error.strerror or error}") from None
+    members = sum(genome.tobytes() in front for genome in recorded.population.genomes[chosen])
+    return (
+        f"written to {to}: {members:,} members of the front and {len(trials) - members:,} other "
+        f"individuals; to look at it: optuna-dashboard {to}"
+    )
+
+
+def _newest_front(store: RunStore) -> set[bytes]:
+    last = store.last_generation()
+    if last is None:
+        return set()
+    return {genome.tobytes() for genome in last.population.genomes[front_of(last.population)]}
+
+
+def _chosen(population: Population, front: set[bytes], sample: int) -> npt.NDArray[np.int64]:
+    """Places of the members of the front and of the sample, in order."""
+    is_member = np.array([genome.tobytes() in front for genome in population.genomes], np.bool_)
+    others = np.flatnonzero(~is_member)
+    spread = np.linspace(0, max(len(others) - 1, 0), min(sample, len(others))).round()
+    return np.sort(np.concatenate([np.flatnonzero(is_member), others[spread.astype(np.int64)]]))
+
+
+def _trials(store: RunStore, chosen: Recorded) -> list[FrozenTrial]:
+    genes = store.header.get("genes")
+    distributions: dict[str, BaseDistribution] = {
+        gene["name"]: _distribution(gene) for gene in (genes if isinstance(genes, list) else [])
+    }
+    failures = texts_of(store, "failure_names")
+    population = natural(store, chosen.population)
+    trials: list[FrozenTrial] = []
+    for i, born in enumerate(chosen.born.tolist()):
+        failure = failures[population.failures[i]]
+        values = zip(distributions.items(), population.genomes[i].tolist(), strict=True)
+        trials.append(
+            create_trial(
+                state=TrialState.FAIL if failure else TrialState.COMPLETE,
+                values=None if failure else population.objectives[i].tolist(),
+                params={
+                    name: int(value) if isinstance(kind, IntDistribution) else value
+                    for (name, kind), value in values
+                },
+                distributions=distributions,
+                user_attrs=_attributes(population, i, born, failure),
+            )
+        )
+    return trials
+
+
+def _distribution(gene: dict[str, object]) -> BaseDistribution:
+    low, high = float(str(gene["low"])), float(str(gene["high"]))
+    if gene["kind"] == "int":
+        return IntDistribution(int(low), int(high))
+    return FloatDistribution(low, high)
+
+
+def _attributes(population: Population, place: int, born: int, failure: str) -> dict[str, object]:
+    """Generation, number, parents, operator and failure; what is unknown is left out."""
+    line = dict(zip(LINEAGE, population.lineage[place].tolist(), strict=True))
+    known: dict[str, object] = {name: code for name, code in line.items() if code != UNKNOWN}
+    if "operator" in known:
+        known["operator"] = OPERATORS[line["operator"]]
+    if failure:
+        known["failure"] = failure
+    return {"generation": born, **known}
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without Optuna's lines about what it creates, and about names of metrics being new there."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)

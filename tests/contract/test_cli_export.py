@@ -1,0 +1,205 @@
+"""What leaves a run: files that read back exactly, comparisons, and the run itself."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from optimizer.runs import RunStore, list_runs
+from tests.support.commands import SMALL
+
+LARGER = ("--population", "24", "--generations", "4", "--min-trades", "3")
+
+
+@pytest.fixture
+def result(command, market):
+    """A finished run."""
+    return command("evolve", "--data", market, *LARGER, "--json").json
+
+
+@pytest.fixture
+def store(result):
+    """Its record."""
+    with RunStore.open(Path(result["path"])) as store:
+        yield store
+
+
+def read_csv(name):
+    """Rows of a CSV file, each a dict of texts."""
+    with open(name, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_an_exported_front_reads_back_exactly(command, result, tmp_path):
+    """Genes, objectives and metrics, in columns that say which is which, in every kind of file."""
+    for kind in ("csv", "json", "parquet"):
+        assert command("runs", "export", "latest", f"front.{kind}").code == 0
+    table = pq.read_table("front.parquet")
+    for place, member in enumerate(result["front"]):
+        row = read_csv("front.csv")[place]
+        for part in ("genes", "objectives", "metrics"):
+            for name, value in member[part].items():
+                text = row[f"{part}.{name}"]
+                assert value is None if text == "" else float(text) == value
+                assert table[f"{part}.{name}"][place].as_py() == value
+    shown = command("runs", "show", "latest", "--json").json["result"]
+    assert json.loads((tmp_path / "front.json").read_text()) == shown
+
+
+def test_generations_are_exported_one_a_row(command, result, store):
+    """With what was evaluated, what was rejected and why, and how good the front was."""
+    assert command("runs", "export", "latest", "all.csv", "--what", "generations").code == 0
+    rows = read_csv("all.csv")
+    assert [int(row["generation"]) for row in rows] == [0, 1, 2, 3, 4]
+    for row, summary in zip(rows, store.generations(), strict=True):
+        assert int(row["evaluated"]) == summary.evaluated
+        assert int(row["rejected.too_few_trades"]) == summary.rejected.get("too_few_trades", 0)
+        assert float(row["hypervolume"]) == summary.hypervolume
+
+
+def test_individuals_are_exported_once_with_their_line(command, result, store):
+    """Whoever survived a generation, with the parents and the operator that the search noted."""
+    assert command("runs", "export", "latest", "all.parquet", "--what", "individuals").code == 0
+    rows = pq.read_table("all.parquet").to_pylist()
+    genes = [name for name in rows[0] if name.startswith("genes.")]
+    genomes = [tuple(row[name] for name in genes) for row in rows]
+    assert len(set(genomes)) == len(genomes)
+    for number in range(5):
+        population = store.generation(number).population
+        assert {tuple(genome) for genome in population.genomes.tolist()} <= set(genomes)
+    newest = store.generation(4).population
+    line = dict(zip(genomes, rows, strict=True))
+    for genome, lineage in zip(newest.genomes.tolist(), newest.lineage.tolist(), strict=True):
+        row = line[tuple(genome)]
+        assert [row["serial"] if row["serial"] is not None else -1] == lineage[:1]
+    for row in rows:
+        assert (row["failure"] is None) == (row["violation"] == 0)
+        assert (row["failure"] is None) == (row["objectives.sharpe"] is not None)
+
+
+def test_an_interrupted_run_exports_what_it_has(command, result):
+    """Its generations and individuals; a front only when it is certified."""
+    with RunStore.open(Path(result["path"])) as store:
+        header = store.header
+        RunStore.create(Path("runs"), "begun", header).close()
+    assert command("runs", "export", "begun", "x.csv", "--what", "generations").code == 0
+    outcome = command("runs", "export", "begun", "x.csv")
+    assert (outcome.code, "has no front yet" in outcome.error) == (4, True)
+    outcome = command("runs", "export", "begun", "x.json", "--what", "individuals")
+    assert (outcome.code, "has recorded no individual" in outcome.error) == (4, True)
+
+
+def test_a_study_holds_the_front_and_a_sample(command, result):
+    """Every member with its genes and objectives; others as many as were asked for."""
+    optuna = pytest.importorskip("optuna")
+    outcome = command("runs", "export", "latest", "study.journal", "--sample", "7")
+    assert outcome.code == 0
+    assert "and 7 other individuals" in outcome.out
+    backend = optuna.storages.journal.JournalFileBackend("study.journal")
+    storage = optuna.storages.JournalStorage(backend)
+    (study,) = optuna.get_all_study_summaries(storage)
+    assert study.study_name == result["run"]
+    assert [direction.name for direction in study.directions] == [
+        "MAXIMIZE",
+        "MAXIMIZE",
+        "MINIMIZE",
+    ]
+    trials = optuna.load_study(study_name=study.study_name, storage=storage).trials
+    assert len(trials) == len(result["front"]) + 7
+    done = {tuple(t.params.values()): t.values for t in trials if t.state.name == "COMPLETE"}
+    for member in result["front"]:
+        assert done[tuple(member["genes"].values())] == list(member["objectives"].values())
+    failed = [trial for trial in trials if trial.state.name == "FAIL"]
+    assert all("failure" in trial.user_attrs for trial in failed)
+    assert all("generation" in trial.user_attrs for trial in trials)
+
+
+def test_a_study_is_written_whole_and_replaces_the_one_before(command, result):
+    """Written twice it has no trial twice, and nothing lies beside it."""
+    optuna = pytest.importorskip("optuna")
+    before = {place.name for place in Path().iterdir()}
+    for _ in range(2):
+        assert command("runs", "export", "latest", "study.journal", "--sample", "0").code == 0
+    assert {place.name for place in Path().iterdir()} == before | {"study.journal"}
+    backend = optuna.storages.journal.JournalFileBackend("study.journal")
+    storage = optuna.storages.JournalStorage(backend)
+    study = optuna.load_study(study_name=result["run"], storage=storage)
+    assert len(study.trials) == len(result["front"])
+
+
+def test_export_writes_only_what_it_knows(command, result):
+    """A file of another kind, and a place that is not there, are refused."""
+    outcome = command("runs", "export", "latest", "front.xlsx")
+    assert outcome.code == 2
+    assert "name it .csv, .json, .parquet, .journal" in outcome.error
+    for kind in ("csv", "parquet", "journal"):
+        outcome = command("runs", "export", "latest", f"nowhere/front.{kind}")
+        assert outcome.code == 2
+        assert "cannot be written" in outcome.error
+
+
+def test_equal_runs_compare_as_equal(command, market, result):
+    """The same seed: the same front, all of it shared, nothing beaten."""
+    other = command("evolve", "--data", market, *LARGER, "--json").json
+    found = command("runs", "compare", result["run"], other["run"], "--json").json
+    for run in found["runs"]:
+        assert run["hypervolume"] == 1.0
+        assert run["beaten"] == [0.0, 0.0]
+        assert run["shared"] == [len(result["front"])] * 2
+        assert run["differs"] == []
+
+
+def test_different_runs_are_told_apart(command, market, result):
+    """What they were asked, what they found, and who beats whom."""
+    other = command("evolve", "--data", market, *LARGER, "--seed", "2", "--json").json
+    outcome = command("runs", "compare", result["run"], other["run"])
+    assert outcome.code == 0
+    assert "seed: recorded 1, now 2" in outcome.out
+    found = command("runs", "compare", result["run"], other["run"], "--json").json
+    one, two = found["runs"]
+    assert 0 < min(one["hypervolume"], two["hypervolume"]) < 1
+    values = np.array([list(m["objectives"].values()) for m in result["front"]])
+    best = np.where([1, 1, 0], values.max(axis=0), values.min(axis=0))
+    assert one["best"] == best.tolist()
+
+
+@pytest.mark.parametrize(
+    ("names", "code", "told"),
+    [(["latest"], 2, "two runs or more"), (["latest", "latest"], 2, "each once")],
+)
+def test_a_run_is_not_compared_with_itself(command, result, names, code, told):
+    """Nobody learns anything from that."""
+    outcome = command("runs", "compare", *names)
+    assert (outcome.code, told in outcome.error) == (code, True)
+
+
+def test_runs_with_other_objectives_are_not_compared(command, market, result):
+    """Both lists are named."""
+    arguments = ("--data", market, *SMALL, "--objectives", "sharpe")
+    other = command("evolve", *arguments, "--json").json
+    outcome = command("runs", "compare", result["run"], other["run"])
+    assert outcome.code == 4
+    assert "nothing to compare" in outcome.error
+
+
+def test_a_run_is_removed_only_when_that_is_meant(command, result):
+    """Without --yes the line says what would go, and nothing goes."""
+    outcome = command("runs", "delete", "latest")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "add --yes" in outcome.error
+    assert [run.id for run in list_runs(Path("runs"))] == [result["run"]]
+    assert command("runs", "delete", "latest", "--yes").code == 0
+    assert list(Path("runs").iterdir()) == []
+    assert command("runs", "delete", "latest", "--yes").code == 4
+
+
+def test_a_run_that_is_being_recorded_is_not_removed(command, result):
+    """Its owner is named, and it stays whole."""
+    with RunStore.open(Path(result["path"]), writable=True):
+        outcome = command("runs", "delete", "latest", "--yes")
+    assert outcome.code == 4
+    assert "is owned by process" in outcome.error
+    assert command("runs", "verify", "latest").code == 0
