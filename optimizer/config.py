@@ -104,6 +104,7 @@ class RunConfig(BaseModel):
     keep: Literal["all", "front", "last"] = Field(
         "all", description="What to keep of older generations."
     )
+    report: bool = Field(True, description="Write the report of a finished run.")
 
 
 def resolve_config(path: Path | None, flags: Mapping[str, object]) -> RunConfig:

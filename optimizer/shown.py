@@ -29,5 +29,9 @@ def fraction(value: object) -> str:
 
 def metric(name: str, value: object) -> str:
     """A metric, or an objective made from it such as ``max_drawdown@worst``, as people read it."""
-    base = name.partition("@")[0].partition(":")[0]
-    return fraction(value) if base in FRACTIONS else number(value)
+    return fraction(value) if is_fraction(name) else number(value)
+
+
+def is_fraction(name: str) -> bool:
+    """Whether people read a metric, or an objective made from it, in percent."""
+    return name.partition("@")[0].partition(":")[0] in FRACTIONS

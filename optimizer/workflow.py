@@ -29,7 +29,7 @@ REVERIFIED_INDIVIDUALS = 8
 
 NO_GENERATION = -1
 
-HARMLESS = frozenset({"generations", "device", "threads", "memory", "runs", "keep"})
+HARMLESS = frozenset({"generations", "device", "threads", "memory", "runs", "keep", "report"})
 """Fields that never change a result."""
 
 Result = Mapping[str, object]

@@ -111,6 +111,25 @@ def parity(
 
 
 @app.command()
+def report(
+    run: RunName,
+    *,
+    runs: Runs = Path("runs"),
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="File to write; the run's folder if unset.", metavar="FILE"),
+    ] = None,
+    member: Annotated[
+        int | None, typer.Option("--member", help="Member of the front to open with.", min=0)
+    ] = None,
+) -> None:
+    """Write a run's report, one page that opens without a network."""
+    from optimizer.commands.report import report_command
+
+    report_command(run, runs, out, member)
+
+
+@app.command()
 @config_flags(*DATA, *STRATEGY, *COMPUTE, "device")
 def bench(
     *,

@@ -14,7 +14,7 @@ from engine.parity import data_hash
 from engine.reference import Reference
 from optimizer.commands.console import columns_table, facts_table, stderr, stdout
 from optimizer.commands.flags import parse_settings
-from optimizer.commands.output import csv_text, print_json, write_whole
+from optimizer.commands.output import csv_text, print_json
 from optimizer.commands.symbols import symbols_table
 from optimizer.config import read_page, resolve_config
 from optimizer.errors import ConfigError
@@ -23,6 +23,7 @@ from optimizer.individuals import mean_metrics
 from optimizer.markets import Markets
 from optimizer.shown import counted, metric
 from optimizer.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
+from optimizer.written import write_whole
 from strategy import GenomeLayout
 from strategy.errors import GeneError
 

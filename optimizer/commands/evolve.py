@@ -5,9 +5,10 @@ from pathlib import Path
 
 from rich.table import Table
 
-from optimizer.commands.console import certificate_line, front_table, genes_table, stdout
+from optimizer.commands.console import certificate_line, front_table, genes_table, stderr, stdout
 from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
+from optimizer.commands.report import tell_report
 from optimizer.commands.symbols import held_out_table, symbols_table
 from optimizer.config import RunConfig, resolve_config
 from optimizer.errors import ConfigError, ParityError
@@ -40,6 +41,8 @@ def evolve_command(
         print_json(result)
     else:
         print_result(result)
+    if flags.get("report", True):
+        tell_report(Path(str(result["path"])), None, None, stderr() if as_json else stdout())
     refuse_red(_mapping(result["certificate"]))
 
 

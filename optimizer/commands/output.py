@@ -1,16 +1,11 @@
-"""Results in files and on stdout: JSON without NaN, CSV that reads back exactly, written whole."""
+"""Results in files and on stdout: JSON without NaN, CSV that reads back exactly."""
 
-import contextlib
 import csv
 import io
 import json
 import math
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-
-from optimizer.errors import OptimizerError
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """A cell of text that begins so would run as a formula in a spreadsheet."""
@@ -40,31 +35,6 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer.writerow(columns)
     writer.writerows([_cell(value) for value in row] for row in rows)
     return text.getvalue()
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file completely or not at all.
-
-    Args:
-        path: Target; an existing file is replaced.
-        content: Its new content; text is written as UTF-8.
-
-    Raises:
-        OptimizerError: When it cannot be written; a file that was there is left as it was.
-    """
-    if not path.name or os.path.isdir(path):
-        raise OptimizerError(f"{path} cannot be written: it is a folder, name a file")
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(draft, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _cell(value: object) -> str:

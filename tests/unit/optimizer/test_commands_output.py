@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.commands.output import csv_text, print_json, without_nan, write_whole
+from optimizer.commands.output import csv_text, print_json, without_nan
 from optimizer.errors import OptimizerError
+from optimizer.written import write_whole
 
 
 @given(value=st.floats(allow_nan=False))

@@ -1,0 +1,440 @@
+"use strict";
+(async () => {
+  const ROWS = 25;
+  const THEMES = {
+    light: { ink: "#1b1f24", grid: "#dfe3e8", line: "#a9b1ba", box: "#ffffff" },
+    dark: { ink: "#e8eaed", grid: "#333a43", line: "#59636e", box: "#1d2127" },
+  };
+  const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
+  const byId = (id) => document.getElementById(id);
+  const drawn = new Map();
+  let data, seen, theme = "", member = -1, windowShown = 0;
+  let trades = [], page = 0, chosenTrade = -1;
+
+  // Everything that comes from data becomes text, never markup.
+  const element = (tag, text, attributes = {}) => {
+    const made = document.createElement(tag);
+    if (text !== undefined) made.textContent = text;
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+
+  async function inflate(id) {
+    const text = atob(byId(id).textContent.trim());
+    const bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).arrayBuffer();
+  }
+
+  function unpack(buffer) {
+    const length = new DataView(buffer).getUint32(0, true);
+    const start = Math.ceil((4 + length) / 8) * 8;
+    const kinds = { f8: Float64Array, f4: Float32Array, i4: Int32Array };
+    const array = (place) => {
+      const size = place.shape.reduce((a, b) => a * b, 1);
+      const flat = new kinds[place.$](buffer, start + place.at, size);
+      if (place.shape.length === 1) return flat;
+      const [rows, columns] = place.shape;
+      return Array.from({ length: rows }, (_, i) => flat.subarray(i * columns, (i + 1) * columns));
+    };
+    const revive = (_, value) => (value !== null && typeof value === "object" && "$" in value ? array(value) : value);
+    return JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)), revive);
+  }
+
+  // Charts.
+  function themed(layout) {
+    const { ink, grid, line, box } = THEMES[theme];
+    const axis = { gridcolor: grid, linecolor: line, zerolinecolor: line, tickcolor: line };
+    const hover = { bgcolor: box, bordercolor: line, font: { color: ink } };
+    return {
+      margin: { l: 50, r: 16, t: 16, b: 40 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      ...layout,
+      template: { layout: {
+        font: { color: ink, size: 12 }, hoverlabel: hover, xaxis: axis, yaxis: axis,
+        scene: { xaxis: axis, yaxis: axis, zaxis: axis },
+      } },
+    };
+  }
+
+  function frame(figure) {
+    if (figure.querySelector(".plot")) return;
+    const caption = element("figcaption", "");
+    caption.append(element("span", ""), element("small", ""));
+    const table = element("details");
+    table.append(element("summary", "as a table"));
+    table.addEventListener("toggle", () => { if (table.open) asTable(figure, table); });
+    figure.append(caption, element("div", undefined, { class: "plot", role: "img" }), table);
+  }
+
+  function show(figure, chart) {
+    if (!figure) return;
+    figure.hidden = !chart;
+    if (!chart) return;
+    frame(figure);
+    figure.querySelector("figcaption span").textContent = chart.title;
+    figure.querySelector("figcaption small").textContent = chart.alt;
+    figure.querySelector(".plot").setAttribute("aria-label", `${chart.title}: ${chart.alt}`);
+    figure.querySelector("details").open = false;
+    figure.chart = chart;
+    if (drawn.has(figure)) draw(figure); else seen.observe(figure);
+  }
+
+  function draw(figure) {
+    const plot = figure.querySelector(".plot");
+    const first = !drawn.has(figure);
+    const traces = figure.chart.data.map((trace) => ({ ...trace }));
+    drawn.set(figure, true);
+    Plotly.react(plot, traces, themed({ ...figure.chart.layout }), CONFIG);
+    if (first && figure.onclicked) plot.on("plotly_click", (event) => figure.onclicked(event.points[0]));
+    if (figure.ondrawn) figure.ondrawn(plot);
+  }
+
+  function drawAll() {
+    for (const figure of document.querySelectorAll("figure")) if (figure.chart && !figure.hidden) draw(figure);
+  }
+
+  function asTable(figure, details) {
+    details.querySelector("table")?.remove();
+    const table = element("table"), body = element("tbody");
+    const head = element("tr");
+    for (const title of ["", "x", "y"]) head.append(element("th", title, { scope: "col" }));
+    const when = figure.chart.layout?.xaxis?.type === "date";
+    for (const trace of figure.chart.data) {
+      const y = trace.y ?? trace.close ?? [];
+      for (let i = 0; i < y.length && body.rows.length < 500; i++) {
+        if (trace.z && Array.isArray(trace.z)) {
+          for (let j = 0; j < trace.x.length; j++) tableRow(body, `${plain(trace.y[i])} up`, trace.x[j], trace.z[i][j]);
+        } else tableRow(body, trace.name ?? "", when ? time(trace.x[i]) : trace.x[i], y[i]);
+      }
+    }
+    const shown = element("thead");
+    shown.append(head);
+    table.append(shown, body);
+    if (body.rows.length >= 500) table.append(element("caption", "the first 500 rows"));
+    details.append(table);
+  }
+
+  function tableRow(body, ...cells) {
+    const row = element("tr");
+    row.append(...cells.map((cell) => element("td", plain(cell))));
+    body.append(row);
+  }
+
+  // Words.
+  function plain(value) {
+    if (typeof value !== "number") return String(value ?? "");
+    return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "-";
+  }
+  const time = (ms) => (Number.isFinite(ms) ? new Date(ms).toISOString().slice(0, 16).replace("T", " ") : "");
+
+  // The front.
+  function merged(shared, own) {
+    if (!shared && !own) return null;
+    const base = shared ?? own;
+    const notes = [own?.alt, shared?.alt].filter(Boolean);
+    return {
+      title: own?.title ?? base.title, alt: [...new Set(notes)].join("; "),
+      data: [...(shared?.data ?? []), ...(own?.data ?? [])], layout: { ...base.layout, ...(own?.layout ?? {}) },
+    };
+  }
+
+  function drawFront() {
+    const find = (name) => document.querySelector(`figure[data-chart="${name}"]`);
+    const front = find("front");
+    if (!front) return;
+    const choose = (point) => select(typeof point.customdata === "number" ? point.customdata : point.customdata?.[0]);
+    for (const name of ["front", "front3d", "parallel"]) {
+      find(name).onclicked = choose;
+      find(name).ondrawn = () => highlight();
+      show(find(name), data.shared[name]);
+    }
+    if (data.shared.front3d && !hasWebGl()) {
+      const figure = find("front3d");
+      seen.unobserve(figure);
+      figure.chart = null;
+      figure.querySelector(".plot").replaceChildren(element("p", "This browser draws no three dimensions. The other chart and the table show the same members.", { class: "note" }));
+    }
+    const x = byId("axis-x"), y = byId("axis-y");
+    for (const [control, start] of [[x, data.axes.x], [y, data.axes.y]]) {
+      for (const name of Object.keys(data.columns)) control.append(element("option", data.columns[name].title, { value: name }));
+      control.value = start;
+      control.addEventListener("change", () => {
+        const chart = data.shared.front, at = data.columns[x.value], up = data.columns[y.value];
+        chart.title = `${up.title} against ${at.title}`;
+        chart.alt = "";
+        Object.assign(chart.data[0], { x: at.values, y: up.values });
+        chart.layout = { ...chart.layout, xaxis: at.axis, yaxis: up.axis };
+        show(front, chart);
+      });
+    }
+    document.querySelector("[data-needs-script]").hidden = false;
+  }
+
+  function hasWebGl() {
+    const context = document.createElement("canvas").getContext("webgl");
+    context?.getExtension("WEBGL_lose_context")?.loseContext();
+    return Boolean(context);
+  }
+
+  function highlight() {
+    for (const name of ["front", "front3d", "parallel"]) {
+      const figure = document.querySelector(`figure[data-chart="${name}"]`);
+      if (!drawn.has(figure) || !figure.chart || member < 0) continue;
+      const plot = figure.querySelector(".plot");
+      if (name === "front") {
+        const line = Array.from(figure.chart.data[0].x, (_, i) => (i === member ? 3 : 1));
+        const size = line.map((width) => (width === 3 ? 18 : 10));
+        Plotly.restyle(plot, { "marker.size": [size], "marker.line.width": [line], "marker.line.color": THEMES[theme].ink }, [0]);
+      } else if (name === "front3d") {
+        const size = Array.from(figure.chart.data[0].x, (_, i) => (i === member ? 14 : 5));
+        Plotly.restyle(plot, { "marker.size": [size] }, [0]);
+      } else {
+        const own = figure.chart.data.map((trace) => trace.meta.member === member);
+        Plotly.restyle(plot, { "line.width": own.map((is) => (is ? 5 : 1.2)), opacity: own.map((is) => (is ? 1 : 0.4)) });
+      }
+    }
+  }
+
+  function makeFrontTable() {
+    const table = byId("front-table");
+    if (!table) return;
+    table.tBodies[0].addEventListener("click", (event) => {
+      const row = event.target.closest("tr");
+      if (row) select(Number(row.dataset.member), true);
+    });
+    table.tBodies[0].addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") { event.preventDefault(); select(Number(event.target.dataset.member), true); }
+    });
+    for (const head of table.tHead.querySelectorAll("th")) {
+      head.querySelector("button").addEventListener("click", () => sortFront(table, head));
+    }
+  }
+
+  function sortFront(table, head) {
+    const column = Number(head.dataset.column);
+    const up = head.getAttribute("aria-sort") === "descending";
+    for (const other of table.tHead.querySelectorAll("th")) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", up ? "ascending" : "descending");
+    const value = (row) => Number(row.cells[column].dataset.value);
+    const rows = [...table.tBodies[0].rows].sort((a, b) => {
+      const [left, right] = [value(a), value(b)];
+      if (Number.isNaN(left) || Number.isNaN(right)) return Number.isNaN(left) - Number.isNaN(right);
+      return up ? left - right : right - left;
+    });
+    table.tBodies[0].append(...rows);
+  }
+
+  // The individual.
+  function select(number, follow = false) {
+    if (!(number in data.members)) return;
+    member = number;
+    const one = data.members[number], detail = data.details[number];
+    byId("chosen").textContent = `Member ${number}${one.role ? `: ${one.role}` : ""}`;
+    for (const row of byId("front-table").tBodies[0].rows) row.setAttribute("aria-selected", String(Number(row.dataset.member) === number));
+    pairs("metrics", one.metrics.map(([name, text]) => [name, text]));
+    pairs("genes", one.genes.map(([name, text, share]) => [name, text, share]));
+    byId("detail").hidden = !detail;
+    byId("detail-note").textContent = detail ? "" : data.missing + number;
+    highlight();
+    if (detail) showDetail(detail);
+    if (follow) byId("individual").scrollIntoView();
+    history.replaceState(null, "", `#member=${number}`);
+  }
+
+  function pairs(id, rows) {
+    const body = byId(id).tBodies[0];
+    body.replaceChildren(...rows.map(([name, text, share]) => {
+      const row = element("tr");
+      row.append(element("th", name, { scope: "row" }), element("td", text));
+      if (share !== undefined) {
+        const cell = element("td"), bar = element("span", undefined, { class: "range", "aria-hidden": "true" });
+        if (share !== null) { const mark = element("i"); mark.style.left = `${100 * share}%`; bar.append(mark); cell.append(bar); }
+        row.append(cell);
+      }
+      return row;
+    }));
+  }
+
+  function showDetail(detail) {
+    const find = (name) => document.querySelector(`figure[data-chart="${name}"]`);
+    for (const name of ["equity", "distribution", "reason", "month", "weekday", "hour", "symbol", "costs"]) {
+      show(find(name), merged(data.shared[name], detail.charts[name]));
+    }
+    showPrice();
+    trades = Array.from({ length: detail.trades.r.length }, (_, i) => i);
+    chosenTrade = -1;
+    filterTrades();
+    showTrade(trades.length ? trades[0] : -1);
+    showSensitivity(detail);
+  }
+
+  function showPrice() {
+    const figure = document.querySelector('figure[data-chart="price"]');
+    const detail = data.details[member];
+    figure.onclicked = (point) => { if (typeof point.customdata === "number") showTrade(point.customdata); };
+    const at = String(data.windows[windowShown]?.window);
+    show(figure, merged(data.shared.price[at], detail.charts.price[at]));
+  }
+
+  function showSensitivity(detail) {
+    const o = byId("objective").selectedIndex;
+    const along = detail.charts.along;
+    byId("sensitivity-note").textContent = along ? "" : data.noSensitivity + member;
+    byId("sensitivity-control").hidden = !along;
+    fill(byId("along"), (along ?? []).map((charts) => charts[Math.max(o, 0)]));
+    const heat = detail.charts.heat;
+    byId("heat-note").textContent = heat || !along ? "" : data.noSensitivity + member;
+    byId("heat-control").hidden = !heat;
+    const figure = document.querySelector('figure[data-chart="heat"]');
+    show(figure, heat ? heat[byId("pair").selectedIndex][Math.max(o, 0)] : null);
+  }
+
+  function fill(place, charts) {
+    while (place.children.length < charts.length) place.append(element("figure"));
+    [...place.children].forEach((figure, i) => show(figure, charts[i] ?? null));
+  }
+
+  // Trades.
+  const COLUMNS = [
+    ["#", (t, i) => i], ["symbol", (t, i) => data.windowNames[t.window[i]], "text"],
+    ["entered", (t, i) => time(t.entry_ms[i]), "text"], ["exited", (t, i) => time(t.exit_ms[i]), "text"],
+    ["bars", (t, i) => t.exit_bar[i] - t.entry_bar[i] + 1], ["ended by", (t, i) => data.reasons[t.reason[i]], "text"],
+    ["entry", (t, i) => plain(t.entry[i])], ["stop", (t, i) => plain(t.stop[i])], ["target", (t, i) => plain(t.target[i])],
+    ["exit", (t, i) => plain(t.exit[i])], ["R", (t, i) => t.r[i].toFixed(3)], ["cost in R", (t, i) => t.cost_r[i].toFixed(3)],
+  ];
+
+  function makeTradeTable() {
+    if (!byId("trade-table")) return;
+    const head = element("tr");
+    for (const [title, , kind] of COLUMNS) head.append(element("th", title, { scope: "col", class: kind ?? "" }));
+    byId("trade-table").tHead.replaceChildren(head);
+    for (const reason of data.reasons) byId("f-reason").append(element("option", reason, { value: reason }));
+    const symbols = [...new Set(data.windowNames)];
+    for (const symbol of symbols) byId("f-symbol").append(element("option", symbol, { value: symbol }));
+    byId("f-symbol-label").hidden = symbols.length < 2;
+    for (const id of ["f-reason", "f-result", "f-symbol", "f-time"]) byId(id).addEventListener("input", filterTrades);
+    byId("earlier").addEventListener("click", () => { page -= 1; fillTrades(); });
+    byId("later").addEventListener("click", () => { page += 1; fillTrades(); });
+    const body = byId("trade-table").tBodies[0];
+    const chosen = (event) => { const row = event.target.closest("tr"); if (row) showTrade(Number(row.dataset.trade)); };
+    body.addEventListener("click", chosen);
+    body.addEventListener("keydown", (event) => { if (event.key === "Enter") chosen(event); });
+    const control = byId("window");
+    data.windows.forEach((one) => control.append(element("option", one.name)));
+    byId("window-control").hidden = data.windows.length < 2;
+    control.addEventListener("change", () => { windowShown = control.selectedIndex; showPrice(); });
+    for (const name of data.objectives) byId("objective").append(element("option", name));
+    for (const name of data.pairs) byId("pair").append(element("option", name));
+    for (const id of ["objective", "pair"]) byId(id).addEventListener("change", () => showSensitivity(data.details[member]));
+  }
+
+  function filterTrades() {
+    const t = data.details[member].trades;
+    const [reason, result, symbol, when] = ["f-reason", "f-result", "f-symbol", "f-time"].map((id) => byId(id).value);
+    trades = [];
+    for (let i = 0; i < t.r.length; i++) {
+      if (reason && data.reasons[t.reason[i]] !== reason) continue;
+      if (result && (t.r[i] > 0) !== (result === "gain")) continue;
+      if (symbol && data.windowNames[t.window[i]] !== symbol) continue;
+      if (when && !time(t.entry_ms[i]).startsWith(when.trim())) continue;
+      trades.push(i);
+    }
+    page = 0;
+    fillTrades();
+  }
+
+  function fillTrades() {
+    const t = data.details[member].trades;
+    const pages = Math.max(Math.ceil(trades.length / ROWS), 1);
+    page = Math.min(Math.max(page, 0), pages - 1);
+    const body = byId("trade-table").tBodies[0];
+    body.replaceChildren(...trades.slice(page * ROWS, (page + 1) * ROWS).map((i) => {
+      const row = element("tr", undefined, { "data-trade": i, tabindex: 0, "aria-selected": i === chosenTrade });
+      row.append(...COLUMNS.map(([, value, kind]) => element("td", value(t, i), { class: kind ?? "" })));
+      return row;
+    }));
+    let sum = 0;
+    for (const i of trades) sum += t.r[i];
+    const counted = `${trades.length.toLocaleString("en")} of ${t.r.length.toLocaleString("en")} trades`;
+    byId("trade-count").textContent = trades.length ? `${counted}, ${sum.toFixed(2)} R` : counted;
+    byId("page-number").textContent = `${page + 1} of ${pages.toLocaleString("en")}`;
+    byId("earlier").disabled = page === 0;
+    byId("later").disabled = page === pages - 1;
+    byId("pages").hidden = pages === 1;
+  }
+
+  function showTrade(k) {
+    const figure = document.querySelector('figure[data-chart="trade"]');
+    const t = data.details[member].trades;
+    chosenTrade = k;
+    for (const row of byId("trade-table").tBodies[0].rows) row.setAttribute("aria-selected", String(Number(row.dataset.trade) === k));
+    if (k < 0) return show(figure, null);
+    const bars = data.bars[data.seriesOf[t.window[k]]];
+    const around = bars ? near(bars, t.entry_bar[k] - 1 - data.around, t.exit_bar[k] + data.around) : null;
+    const [candles, stop, target, way] = data.shared.trade.data.map((trace) => ({ ...trace }));
+    const held = [t.entry_ms[k], t.exit_ms[k]];
+    Object.assign(candles, around ?? { x: [], open: [], high: [], low: [], close: [] });
+    Object.assign(stop, { x: held, y: [t.stop[k], t.stop[k]] });
+    Object.assign(target, { x: held, y: [t.target[k], t.target[k]] });
+    Object.assign(way, { x: held, y: [t.entry[k], t.exit[k]] });
+    const told = `entered ${time(held[0])} at ${plain(t.entry[k])}, stop ${plain(t.stop[k])}, target ${plain(t.target[k])}, `
+      + `out ${time(held[1])} at ${plain(t.exit[k])} by ${data.reasons[t.reason[k]]}: ${t.r[k].toFixed(3)} R`;
+    const alt = around ? told : `${told}; its bars are not in this page`;
+    show(figure, { ...data.shared.trade, title: `Trade ${k} of member ${member}`, alt, data: [candles, stop, target, way] });
+  }
+
+  function near(bars, first, last) {
+    const find = (number) => {
+      let low = 0, high = bars.number.length;
+      while (low < high) { const middle = (low + high) >> 1; if (bars.number[middle] < number) low = middle + 1; else high = middle; }
+      return low;
+    };
+    const [from, to] = [find(first), find(last + 1)];
+    if (to <= from || bars.number[to - 1] < last - 2 * data.around) return null;
+    const cut = (column) => column.subarray(from, to);
+    return { x: cut(bars.time), open: cut(bars.open), high: cut(bars.high), low: cut(bars.low), close: cut(bars.close) };
+  }
+
+  // Light and dark, screen and paper.
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const setTheme = (name) => {
+    if (theme === name) return;
+    theme = name;
+    for (const figure of drawn.keys()) if (figure.chart) draw(figure);
+  };
+  const wanted = () => document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light");
+  theme = wanted();
+  dark.addEventListener("change", () => setTheme(wanted()));
+  byId("theme").addEventListener("click", () => {
+    document.documentElement.dataset.theme = theme === "dark" ? "light" : "dark";
+    setTheme(wanted());
+  });
+  addEventListener("beforeprint", () => { theme = "light"; drawAll(); });
+  addEventListener("afterprint", () => setTheme(wanted()));
+
+  try {
+    byId("status").textContent = "Drawing the charts …";
+    data = unpack(await inflate("packed-data"));
+    const library = element("script", new TextDecoder().decode(await inflate("packed-library")));
+    document.head.append(library);
+    seen = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) {
+        if (isIntersecting && target.chart) { seen.unobserve(target); draw(target); }
+      }
+    }, { rootMargin: "400px" });
+    byId("theme").hidden = false;
+    makeFrontTable();
+    makeTradeTable();
+    drawFront();
+    fill(byId("convergence"), data.shared.convergence);
+    fill(byId("gene-fans"), data.shared.genes);
+    const asked = /^#member=(\d+)$/.exec(location.hash);
+    if (data.members.length) select(asked && Number(asked[1]) in data.members ? Number(asked[1]) : data.first);
+    byId("status").textContent = "";
+    document.documentElement.dataset.ready = "yes";
+  } catch (error) {
+    byId("status").textContent = `The charts could not be drawn: ${error.message}. A browser of 2023 or later is needed.`;
+    throw error;
+  }
+})();

@@ -1,0 +1,1 @@
+"""Charts as plain data: what a plotting library draws, without the library."""

@@ -1,0 +1,102 @@
+"""What a chart is, and how all charts look."""
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.generation import Floats
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+Trace = Mapping[str, object]
+Layout = Mapping[str, object]
+
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
+    "#3b82c4",
+    "#d9822b",
+    "#2f9e73",
+    "#d1495b",
+    "#8e6bbf",
+    "#8a8f98",
+)
+"""Colours that stand out on white and on black, and apart for most colour-blind people."""
+
+SCALE = [[0.0, "#3a4cc0"], [0.5, "#b8b8b8"], [1.0, "#c0392b"]]
+"""Colour scale of values without a sign of their own: blue is low, red is high."""
+
+MOST_CHARACTERS = 60
+"""Longer names are cut in charts; tables hold them whole."""
+
+MOST_POINTS = 2_000
+"""Points of a line that a screen can show apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A chart in the words of plotly.
+
+    Args:
+        title: What it shows, a few words.
+        alt: What is to be seen in it, for people who cannot see it.
+        data: Its traces; arrays are NumPy arrays, times are milliseconds since 1970 UTC.
+        layout: Its axes.
+    """
+
+    title: str
+    alt: str
+    data: Sequence[Trace]
+    layout: Layout = field(default_factory=dict)
+
+    def figure(self) -> "Figure":
+        """The chart as a figure of plotly, checked by it."""
+        from plotly.graph_objects import Figure
+
+        layout = {"title": {"text": name(self.title)}, "template": "plotly_white", **self.layout}
+        return Figure(data=list(self.data), layout=layout)
+
+
+def name(text: object) -> str:
+    """A name as plotly shows it: its marks of style do nothing, and it is not too long."""
+    whole = str(text)
+    cut = whole if len(whole) <= MOST_CHARACTERS else whole[: MOST_CHARACTERS - 1] + "…"
+    return html.escape(cut, quote=False)
+
+
+def words(identifier: str) -> str:
+    """An identifier as words: underscores are spaces."""
+    return identifier.replace("_", " ")
+
+
+def axis(title: str, **more: object) -> Layout:
+    """An axis with a title."""
+    return {"title": {"text": name(title)}, "automargin": True, **more}
+
+
+def milliseconds(time_ns: npt.NDArray[np.int64]) -> Floats:
+    """Times as plotly takes them: milliseconds since 1970 UTC."""
+    found: Floats = time_ns.astype(np.float64) / 1e6
+    return found
+
+
+def thinned(values: Floats, most: int = MOST_POINTS) -> npt.NDArray[np.int64]:
+    """Which points of a line to draw: the extremes of each stretch, the first and the last.
+
+    Args:
+        values: [N], without NaN.
+        most: About how many to keep, at least 4.
+
+    Returns:
+        Ascending places in `values`; all of them when there are no more than `most`.
+    """
+    if len(values) <= most:
+        return np.arange(len(values))
+    edges = np.linspace(0, len(values), most // 2 + 1).astype(np.int64)
+    low = [a + int(values[a:b].argmin()) for a, b in pairwise(edges)]
+    high = [a + int(values[a:b].argmax()) for a, b in pairwise(edges)]
+    return np.unique(np.array([0, len(values) - 1, *low, *high], np.int64))

@@ -1,0 +1,165 @@
+"""Charts of prices: a whole market with an individual's trades, and one trade bar by bar."""
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Bars, Window
+from engine.ledger import REASONS
+from optimizer.report.charts.chart import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    Chart,
+    Trace,
+    axis,
+    milliseconds,
+    thinned,
+    words,
+)
+from optimizer.report.trades import Trades
+from optimizer.shown import counted, number
+
+Ints = npt.NDArray[np.int64]
+
+BARS_AROUND = 40
+"""Bars before and after a trade that its chart shows."""
+
+MOST_MARKS = 1_500
+"""Most trades that are marked in a chart of a whole market."""
+
+
+def market(bars: Bars, window: Window) -> Chart:
+    """The closes of a window as a line; of many bars the extremes of each stretch."""
+    close = bars.close[window.start : window.end]
+    at = thinned(close)
+    data = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": milliseconds(bars.timestamp[window.start + at]),
+        "y": close[at],
+        "line": {"color": GREY, "width": 1},
+        "name": "close",
+        "hoverinfo": "skip",
+    }
+    alt = f"{bars.symbol} closes between {number(float(close.min()))} and "
+    alt += f"{number(float(close.max()))}"
+    layout = {
+        "xaxis": {"type": "date", "automargin": True},
+        "yaxis": axis("price"),
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "hovermode": "closest",
+    }
+    return Chart("price and trades", alt, [data], layout)
+
+
+def entries_and_exits(trades: Trades, window: int) -> Chart:
+    """Marks of an individual's entries and exits in one window.
+
+    Returns:
+        The chart; `customdata` of a mark is the trade's number. Of more than `MOST_MARKS` trades
+        an even choice is marked, and `alt` says so.
+    """
+    own = np.flatnonzero(trades.window == window)
+    chosen = own
+    if len(own) > MOST_MARKS:
+        chosen = own[np.linspace(0, len(own) - 1, MOST_MARKS).astype(np.int64)]
+    won = trades.r[chosen] > 0
+    data = [
+        _marks("entry", trades.entry_ns[chosen], trades.entry[chosen], chosen, BLUE, "triangle-up"),
+        *(
+            _marks(label, trades.exit_ns[part], trades.exit[part], part, colour, "circle")
+            for label, part, colour in (
+                ("exit with a gain", chosen[won], GREEN),
+                ("exit with a loss", chosen[~won], RED),
+            )
+        ),
+    ]
+    alt = counted(len(own), "trade")
+    if len(chosen) < len(own):
+        alt += f", {len(chosen):,} of them, evenly chosen, are marked; the table holds all"
+    return Chart("price and trades", alt, data)
+
+
+def trade(bars: Bars, trades: Trades, number_of_trade: int) -> Chart:
+    """One trade bar by bar: its entry, stop, target and exit.
+
+    Args:
+        bars: The series that it was made on.
+        trades: Of the individual.
+        number_of_trade: Place in `trades`.
+    """
+    k = number_of_trade
+    first = max(int(trades.signal_bar[k]) - BARS_AROUND, 0)
+    last = min(int(trades.exit_bar[k]) + BARS_AROUND, len(bars) - 1)
+    x = milliseconds(bars.timestamp[first : last + 1])
+    prices = {part: getattr(bars, part)[first : last + 1] for part in ("open", "high", "low")}
+    held = milliseconds(bars.timestamp[[int(trades.entry_bar[k]), int(trades.exit_bar[k])]])
+    frame = trade_frame()
+    candles, stop, target, way = (dict(trace) for trace in frame.data)
+    candles |= {"x": x, **prices, "close": bars.close[first : last + 1]}
+    for line, value in ((stop, trades.stop[k]), (target, trades.target[k])):
+        line |= {"x": held, "y": np.full(2, value)}
+    way |= {"x": held, "y": np.array([trades.entry[k], trades.exit[k]])}
+    alt = (
+        f"trade {k}: entry {number(float(trades.entry[k]))}, stop {number(float(trades.stop[k]))}, "
+        f"target {number(float(trades.target[k]))}, exit {number(float(trades.exit[k]))} by "
+        f"{words(REASONS[int(trades.reason[k])])}, {number(float(trades.r[k]))} R"
+    )
+    return Chart(f"trade {k}", alt, [candles, stop, target, way], frame.layout)
+
+
+def trade_frame() -> Chart:
+    """The chart of a trade without its numbers: bars, stop, target, and the way through it."""
+
+    def line(label: str, colour: str, dash: str) -> Trace:
+        return {
+            "type": "scatter",
+            "mode": "lines",
+            "name": label,
+            "line": {"color": colour, "width": 2, "dash": dash},
+        }
+
+    candles: Trace = {
+        "type": "candlestick",
+        "name": "bars",
+        "increasing": {"line": {"color": GREEN, "width": 1}},
+        "decreasing": {"line": {"color": RED, "width": 1}},
+    }
+    way: Trace = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": "entry and exit",
+        "line": {"color": BLUE, "width": 2},
+        "marker": {"size": 11, "symbol": ["triangle-up", "x"], "color": BLUE},
+    }
+    data = [candles, line("stop", ORANGE, "dash"), line("target", PURPLE, "dash"), way]
+    layout = {
+        "xaxis": {"type": "date", "rangeslider": {"visible": False}, "automargin": True},
+        "yaxis": axis("price"),
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "hovermode": "closest",
+    }
+    return Chart("one trade", "", data, layout)
+
+
+def _marks(
+    label: str,
+    time_ns: Ints,
+    price: npt.NDArray[np.float64],
+    numbers: Ints,
+    colour: str,
+    symbol: str,
+) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": milliseconds(time_ns),
+        "y": price,
+        "customdata": numbers,
+        "name": label,
+        "hovertemplate": f"trade %{{customdata}}: {label} %{{y:.6g}}<extra></extra>",
+        "marker": {"color": colour, "size": 8, "symbol": symbol},
+    }

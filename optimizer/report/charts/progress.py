@@ -1,0 +1,144 @@
+"""Charts of a search: how its front grew, and where its genes went."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.generation import Floats
+from optimizer.report.charts.chart import BLUE, GREY, ORANGE, Chart, axis, name, words
+from optimizer.report.charts.front import metric_axis
+from optimizer.shown import metric, number
+
+Ints = npt.NDArray[np.int64]
+
+LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+"""Quantiles of a gene in a population that a fan shows."""
+
+
+def hypervolume(generations: Ints, volume: Floats) -> Chart:
+    """The volume that a front dominates, generation by generation.
+
+    Args:
+        generations: [N], their numbers.
+        volume: [N], as a share of the last one's.
+    """
+    data = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": generations,
+        "y": volume,
+        "line": {"color": BLUE, "width": 2},
+        "name": "hypervolume",
+    }
+    known = np.flatnonzero(volume >= 0.99)
+    alt = "the front is empty in every generation"
+    if len(known):
+        alt = f"99% of the final hypervolume is reached in generation {generations[known[0]]}"
+    layout = {
+        "xaxis": axis("generation"),
+        "yaxis": axis("share of the final hypervolume", tickformat=".0%", rangemode="tozero"),
+    }
+    return Chart("hypervolume of the front", alt, [data], layout)
+
+
+def best_objective(generations: Ints, objective: str, best: Floats, median: Floats) -> Chart:
+    """The best and the median value of an objective, generation by generation.
+
+    Args:
+        generations: [N], their numbers.
+        objective: Its name.
+        best: [N], natural sign; NaN without a feasible individual.
+        median: [N], of the feasible individuals.
+    """
+    lines = (("best", best, ORANGE, 2), ("median of the population", median, GREY, 1))
+    data = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": generations,
+            "y": values,
+            "name": label,
+            "line": {"color": colour, "width": width},
+        }
+        for label, values, colour, width in lines
+    ]
+    known = best[np.isfinite(best)]
+    alt = f"no individual with a defined {words(objective)}"
+    if len(known):
+        first, last = (metric(objective, float(known[i])) for i in (0, -1))
+        alt = f"best {words(objective)} from {first} to {last}"
+    layout = {"xaxis": axis("generation"), "yaxis": metric_axis(objective)}
+    return Chart(f"best {words(objective)}", alt, data, layout)
+
+
+def gene_fan(
+    gene: str, generations: Ints, quantiles: Floats, bounds: Sequence[float], final: Floats
+) -> Chart:
+    """How a gene's values spread over the population, generation by generation.
+
+    Args:
+        gene: Its name.
+        generations: [N], their numbers.
+        quantiles: [N, 7], at `LEVELS`.
+        bounds: Its low and high bound.
+        final: [F], values of the members of the final front.
+    """
+    data = [*_bands(generations, quantiles), _median(generations, quantiles[:, 3])]
+    last = int(generations[-1]) if len(generations) else 0
+    data.append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": np.full(len(final), last),
+            "y": final,
+            "name": "final front",
+            "marker": {"color": ORANGE, "size": 7, "symbol": "line-ew-open", "line": {"width": 2}},
+        }
+    )
+    margin = (bounds[1] - bounds[0]) * 0.04
+    layout = {
+        "xaxis": axis("generation"),
+        "yaxis": {"range": [bounds[0] - margin, bounds[1] + margin], "automargin": True},
+        "showlegend": False,
+    }
+    alt = f"{words(gene)} between its bounds {number(bounds[0])} and {number(bounds[1])}"
+    if len(quantiles):
+        low, middle, high = (number(float(quantiles[-1, i])) for i in (2, 3, 4))
+        alt += f"; at the end half of the population lies from {low} to {high}, median {middle}"
+    return Chart(words(gene), alt, data, layout)
+
+
+def _bands(generations: Ints, quantiles: Floats) -> list[Mapping[str, object]]:
+    """The areas between quantiles, the widest first."""
+    bands: list[Mapping[str, object]] = []
+    around = np.concatenate([generations, generations[::-1]])
+    labels = ("whole population", "middle 80%", "middle 50%")
+    for k, (label, opacity) in enumerate(zip(labels, (0.12, 0.2, 0.3), strict=True)):
+        edge = np.concatenate([quantiles[:, 6 - k], quantiles[::-1, k]])
+        bands.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": around,
+                "y": edge,
+                "fill": "toself",
+                "fillcolor": f"rgba(59,130,196,{opacity})",
+                "line": {"width": 0},
+                "hoverinfo": "skip",
+                "name": name(label),
+            }
+        )
+    return bands
+
+
+def _median(generations: Ints, values: Floats) -> Mapping[str, object]:
+    line = {"color": BLUE, "width": 2}
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": generations,
+        "y": values,
+        "name": "median",
+        "line": line,
+    }

@@ -1,0 +1,313 @@
+"""What a page holds: the words of its static part, and the data that its script draws."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.ledger import REASONS
+from optimizer.report import gallery
+from optimizer.report.charts import price, results
+from optimizer.report.charts.chart import Chart, milliseconds, words
+from optimizer.report.charts.front import metric_axis
+from optimizer.report.sensitivity import Line, Plane, move_each, move_pairs
+from optimizer.report.trades import Trades
+from optimizer.shown import metric, number
+
+if TYPE_CHECKING:
+    from optimizer.report.run import Run
+
+MOST_MEMBERS = 1_000
+"""Members that a page names."""
+
+MOST_DETAILED = 100
+"""Members whose trades a page carries."""
+
+MOST_TRADES = 250_000
+"""Trades that a page carries, over all its members; the first member's in any case."""
+
+MOST_BARS = 150_000
+"""Bars that a page carries, to show trades bar by bar."""
+
+MOST_WINDOWS = 24
+"""Windows whose prices a page shows whole."""
+
+SENSITIVITY_WORK = 1_500_000_000
+"""Individuals times bars that may be spent on sensitivity, about two seconds on two cores; the
+first member gets its share in any case."""
+
+Plain = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which members a page tells most about.
+
+    Args:
+        first: The one that is shown when the page opens.
+        roles: Member to what distinguishes it, such as ``"best sharpe"``.
+        order: All members that may have details, the most wanted first.
+    """
+
+    first: int
+    roles: Mapping[int, str]
+    order: tuple[int, ...]
+
+
+def choose(run: "Run", member: int | None) -> Chosen:
+    """Decide which members matter: the one asked for, the knee, the best of each objective.
+
+    Args:
+        run: With at least one member.
+        member: The one that a person asked for.
+    """
+    roles: dict[int, list[str]] = {run.knee(): ["the knee: closest to the best of everything"]}
+    for o, objective in enumerate(run.objectives):
+        roles.setdefault(int(run.minimised[:, o].argmin()), []).append(f"best {words(objective)}")
+    first = run.knee() if member is None else run.check_member(member)
+    shown = range(min(len(run.members), MOST_MEMBERS))
+    order = dict.fromkeys([first, *roles, *shown])
+    told = {number: ", ".join(names) for number, names in roles.items()}
+    return Chosen(first, told, tuple(order))
+
+
+def page_data(run: "Run", chosen: Chosen | None) -> Plain:
+    """Everything that the script of a page draws.
+
+    Args:
+        run: Any run.
+        chosen: As `choose` says; None for an empty front.
+    """
+    data: Plain = {
+        "members": [],
+        "columns": {},
+        "details": {},
+        "shared": {
+            "convergence": [_chart(chart) for chart in gallery.convergence(run)],
+            "genes": [_chart(chart) for chart in gallery.genes(run)],
+        },
+        "objectives": [words(name) for name in run.objectives],
+        "reasons": [words(reason) for reason in REASONS],
+        "missing": "The page carries no trades of this member. To see them: "
+        f"python -m optimizer report {run.id} --member ",
+        "noSensitivity": "The page carries no more of this for this member. To see it: "
+        f"python -m optimizer report {run.id} --member ",
+        "pairs": [],
+        "bars": {},
+        "windows": [],
+        "windowNames": [],
+        "seriesOf": [],
+        "around": price.BARS_AROUND,
+    }
+    if chosen is None:
+        return data
+    data["members"] = [_member(run, i, chosen) for i in range(min(len(run.members), MOST_MEMBERS))]
+    data["first"] = chosen.first
+    data |= _front(run, data)
+    if not run.bars_problem:
+        data |= _details(run, chosen, data)
+    return data
+
+
+def member_rows(run: "Run") -> tuple[list[str], list[list[tuple[str, float]]]]:
+    """Columns of the table of the front, and for each member its cells: text and number."""
+    beside = [n for n in ("trades", "win_rate", "mean_r", "exposure") if n not in run.objectives]
+    columns = [*run.objectives, *beside, *run.genes]
+    frame = run.front
+    rows = []
+    for i in range(min(len(frame), MOST_MEMBERS)):
+        values = [float(frame[name].iloc[i]) for name in columns]
+        rows.append([(metric(n, v), v) for n, v in zip(columns, values, strict=True)])
+    return columns, rows
+
+
+def _front(run: "Run", data: Plain) -> Plain:
+    """Charts of the whole front, and the numbers that its axes may show."""
+    columns = gallery.columns_of(run)
+    shared = dict(_mapping(data["shared"]))
+    shared["front"] = _chart(gallery.front(run, None, None, None))
+    shared["parallel"] = _chart(gallery.parallel(run))
+    if len(run.objectives) > 2:
+        shared["front3d"] = _chart(gallery.front_3d(run))
+    others = run.objectives[1:]
+    return {
+        "shared": shared,
+        "axes": {"x": others[-1] if others else "trades", "y": run.objectives[0]},
+        "columns": {
+            name: {"title": words(name), "values": values, "axis": metric_axis(name)}
+            for name, values in columns.items()
+        },
+    }
+
+
+def _member(run: "Run", member: int, chosen: Chosen) -> Plain:
+    """The numbers of a member as they are shown."""
+    one = run.members[member]
+    measured = [n for n in run.front.columns if n not in run.genes]
+    undefined = _mapping(one.get("undefined"))
+    metrics = []
+    for name in measured:
+        text = metric(name, float(run.front[name].iloc[member]))
+        if name in undefined:
+            text = f"undefined: {words(str(undefined[name]))}"
+        metrics.append([words(name), text])
+    genes = []
+    for g, name in enumerate(run.genes):
+        low, high = run.bounds[g].tolist()
+        value = float(run.genomes[member, g])
+        share = (value - low) / (high - low) if high > low else None
+        genes.append([words(name), f"{number(value)}  ({number(low)} to {number(high)})", share])
+    return {"metrics": metrics, "genes": genes, "role": chosen.roles.get(member, "")}
+
+
+def _details(run: "Run", chosen: Chosen, data: Plain) -> Plain:
+    """Trades and charts of members, as many as the page has room for."""
+    trades = dict(_within_room(run, chosen))
+    members = list(trades)
+    windows = _shown_windows(run, trades[members[0]])
+    lines = _lines(run, members)
+    planes = _planes(run, chosen, members)
+    others = [trades[member] for member in members]
+    shared = dict(_mapping(data["shared"]))
+    shared["equity"] = _chart(gallery.equity_frame(run, others if len(others) > 1 else []))
+    shared["price"] = {str(w): _chart(gallery.market(run, w)) for w in windows}
+    shared["trade"] = _chart(price.trade_frame())
+    details = {}
+    for member, own in trades.items():
+        charts = _charts(run, member, own, windows)
+        genome = run.genomes[member]
+        if member in lines:
+            charts["along"] = [
+                [_chart(gallery.along(run, line, genome, o)) for o in range(len(run.objectives))]
+                for line in lines[member]
+            ]
+        if member in planes:
+            charts["heat"] = [
+                [_chart(gallery.heat_map(run, p, genome, o)) for o in range(len(run.objectives))]
+                for p in planes[member]
+            ]
+        details[member] = {"charts": charts, "trades": _columns(own)}
+    first = next(iter(planes.values()), ())
+    return {
+        "shared": shared,
+        "details": details,
+        "pairs": [" and ".join(words(run.genes[g]) for g in plane.genes) for plane in first],
+        "windows": [{"window": w, "name": run.symbols[w]} for w in windows],
+        "windowNames": list(run.symbols),
+        "seriesOf": [window.series for window in run.windows],
+        "bars": _bars(run, others),
+    }
+
+
+def _within_room(run: "Run", chosen: Chosen) -> Iterator[tuple[int, Trades]]:
+    """Members and their trades, the most wanted first, until the page is full."""
+    room = MOST_TRADES
+    for member in chosen.order[:MOST_DETAILED]:
+        trades = run.trade_columns(member)
+        room -= len(trades)
+        if room < 0 and member != chosen.first:
+            return
+        yield member, trades
+
+
+def _shown_windows(run: "Run", trades: Trades) -> list[int]:
+    """Windows whose prices are shown: those with the most trades of a member, in order."""
+    counts = np.bincount(trades.window, minlength=len(run.windows))
+    return sorted(np.argsort(-counts, kind="stable")[:MOST_WINDOWS].tolist())
+
+
+def _lines(run: "Run", members: Sequence[int]) -> dict[int, tuple[Line, ...]]:
+    """Sensitivity along each gene, of as many members as there is time for."""
+    bars = sum(len(window) for window in run.windows)
+    (first,) = move_each(run.problem, run.genomes[members[:1]])
+    work = bars * sum(len(line.values) for line in first)
+    more = members[1 : max(int(SENSITIVITY_WORK / 2 / work), 1)]
+    rest = move_each(run.problem, run.genomes[more]) if more else ()
+    return {members[0]: first, **dict(zip(more, rest, strict=True))}
+
+
+def _planes(run: "Run", chosen: Chosen, members: Sequence[int]) -> dict[int, tuple[Plane, ...]]:
+    """Sensitivity over pairs of genes, of the members that matter most."""
+    bars = sum(len(window) for window in run.windows)
+    wanted = [m for m in members if m == chosen.first or m in chosen.roles]
+    found = {wanted[0]: move_pairs(run.problem, run.genomes[wanted[0]])}
+    work = bars * sum(plane.objectives[:, :, 0].size for plane in found[wanted[0]])
+    count = int(SENSITIVITY_WORK / 2 / work) if work else len(wanted)
+    for member in wanted[1 : max(count, 1)]:
+        found[member] = move_pairs(run.problem, run.genomes[member])
+    return found
+
+
+def _charts(run: "Run", member: int, trades: Trades, windows: Sequence[int]) -> Plain:
+    """Charts of a member's results."""
+    groups = [by for by in gallery.GROUPS if by != "symbol" or len(run.windows) > 1]
+    return {
+        "equity": _chart(gallery.equity(run, member, trades)),
+        "price": {str(w): _chart(price.entries_and_exits(trades, w)) for w in windows},
+        "distribution": _chart(results.distribution(trades)),
+        "costs": _chart(gallery.costs(run, trades)),
+        **{by: _chart(gallery.grouped(run, trades, by)) for by in groups},
+    }
+
+
+def _columns(trades: Trades) -> Plain:
+    """Trades as the script reads them; bar numbers fit 32 bits, as engines hold them."""
+    whole = {n: getattr(trades, n) for n in ("window", "entry_bar", "exit_bar", "reason")}
+    prices = {n: getattr(trades, n) for n in ("entry", "stop", "target", "exit", "r", "cost_r")}
+    times = {
+        "entry_ms": milliseconds(trades.entry_ns),
+        "exit_ms": milliseconds(trades.exit_ns),
+    }
+    return {**whole, **prices, **times}
+
+
+def _bars(run: "Run", members: Sequence[Trades]) -> Plain:
+    """Bars around trades, of the most wanted members first, until there is no more room.
+
+    Prices are rounded to float32 here: they are only drawn.
+    """
+    room, wanted = MOST_BARS, [np.zeros(len(bars), np.bool_) for bars in run.series]
+    for trades in members:
+        before = sum(int(mask.sum()) for mask in wanted)
+        extended = [mask.copy() for mask in wanted]
+        for w, window in enumerate(run.windows):
+            _mark(extended[window.series], trades, w)
+        if sum(int(mask.sum()) for mask in extended) > room and before:
+            break
+        wanted = extended
+    found: Plain = {}
+    for number_of_series, (bars, mask) in enumerate(zip(run.series, wanted, strict=True)):
+        at = np.flatnonzero(mask)[:room]
+        found[str(number_of_series)] = {
+            "number": at.astype(np.int64),
+            "time": milliseconds(bars.timestamp[at]),
+            **{
+                n: getattr(bars, n)[at].astype(np.float32) for n in ("open", "high", "low", "close")
+            },
+        }
+    return found
+
+
+def _mark(mask: "np.ndarray[tuple[int], np.dtype[np.bool_]]", trades: Trades, window: int) -> None:
+    """Mark the bars in and around a member's trades in one window."""
+    own = trades.window == window
+    first = np.maximum(trades.signal_bar[own] - price.BARS_AROUND, 0)
+    last = np.minimum(trades.exit_bar[own] + price.BARS_AROUND, len(mask) - 1)
+    edges = np.zeros(len(mask) + 1, np.int64)
+    np.add.at(edges, first, 1)
+    np.add.at(edges, last + 1, -1)
+    mask |= np.cumsum(edges)[:-1] > 0
+
+
+def _chart(chart: Chart) -> Plain:
+    return {
+        "title": chart.title,
+        "alt": chart.alt,
+        "data": list(chart.data),
+        "layout": dict(chart.layout),
+    }
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}

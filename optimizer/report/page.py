@@ -1,0 +1,152 @@
+"""The report as one file: it opens without a network and holds all that it shows."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, StrictUndefined
+
+from optimizer.report.charts.chart import words
+from optimizer.report.model import MOST_MEMBERS, choose, member_rows, page_data
+from optimizer.report.payload import compressed, pack, plotly_script
+from optimizer.report.verdict import cautions, data_facts, headline, search_facts
+from optimizer.shown import counted
+from optimizer.written import write_whole
+
+if TYPE_CHECKING:
+    from optimizer.report.run import Run
+
+FILE_NAME = "report.html"
+"""Name of a run's report in the run's directory."""
+
+LONGEST_TEXT = 400
+"""Longer texts are cut, and say how long they were."""
+
+
+def write_report(run: "Run", path: Path | None = None, member: int | None = None) -> Path:
+    """Write a run's report.
+
+    Args:
+        run: Any run with a generation.
+        path: File to write; the run's own directory when None.
+        member: Member to open with; the knee of the front when None.
+
+    Returns:
+        The file.
+
+    Raises:
+        ConfigError: When there is no such member.
+        OptimizerError: When the file cannot be written; one that was there is left as it was.
+    """
+    target = run.path / FILE_NAME if path is None else path
+    write_whole(target, page_html(run, member))
+    return target
+
+
+def page_html(run: "Run", member: int | None = None) -> str:
+    """The report of a run as one page; see `write_report`."""
+    if member is not None:
+        run.check_member(member)
+    chosen = choose(run, member) if run.members else None
+    assets = files("optimizer.report") / "assets"
+    script = (assets / "report.js").read_text(encoding="utf-8")
+    library = plotly_script()
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["short"] = short
+    template = environment.from_string((assets / "report.html").read_text(encoding="utf-8"))
+    return template.render(
+        page=_static(run),
+        policy=policy(script.encode(), library),
+        style=(assets / "report.css").read_text(encoding="utf-8"),
+        script=script,
+        data=pack(page_data(run, chosen)),
+        library=compressed(library),
+    )
+
+
+def short(text: object, most: int = LONGEST_TEXT) -> str:
+    """A text, cut when it is longer than a page can bear."""
+    whole = str(text)
+    if len(whole) <= most:
+        return whole
+    return f"{whole[:most]}… ({len(whole):,} characters)"
+
+
+def policy(*scripts: bytes) -> str:
+    """A content security policy under which only these scripts run and nothing is fetched."""
+    digests = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _static(run: "Run") -> Mapping[str, object]:
+    """What the page says before any script runs."""
+    columns, rows = member_rows(run)
+    names = ("member", *columns)
+    total = len(run.members)
+    shown = (
+        f"the first {MOST_MEMBERS:,} of {total:,} members"
+        if total > MOST_MEMBERS
+        else (counted(total, "member"))
+    )
+    return {
+        "title": f"Run {run.id}",
+        "strategy": words(str(run.header.get("strategy"))),
+        "data": run.header.get("data"),
+        "headline": headline(run),
+        "cautions": cautions(run),
+        "facts": [*data_facts(run), *search_facts(run)],
+        "samples": None,
+        "columns": [{"title": words(n), "kind": _kind(run, n)} for n in names],
+        "rows": [
+            {
+                "member": i,
+                "cells": [
+                    {"text": str(i), "value": i},
+                    *({"text": text, "value": value} for text, value in cells),
+                ],
+            }
+            for i, cells in enumerate(rows)
+        ],
+        "table_caption": f"{shown}, best {words(run.objectives[0])} first",
+        "search_note": _search_note(run),
+        "footer": _footer(run),
+        "parts": [
+            {"id": "verdict", "title": "Verdict"},
+            {"id": "front", "title": "Front"},
+            {"id": "individual", "title": "Individual"},
+            {"id": "trades", "title": "Trades"},
+            {"id": "sensitivity", "title": "Sensitivity"},
+            {"id": "search", "title": "Search"},
+        ],
+    }
+
+
+def _kind(run: "Run", column: str) -> str:
+    if column in run.objectives:
+        return "objective"
+    return "gene" if column in run.genes else "number"
+
+
+def _search_note(run: "Run") -> str:
+    history = run.history
+    told = f"{counted(len(run.summaries), 'generation')} of up to "
+    told += counted(int(run.generations["individuals"].max()), "individual") + "."
+    if history.left_out:
+        told += f" {counted(history.left_out, 'generation')} are not drawn."
+    if history.only_fronts:
+        told += " Of older generations only the front was kept, so that is what is drawn."
+    return told
+
+
+def _footer(run: "Run") -> str:
+    versions = run.header.get("versions")
+    known = versions if isinstance(versions, Mapping) else {}
+    made = ", ".join(f"{name} {version}" for name, version in sorted(known.items()))
+    return f"Made from run {run.id} of {run.header.get('created_at')} with {made}. All times UTC."

@@ -1,0 +1,131 @@
+"""Choosing a member of a front: by its knee, by weights, by robustness; and comparing fronts."""
+
+from collections.abc import Mapping
+
+import moocore
+import numpy as np
+import pandas as pd
+
+from optimizer.errors import ConfigError
+from optimizer.generation import Floats
+from optimizer.problem import Problem
+from optimizer.report.sensitivity import move_each, robustness
+
+
+def knee(objectives: Floats) -> int:
+    """The member whose objectives lie closest to the best of each.
+
+    Objectives are scaled so that the front reaches from 0 to 1 in each; the distance is the
+    ordinary one.
+
+    Args:
+        objectives: [F, O] minimised, F at least 1.
+
+    Returns:
+        Its place.
+
+    Source: the compromise solution of Zeleny (1973), one of several meanings of "knee".
+    """
+    return int((_scaled(objectives) ** 2).sum(axis=1).argmin())
+
+
+def by_weight(objectives: Floats, weights: Floats) -> int:
+    """The member with the best weighted sum of its objectives, scaled as in `knee`.
+
+    Args:
+        objectives: [F, O] minimised, F at least 1.
+        weights: [O], not negative, not all 0.
+
+    Returns:
+        Its place.
+    """
+    return int((_scaled(objectives) * weights).sum(axis=1).argmin())
+
+
+def by_robustness(problem: Problem, genomes: Floats, objective: int = 0) -> Floats:
+    """How well each member stands when one of its genes is slightly off.
+
+    Args:
+        problem: What judges the genomes.
+        genomes: [F, G].
+        objective: Number of the objective.
+
+    Returns:
+        [F] the objective (minimised) of its worst near neighbour along any gene; +inf when one of
+        them is infeasible.
+    """
+    lines = move_each(problem, genomes, points=2)
+    return np.array(
+        [robustness(line, objective, genome) for line, genome in zip(lines, genomes, strict=True)]
+    )
+
+
+def weights_of(objectives: tuple[str, ...], weights: Mapping[str, float]) -> Floats:
+    """Weights in the order of objectives; those that are not named weigh nothing.
+
+    Raises:
+        ConfigError: When a name is no objective of the run, or nothing weighs anything.
+    """
+    unknown = sorted(set(weights) - set(objectives))
+    if unknown:
+        raise ConfigError(f"'{unknown[0]}' is no objective of the run: {', '.join(objectives)}")
+    found = np.array([float(weights.get(name, 0.0)) for name in objectives])
+    if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):
+        raise ConfigError(f"weights must be at least 0, one of them above 0, got {dict(weights)}")
+    return found
+
+
+def hypervolume(fronts: list[Floats]) -> Floats:
+    """The volume that each of several fronts dominates, up to one common reference point.
+
+    Args:
+        fronts: Each [F, O] minimised, F may be 0; none is NaN.
+
+    Returns:
+        One volume a front, in units of the box that all of them span together; the reference point
+        lies a tenth of that box beyond its worst corner.
+    """
+    whole = np.concatenate(fronts) if fronts else np.empty((0, 1))
+    if not len(whole):
+        return np.zeros(len(fronts))
+    low, high = whole.min(axis=0), whole.max(axis=0)
+    size = np.where(high > low, high - low, 1.0)
+    reference = np.full(whole.shape[1], 1.1)
+    return np.array(
+        [
+            float(moocore.hypervolume((front - low) / size, ref=reference)) if len(front) else 0.0
+            for front in fronts
+        ]
+    )
+
+
+def compare(fronts: Mapping[str, Floats]) -> pd.DataFrame:
+    """Compare fronts of the same objectives.
+
+    Args:
+        fronts: Name to [F, O] minimised.
+
+    Returns:
+        A row a front: its members, its share of the members that no other front dominates, and its
+        hypervolume.
+    """
+    names, arrays = list(fronts), list(fronts.values())
+    whole = np.concatenate(arrays) if arrays else np.empty((0, 1))
+    owner = np.repeat(np.arange(len(arrays)), [len(front) for front in arrays])
+    best = moocore.is_nondominated(whole, keep_weakly=True) if len(whole) else np.empty(0, bool)
+    kept = np.bincount(owner[best], minlength=len(arrays))
+    members = np.array([len(front) for front in arrays])
+    return pd.DataFrame(
+        {
+            "members": members,
+            "undominated": kept,
+            "hypervolume": hypervolume(arrays),
+        },
+        index=pd.Index(names, name="front"),
+    )
+
+
+def _scaled(objectives: Floats) -> Floats:
+    low, high = objectives.min(axis=0), objectives.max(axis=0)
+    scaled: Floats = (objectives - low) / np.where(high > low, high - low, 1.0)
+    return scaled

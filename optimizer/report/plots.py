@@ -1,0 +1,109 @@
+"""`run.plot`: every chart of the report as a figure of plotly."""
+
+from typing import TYPE_CHECKING
+
+from optimizer.report import gallery
+from optimizer.report.charts import price, results
+from optimizer.report.charts.chart import Chart
+from optimizer.report.sensitivity import move_each, move_pairs
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from optimizer.report.run import Run
+
+
+class Plots:
+    """Figures of one run.
+
+    >>> from optimizer import load_run
+    >>> figure = load_run(example).plot.front()
+    >>> figure.layout.title.text
+    'sharpe against max drawdown'
+
+    Args:
+        run: Whose.
+    """
+
+    def __init__(self, run: "Run") -> None:
+        self._run = run
+
+    def front(
+        self, x: str | None = None, y: str | None = None, colour: str | None = None
+    ) -> "Figure":
+        """Members of the front by two numbers, any columns of `run.front`."""
+        return gallery.front(self._run, x, y, colour).figure()
+
+    def front_3d(self) -> "Figure":
+        """Members of the front by their first three objectives."""
+        return gallery.front_3d(self._run).figure()
+
+    def parallel(self) -> "Figure":
+        """Members of the front as lines through all their genes and objectives."""
+        return gallery.parallel(self._run).figure()
+
+    def convergence(self, what: str = "hypervolume") -> "Figure":
+        """Hypervolume of the front, or the best of one objective, over the generations."""
+        names = [*self._run.objectives]
+        charts = gallery.convergence(self._run)
+        return charts[names.index(what) - len(names) if what in names else 0].figure()
+
+    def gene(self, gene: str) -> "Figure":
+        """How a gene spread over the population, generation by generation."""
+        return gallery.genes(self._run)[self._gene(gene)].figure()
+
+    def equity(self, *members: int) -> "Figure":
+        """Equity and drawdown of members against buying and holding."""
+        run = self._run
+        frame = gallery.equity_frame(run, [])
+        traces = list(frame.data)
+        for member in members or (0,):
+            traces += gallery.equity(run, member, run.trade_columns(member)).data
+        return Chart(frame.title, frame.alt, traces, frame.layout).figure()
+
+    def price(self, member: int, window: int = 0) -> "Figure":
+        """Prices of a window with the entries and exits of a member."""
+        run = self._run
+        frame = gallery.market(run, window)
+        marks = price.entries_and_exits(run.trade_columns(member), window)
+        return Chart(frame.title, marks.alt, [*frame.data, *marks.data], frame.layout).figure()
+
+    def trade(self, member: int, number: int) -> "Figure":
+        """One trade of a member bar by bar; `number` is its row in `run.trades(member)`."""
+        run = self._run
+        trades = run.trade_columns(member)
+        bars = run.series[run.windows[int(trades.window[number])].series]
+        return price.trade(bars, trades, number).figure()
+
+    def distribution(self, member: int) -> "Figure":
+        """How the results of a member's trades are spread."""
+        return results.distribution(self._run.trade_columns(member)).figure()
+
+    def by(self, member: int, group: str) -> "Figure":
+        """Results of a member by month, hour, weekday, symbol, or exits by reason."""
+        return gallery.grouped(self._run, self._run.trade_columns(member), group).figure()
+
+    def costs(self, member: int) -> "Figure":
+        """What a member's trading cost, and at which costs nothing would be left."""
+        return gallery.costs(self._run, self._run.trade_columns(member)).figure()
+
+    def sensitivity(self, member: int, gene: str, objective: str | None = None) -> "Figure":
+        """An objective of a member while one of its genes changes."""
+        run = self._run
+        genome = run.genomes[run.check_member(member)]
+        (lines,) = move_each(run.problem, genome[None])
+        return gallery.along(run, lines[self._gene(gene)], genome, self._at(objective)).figure()
+
+    def heat_map(self, member: int, x: str, y: str, objective: str | None = None) -> "Figure":
+        """An objective of a member over a pair of its genes."""
+        run = self._run
+        genome = run.genomes[run.check_member(member)]
+        (plane,) = move_pairs(run.problem, genome, [(self._gene(x), self._gene(y))])
+        return gallery.heat_map(run, plane, genome, self._at(objective)).figure()
+
+    def _gene(self, gene: str) -> int:
+        return self._run.number_of(gene, self._run.genes, "gene")
+
+    def _at(self, objective: str | None) -> int:
+        run = self._run
+        return 0 if objective is None else run.number_of(objective, run.objectives, "objective")

@@ -1,0 +1,174 @@
+"""What happens near an individual: each gene moved alone, and pairs of genes moved together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.generation import Evaluation, Floats
+from optimizer.problem import Problem
+from strategy import Gene, GenomeLayout
+
+POINTS = 15
+"""Values of a gene that moves alone, the individual's own not counted."""
+
+PAIR_POINTS = 9
+"""Values of each gene of a pair, likewise."""
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """An individual with one gene moved.
+
+    Args:
+        gene: Number of the gene.
+        values: [N] that it takes, ascending; the individual's own is one of them.
+        objectives: [N, O] minimised; NaN where the genome is illegal or infeasible.
+    """
+
+    gene: int
+    values: Floats
+    objectives: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """An individual with two genes moved.
+
+    Args:
+        genes: Numbers of the genes, x and y.
+        x: [N] values of the first.
+        y: [M] values of the second.
+        objectives: [M, N, O] minimised; NaN where the genome is illegal or infeasible.
+    """
+
+    genes: tuple[int, int]
+    x: Floats
+    y: Floats
+    objectives: Floats
+
+
+def gene_values(gene: Gene, own: float, points: int) -> Floats:
+    """Values of a gene around an individual's own: a lattice over its bounds, and near neighbours.
+
+    Args:
+        gene: With its bounds.
+        own: The individual's value.
+        points: How many to spread evenly over the bounds.
+
+    Returns:
+        [N] distinct values, ascending: the lattice, `own`, and the nearest value on each side of it
+        that the lattice of a finer grid of 1% of the range would hold (for whole genes at least 1
+        away); legal for the gene's kind.
+    """
+    spread = np.linspace(gene.low, gene.high, points)
+    near = (gene.high - gene.low) / 100
+    if gene.is_int:
+        spread, near = np.rint(spread), max(round(near), 1)
+    beside = np.array([own - near, own + near])
+    beside = beside[(beside >= gene.low) & (beside <= gene.high)]
+    return np.unique(np.concatenate([spread, [own], beside]))
+
+
+def move_each(
+    problem: Problem, genomes: Floats, points: int = POINTS
+) -> tuple[tuple[Line, ...], ...]:
+    """Move each gene of each individual alone, all of it in one batch.
+
+    Args:
+        problem: What judges the genomes.
+        genomes: [N, G].
+        points: As in `gene_values`.
+
+    Returns:
+        For each individual a line a gene, [N, G].
+    """
+    plans = []
+    for genome in genomes:
+        for g, gene in enumerate(problem.layout.genes):
+            values = gene_values(gene, float(genome[g]), points)
+            moved = np.repeat(genome[None], len(values), axis=0)
+            moved[:, g] = values
+            plans.append((g, values, moved))
+    objectives = _judged(problem, [moved for _, _, moved in plans])
+    lines = [
+        Line(g, values, found) for (g, values, _), found in zip(plans, objectives, strict=True)
+    ]
+    n_genes = len(problem.layout)
+    return tuple(tuple(lines[i : i + n_genes]) for i in range(0, len(lines), n_genes))
+
+
+def move_pairs(
+    problem: Problem,
+    genome: Floats,
+    pairs: Sequence[tuple[int, int]] | None = None,
+    points: int = PAIR_POINTS,
+) -> tuple[Plane, ...]:
+    """Move pairs of an individual's genes together, all of it in one batch.
+
+    Args:
+        problem: What judges the genomes.
+        genome: [G].
+        pairs: Numbers of the genes; every pair of genes that can move when None.
+        points: As in `gene_values`.
+
+    Returns:
+        One plane a pair.
+    """
+    genes = problem.layout.genes
+    free = [g for g, gene in enumerate(genes) if gene.low < gene.high]
+    plans = []
+    for i, j in combinations(free, 2) if pairs is None else pairs:
+        x, y = (gene_values(genes[g], float(genome[g]), points) for g in (i, j))
+        moved = np.repeat(genome[None], len(x) * len(y), axis=0)
+        moved[:, i] = np.tile(x, len(y))
+        moved[:, j] = np.repeat(y, len(x))
+        plans.append(((i, j), x, y, moved))
+    objectives = _judged(problem, [moved for *_, moved in plans])
+    return tuple(
+        Plane(pair, x, y, found.reshape(len(y), len(x), -1))
+        for (pair, x, y, _), found in zip(plans, objectives, strict=True)
+    )
+
+
+def robustness(lines: Sequence[Line], objective: int, genome: Floats) -> float:
+    """How much of an objective an individual keeps when its genes are slightly off.
+
+    Args:
+        lines: Of one individual, a line a gene.
+        objective: Number of the objective.
+        genome: [G], the individual.
+
+    Returns:
+        The worst, over the nearest neighbours along each gene, of the objective (minimised); +inf
+        when one of them is infeasible. A smaller number is better.
+    """
+    worst = -np.inf
+    for line in lines:
+        at = int(np.flatnonzero(line.values == genome[line.gene])[0])
+        near = line.objectives[max(at - 1, 0) : at + 2, objective]
+        worst = max(worst, float(np.where(np.isnan(near), np.inf, near).max()))
+    return worst
+
+
+def _judged(problem: Problem, parts: Sequence[Floats]) -> list[Floats]:
+    """Minimised objectives of several lots of genomes, evaluated as one; NaN where illegal."""
+    if not parts:
+        return []
+    genomes = np.concatenate(parts)
+    is_legal = legal_genomes(problem.layout, genomes)
+    objectives = np.full((len(genomes), problem.n_objectives), np.nan)
+    if is_legal.any():
+        found: Evaluation = problem.evaluate(genomes[is_legal])
+        objectives[is_legal] = found.objectives
+    edges = np.cumsum([len(part) for part in parts])[:-1]
+    return np.split(objectives, edges)
+
+
+def legal_genomes(layout: GenomeLayout, genomes: Floats) -> Bools:
+    """Which genomes [P, G] can be evaluated."""
+    return layout.is_legal(genomes)

@@ -1,0 +1,297 @@
+"""Trades of one individual as columns, and what follows from them: equity, costs, groups."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Bars, Window
+from engine.costs import Costs
+from engine.ledger import REASONS, Ledger
+from optimizer.generation import Floats
+
+Ints = npt.NDArray[np.int64]
+
+NS_PER_HOUR = 3_600_000_000_000
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+THURSDAY = 3
+"""Weekday of 1 January 1970, Monday being 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trades:
+    """Trades of one individual over its windows, window after window, each in the order of time.
+
+    Args:
+        window: [K] int64, number of the window.
+        signal_bar: [K] int64, bar whose close gave the signal.
+        entry_bar: [K] int64.
+        exit_bar: [K] int64.
+        entry_ns: [K] int64, when the entry bar opens, nanoseconds UTC.
+        exit_ns: [K] int64, when the exit bar opens; the exit lies in it or at its close.
+        reason: [K] int64, place in `engine.ledger.REASONS`.
+        entry: [K], price.
+        stop: [K], price.
+        target: [K], price.
+        exit: [K], price.
+        r: [K], net result in units of risk.
+        cost_r: [K], what fee and slippage took of it, in units of risk.
+        rejected: Signals that risked too little to trade.
+    """
+
+    window: Ints
+    signal_bar: Ints
+    entry_bar: Ints
+    exit_bar: Ints
+    entry_ns: Ints
+    exit_ns: Ints
+    reason: Ints
+    entry: Floats
+    stop: Floats
+    target: Floats
+    exit: Floats
+    r: Floats
+    cost_r: Floats
+    rejected: int
+
+    def __len__(self) -> int:
+        return len(self.r)
+
+    @property
+    def bars_held(self) -> Ints:
+        """Bars from the entry bar to the exit bar, both counted, [K]."""
+        return self.exit_bar - self.entry_bar + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A value that changes at certain times.
+
+    Args:
+        time_ns: [N] int64, nanoseconds UTC, ascending.
+        value: [N], from then on.
+    """
+
+    time_ns: Ints
+    value: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Trades put together by something that they share.
+
+    Args:
+        labels: Name of each group, [N].
+        trades: How many trades it has, [N] int64.
+        sum_r: Their results added up, [N].
+        wins: How many of them won, [N] int64.
+    """
+
+    labels: tuple[str, ...]
+    trades: Ints
+    sum_r: Floats
+    wins: Ints
+
+
+@dataclass(frozen=True)
+class CostFacts:
+    """What trading cost, all in R but for the last.
+
+    Args:
+        gross_r: Results without fee and slippage.
+        cost_r: Fee and slippage.
+        net_r: What was left.
+        break_even_bp: Fee and slippage a side at which nothing is left, basis points; NaN without
+            trades. Below 0 where even free trades lose.
+    """
+
+    gross_r: float
+    cost_r: float
+    net_r: float
+    break_even_bp: float
+
+
+def collect_trades(
+    ledgers: Sequence[Ledger], windows: Sequence[Window], series: Sequence[Bars], costs: Costs
+) -> Trades:
+    """Put an individual's ledgers side by side.
+
+    Args:
+        ledgers: One a window, [W].
+        windows: [W].
+        series: Bars that windows refer to.
+        costs: As the trades were made with.
+
+    Returns:
+        Its trades.
+    """
+    parts = list(zip(ledgers, windows, strict=True))
+    times = [series[window.series].timestamp for window in windows]
+
+    def whole(name: str) -> Ints:
+        return _joined([getattr(ledger, name) for ledger in ledgers]).astype(np.int64)
+
+    def price(name: str) -> Floats:
+        return _joined([getattr(ledger, name) for ledger in ledgers]).astype(np.float64)
+
+    entry, stop, leave = price("entry"), price("stop"), price("exit")
+    return Trades(
+        window=_joined([np.full(len(part), w) for w, (part, _) in enumerate(parts)]).astype(
+            np.int64
+        ),
+        signal_bar=whole("signal_bar"),
+        entry_bar=whole("entry_bar"),
+        exit_bar=whole("exit_bar"),
+        entry_ns=_joined(
+            [time[part.entry_bar] for time, part in zip(times, ledgers, strict=True)]
+        ).astype(np.int64),
+        exit_ns=_joined(
+            [time[part.exit_bar] for time, part in zip(times, ledgers, strict=True)]
+        ).astype(np.int64),
+        reason=whole("reason"),
+        entry=entry,
+        stop=stop,
+        target=price("target"),
+        exit=leave,
+        r=price("r"),
+        cost_r=costs.per_side * (entry + leave) / (entry - stop),
+        rejected=sum(ledger.rejected for ledger in ledgers),
+    )
+
+
+def equity_curve(trades: Trades, windows: int, risk_fraction: float, start_ns: int) -> Curve:
+    """Equity after each trade, from 1.
+
+    Several windows are accounts of equal size side by side: their mean is shown.
+
+    Args:
+        trades: Of one individual.
+        windows: How many windows there are, those without a trade included.
+        risk_fraction: Share of equity that one R is worth.
+        start_ns: When the account is opened.
+
+    Returns:
+        [K + 1] equity, at the time of each exit bar. With one window the last value is the law's.
+    """
+    steps = np.empty(len(trades))
+    for w in range(windows):
+        members = np.flatnonzero(trades.window == w)
+        if not len(members):
+            continue
+        own = np.multiply.accumulate(1.0 + risk_fraction * trades.r[members])
+        if windows == 1:
+            return Curve(_begun(start_ns, trades.exit_ns), np.concatenate([[1.0], own]))
+        steps[members] = np.diff(own, prepend=1.0)
+    order = np.argsort(trades.exit_ns, kind="stable")
+    value = np.concatenate([[1.0], 1.0 + np.cumsum(steps[order]) / windows])
+    return Curve(_begun(start_ns, trades.exit_ns[order]), value)
+
+
+def drawdown(curve: Curve) -> Floats:
+    """How far equity lies below its peak so far, a fraction of the peak, [N] from 0 down."""
+    peak = np.maximum.accumulate(curve.value)
+    fallen: Floats = curve.value / peak - 1.0
+    return fallen
+
+
+def buy_and_hold(
+    windows: Sequence[Window], series: Sequence[Bars], costs: Costs, points: int
+) -> Curve:
+    """What buying at the first open and holding would have given, from 1, entry cost paid.
+
+    Args:
+        windows: [W]; several are accounts of equal size side by side.
+        series: Bars that they refer to.
+        costs: Of the one purchase.
+        points: How many values to give, at least 2.
+
+    Returns:
+        At most `points` values, spread evenly over the bars of the longest window.
+    """
+    longest = max(windows, key=len)
+    bars = series[longest.series]
+    at = np.unique(
+        np.linspace(longest.start, longest.end - 1, min(points, len(longest))).astype(np.int64)
+    )
+    time_ns = bars.timestamp[at]
+    total = np.zeros(len(time_ns))
+    for window in windows:
+        own = series[window.series]
+        last = np.searchsorted(own.timestamp, time_ns, side="right") - 1
+        last = np.clip(last, window.start, window.end - 1)
+        total += own.close[last] / (own.open[window.start] * (1.0 + costs.per_side))
+    return Curve(time_ns, total / len(windows))
+
+
+def cost_facts(trades: Trades, costs: Costs) -> CostFacts:
+    """What an individual's trading cost, and how much it could have borne.
+
+    Where a trade ends does not depend on costs, so that the same trades are simply dearer.
+    """
+    risk = trades.entry - trades.stop
+    gross = float(((trades.exit - trades.entry) / risk).sum())
+    turnover = float(((trades.entry + trades.exit) / risk).sum())
+    bearable = gross / turnover * 10_000 if len(trades) else float("nan")
+    return CostFacts(gross, costs.per_side * turnover, gross - costs.per_side * turnover, bearable)
+
+
+def by_reason(trades: Trades) -> Groups:
+    """Trades by why they ended; every reason of the law, in its order."""
+    return _grouped(trades, trades.reason, REASONS)
+
+
+def by_month(trades: Trades) -> Groups:
+    """Trades by the calendar month of their entry, from the first to the last, none left out."""
+    months = trades.entry_ns.astype("datetime64[ns]").astype("datetime64[M]").astype(np.int64)
+    if not len(months):
+        return _grouped(trades, months, ())
+    first, last = int(months.min()), int(months.max())
+    labels = np.arange(first, last + 1).astype("datetime64[M]").astype(str).tolist()
+    return _grouped(trades, months - first, tuple(labels))
+
+
+def by_hour(trades: Trades) -> Groups:
+    """Trades by the hour of their entry, UTC, 24 groups."""
+    return _grouped(
+        trades, trades.entry_ns // NS_PER_HOUR % 24, tuple(f"{h:02d}" for h in range(24))
+    )
+
+
+def by_weekday(trades: Trades) -> Groups:
+    """Trades by the weekday of their entry, UTC, from Monday."""
+    days = trades.entry_ns // (24 * NS_PER_HOUR)
+    return _grouped(trades, (days + THURSDAY) % 7, WEEKDAYS)
+
+
+def by_symbol(trades: Trades, symbols: Sequence[str]) -> Groups:
+    """Trades by window, which is a symbol.
+
+    Args:
+        trades: Of one individual.
+        symbols: Name of each window, [W].
+
+    Returns:
+        One group a window, those without a trade included.
+    """
+    return _grouped(trades, trades.window, tuple(symbols))
+
+
+def _grouped(trades: Trades, keys: Ints, labels: tuple[str, ...]) -> Groups:
+    n = len(labels)
+    return Groups(
+        labels=labels,
+        trades=np.bincount(keys, minlength=n).astype(np.int64),
+        sum_r=np.bincount(keys, weights=trades.r, minlength=n).astype(np.float64),
+        wins=np.bincount(keys[trades.r > 0], minlength=n).astype(np.int64),
+    )
+
+
+def _joined(parts: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.generic]:
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _begun(start_ns: int, time_ns: Ints) -> Ints:
+    """Times with the opening of the account before them."""
+    return np.concatenate([np.array([start_ns], np.int64), time_ns])

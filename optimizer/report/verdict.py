@@ -1,0 +1,247 @@
+"""What was found and whether to believe it: facts about a run, and warnings."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from data.bars import Bars
+from optimizer.generation import Floats
+from optimizer.report.charts.chart import words
+from optimizer.shown import counted, metric, number
+
+if TYPE_CHECKING:
+    from optimizer.report.run import Run
+
+FEW_TRADES = 100
+"""With fewer trades a mean has a standard error of more than a tenth of their spread."""
+
+AT_A_BOUND = 0.01
+"""Nearer to a bound than this share of the range is at the bound."""
+
+EULER = 0.5772156649015329
+
+Fact = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something that a reader must know before believing a result.
+
+    Args:
+        kind: One word that names it.
+        text: A sentence.
+        is_grave: Whether it takes the ground from all results.
+    """
+
+    kind: str
+    text: str
+    is_grave: bool = False
+
+
+def headline(run: "Run") -> str:
+    """One sentence that says what was found."""
+    if not run.members:
+        return "No strategy traded well enough to be judged: the front is empty."
+    first = run.objectives[0]
+    best = float(run.front[first].iloc[0])
+    found = counted(len(run.members), "individual")
+    verb = "is" if len(run.members) == 1 else "are"
+    return f"{found} {verb} on the front; the best {words(first)} is {metric(first, best)}."
+
+
+def data_facts(run: "Run") -> list[Fact]:
+    """What the run was made on."""
+    facts: list[Fact] = []
+    simulated = "simulated: a program invented it" if run.header.get("is_simulated") else "real"
+    facts.append(("Data", f"{run.header.get('data')} ({simulated})"))
+    if run.bars_problem:
+        return [*facts, ("Bars", f"not there: {run.bars_problem}")]
+    spans = [_span(run.series[w.series], w.start, w.end) for w in run.windows]
+    facts.append(("Range", spans[0] if len(spans) == 1 else _many(run)))
+    gaps = [bars.gaps() for bars in run.series]
+    count, missing = sum(gap.count for gap in gaps), sum(gap.missing_bars for gap in gaps)
+    told = f"{counted(count, 'gap')}, {counted(missing, 'bar')} missing" if count else "no gap"
+    facts.append(("Gaps", told))
+    return facts
+
+
+def search_facts(run: "Run") -> list[Fact]:
+    """How it was searched."""
+    tried = sum(summary.evaluated for summary in run.summaries)
+    costs = run.header.get("costs")
+    facts = [
+        ("Strategy", str(run.header.get("strategy"))),
+        ("Objectives", ", ".join(words(name) for name in run.objectives)),
+        (
+            "Tried",
+            f"{counted(tried, 'candidate')} in {counted(len(run.summaries), 'generation')}, "
+            f"seed {run.header.get('seed')}",
+        ),
+    ]
+    if isinstance(costs, dict):
+        facts.append(
+            (
+                "Costs",
+                f"{number(costs.get('fee_bp'))} bp fee and {number(costs.get('slippage_bp'))}"
+                " bp slippage a side",
+            )
+        )
+    return [*facts, ("Certificate", certificate_words(run))]
+
+
+def certificate_words(run: "Run") -> str:
+    """What the comparison with the reference found."""
+    found = None if run.result is None else run.result.get("certificate")
+    if not isinstance(found, dict):
+        return "none: the run is not finished"
+    if found["mismatches"]:
+        return f"RED: {found['mismatches']} mismatches between reference and engine"
+    return (
+        f"{counted(found['individuals'], 'individual')} replayed by the reference, "
+        f"{counted(found['trades'], 'trade')}, 0 mismatches"
+    )
+
+
+def cautions(run: "Run") -> list[Caution]:
+    """Everything that speaks against believing a run, the gravest first."""
+    found = [*_grave(run), *_luck(run), *_few(run), *_bounds(run), *_rejected(run)]
+    found += [Caution("quirk", note) for note in _notes(run)]
+    return sorted(found, key=lambda warning: not warning.is_grave)
+
+
+def best_by_luck(candidates: int) -> float:
+    """The largest of so many independent standard normal numbers, in expectation.
+
+    Source: Bailey and López de Prado, "The deflated Sharpe ratio", 2014, equation of the expected
+    maximum.
+    """
+    if candidates < 2:
+        return 0.0
+    normal = NormalDist()
+    high = normal.inv_cdf(1 - 1 / candidates)
+    higher = normal.inv_cdf(1 - 1 / (candidates * math.e))
+    return (1 - EULER) * high + EULER * higher
+
+
+def _grave(run: "Run") -> list[Caution]:
+    found = []
+    if run.header.get("is_simulated"):
+        text = "The market is simulated. Nothing here says anything about a real one."
+        found.append(Caution("simulated", text, is_grave=True))
+    if certificate_words(run).startswith("RED"):
+        text = "Reference and engine disagree: no figure on this page can be trusted."
+        found.append(Caution("red", text, is_grave=True))
+    if run.status != "finished":
+        text = f"The run is {run.status}: this is its newest generation, not its result."
+        found.append(Caution("unfinished", text, is_grave=True))
+    if run.bars_problem:
+        text = f"The bars could not be loaded, so trades are left out: {run.bars_problem}"
+        found.append(Caution("bars", text, is_grave=True))
+    if run.members and not run.has_held_out:
+        text = (
+            "All figures are in-sample: the search chose these individuals on the very bars that "
+            "are shown. None of them has been tried on bars that the search has not seen."
+        )
+        found.append(Caution("in-sample", text, is_grave=True))
+    return found
+
+
+def _luck(run: "Run") -> list[Caution]:
+    """Whether the best individual beats the best of as many candidates without any edge."""
+    tried = sum(summary.evaluated for summary in run.summaries)
+    if not run.members or tried < 2 or not {"mean_r", "std_r", "trades"} <= set(run.front.columns):
+        return []
+    frame = run.front
+    scores = frame["mean_r"] / frame["std_r"] * np.sqrt(frame["trades"])
+    if not np.isfinite(scores).any():
+        return []
+    best, chance = float(scores.max()), best_by_luck(tried)
+    told = (
+        f"the strongest member's mean R is {number(best)} standard errors above 0; the best of "
+        f"{number(tried)} independent candidates without any edge would show about {number(chance)}"
+    )
+    if best > chance:
+        return []
+    return [Caution("luck", f"This could be luck: {told}.")]
+
+
+def _few(run: "Run") -> list[Caution]:
+    if not run.members:
+        return []
+    trades = run.front["trades"].to_numpy()
+    few = int((trades < FEW_TRADES).sum())
+    if not few:
+        return []
+    text = (
+        f"Few trades: {number(few)} of {counted(len(trades), 'member')} made fewer than "
+        f"{FEW_TRADES}, the fewest {number(float(trades.min()))}."
+    )
+    return [Caution("few trades", text)]
+
+
+def _bounds(run: "Run") -> list[Caution]:
+    if not run.members:
+        return []
+    at_low, at_high = at_bounds(run.genomes, run.bounds)
+    found = []
+    for g, gene in enumerate(run.genes):
+        for side, count, bound in (("low", at_low[g], 0), ("high", at_high[g], 1)):
+            if count:
+                value = number(float(run.bounds[g, bound]))
+                found.append(f"{words(gene)} at its {side} bound {value} in {count}")
+    if not found:
+        return []
+    text = "The best may lie outside the bounds: " + "; ".join(found)
+    return [Caution("bound", f"{text} of {counted(len(run.genomes), 'member')}.")]
+
+
+def at_bounds(genomes: Floats, bounds: Floats) -> tuple[list[int], list[int]]:
+    """How many genomes [F, G] are at the low and at the high bounds [G, 2] of each gene.
+
+    A gene that cannot move is at no bound.
+    """
+    span = bounds[:, 1] - bounds[:, 0]
+    free = span > 0
+    low = (genomes - bounds[:, 0] <= AT_A_BOUND * span) & free
+    high = (bounds[:, 1] - genomes <= AT_A_BOUND * span) & free
+    return low.sum(axis=0).tolist(), high.sum(axis=0).tolist()
+
+
+def _rejected(run: "Run") -> list[Caution]:
+    counts: dict[str, int] = {}
+    for summary in run.summaries:
+        for name, count in summary.rejected.items():
+            counts[name] = counts.get(name, 0) + count
+    if not counts:
+        return []
+    told = ", ".join(f"{words(name)} {number(count)}" for name, count in sorted(counts.items()))
+    total = sum(summary.evaluated for summary in run.summaries)
+    return [Caution("rejected", f"Rejected candidates: {told}, of {number(total)} evaluated.")]
+
+
+def _notes(run: "Run") -> Sequence[str]:
+    found = run.header.get("notes")
+    return [str(note) for note in found] if isinstance(found, list | tuple) else []
+
+
+def _span(bars: Bars, start: int, end: int) -> str:
+    first, last = (_time(int(bars.timestamp[at])) for at in (start, end - 1))
+    return f"{first} to {last} UTC, {counted(end - start, 'bar')} of {bars.timeframe}"
+
+
+def _many(run: "Run") -> str:
+    first = min(int(run.series[w.series].timestamp[w.start]) for w in run.windows)
+    last = max(int(run.series[w.series].timestamp[w.end - 1]) for w in run.windows)
+    bars = sum(len(window) for window in run.windows)
+    return (
+        f"{_time(first)} to {_time(last)} UTC, {counted(bars, 'bar')} in "
+        f"{counted(len(run.windows), 'window')}"
+    )
+
+
+def _time(time_ns: int) -> str:
+    return str(np.datetime64(time_ns, "ns").astype("datetime64[m]")).replace("T", " ")
