@@ -2,6 +2,9 @@
 
 import math
 
+HELD_OUT = "held_out_"
+"""Stands before the name of what was measured on bars that were held out."""
+
 FRACTIONS = frozenset({"total_return", "max_drawdown", "win_rate", "exposure"})
 """Metrics that people read in percent."""
 
@@ -34,4 +37,4 @@ def metric(name: str, value: object) -> str:
 
 def is_fraction(name: str) -> bool:
     """Whether people read a metric, or an objective made from it, in percent."""
-    return name.partition("@")[0].partition(":")[0] in FRACTIONS
+    return name.removeprefix(HELD_OUT).partition("@")[0].partition(":")[0] in FRACTIONS

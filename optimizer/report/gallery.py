@@ -12,6 +12,7 @@ from optimizer.report.charts import sensitivity as sensitivity_charts
 from optimizer.report.charts.chart import Chart
 from optimizer.report.sensitivity import Line, Plane
 from optimizer.report.trades import (
+    Bools,
     Groups,
     Trades,
     buy_and_hold,
@@ -112,10 +113,18 @@ def heat_map(run: "Run", plane: Plane, own: Floats, objective: int) -> Chart:
     )
 
 
+def held_out_ns(run: "Run", series: int | None = None) -> int | None:
+    """When the bars begin that were held out, of one series or the earliest; None without any."""
+    held_out = [w for w in run.task.markets.held_out if series in (None, w.series)]
+    starts = [int(run.series[window.series].timestamp[window.start]) for window in held_out]
+    return min(starts, default=None)
+
+
 def equity_frame(run: "Run", others: list[Trades]) -> Chart:
     """Buying and holding, and the equity of members beside it."""
-    hold = buy_and_hold(run.windows, run.series, run.task.costs, HOLD_POINTS)
-    return results.equity_frame(hold, [run.equity_curve(trades) for trades in others])
+    hold = buy_and_hold(run.spans, run.series, run.task.costs, HOLD_POINTS)
+    curves = [run.equity_curve(trades) for trades in others]
+    return results.equity_frame(hold, curves, held_out_ns(run))
 
 
 def equity(run: "Run", member: int, trades: Trades) -> Chart:
@@ -123,38 +132,46 @@ def equity(run: "Run", member: int, trades: Trades) -> Chart:
     return results.equity(run.equity_curve(trades), f"member {member}")
 
 
-def market(run: "Run", window: int) -> Chart:
-    """Prices of a window."""
-    found = run.windows[window]
-    return price.market(run.series[found.series], found)
+def market(run: "Run", series: int) -> Chart:
+    """Prices of a series."""
+    chart = price.market(run.series[series], run.spans[series])
+    layout = {**chart.layout, **results.border(held_out_ns(run, series))}
+    return Chart(chart.title, chart.alt, chart.data, layout)
 
 
 def grouped(run: "Run", trades: Trades, by: str) -> Chart:
     """Results of trades by something that they share, one of `GROUPS`."""
     if by == "month":
-        return results.grouped(by_month(trades), "results by month")
+        return results.grouped(trades, by_month, "results by month")
     if by == "hour":
-        return results.grouped(by_hour(trades), "results by hour, UTC")
+        return results.grouped(trades, by_hour, "results by hour, UTC")
     if by == "weekday":
-        return results.grouped(by_weekday(trades), "results by weekday")
+        return results.grouped(trades, by_weekday, "results by weekday")
     if by == "symbol":
-        groups = by_symbol(trades, run.symbols)
-        return results.grouped(results.extremes(groups), symbol_title(groups))
+        return _by_symbol(run, trades)
     if by == "reason":
-        return results.grouped(by_reason(trades), "exits by reason", show="trades")
+        return results.grouped(trades, by_reason, "exits by reason", show="trades")
     raise ConfigError(unknown("group", by, list(GROUPS)))
 
 
 def costs(run: "Run", trades: Trades) -> Chart:
-    """What trading cost, and how dear it could be."""
-    return results.cost_line(
-        cost_facts(trades, run.task.costs), run.task.costs, has_trades=len(trades) > 0
-    )
+    """What in-sample trading cost, and how dear it could be."""
+    chosen = ~trades.is_held_out
+    facts = cost_facts(trades, chosen, run.task.costs)
+    return results.cost_line(facts, run.task.costs, has_trades=bool(chosen.any()))
 
 
-def symbol_title(groups: Groups) -> str:
-    """What the chart of symbols shows."""
-    if len(groups.labels) <= results.MOST_GROUPS:
-        return "results by symbol"
-    half = results.MOST_GROUPS // 2
-    return f"results by symbol, the best and the worst {half} of {len(groups.labels):,}"
+def _by_symbol(run: "Run", trades: Trades) -> Chart:
+    """Results of symbols, best in-sample first; of many only the best and the worst."""
+    whole = by_symbol(trades, ~trades.is_held_out, run.symbols)
+    kept = results.extremes(whole)
+
+    def group(trades: Trades, chosen: Bools) -> Groups:
+        found = by_symbol(trades, chosen, run.symbols)
+        labels = tuple(found.labels[place] for place in kept)
+        return Groups(labels, found.trades[kept], found.sum_r[kept], found.wins[kept])
+
+    title = "results by symbol"
+    if len(kept) < len(run.symbols):
+        title += f", the best and the worst of {len(run.symbols):,}"
+    return results.grouped(trades, group, title)

@@ -30,8 +30,8 @@ MOST_TRADES = 250_000
 MOST_BARS = 150_000
 """Bars that a page carries, to show trades bar by bar."""
 
-MOST_WINDOWS = 24
-"""Windows whose prices a page shows whole."""
+MOST_SERIES = 24
+"""Series whose prices a page shows whole."""
 
 SENSITIVITY_WORK = 1_500_000_000
 """Individuals times bars that may be spent on sensitivity, about two seconds on two cores; the
@@ -95,9 +95,9 @@ def page_data(run: "Run", chosen: Chosen | None) -> Plain:
         f"python -m optimizer report {run.id} --member ",
         "pairs": [],
         "bars": {},
-        "windows": [],
-        "windowNames": [],
-        "seriesOf": [],
+        "shownSeries": [],
+        "symbols": [],
+        "hasHeldOut": False,
         "around": price.BARS_AROUND,
     }
     if chosen is None:
@@ -165,17 +165,17 @@ def _details(run: "Run", chosen: Chosen, data: Plain) -> Plain:
     """Trades and charts of members, as many as the page has room for."""
     trades = dict(_within_room(run, chosen))
     members = list(trades)
-    windows = _shown_windows(run, trades[members[0]])
+    shown = _shown_series(run, trades[members[0]])
     lines = _lines(run, members)
     planes = _planes(run, chosen, members)
     others = [trades[member] for member in members]
     shared = dict(_mapping(data["shared"]))
     shared["equity"] = _chart(gallery.equity_frame(run, others if len(others) > 1 else []))
-    shared["price"] = {str(w): _chart(gallery.market(run, w)) for w in windows}
+    shared["price"] = {str(w): _chart(gallery.market(run, w)) for w in shown}
     shared["trade"] = _chart(price.trade_frame())
     details = {}
     for member, own in trades.items():
-        charts = _charts(run, member, own, windows)
+        charts = _charts(run, member, own, shown)
         genome = run.genomes[member]
         if member in lines:
             charts["along"] = [
@@ -193,9 +193,9 @@ def _details(run: "Run", chosen: Chosen, data: Plain) -> Plain:
         "shared": shared,
         "details": details,
         "pairs": [" and ".join(words(run.genes[g]) for g in plane.genes) for plane in first],
-        "windows": [{"window": w, "name": run.symbols[w]} for w in windows],
-        "windowNames": list(run.symbols),
-        "seriesOf": [window.series for window in run.windows],
+        "shownSeries": [{"series": s, "name": run.symbols[s]} for s in shown],
+        "symbols": list(run.symbols),
+        "hasHeldOut": run.has_held_out,
         "bars": _bars(run, others),
     }
 
@@ -211,15 +211,15 @@ def _within_room(run: "Run", chosen: Chosen) -> Iterator[tuple[int, Trades]]:
         yield member, trades
 
 
-def _shown_windows(run: "Run", trades: Trades) -> list[int]:
-    """Windows whose prices are shown: those with the most trades of a member, in order."""
-    counts = np.bincount(trades.window, minlength=len(run.windows))
-    return sorted(np.argsort(-counts, kind="stable")[:MOST_WINDOWS].tolist())
+def _shown_series(run: "Run", trades: Trades) -> list[int]:
+    """Series whose prices are shown: those with the most trades of a member, in order."""
+    counts = np.bincount(trades.series, minlength=len(run.series))
+    return sorted(np.argsort(-counts, kind="stable")[:MOST_SERIES].tolist())
 
 
 def _lines(run: "Run", members: Sequence[int]) -> dict[int, tuple[Line, ...]]:
     """Sensitivity along each gene, of as many members as there is time for."""
-    bars = sum(len(window) for window in run.windows)
+    bars = run.task.markets.n_bars
     (first,) = move_each(run.problem, run.genomes[members[:1]])
     work = bars * sum(len(line.values) for line in first)
     more = members[1 : max(int(SENSITIVITY_WORK / 2 / work), 1)]
@@ -229,7 +229,7 @@ def _lines(run: "Run", members: Sequence[int]) -> dict[int, tuple[Line, ...]]:
 
 def _planes(run: "Run", chosen: Chosen, members: Sequence[int]) -> dict[int, tuple[Plane, ...]]:
     """Sensitivity over pairs of genes, of the members that matter most."""
-    bars = sum(len(window) for window in run.windows)
+    bars = run.task.markets.n_bars
     wanted = [m for m in members if m == chosen.first or m in chosen.roles]
     found = {wanted[0]: move_pairs(run.problem, run.genomes[wanted[0]])}
     work = bars * sum(plane.objectives[:, :, 0].size for plane in found[wanted[0]])
@@ -239,12 +239,12 @@ def _planes(run: "Run", chosen: Chosen, members: Sequence[int]) -> dict[int, tup
     return found
 
 
-def _charts(run: "Run", member: int, trades: Trades, windows: Sequence[int]) -> Plain:
+def _charts(run: "Run", member: int, trades: Trades, shown: Sequence[int]) -> Plain:
     """Charts of a member's results."""
-    groups = [by for by in gallery.GROUPS if by != "symbol" or len(run.windows) > 1]
+    groups = [by for by in gallery.GROUPS if by != "symbol" or len(run.series) > 1]
     return {
         "equity": _chart(gallery.equity(run, member, trades)),
-        "price": {str(w): _chart(price.entries_and_exits(trades, w)) for w in windows},
+        "price": {str(s): _chart(price.entries_and_exits(trades, s)) for s in shown},
         "distribution": _chart(results.distribution(trades)),
         "costs": _chart(gallery.costs(run, trades)),
         **{by: _chart(gallery.grouped(run, trades, by)) for by in groups},
@@ -253,7 +253,9 @@ def _charts(run: "Run", member: int, trades: Trades, windows: Sequence[int]) -> 
 
 def _columns(trades: Trades) -> Plain:
     """Trades as the script reads them; bar numbers fit 32 bits, as engines hold them."""
-    whole = {n: getattr(trades, n) for n in ("window", "entry_bar", "exit_bar", "reason")}
+    whole = {
+        n: getattr(trades, n) for n in ("series", "is_held_out", "entry_bar", "exit_bar", "reason")
+    }
     prices = {n: getattr(trades, n) for n in ("entry", "stop", "target", "exit", "r", "cost_r")}
     times = {
         "entry_ms": milliseconds(trades.entry_ns),
@@ -271,8 +273,8 @@ def _bars(run: "Run", members: Sequence[Trades]) -> Plain:
     for trades in members:
         before = sum(int(mask.sum()) for mask in wanted)
         extended = [mask.copy() for mask in wanted]
-        for w, window in enumerate(run.windows):
-            _mark(extended[window.series], trades, w)
+        for series, mask in enumerate(extended):
+            _mark(mask, trades, series)
         if sum(int(mask.sum()) for mask in extended) > room and before:
             break
         wanted = extended
@@ -289,9 +291,9 @@ def _bars(run: "Run", members: Sequence[Trades]) -> Plain:
     return found
 
 
-def _mark(mask: "np.ndarray[tuple[int], np.dtype[np.bool_]]", trades: Trades, window: int) -> None:
-    """Mark the bars in and around a member's trades in one window."""
-    own = trades.window == window
+def _mark(mask: "np.ndarray[tuple[int], np.dtype[np.bool_]]", trades: Trades, series: int) -> None:
+    """Mark the bars in and around a member's trades in one series."""
+    own = trades.series == series
     first = np.maximum(trades.signal_bar[own] - price.BARS_AROUND, 0)
     last = np.minimum(trades.exit_bar[own] + price.BARS_AROUND, len(mask) - 1)
     edges = np.zeros(len(mask) + 1, np.int64)

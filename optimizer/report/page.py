@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, StrictUndefined
 
 from optimizer.report.charts.chart import words
-from optimizer.report.model import MOST_MEMBERS, choose, member_rows, page_data
+from optimizer.report.model import MOST_MEMBERS, Chosen, choose, member_rows, page_data
 from optimizer.report.payload import compressed, pack, plotly_script
-from optimizer.report.verdict import cautions, data_facts, headline, search_facts
+from optimizer.report.verdict import cautions, data_facts, headline, samples_of, search_facts
 from optimizer.shown import counted
 from optimizer.written import write_whole
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 FILE_NAME = "report.html"
 """Name of a run's report in the run's directory."""
+
+MOST_SIDE_BY_SIDE = 10
+"""Members whose in-sample and held-out figures stand at the top."""
 
 LONGEST_TEXT = 400
 """Longer texts are cut, and say how long they were."""
@@ -58,7 +61,7 @@ def page_html(run: "Run", member: int | None = None) -> str:
     environment.filters["short"] = short
     template = environment.from_string((assets / "report.html").read_text(encoding="utf-8"))
     return template.render(
-        page=_static(run),
+        page=_static(run, chosen),
         policy=policy(script.encode(), library),
         style=(assets / "report.css").read_text(encoding="utf-8"),
         script=script,
@@ -85,7 +88,7 @@ def policy(*scripts: bytes) -> str:
     )
 
 
-def _static(run: "Run") -> Mapping[str, object]:
+def _static(run: "Run", chosen: Chosen | None) -> Mapping[str, object]:
     """What the page says before any script runs."""
     columns, rows = member_rows(run)
     names = ("member", *columns)
@@ -102,7 +105,7 @@ def _static(run: "Run") -> Mapping[str, object]:
         "headline": headline(run),
         "cautions": cautions(run),
         "facts": [*data_facts(run), *search_facts(run)],
-        "samples": None,
+        "samples": samples_of(run, chosen.order[:MOST_SIDE_BY_SIDE] if chosen else ()),
         "columns": [{"title": words(n), "kind": _kind(run, n)} for n in names],
         "rows": [
             {

@@ -61,18 +61,18 @@ class Plots:
             traces += gallery.equity(run, member, run.trade_columns(member)).data
         return Chart(frame.title, frame.alt, traces, frame.layout).figure()
 
-    def price(self, member: int, window: int = 0) -> "Figure":
-        """Prices of a window with the entries and exits of a member."""
+    def price(self, member: int, series: int = 0) -> "Figure":
+        """Prices of a series with the entries and exits of a member."""
         run = self._run
-        frame = gallery.market(run, window)
-        marks = price.entries_and_exits(run.trade_columns(member), window)
+        frame = gallery.market(run, series)
+        marks = price.entries_and_exits(run.trade_columns(member), series)
         return Chart(frame.title, marks.alt, [*frame.data, *marks.data], frame.layout).figure()
 
     def trade(self, member: int, number: int) -> "Figure":
         """One trade of a member bar by bar; `number` is its row in `run.trades(member)`."""
         run = self._run
         trades = run.trade_columns(member)
-        bars = run.series[run.windows[int(trades.window[number])].series]
+        bars = run.series[int(trades.series[number])]
         return price.trade(bars, trades, number).figure()
 
     def distribution(self, member: int) -> "Figure":

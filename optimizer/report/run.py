@@ -11,12 +11,13 @@ from data.bars import Bars, Window
 from data.errors import DataError
 from engine.batch import Engine
 from engine.errors import EngineError
-from engine.ledger import REASONS
 from engine.metrics import METRICS
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.generation import Floats
+from optimizer.individuals import describe_individuals
 from optimizer.objectives import is_maximised
 from optimizer.recorded import recorded_task
+from optimizer.report.frames import trades_frame
 from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_robustness, by_weight, knee, weights_of
 from optimizer.report.plots import Plots
@@ -24,7 +25,7 @@ from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve
 from optimizer.runs import GenerationSummary, RunStore, find_run
 from optimizer.search import front_of
 from optimizer.task import EngineProblem, Task
-from optimizer.workflow import Result, describe_individuals, recorded_result
+from optimizer.workflow import Result, recorded_result
 from strategy.errors import StrategyError, unknown
 
 Individual = Mapping[str, object]
@@ -103,7 +104,9 @@ class Run:
     def front(self) -> pd.DataFrame:
         """The front, a row a member: its genes, its objectives, then its other metrics.
 
-        Objectives have their natural sign; an undefined metric is NaN.
+        Objectives have their natural sign; an undefined metric is NaN. Where bars were held out,
+        ``held_out_`` stands before the same numbers on those. With several windows a metric is the
+        mean over them.
 
         >>> from optimizer import load_run
         >>> run = load_run(example)
@@ -118,8 +121,7 @@ class Run:
         columns = list(rows[0]) if rows else [*self.genes, *self.objectives, *others]
         frame = pd.DataFrame(rows, columns=columns)
         frame.index.name = "member"
-        measured = [name for name in columns if name not in self.genes]
-        return frame.astype(dict.fromkeys(measured, np.float64))
+        return frame.astype({name: np.float64 for name in columns if name not in self.genes})
 
     @cached_property
     def generations(self) -> pd.DataFrame:
@@ -167,17 +169,18 @@ class Run:
     @property
     def has_held_out(self) -> bool:
         """Whether members were also tried on bars that the search has not seen."""
-        return False
+        return bool(self.header.get("held_out"))
 
     @cached_property
     def engine(self) -> Engine:
-        """A batch engine for the task, on the CPU."""
-        return self.task.engine(device="cpu")
+        """A batch engine for all windows, those searched on first, then those held out."""
+        return self.task.full_engine(device="cpu")
 
     @cached_property
     def problem(self) -> EngineProblem:
         """What judges genomes as the search did."""
-        return EngineProblem(self.task, self.engine)
+        engine = self.task.engine(device="cpu") if self.has_held_out else self.engine
+        return EngineProblem(self.task, engine)
 
     @cached_property
     def history(self) -> History:
@@ -186,23 +189,34 @@ class Run:
 
     @property
     def series(self) -> Sequence[Bars]:
-        """Bars that the windows refer to."""
-        return self.engine.series
+        """Bars that the windows refer to, [S]."""
+        return self.task.markets.series
 
     @property
     def windows(self) -> Sequence[Window]:
-        """Windows in which the search traded, [W]."""
-        return self.engine.windows
+        """Windows in which members traded, [W]: those searched on, then those held out."""
+        return self.task.markets.all_windows
+
+    @property
+    def spans(self) -> tuple[Window, ...]:
+        """One window a series, [S], from the first bar searched on to the last one held out."""
+        markets = self.task.markets
+        last = markets.held_out or markets.windows
+        return tuple(
+            Window(first.series, first.start, end.end)
+            for first, end in zip(markets.windows, last, strict=True)
+        )
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Symbol of each window, [W]."""
-        return tuple(self.series[window.series].symbol for window in self.windows)
+        """Name of each series, [S]."""
+        return self.task.markets.names
 
     def trade_columns(self, member: int) -> Trades:
         """Trades of a member as plain columns; `trades` gives them as a frame."""
         ledgers = self.engine.trades(self.genomes[self.check_member(member)])
-        return collect_trades(ledgers, self.windows, self.series, self.task.costs)
+        n_searched = len(self.task.markets.windows)
+        return collect_trades(ledgers, self.windows, self.series, self.task.costs, n_searched)
 
     def trades(self, member: int) -> pd.DataFrame:
         """All trades of a member.
@@ -211,9 +225,10 @@ class Run:
             member: Row of `front`.
 
         Returns:
-            A row a trade, in the order of windows and time: symbol, entry_time and exit_time (when
-            those bars open, UTC), bars_held, reason, the prices entry, stop, target, exit, the net
-            result r and cost_r in units of risk, and the numbers of its bars.
+            A row a trade, in the order of windows and time: symbol, sample (``in`` or
+            ``held out``), entry_time and exit_time (when those bars open, UTC), bars_held, reason,
+            the prices entry, stop, target, exit, the net result r and cost_r in units of risk, and
+            the numbers of its bars.
 
         Raises:
             ConfigError: When there is no such member.
@@ -236,9 +251,9 @@ class Run:
 
     def equity_curve(self, trades: Trades) -> Curve:
         """Equity after each of some trades; see `trades.equity_curve`."""
-        start = min(self.series[w.series].timestamp[w.start] for w in self.windows)
+        start = min(self.series[w.series].timestamp[w.start] for w in self.spans)
         fraction = self.task.costs.risk_fraction
-        return equity_curve(trades, len(self.windows), fraction, int(start))
+        return equity_curve(trades, len(self.series), fraction, int(start))
 
     def population(self, generation: int) -> pd.DataFrame:
         """All individuals of a generation: their genes, objectives, and whether they are feasible.
@@ -342,37 +357,6 @@ def part(individual: Individual, name: str) -> dict[str, float]:
     if not isinstance(found, Mapping):
         return {}
     return {str(key): float("nan") if value is None else value for key, value in found.items()}
-
-
-def trades_frame(trades: Trades, symbols: Sequence[str]) -> pd.DataFrame:
-    """Trades as a frame, as `Run.trades` describes it.
-
-    Args:
-        trades: Of one individual.
-        symbols: Symbol of each window, [W].
-    """
-    names = list(dict.fromkeys(symbols))
-    code = np.array([names.index(symbol) for symbol in symbols], np.int64)
-    symbol = pd.Categorical.from_codes(code[trades.window], categories=pd.Index(names))
-    return pd.DataFrame(
-        {
-            "symbol": symbol,
-            "entry_time": pd.to_datetime(trades.entry_ns, unit="ns", utc=True),
-            "exit_time": pd.to_datetime(trades.exit_ns, unit="ns", utc=True),
-            "bars_held": trades.bars_held,
-            "reason": pd.Categorical.from_codes(trades.reason, categories=pd.Index(REASONS)),
-            "entry": trades.entry,
-            "stop": trades.stop,
-            "target": trades.target,
-            "exit": trades.exit,
-            "r": trades.r,
-            "cost_r": trades.cost_r,
-            "signal_bar": trades.signal_bar,
-            "entry_bar": trades.entry_bar,
-            "exit_bar": trades.exit_bar,
-            "window": trades.window,
-        }
-    )
 
 
 def _mappings(found: object) -> list[Mapping[str, object]]:

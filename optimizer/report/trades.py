@@ -12,6 +12,7 @@ from engine.ledger import REASONS, Ledger
 from optimizer.generation import Floats
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 NS_PER_HOUR = 3_600_000_000_000
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -26,6 +27,8 @@ class Trades:
 
     Args:
         window: [K] int64, number of the window.
+        series: [K] int64, number of the series, which is a symbol.
+        is_held_out: [K], whether the window was held out from the search.
         signal_bar: [K] int64, bar whose close gave the signal.
         entry_bar: [K] int64.
         exit_bar: [K] int64.
@@ -39,9 +42,12 @@ class Trades:
         r: [K], net result in units of risk.
         cost_r: [K], what fee and slippage took of it, in units of risk.
         rejected: Signals that risked too little to trade.
+        has_held_out: Whether any window was held out.
     """
 
     window: Ints
+    series: Ints
+    is_held_out: Bools
     signal_bar: Ints
     entry_bar: Ints
     exit_bar: Ints
@@ -55,6 +61,7 @@ class Trades:
     r: Floats
     cost_r: Floats
     rejected: int
+    has_held_out: bool
 
     def __len__(self) -> int:
         return len(self.r)
@@ -114,21 +121,27 @@ class CostFacts:
 
 
 def collect_trades(
-    ledgers: Sequence[Ledger], windows: Sequence[Window], series: Sequence[Bars], costs: Costs
+    ledgers: Sequence[Ledger],
+    windows: Sequence[Window],
+    series: Sequence[Bars],
+    costs: Costs,
+    n_searched: int,
 ) -> Trades:
     """Put an individual's ledgers side by side.
 
     Args:
         ledgers: One a window, [W].
-        windows: [W].
+        windows: [W], those searched on first, then those held out.
         series: Bars that windows refer to.
         costs: As the trades were made with.
+        n_searched: How many of the windows were searched on.
 
     Returns:
         Its trades.
     """
-    parts = list(zip(ledgers, windows, strict=True))
     times = [series[window.series].timestamp for window in windows]
+    number = np.repeat(np.arange(len(windows)), [len(ledger) for ledger in ledgers])
+    owner = np.array([window.series for window in windows], np.int64)
 
     def whole(name: str) -> Ints:
         return _joined([getattr(ledger, name) for ledger in ledgers]).astype(np.int64)
@@ -138,9 +151,9 @@ def collect_trades(
 
     entry, stop, leave = price("entry"), price("stop"), price("exit")
     return Trades(
-        window=_joined([np.full(len(part), w) for w, (part, _) in enumerate(parts)]).astype(
-            np.int64
-        ),
+        window=number,
+        series=owner[number],
+        is_held_out=number >= n_searched,
         signal_bar=whole("signal_bar"),
         entry_bar=whole("entry_bar"),
         exit_bar=whole("exit_bar"),
@@ -158,34 +171,35 @@ def collect_trades(
         r=price("r"),
         cost_r=costs.per_side * (entry + leave) / (entry - stop),
         rejected=sum(ledger.rejected for ledger in ledgers),
+        has_held_out=n_searched < len(windows),
     )
 
 
-def equity_curve(trades: Trades, windows: int, risk_fraction: float, start_ns: int) -> Curve:
+def equity_curve(trades: Trades, accounts: int, risk_fraction: float, start_ns: int) -> Curve:
     """Equity after each trade, from 1.
 
-    Several windows are accounts of equal size side by side: their mean is shown.
+    A series is an account: what was held out goes on with what the search left. Several series are
+    accounts of equal size side by side, of which the mean is shown.
 
     Args:
         trades: Of one individual.
-        windows: How many windows there are, those without a trade included.
+        accounts: How many series there are, those without a trade included.
         risk_fraction: Share of equity that one R is worth.
-        start_ns: When the account is opened.
+        start_ns: When the accounts are opened.
 
     Returns:
-        [K + 1] equity, at the time of each exit bar. With one window the last value is the law's.
+        [K + 1] equity, at the time of each exit bar. With one series and nothing held out the last
+        value is the law's.
     """
     steps = np.empty(len(trades))
-    for w in range(windows):
-        members = np.flatnonzero(trades.window == w)
-        if not len(members):
-            continue
+    for series in range(accounts):
+        members = np.flatnonzero(trades.series == series)
         own = np.multiply.accumulate(1.0 + risk_fraction * trades.r[members])
-        if windows == 1:
+        if accounts == 1:
             return Curve(_begun(start_ns, trades.exit_ns), np.concatenate([[1.0], own]))
         steps[members] = np.diff(own, prepend=1.0)
     order = np.argsort(trades.exit_ns, kind="stable")
-    value = np.concatenate([[1.0], 1.0 + np.cumsum(steps[order]) / windows])
+    value = np.concatenate([[1.0], 1.0 + np.cumsum(steps[order]) / accounts])
     return Curve(_begun(start_ns, trades.exit_ns[order]), value)
 
 
@@ -202,7 +216,7 @@ def buy_and_hold(
     """What buying at the first open and holding would have given, from 1, entry cost paid.
 
     Args:
-        windows: [W]; several are accounts of equal size side by side.
+        windows: One a series; several are accounts of equal size side by side.
         series: Bars that they refer to.
         costs: Of the one purchase.
         points: How many values to give, at least 2.
@@ -225,66 +239,74 @@ def buy_and_hold(
     return Curve(time_ns, total / len(windows))
 
 
-def cost_facts(trades: Trades, costs: Costs) -> CostFacts:
+def cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
     """What an individual's trading cost, and how much it could have borne.
 
     Where a trade ends does not depend on costs, so that the same trades are simply dearer.
-    """
-    risk = trades.entry - trades.stop
-    gross = float(((trades.exit - trades.entry) / risk).sum())
-    turnover = float(((trades.entry + trades.exit) / risk).sum())
-    bearable = gross / turnover * 10_000 if len(trades) else float("nan")
-    return CostFacts(gross, costs.per_side * turnover, gross - costs.per_side * turnover, bearable)
-
-
-def by_reason(trades: Trades) -> Groups:
-    """Trades by why they ended; every reason of the law, in its order."""
-    return _grouped(trades, trades.reason, REASONS)
-
-
-def by_month(trades: Trades) -> Groups:
-    """Trades by the calendar month of their entry, from the first to the last, none left out."""
-    months = trades.entry_ns.astype("datetime64[ns]").astype("datetime64[M]").astype(np.int64)
-    if not len(months):
-        return _grouped(trades, months, ())
-    first, last = int(months.min()), int(months.max())
-    labels = np.arange(first, last + 1).astype("datetime64[M]").astype(str).tolist()
-    return _grouped(trades, months - first, tuple(labels))
-
-
-def by_hour(trades: Trades) -> Groups:
-    """Trades by the hour of their entry, UTC, 24 groups."""
-    return _grouped(
-        trades, trades.entry_ns // NS_PER_HOUR % 24, tuple(f"{h:02d}" for h in range(24))
-    )
-
-
-def by_weekday(trades: Trades) -> Groups:
-    """Trades by the weekday of their entry, UTC, from Monday."""
-    days = trades.entry_ns // (24 * NS_PER_HOUR)
-    return _grouped(trades, (days + THURSDAY) % 7, WEEKDAYS)
-
-
-def by_symbol(trades: Trades, symbols: Sequence[str]) -> Groups:
-    """Trades by window, which is a symbol.
 
     Args:
         trades: Of one individual.
-        symbols: Name of each window, [W].
-
-    Returns:
-        One group a window, those without a trade included.
+        chosen: [K], which of them count.
+        costs: As they were made with.
     """
-    return _grouped(trades, trades.window, tuple(symbols))
+    entry, leave = trades.entry[chosen], trades.exit[chosen]
+    risk = entry - trades.stop[chosen]
+    gross = float(((leave - entry) / risk).sum())
+    turnover = float(((entry + leave) / risk).sum())
+    bearable = gross / turnover * 10_000 if len(entry) else float("nan")
+    return CostFacts(gross, costs.per_side * turnover, gross - costs.per_side * turnover, bearable)
 
 
-def _grouped(trades: Trades, keys: Ints, labels: tuple[str, ...]) -> Groups:
-    n = len(labels)
+def by_reason(trades: Trades, chosen: Bools) -> Groups:
+    """Trades by why they ended; every reason of the law, in its order.
+
+    Args:
+        trades: Of one individual.
+        chosen: [K], which of them count; the groups are those of all.
+    """
+    return _grouped(trades, chosen, trades.reason, REASONS)
+
+
+def by_month(trades: Trades, chosen: Bools) -> Groups:
+    """Trades by the month of their entry, UTC, from the first to the last, none left out."""
+    months = trades.entry_ns.astype("datetime64[ns]").astype("datetime64[M]").astype(np.int64)
+    if not len(months):
+        return _grouped(trades, chosen, months, ())
+    first, last = int(months.min()), int(months.max())
+    labels = np.arange(first, last + 1).astype("datetime64[M]").astype(str).tolist()
+    return _grouped(trades, chosen, months - first, tuple(labels))
+
+
+def by_hour(trades: Trades, chosen: Bools) -> Groups:
+    """Trades by the hour of their entry, UTC, 24 groups."""
+    hours = trades.entry_ns // NS_PER_HOUR % 24
+    return _grouped(trades, chosen, hours, tuple(f"{hour:02d}" for hour in range(24)))
+
+
+def by_weekday(trades: Trades, chosen: Bools) -> Groups:
+    """Trades by the weekday of their entry, UTC, from Monday."""
+    days = trades.entry_ns // (24 * NS_PER_HOUR)
+    return _grouped(trades, chosen, (days + THURSDAY) % 7, WEEKDAYS)
+
+
+def by_symbol(trades: Trades, chosen: Bools, symbols: Sequence[str]) -> Groups:
+    """Trades by series, which is a symbol; those without a trade are there too.
+
+    Args:
+        trades: Of one individual.
+        chosen: [K], which of them count.
+        symbols: Name of each series, [S].
+    """
+    return _grouped(trades, chosen, trades.series, tuple(symbols))
+
+
+def _grouped(trades: Trades, chosen: Bools, keys: Ints, labels: tuple[str, ...]) -> Groups:
+    n, own, r = len(labels), keys[chosen], trades.r[chosen]
     return Groups(
         labels=labels,
-        trades=np.bincount(keys, minlength=n).astype(np.int64),
-        sum_r=np.bincount(keys, weights=trades.r, minlength=n).astype(np.float64),
-        wins=np.bincount(keys[trades.r > 0], minlength=n).astype(np.int64),
+        trades=np.bincount(own, minlength=n).astype(np.int64),
+        sum_r=np.bincount(own, weights=r, minlength=n).astype(np.float64),
+        wins=np.bincount(own[r > 0], minlength=n).astype(np.int64),
     )
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from data.bars import Bars
+from data.bars import Bars, Window
 from optimizer.generation import Floats
 from optimizer.report.charts.chart import words
-from optimizer.shown import counted, metric, number
+from optimizer.shown import HELD_OUT, counted, metric, number
 
 if TYPE_CHECKING:
     from optimizer.report.run import Run
@@ -60,8 +60,10 @@ def data_facts(run: "Run") -> list[Fact]:
     facts.append(("Data", f"{run.header.get('data')} ({simulated})"))
     if run.bars_problem:
         return [*facts, ("Bars", f"not there: {run.bars_problem}")]
-    spans = [_span(run.series[w.series], w.start, w.end) for w in run.windows]
-    facts.append(("Range", spans[0] if len(spans) == 1 else _many(run)))
+    markets = run.task.markets
+    facts.append(("In-sample", _range(run.series, markets.windows)))
+    if markets.held_out:
+        facts.append(("Held out", _range(run.series, markets.held_out)))
     gaps = [bars.gaps() for bars in run.series]
     count, missing = sum(gap.count for gap in gaps), sum(gap.missing_bars for gap in gaps)
     told = f"{counted(count, 'gap')}, {counted(missing, 'bar')} missing" if count else "no gap"
@@ -108,9 +110,37 @@ def certificate_words(run: "Run") -> str:
 
 def cautions(run: "Run") -> list[Caution]:
     """Everything that speaks against believing a run, the gravest first."""
-    found = [*_grave(run), *_luck(run), *_few(run), *_bounds(run), *_rejected(run)]
+    found = [*_grave(run), *_held_out(run), *_luck(run), *_few(run), *_bounds(run), *_rejected(run)]
     found += [Caution("quirk", note) for note in _notes(run)]
     return sorted(found, key=lambda warning: not warning.is_grave)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The same figures in-sample and held out, side by side.
+
+    Args:
+        columns: What each column shows.
+        rows: For each member its number and its figures, as people read them.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def samples_of(run: "Run", members: Sequence[int]) -> Samples | None:
+    """Objectives and trades of members, in-sample and held out; None when nothing was held out."""
+    names = [n for n in dict.fromkeys([*run.objectives, "trades", "mean_r"]) if n in run.front]
+    names = [name for name in names if f"{HELD_OUT}{name}" in run.front]
+    if not names:
+        return None
+    columns = tuple(f"{words(n)}{part}" for n in names for part in (", in-sample", ", held out"))
+    rows = []
+    for member in members:
+        row = run.front.iloc[member]
+        figures = [metric(n, float(row[f"{part}{n}"])) for n in names for part in ("", HELD_OUT)]
+        rows.append((str(member), *figures))
+    return Samples(columns, tuple(rows))
 
 
 def best_by_luck(candidates: int) -> float:
@@ -150,10 +180,34 @@ def _grave(run: "Run") -> list[Caution]:
     return found
 
 
+def _held_out(run: "Run") -> list[Caution]:
+    """How members did on bars that the search has not seen."""
+    first = run.objectives[0] if run.objectives else ""
+    if not run.members or f"{HELD_OUT}mean_r" not in run.front:
+        return []
+    held, count = run.front[f"{HELD_OUT}mean_r"].to_numpy(), len(run.front)
+    losing, silent = int((held <= 0).sum()), int(np.isnan(held).sum())
+    found = []
+    if losing or silent:
+        text = f"Held out, {number(losing)} of {counted(count, 'member')} lost"
+        text += f" and {number(silent)} did not trade." if silent else "."
+        found.append(Caution("held out", text, is_grave=losing + silent == count))
+    if f"{HELD_OUT}{first}" in run.front:
+        seen, kept = (float(run.front[n].iloc[0]) for n in (first, f"{HELD_OUT}{first}"))
+        text = (
+            f"The best {words(first)} in-sample, {metric(first, seen)}, was "
+            f"{metric(first, kept)} on the bars held out."
+        )
+        found.append(Caution("held out", text))
+    return found
+
+
 def _luck(run: "Run") -> list[Caution]:
     """Whether the best individual beats the best of as many candidates without any edge."""
     tried = sum(summary.evaluated for summary in run.summaries)
-    if not run.members or tried < 2 or not {"mean_r", "std_r", "trades"} <= set(run.front.columns):
+    windows = run.header.get("windows")
+    if not run.members or tried < 2 or not isinstance(windows, list) or len(windows) > 1:
+        # Means over several windows say nothing about the spread of all trades.
         return []
     frame = run.front
     scores = frame["mean_r"] / frame["std_r"] * np.sqrt(frame["trades"])
@@ -172,7 +226,9 @@ def _luck(run: "Run") -> list[Caution]:
 def _few(run: "Run") -> list[Caution]:
     if not run.members:
         return []
-    trades = run.front["trades"].to_numpy()
+    windows = run.header.get("windows")
+    n_windows = len(windows) if isinstance(windows, list) else 1
+    trades = run.front["trades"].to_numpy() * n_windows
     few = int((trades < FEW_TRADES).sum())
     if not few:
         return []
@@ -228,19 +284,14 @@ def _notes(run: "Run") -> Sequence[str]:
     return [str(note) for note in found] if isinstance(found, list | tuple) else []
 
 
-def _span(bars: Bars, start: int, end: int) -> str:
-    first, last = (_time(int(bars.timestamp[at])) for at in (start, end - 1))
-    return f"{first} to {last} UTC, {counted(end - start, 'bar')} of {bars.timeframe}"
-
-
-def _many(run: "Run") -> str:
-    first = min(int(run.series[w.series].timestamp[w.start]) for w in run.windows)
-    last = max(int(run.series[w.series].timestamp[w.end - 1]) for w in run.windows)
-    bars = sum(len(window) for window in run.windows)
-    return (
-        f"{_time(first)} to {_time(last)} UTC, {counted(bars, 'bar')} in "
-        f"{counted(len(run.windows), 'window')}"
-    )
+def _range(series: Sequence[Bars], windows: Sequence[Window]) -> str:
+    """From when to when windows reach, and how many bars they have."""
+    first = min(int(series[w.series].timestamp[w.start]) for w in windows)
+    last = max(int(series[w.series].timestamp[w.end - 1]) for w in windows)
+    bars = sum(len(window) for window in windows)
+    frame = ", ".join(dict.fromkeys(one.timeframe for one in series))
+    many = f" in {counted(len(windows), 'symbol')}" if len(windows) > 1 else ""
+    return f"{_time(first)} to {_time(last)} UTC, {counted(bars, 'bar')} of {frame}{many}"
 
 
 def _time(time_ns: int) -> str:

@@ -71,7 +71,9 @@ def test_a_click_on_the_front_shows_the_trades_of_that_member(chromium, run, pag
         trades = run.trades(member)
         assert found.text("#chosen").startswith(f"Member {member}")
         assert found.text("#trade-count").startswith(f"{len(trades)} of {len(trades)} trades")
-        first = found.texts("#trade-table tbody tr:first-child td")
-        assert first[2] == str(trades["entry_time"][0])[:16]
-        assert first[10] == f"{trades['r'][0]:.3f}"
+        titles = found.texts("#trade-table thead th")
+        cells = found.texts("#trade-table tbody tr:first-child td")
+        first = dict(zip(titles, cells, strict=True))
+        assert first["entered"] == str(trades["entry_time"][0])[:16]
+        assert first["R"] == f"{trades['r'][0]:.3f}"
         assert found.errors == []

@@ -8,8 +8,8 @@
   const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
   const byId = (id) => document.getElementById(id);
   const drawn = new Map();
-  let data, seen, theme = "", member = -1, windowShown = 0;
-  let trades = [], page = 0, chosenTrade = -1;
+  let data, seen, theme = "", member = -1, seriesShown = 0;
+  let columns = [], trades = [], page = 0, chosenTrade = -1;
 
   // Everything that comes from data becomes text, never markup.
   const element = (tag, text, attributes = {}) => {
@@ -273,7 +273,7 @@
     const figure = document.querySelector('figure[data-chart="price"]');
     const detail = data.details[member];
     figure.onclicked = (point) => { if (typeof point.customdata === "number") showTrade(point.customdata); };
-    const at = String(data.windows[windowShown]?.window);
+    const at = String(data.shownSeries[seriesShown]?.series);
     show(figure, merged(data.shared.price[at], detail.charts.price[at]));
   }
 
@@ -297,7 +297,8 @@
 
   // Trades.
   const COLUMNS = [
-    ["#", (t, i) => i], ["symbol", (t, i) => data.windowNames[t.window[i]], "text"],
+    ["#", (t, i) => i], ["symbol", (t, i) => data.symbols[t.series[i]], "text"],
+    ["sample", (t, i) => (t.is_held_out[i] ? "held out" : "in"), "text"],
     ["entered", (t, i) => time(t.entry_ms[i]), "text"], ["exited", (t, i) => time(t.exit_ms[i]), "text"],
     ["bars", (t, i) => t.exit_bar[i] - t.entry_bar[i] + 1], ["ended by", (t, i) => data.reasons[t.reason[i]], "text"],
     ["entry", (t, i) => plain(t.entry[i])], ["stop", (t, i) => plain(t.stop[i])], ["target", (t, i) => plain(t.target[i])],
@@ -307,23 +308,26 @@
   function makeTradeTable() {
     if (!byId("trade-table")) return;
     const head = element("tr");
-    for (const [title, , kind] of COLUMNS) head.append(element("th", title, { scope: "col", class: kind ?? "" }));
+    const unused = [...(data.hasHeldOut ? [] : ["sample"]), ...(data.symbols.length > 1 ? [] : ["symbol"])];
+    columns = COLUMNS.filter(([title]) => !unused.includes(title));
+    for (const [title, , kind] of columns) head.append(element("th", title, { scope: "col", class: kind ?? "" }));
     byId("trade-table").tHead.replaceChildren(head);
     for (const reason of data.reasons) byId("f-reason").append(element("option", reason, { value: reason }));
-    const symbols = [...new Set(data.windowNames)];
+    const symbols = [...new Set(data.symbols)];
     for (const symbol of symbols) byId("f-symbol").append(element("option", symbol, { value: symbol }));
     byId("f-symbol-label").hidden = symbols.length < 2;
-    for (const id of ["f-reason", "f-result", "f-symbol", "f-time"]) byId(id).addEventListener("input", filterTrades);
+    byId("f-sample-label").hidden = !data.hasHeldOut;
+    for (const id of ["f-reason", "f-result", "f-symbol", "f-sample", "f-time"]) byId(id).addEventListener("input", filterTrades);
     byId("earlier").addEventListener("click", () => { page -= 1; fillTrades(); });
     byId("later").addEventListener("click", () => { page += 1; fillTrades(); });
     const body = byId("trade-table").tBodies[0];
     const chosen = (event) => { const row = event.target.closest("tr"); if (row) showTrade(Number(row.dataset.trade)); };
     body.addEventListener("click", chosen);
     body.addEventListener("keydown", (event) => { if (event.key === "Enter") chosen(event); });
-    const control = byId("window");
-    data.windows.forEach((one) => control.append(element("option", one.name)));
-    byId("window-control").hidden = data.windows.length < 2;
-    control.addEventListener("change", () => { windowShown = control.selectedIndex; showPrice(); });
+    const control = byId("series");
+    data.shownSeries.forEach((one) => control.append(element("option", one.name)));
+    byId("series-control").hidden = data.shownSeries.length < 2;
+    control.addEventListener("change", () => { seriesShown = control.selectedIndex; showPrice(); });
     for (const name of data.objectives) byId("objective").append(element("option", name));
     for (const name of data.pairs) byId("pair").append(element("option", name));
     for (const id of ["objective", "pair"]) byId(id).addEventListener("change", () => showSensitivity(data.details[member]));
@@ -331,12 +335,13 @@
 
   function filterTrades() {
     const t = data.details[member].trades;
-    const [reason, result, symbol, when] = ["f-reason", "f-result", "f-symbol", "f-time"].map((id) => byId(id).value);
+    const [reason, result, symbol, sample, when] = ["f-reason", "f-result", "f-symbol", "f-sample", "f-time"].map((id) => byId(id).value);
     trades = [];
     for (let i = 0; i < t.r.length; i++) {
       if (reason && data.reasons[t.reason[i]] !== reason) continue;
       if (result && (t.r[i] > 0) !== (result === "gain")) continue;
-      if (symbol && data.windowNames[t.window[i]] !== symbol) continue;
+      if (symbol && data.symbols[t.series[i]] !== symbol) continue;
+      if (sample && Boolean(t.is_held_out[i]) !== (sample === "held out")) continue;
       if (when && !time(t.entry_ms[i]).startsWith(when.trim())) continue;
       trades.push(i);
     }
@@ -351,7 +356,7 @@
     const body = byId("trade-table").tBodies[0];
     body.replaceChildren(...trades.slice(page * ROWS, (page + 1) * ROWS).map((i) => {
       const row = element("tr", undefined, { "data-trade": i, tabindex: 0, "aria-selected": i === chosenTrade });
-      row.append(...COLUMNS.map(([, value, kind]) => element("td", value(t, i), { class: kind ?? "" })));
+      row.append(...columns.map(([, value, kind]) => element("td", value(t, i), { class: kind ?? "" })));
       return row;
     }));
     let sum = 0;
@@ -370,7 +375,7 @@
     chosenTrade = k;
     for (const row of byId("trade-table").tBodies[0].rows) row.setAttribute("aria-selected", String(Number(row.dataset.trade) === k));
     if (k < 0) return show(figure, null);
-    const bars = data.bars[data.seriesOf[t.window[k]]];
+    const bars = data.bars[t.series[k]];
     const around = bars ? near(bars, t.entry_bar[k] - 1 - data.around, t.exit_bar[k] + data.around) : null;
     const [candles, stop, target, way] = data.shared.trade.data.map((trace) => ({ ...trace }));
     const held = [t.entry_ms[k], t.exit_ms[k]];

@@ -55,14 +55,14 @@ def market(bars: Bars, window: Window) -> Chart:
     return Chart("price and trades", alt, [data], layout)
 
 
-def entries_and_exits(trades: Trades, window: int) -> Chart:
-    """Marks of an individual's entries and exits in one window.
+def entries_and_exits(trades: Trades, series: int) -> Chart:
+    """Marks of an individual's entries and exits in one series.
 
     Returns:
         The chart; `customdata` of a mark is the trade's number. Of more than `MOST_MARKS` trades
         an even choice is marked, and `alt` says so.
     """
-    own = np.flatnonzero(trades.window == window)
+    own = np.flatnonzero(trades.series == series)
     chosen = own
     if len(own) > MOST_MARKS:
         chosen = own[np.linspace(0, len(own) - 1, MOST_MARKS).astype(np.int64)]

@@ -1,6 +1,6 @@
 """Charts of an individual's results: equity, R, groups of trades, costs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from optimizer.report.charts.chart import (
     ORANGE,
     RED,
     Chart,
+    Layout,
     Trace,
     axis,
     milliseconds,
@@ -20,8 +21,10 @@ from optimizer.report.charts.chart import (
     thinned,
     words,
 )
-from optimizer.report.trades import CostFacts, Curve, Groups, Trades, drawdown
+from optimizer.report.trades import Bools, CostFacts, Curve, Groups, Trades, drawdown
 from optimizer.shown import counted, fraction, number
+
+Grouping = Callable[[Trades, Bools], Groups]
 
 BIN_R = 0.25
 """Width of a bar of the distribution of R."""
@@ -41,12 +44,13 @@ EQUITY_LAYOUT = {
 }
 
 
-def equity_frame(hold: Curve, others: Sequence[Curve]) -> Chart:
+def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) -> Chart:
     """What the equity of one individual is seen against.
 
     Args:
         hold: Buying and holding.
         others: Members of the front.
+        held_out_ns: When the bars begin that were held out, nanoseconds UTC; None without any.
     """
     x, y = _broken([_drawn(curve) for curve in others])
     faint = {"color": GREY, "width": 0.8, "shape": "hv"}
@@ -66,7 +70,27 @@ def equity_frame(hold: Curve, others: Sequence[Curve]) -> Chart:
         )
     data += _curve(hold, "buy and hold", ORANGE, shape="linear")
     alt = f"buying and holding ends at {number(float(hold.value[-1]))}"
-    return Chart("equity and drawdown", alt, data, EQUITY_LAYOUT)
+    return Chart("equity and drawdown", alt, data, {**EQUITY_LAYOUT, **border(held_out_ns)})
+
+
+def border(held_out_ns: int | None) -> Layout:
+    """A line where the bars begin that were held out."""
+    if held_out_ns is None:
+        return {}
+    at = held_out_ns / 1e6
+    line = {"color": ORANGE, "width": 2, "dash": "dot"}
+    shape = {"type": "line", "xref": "x", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1}
+    note = {
+        "xref": "x",
+        "yref": "paper",
+        "x": at,
+        "y": 1,
+        "text": "held out",
+        "showarrow": False,
+        "xanchor": "left",
+        "yanchor": "top",
+    }
+    return {"shapes": [{**shape, "line": line}], "annotations": [note]}
 
 
 def equity(curve: Curve, label: str) -> Chart:
@@ -87,72 +111,103 @@ def equity(curve: Curve, label: str) -> Chart:
 
 def distribution(trades: Trades) -> Chart:
     """How results are spread, in bars of `BIN_R`."""
-    r = np.clip(trades.r, -OUTERMOST_R, OUTERMOST_R - 1e-9)
     edges = np.arange(-OUTERMOST_R, OUTERMOST_R + BIN_R, BIN_R)
-    counts, _ = np.histogram(r, bins=edges)
-    used = np.flatnonzero(counts)
     middle = edges[:-1] + BIN_R / 2
+    r = np.clip(trades.r, -OUTERMOST_R, OUTERMOST_R - 1e-9)
+    everything, _ = np.histogram(r, bins=edges)
+    used = np.flatnonzero(everything)
     kept = slice(used[0], used[-1] + 1) if len(used) else slice(0, 0)
-    colours = [GREEN if value > 0 else RED for value in middle[kept].tolist()]
-    data = {
-        "type": "bar",
-        "x": middle[kept],
-        "y": counts[kept],
-        "width": np.full(len(middle[kept]), BIN_R * 0.95),
-        "marker": {"color": colours},
-        "hovertemplate": "%{x:.3f} R: %{y} trades<extra></extra>",
-    }
-    alt = "no trade"
-    if len(trades):
-        low, mid, high = np.percentile(trades.r, [10, 50, 90]).tolist()
-        alt = (
-            f"{counted(len(trades), 'trade')}; one in ten gives less than {number(low)} R, half "
-            f"less than {number(mid)} R, one in ten more than {number(high)} R"
+    data: list[Trace] = []
+    for label, chosen, colour in parts_of(trades):
+        counts, _ = np.histogram(r[chosen], bins=edges)
+        signs = [GREEN if value > 0 else RED for value in middle[kept].tolist()]
+        data.append(
+            {
+                "type": "bar",
+                "x": middle[kept],
+                "y": counts[kept],
+                "name": label,
+                "marker": {"color": colour or signs},
+                "hovertemplate": f"%{{x:.3f}} R: %{{y}} trades<extra>{label}</extra>",
+            }
         )
-        out = int((np.abs(trades.r) > OUTERMOST_R).sum())
-        alt += f"; {counted(out, 'trade')} beyond {OUTERMOST_R:g} R in the last bars" if out else ""
-    layout = {"xaxis": axis("result in R"), "yaxis": axis("trades"), "bargap": 0}
-    return Chart("distribution of results", alt, [data], layout)
+    layout = {
+        "xaxis": axis("result in R"),
+        "yaxis": axis("trades"),
+        "bargap": 0.05,
+        "barmode": "stack",
+        **_legend(data),
+    }
+    return Chart("distribution of results", _spread_words(trades), data, layout)
 
 
-def grouped(groups: Groups, title: str, *, show: str = "sum_r") -> Chart:
+def parts_of(trades: Trades) -> list[tuple[str, Bools, str]]:
+    """In-sample and held-out trades apart, where there are both.
+
+    Args:
+        trades: Of one individual.
+
+    Returns:
+        For each part its name, which trades are in it, and its colour: empty for a single part,
+        which is coloured by what it shows.
+    """
+    if not trades.has_held_out:
+        return [("", np.ones(len(trades), np.bool_), "")]
+    return [
+        ("in-sample", ~trades.is_held_out, BLUE),
+        ("held out", trades.is_held_out, ORANGE),
+    ]
+
+
+def grouped(trades: Trades, group: Grouping, title: str, *, show: str = "sum_r") -> Chart:
     """Results of groups of trades.
 
     Args:
-        groups: In the order in which they stand side by side.
-        title: What they have in common.
+        trades: Of one individual.
+        group: Puts the trades of a part into groups, the same groups for every part.
+        title: What the trades of a group have in common.
         show: ``"sum_r"`` or ``"trades"``.
-
-    Returns:
-        The chart. Of more than `MOST_GROUPS` groups that are no times, the best and the worst are
-        shown, and `alt` says so.
     """
-    values = groups.sum_r if show == "sum_r" else groups.trades.astype(np.float64)
-    colours = [GREEN if value > 0 else RED for value in values.tolist()]
-    if show != "sum_r":
-        colours = [BLUE] * len(colours)
-    data = {
-        "type": "bar",
-        "x": [name(label) for label in groups.labels],
-        "y": values,
-        "customdata": groups.trades,
-        "marker": {"color": colours},
-        "hovertemplate": "%{x}: %{y:.4g}, %{customdata} trades<extra></extra>",
-    }
+    data: list[Trace] = []
+    told: list[str] = []
+    for label, chosen, colour in parts_of(trades):
+        groups = group(trades, chosen)
+        values = groups.sum_r if show == "sum_r" else groups.trades.astype(np.float64)
+        signs = [GREEN if value > 0 else RED for value in values.tolist()]
+        data.append(
+            {
+                "type": "bar",
+                "x": [name(words(one)) for one in groups.labels],
+                "y": values,
+                "name": label,
+                "customdata": groups.trades,
+                "marker": {"color": colour or (signs if show == "sum_r" else BLUE)},
+                "hovertemplate": "%{x}: %{y:.4g}, %{customdata} trades"
+                f"<extra>{label}</extra>",
+            }
+        )
+        told.append(
+            f"{label}: {_group_words(groups, show)}" if label else _group_words(groups, show)
+        )
     layout = {
         "xaxis": {"type": "category", "automargin": True},
         "yaxis": axis("sum of R" if show == "sum_r" else "trades"),
+        **_legend(data),
     }
-    return Chart(title, _group_words(groups, show), [data], layout)
+    return Chart(title, "; ".join(told), data, layout)
 
 
-def extremes(groups: Groups, most: int = MOST_GROUPS) -> Groups:
-    """The best and the worst groups, best first; all of them when they are no more than `most`."""
+def extremes(groups: Groups, most: int = MOST_GROUPS) -> list[int]:
+    """Places of the best and the worst groups, best first; all when they are no more than `most`.
+
+    A group without a trade is neither.
+    """
     order = np.argsort(-groups.sum_r, kind="stable")
     if len(order) > most:
+        order = order[groups.trades[order] > 0]
+    if len(order) > most:
         order = np.concatenate([order[: most // 2], order[-(most // 2) :]])
-    labels = tuple(groups.labels[i] for i in order.tolist())
-    return Groups(labels, groups.trades[order], groups.sum_r[order], groups.wins[order])
+    return [int(place) for place in order]
 
 
 def cost_line(facts: CostFacts, costs: Costs, has_trades: bool) -> Chart:
@@ -231,6 +286,27 @@ def _broken(lines: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     x = [part for line in lines for part in (line[0], gap)]
     y = [part for line in lines for part in (line[1], gap)]
     return (np.concatenate(x), np.concatenate(y)) if lines else (gap, gap)
+
+
+def _legend(data: Sequence[Trace]) -> Layout:
+    """A legend where there is more than one trace."""
+    if len(data) < 2:
+        return {"showlegend": False}
+    return {"legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"}}
+
+
+def _spread_words(trades: Trades) -> str:
+    if not len(trades):
+        return "no trade"
+    low, mid, high = np.percentile(trades.r, [10, 50, 90]).tolist()
+    told = (
+        f"{counted(len(trades), 'trade')}; one in ten gives less than {number(low)} R, half "
+        f"less than {number(mid)} R, one in ten more than {number(high)} R"
+    )
+    out = int((np.abs(trades.r) > OUTERMOST_R).sum())
+    return told + (
+        f"; {counted(out, 'trade')} beyond {OUTERMOST_R:g} R in the last bars" if out else ""
+    )
 
 
 def _group_words(groups: Groups, show: str) -> str:
