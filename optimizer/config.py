@@ -104,6 +104,9 @@ class RunConfig(BaseModel):
     keep: Literal["all", "front", "last"] = Field(
         "all", description="What to keep of older generations."
     )
+    budget: Bytes = Field(
+        1_000_000_000, ge=0, description="Room for populations; the oldest give way to newer ones."
+    )
     report: bool = Field(True, description="Write the report of a finished run.")
 
 

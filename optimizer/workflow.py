@@ -29,7 +29,9 @@ REVERIFIED_INDIVIDUALS = 8
 
 NO_GENERATION = -1
 
-HARMLESS = frozenset({"generations", "device", "threads", "memory", "runs", "keep", "report"})
+HARMLESS = frozenset(
+    {"generations", "device", "threads", "memory", "runs", "keep", "budget", "report"}
+)
 """Fields that never change a result."""
 
 Result = Mapping[str, object]
@@ -111,10 +113,13 @@ def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) ->
         problem.n_objectives,
         config.generations,
         keep=config.keep,
+        budget=config.budget,
     )
     require_space(runs, needed)
     header = header_of(task, engine.device)
-    with RunStore.create(runs, new_run_id(), header, keep=config.keep) as store:
+    with RunStore.create(
+        runs, new_run_id(), header, keep=config.keep, budget=config.budget
+    ) as store:
         return _search(task, engine, store, None, observer, should_stop)
 
 

@@ -17,7 +17,7 @@ STRATEGY = ("strategy", "scale_lengths", "bounds")
 COSTS = ("fee_bp", "slippage_bp", "min_risk", "risk_fraction")
 COMPUTE = ("threads", "memory")
 ALL = tuple(RunConfig.model_fields)
-AMOUNTS = ("max_bytes", "memory")
+AMOUNTS = ("max_bytes", "memory", "budget")
 ALSO = {"start": "--from", "end": "--to"}
 """Second names of flags."""
 

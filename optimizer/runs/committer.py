@@ -6,30 +6,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from optimizer.runs.chain import Recovery, sound_columns
+from optimizer.runs.chain import Recovery
 from optimizer.runs.database import (
     make_plain,
     no_room,
-    read_digests,
     remove_after,
-    shrink_row,
     transaction,
     write_result,
     write_resumption,
     write_row,
 )
 from optimizer.runs.lock import OwnerLock
-from optimizer.runs.rows import (
-    NOTHING,
-    Columns,
-    Digests,
-    Snapshot,
-    front_population,
-    link,
-    pack,
-    unpack,
-)
+from optimizer.runs.rows import NOTHING, Snapshot, link
 from optimizer.runs.space import WHOLE_GENERATIONS, Keep
+from optimizer.runs.thinning import Thinning
 
 
 @dataclass(frozen=True)
@@ -63,16 +53,17 @@ class Committer:
         lock: OwnerLock,
         *,
         keep: Keep,
+        budget: int | None,
         recovery: Recovery,
     ) -> None:
         self._connection = connection
         self._path = path
         self._lock = lock
         self._keep = keep
+        self._thinning = Thinning(connection, keep=keep, budget=budget)
         self._chain = recovery.chain
         self._last = self._newest = recovery.number
         self._is_clean = False
-        self._shrunk_below = 0
 
     def commit(self, records: Sequence[Record]) -> None:
         """Write all records, or none.
@@ -86,7 +77,7 @@ class Committer:
                 self._newest = max(numbers, default=self._newest)
                 for record in records:
                     self._write(record)
-                self._shrink()
+                self._thinning.thin(self._last)
             self._lock.note(self._last)
         except (sqlite3.Error, OSError) as error:
             # A file whose write or sync failed once is not trusted again with this descriptor.
@@ -115,14 +106,15 @@ class Committer:
         if not self._is_clean:
             # What was damaged, and a result that no longer is the end, give way to what follows.
             remove_after(self._connection, self._last)
+            self._thinning.removed()
             self._is_clean = True
         digests, front = link(record, self._chain)
         if self._keep == "all" or digests.number > self._newest - WHOLE_GENERATIONS:
-            write_row(self._connection, digests, record.columns)
-        elif self._keep == "front":
-            write_row(self._connection, replace(digests, kept="front"), front)
+            kept, columns = "whole", record.columns
         else:
-            write_row(self._connection, replace(digests, kept="summary"), NOTHING)
+            kept, columns = ("front", front) if self._keep == "front" else ("summary", NOTHING)
+        write_row(self._connection, replace(digests, kept=kept), columns)
+        self._thinning.added(columns)
         self._chain, self._last = digests.chain, digests.number
 
     def _write_note(self, note: Note) -> None:
@@ -130,19 +122,3 @@ class Committer:
             write_result(self._connection, note.payload, self._chain)
         else:
             write_resumption(self._connection, note.payload)
-
-    def _shrink(self) -> None:
-        """Drop populations before the newest two, within the transaction that made them old."""
-        end = self._last + 1 - WHOLE_GENERATIONS
-        if self._keep == "all" or end <= self._shrunk_below:
-            return
-        for digests in list(read_digests(self._connection, self._shrunk_below, end)):
-            # A damaged population stays as it is, for `verify` to report.
-            if digests.kept == "whole" and (columns := sound_columns(self._connection, digests)):
-                front = _front(columns, digests) if self._keep == "front" else None
-                shrink_row(self._connection, digests, front)
-        self._shrunk_below = end
-
-
-def _front(columns: Columns, digests: Digests) -> Columns:
-    return pack(front_population(unpack(columns, digests.genes, digests.objectives)))

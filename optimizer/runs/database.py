@@ -233,6 +233,13 @@ def shrink_row(connection: sqlite3.Connection, digests: Digests, front: Columns 
     )
 
 
+def population_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes that the populations of all rows take."""
+    sizes = " + ".join(f"LENGTH({column})" for column in _COLUMNS.split(", "))
+    (found,) = connection.execute(f"SELECT COALESCE(SUM({sizes}), 0) FROM generation").fetchone()
+    return int(found)
+
+
 def remove_after(connection: sqlite3.Connection, number: int) -> None:
     """Remove what does not follow from generation `number`: later rows, and the result."""
     connection.execute("DELETE FROM generation WHERE number > ?", (number,))

@@ -52,6 +52,12 @@ class Reader:
             self._connection.close()
             raise
 
+    @property
+    def budget(self) -> int | None:
+        """Bytes that populations may take, None where nobody said."""
+        budget = self.format.get("budget")
+        return budget if isinstance(budget, int) else None
+
     def close(self) -> None:
         """Close the file; a second call does nothing."""
         self._connection.close()

@@ -48,6 +48,11 @@ class Columns:
     lineage: bytes
     state: bytes = b""
 
+    @property
+    def n_bytes(self) -> int:
+        """Size of all columns in bytes."""
+        return sum(len(column) for column in astuple(self))
+
     def digest(self) -> bytes:
         """SHA-256 over the columns; the shapes that part them are in the row's digest."""
         return sha256(*astuple(self))

@@ -30,7 +30,13 @@ LOG_BYTES = 12 * 2**20
 
 
 def estimate_bytes(
-    individuals: int, genes: int, objectives: int, generations: int, *, keep: Keep = "all"
+    individuals: int,
+    genes: int,
+    objectives: int,
+    generations: int,
+    *,
+    keep: Keep = "all",
+    budget: int | None = None,
 ) -> int:
     """Bytes that a run takes on disk, while it runs.
 
@@ -41,6 +47,7 @@ def estimate_bytes(
         generations: How many follow the initial one.
         keep: What stays of older generations. A front may grow to the whole population, so
             ``"front"`` is estimated as ``"all"``; only ``"last"`` has a smaller bound.
+        budget: As in `RunStore.create`; a bound as well, whatever `keep` is.
 
     Returns:
         A bound from above: at most about twice what the populations take, and `LOG_BYTES`.
@@ -49,6 +56,10 @@ def estimate_bytes(
     whole_rows = min(rows, WHOLE_GENERATIONS + 1) if keep == "last" else rows
     population = whole_bytes(individuals, genes, objectives)
     pages = _pages(rows - whole_rows, ROW_BYTES) + _pages(whole_rows, ROW_BYTES + population)
+    if budget is not None:
+        newest = _pages(min(rows, WHOLE_GENERATIONS + 1), ROW_BYTES + population)
+        # A row that is thinned may leave a page half empty.
+        pages = min(pages, newest + rows + budget // USABLE_BYTES)
     # The log may hold one group of commits and two populations more than it is meant to.
     return pages * PAGE_BYTES + LOG_BYTES + 2 * population
 

@@ -70,6 +70,7 @@ class RunStore:
         header: Mapping[str, object],
         *,
         keep: Keep = "all",
+        budget: int | None = None,
         journal: Journal = "wal",
     ) -> "RunStore":
         """Begin a run and own it.
@@ -80,16 +81,15 @@ class RunStore:
             header: What decides the run, and what should be known of it; without NaN.
             keep: What stays of generations before the newest two, which always stay whole:
                 ``"all"``, ``"front"`` or ``"last"`` (their summary only).
+            budget: Bytes beyond which the oldest populations give way, without a limit if None.
             journal: ``"delete"`` on file systems that several hosts share, where it is slower.
 
         Raises:
             StoreError: When the run exists, the place cannot hold it, or the header is not JSON.
         """
         _require_known(keep, journal)
-        payload = encode(
-            {"store": {"run_id": run_id, "keep": keep, "journal": journal}, "run": header},
-            what="the header",
-        )
+        form = {"run_id": run_id, "keep": keep, "budget": budget, "journal": journal}
+        payload = encode({"store": form, "run": header}, what="the header")
         target = run_path(runs_dir, run_id)
         refuse_network(runs_dir, journal)
         if target.exists():
@@ -341,6 +341,7 @@ class _Writer:
             reader.path,
             lock,
             keep=next(known for known in KEEPS if known == keep),
+            budget=reader.budget,
             recovery=recovery,
         )
         self.recorder = Recorder(self._committer.commit)

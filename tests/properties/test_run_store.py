@@ -35,11 +35,14 @@ class RunLife(RuleBasedStateMachine):
         self.is_damaged = False
 
     @initialize(
-        keep=st.sampled_from(["all", "front", "last"]), journal=st.sampled_from(["wal", "delete"])
+        keep=st.sampled_from(["all", "front", "last"]),
+        budget=st.sampled_from([None, 0, 900, 3000]),
+        journal=st.sampled_from(["wal", "delete"]),
     )
-    def start(self, keep, journal):
+    def start(self, keep, budget, journal):
         """Create the run."""
-        self.store = RunStore.create(self.runs_dir, RUN, HEADER, keep=keep, journal=journal)
+        options = {"keep": keep, "budget": budget, "journal": journal}
+        self.store = RunStore.create(self.runs_dir, RUN, HEADER, **options)
 
     def is_owned(self):
         """Whether this process owns the run."""
@@ -101,15 +104,22 @@ class RunLife(RuleBasedStateMachine):
         self.handed = self.safe = found
 
     @precondition(lambda self: not self.is_owned() and self.whole == 2 and not self.is_damaged)
-    @rule(column=st.sampled_from(["genomes", "objectives", "violations", "failures"]))
-    def damage(self, column):
-        """Cut a column of the newest generation in half."""
+    @rule(
+        column=st.sampled_from(
+            ["genomes", "objectives", "violations", "failures", "lineage", "state"]
+        ),
+        is_cut=st.booleans(),
+    )
+    def damage(self, column, is_cut):
+        """Cut a column of the newest generation in half, or flip the lowest bit of a byte."""
         with closing(sqlite3.connect(self.path / DATABASE)) as connection, connection:
-            (newest,) = connection.execute("SELECT max(number) FROM generation").fetchone()
+            query = f"SELECT number, {column} FROM generation ORDER BY number DESC LIMIT 1"
+            newest, content = connection.execute(query).fetchone()
+            half = len(content) // 2
+            flipped = content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
             connection.execute(
-                f"UPDATE generation SET {column} = substr({column}, 1, length({column}) / 2)"
-                " WHERE number = ?",
-                (newest,),
+                f"UPDATE generation SET {column} = ? WHERE number = ?",
+                (content[:half] if is_cut else flipped, newest),
             )
         self.safe = newest - 1
         self.is_damaged = True

@@ -210,6 +210,7 @@ HARMLESS = {
     "device": "cpu",
     "runs": "elsewhere",
     "keep": "last",
+    "budget": 10**6,
     "generations": 3,
     "max_bytes": 10**8,
     "dedupe": True,

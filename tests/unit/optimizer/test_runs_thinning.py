@@ -1,0 +1,82 @@
+"""The oldest populations give way when a run has a budget."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from optimizer.runs import RunStore, estimate_bytes
+from optimizer.runs.database import population_bytes
+from optimizer.runs.names import DATABASE
+from tests.support.recording import HEADER, assert_sound, made, quick_directory
+
+RUN = "run-1"
+
+
+@pytest.fixture
+def tmp_path():
+    """A directory of the test's own that is not slowed down by a disk."""
+    with quick_directory() as directory:
+        yield directory
+
+
+def fill(store, count, start=0):
+    """Record generations and wait until they are on disk."""
+    for number in range(start, start + count):
+        store.record(made(number))
+    store.flush()
+
+
+def kept_of(store):
+    """How much is kept of each generation, by first letters: whole, front or summary."""
+    return "".join(summary.kept[0] for summary in store.generations())
+
+
+WHOLE = 6 * (8 * (2 + 2 + 1 + 4) + 2) + 16 + 3 * (8 * (2 + 2 + 1 + 4) + 2) + 3 * 8
+"""Bytes of a generation of `made`: its population, its archive, and what the search remembers."""
+
+
+@pytest.mark.parametrize("group", [1, 3, 12], ids=lambda size: f"groups of {size}")
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        (12 * WHOLE, "w" * 12),
+        (12 * WHOLE - 1, "f" + "w" * 11),
+        (3 * WHOLE, "s"),
+        (0, "s" * 10 + "ww"),
+    ],
+    ids=["all_fit", "one_too_many", "few_fit", "none_fits"],
+)
+def test_the_oldest_give_way_beyond_a_budget(tmp_path, budget, expected, group):
+    """First to their fronts, then to summaries; the newest two stay, and all of it verifies."""
+    with RunStore.create(tmp_path, RUN, HEADER, budget=budget) as store:
+        for start in range(0, 12, group):
+            fill(store, min(group, 12 - start), start)
+        kept = kept_of(store)
+        assert kept.startswith(expected)
+        assert kept == "".join(sorted(kept, key="sfw".index))
+        assert kept.endswith("ww")
+        assert_sound(store, 11)
+    assert taken_by_populations(tmp_path / RUN) <= max(budget, 2 * WHOLE)
+    with RunStore.open(tmp_path / RUN, writable=True) as store:
+        fill(store, 3, start=12)
+        assert kept_of(store).endswith("ww")
+        assert_sound(store, 14)
+    assert taken_by_populations(tmp_path / RUN) <= max(budget, 2 * WHOLE)
+
+
+def taken_by_populations(path):
+    """Bytes of all populations in a run."""
+    with closing(sqlite3.connect(path / DATABASE)) as database:
+        return population_bytes(database)
+
+
+@pytest.mark.parametrize("budget", [0, 20_000, 10**9])
+def test_a_budget_bounds_the_estimate(tmp_path, budget):
+    """With it a run takes no more than was estimated, however many generations there are."""
+    with RunStore.create(tmp_path, RUN, HEADER, budget=budget) as store:
+        for number in range(200):
+            store.record(made(number, individuals=37))
+    taken = sum(file.stat().st_size for file in (tmp_path / RUN).iterdir())
+    estimate = estimate_bytes(37, 2, 2, 199, budget=budget)
+    assert taken <= estimate <= estimate_bytes(37, 2, 2, 199)
