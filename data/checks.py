@@ -25,6 +25,16 @@ LATEST_NS = int(np.datetime64("2100-01-01", "ns").astype(np.int64))
 
 SHOWN = 5
 
+LOW_PRICE, HIGH_LOW = "with a price that is not above zero", "with a high that is not above zero"
+LOW_MISSES, HIGH_MISSES = "with a low above open or close", "with a high below open or close"
+REMEDIES = {
+    LOW_PRICE: ", --price-offset lifts a market that fell below zero",
+    HIGH_LOW: ", --price-offset lifts a market that fell below zero",
+    LOW_MISSES: ", --tick widens those that miss by no more than a tick",
+    HIGH_MISSES: ", --tick widens those that miss by no more than a tick",
+}
+"""What else a person may do about faults, beside dropping them."""
+
 
 def check_bars(
     timestamp: Ints, values: Mapping[str, Floats], rows: Ints | None = None, where: str = ""
@@ -65,11 +75,11 @@ def faults(timestamp: Ints, values: Mapping[str, Floats]) -> Iterator[tuple[str,
     for name in VALUES:
         finite &= np.isfinite(values[name])
     yield "with a value that is missing or not finite", ~finite
-    yield "with a price that is not above zero", (np.minimum(low, np.minimum(opening, close)) <= 0)
-    yield "with a high that is not above zero", high <= 0
+    yield LOW_PRICE, (np.minimum(low, np.minimum(opening, close)) <= 0)
+    yield HIGH_LOW, high <= 0
     yield "with a negative volume", values["volume"] < 0
-    yield "with a low above open or close", low > np.minimum(opening, close)
-    yield "with a high below open or close", high < np.maximum(opening, close)
+    yield LOW_MISSES, low > np.minimum(opening, close)
+    yield HIGH_MISSES, high < np.maximum(opening, close)
 
 
 def repeats(timestamp: Ints, values: Mapping[str, Floats]) -> tuple[Flags, Flags]:
@@ -128,6 +138,7 @@ def _refuse_values(table: _Rows, what: str, bad: Flags) -> None:
     more = f" and {n_bad - SHOWN} more" if n_bad > SHOWN else ""
     raise BarsError(
         f"{table.prefix}{_count(n_bad)} {what}: {shown}{more}; --drop-bad-bars drops them"
+        f"{REMEDIES.get(what, '')}"
     )
 
 
@@ -139,7 +150,7 @@ def _refuse_backward(table: _Rows) -> None:
     now, before = (format_time(int(table.timestamp[k])) for k in (i, i - 1))
     raise BarsError(
         f"{table.prefix}timestamps are not ascending at row {table.rows[i]}: {now} comes after "
-        f"{before}; sort the file by time, oldest first"
+        f"{before}; sort the file by time, oldest first, or let --sort do it"
     )
 
 

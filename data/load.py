@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from data.bars import Bars, Floats, Ints, check_symbol
-from data.checks import check_bars, faults, repeats
+from data.checks import PRICES, check_bars, faults, repeats
 from data.errors import BarsError, TimeframeError
 from data.providers import find_provider
 from data.resample import resample
@@ -19,7 +20,8 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS) -> Bars:
     """Read bars from a source.
 
     Args:
-        spec: ``sample``, ``csv:PATH``, ``parquet:PATH``, or the path of such a file.
+        spec: ``sample``, ``csv:PATH``, ``parquet:PATH``, ``feather:PATH``, or the path of such a
+            file; ``PATH#MARKET`` for one of several markets in it.
         options: How to read; nothing is repaired unless it says so.
 
     Returns:
@@ -58,23 +60,55 @@ def _repair(
 ) -> tuple[Ints, Mapping[str, Floats], tuple[str, ...]]:
     timestamp, values, notes = table.timestamp, table.values, []
     rows = np.arange(len(timestamp), dtype=np.int64)
+    if options.price_offset:
+        values = {**values, **{name: values[name] + options.price_offset for name in PRICES}}
+        notes.append(f"{options.price_offset:g} was added to every price")
+    if options.tick:
+        values, widened = _widened(values, options.tick)
+        notes += _counted(widened, "bar", f"widened to open and close, by {options.tick:g} or less")
     if options.drop_bad_bars:
         good = np.ones(len(timestamp), dtype=np.bool_)
         for _, bad in faults(timestamp, values):
             good &= ~bad
         notes += _count_dropped("bad", len(good) - int(good.sum()))
-        timestamp, rows = timestamp[good], rows[good]
-        values = {name: column[good] for name, column in values.items()}
+        timestamp, values, rows = _picked(timestamp, values, rows, good)
+    if options.sort:
+        order = np.argsort(timestamp, kind="stable")
+        late = int((np.diff(timestamp) < 0).sum())
+        notes += _counted(late, "row", "earlier than the one before, sorted by time")
+        timestamp, values, rows = _picked(timestamp, values, rows, order)
     if options.dedupe:
         _, same_row = repeats(timestamp, values)
         notes += _count_dropped("repeated", int(same_row.sum()))
-        timestamp, rows = timestamp[~same_row], rows[~same_row]
-        values = {name: column[~same_row] for name, column in values.items()}
+        timestamp, values, rows = _picked(timestamp, values, rows, ~same_row)
     if len(timestamp) == 0:
         left = "" if len(table.timestamp) == 0 else " left after dropping bad rows"
         raise BarsError(f"{table.where}: there are no bars{left}")
     check_bars(timestamp, values, rows, table.where)
     return timestamp, values, tuple(notes)
+
+
+def _picked(
+    timestamp: Ints, values: Mapping[str, Floats], rows: Ints, which: npt.NDArray[np.generic]
+) -> tuple[Ints, Mapping[str, Floats], Ints]:
+    return timestamp[which], {name: column[which] for name, column in values.items()}, rows[which]
+
+
+def _widened(values: Mapping[str, Floats], tick: float) -> tuple[Mapping[str, Floats], int]:
+    """Highs and lows that miss open or close by a tick or less, put right, and how many bars."""
+    top = np.maximum(values["open"], values["close"])
+    bottom = np.minimum(values["open"], values["close"])
+    # The difference of two prices is rounded: one part in 10^9 decides nothing else.
+    reach = tick * (1 + 1e-9)
+    is_low = (values["high"] < top) & (top - values["high"] <= reach)
+    is_high = (values["low"] > bottom) & (values["low"] - bottom <= reach)
+    high = np.where(is_low, top, values["high"])
+    low = np.where(is_high, bottom, values["low"])
+    return {**values, "high": high, "low": low}, int((is_low | is_high).sum())
+
+
+def _counted(count: int, noun: str, words: str) -> list[str]:
+    return [f"{count} {noun}{'' if count == 1 else 's'} {words}"] if count else []
 
 
 def _count_dropped(kind: str, count: int) -> list[str]:

@@ -1,12 +1,13 @@
 """What a provider hands over: raw columns in the file's own order, times already in UTC."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from data.errors import LimitError
+from data.errors import LimitError, TableError
 
 LARGEST_SOURCE_BYTES = 200_000_000
 """Unless ``--max-bytes`` says otherwise: room for four million bars."""
@@ -21,19 +22,38 @@ class LoadOptions:
         tz: IANA zone of times that name none; None reads them as UTC and says so.
         dedupe: Drop rows that repeat the row before them in every value.
         drop_bad_bars: Drop rows that are no legal bar.
+        sort: Put rows in the order of time.
+        columns: Meaning to column name, for columns that are not recognised.
+        time_format: How times are written, such as ``%d/%m/%Y``; None to find out.
+        decimal: Mark that begins decimals, ``.`` or ``,``; None to find out.
+        tick: Raise highs and lower lows that miss open or close by no more than this.
+        price_offset: Added to every price, so that a market which fell below zero can be traded.
         max_bytes: Refuse sources that would take more memory, decoded.
 
     Raises:
         LimitError: When `max_bytes` is below 1.
+        TableError: When another value makes no sense.
     """
 
     timeframe: str | None = None
     tz: str | None = None
     dedupe: bool = False
     drop_bad_bars: bool = False
+    sort: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
+    time_format: str | None = None
+    decimal: str | None = None
+    tick: float = 0.0
+    price_offset: float = 0.0
     max_bytes: int = LARGEST_SOURCE_BYTES
 
     def __post_init__(self) -> None:
+        if self.decimal not in (None, ".", ","):
+            raise TableError(f"--decimal must be . or , and not {self.decimal!r}")
+        if not (self.tick >= 0 and math.isfinite(self.tick)):
+            raise TableError(f"--tick must be a number of at least 0, got {self.tick!r}")
+        if not math.isfinite(self.price_offset):
+            raise TableError(f"--price-offset must be a number, got {self.price_offset!r}")
         if isinstance(self.max_bytes, bool) or self.max_bytes < 1:
             raise LimitError(f"--max-bytes must be at least 1, got {self.max_bytes!r}")
 

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal, get_args, get_origin
+from typing import Annotated, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -21,6 +21,12 @@ LARGEST_FILE_BYTES = 1_000_000
 """A configuration is a page of text; anything larger is something else."""
 
 MOST_SHOWN_CHARACTERS = 60
+
+TABLES = ("columns", "bounds")
+"""Fields that are tables; they stand last in a file."""
+
+SINGULARS = {"bounds": "bound", "columns": "column", "constraints": "constraint"}
+"""Flags that name one entry of a field, and are repeated."""
 
 
 class RunConfig(BaseModel):
@@ -39,6 +45,26 @@ class RunConfig(BaseModel):
     tz: str | None = Field(None, description="IANA zone of timestamps that name none.")
     dedupe: bool = Field(False, description="Drop rows that repeat the row before them.")
     drop_bad_bars: bool = Field(False, description="Drop rows that are no legal bar.")
+    sort: bool = Field(False, description="Put rows in the order of time.")
+    columns: Annotated[dict[str, str], Words("a table of meaning = name")] = Field(
+        default_factory=dict,
+        description="What a column holds, for names that are not recognised: timestamp, date, "
+        "time, open, high, low, close, volume or symbol, and its name; as flag repeatable.",
+    )
+    time_format: str | None = Field(
+        None, description="How times are written, such as %d/%m/%Y %H:%M, if several ways fit."
+    )
+    decimal: Literal[".", ","] | None = Field(
+        None, description="The mark that begins decimals, if commas could be either."
+    )
+    tick: float = Field(
+        0.0, ge=0, description="Widen bars whose high or low misses open or close by this or less."
+    )
+    price_offset: float = Field(
+        0.0,
+        description="Add this to every price, for markets that fell below zero; costs are "
+        "then shares of the raised price.",
+    )
     max_bytes: Bytes = Field(
         200_000_000, ge=1, description="Refuse data that takes more memory than this, decoded."
     )
@@ -128,7 +154,7 @@ def resolve_config(path: Path | None, flags: Mapping[str, object]) -> RunConfig:
 
 
 def overlaid(values: Mapping[str, object], flags: Mapping[str, object]) -> dict[str, object]:
-    """Values with those of flags in their place; bounds are replaced gene by gene.
+    """Values with those of flags in their place; tables are replaced key by key.
 
     Args:
         values: Field name to value, of a file or a recorded run.
@@ -138,9 +164,10 @@ def overlaid(values: Mapping[str, object], flags: Mapping[str, object]) -> dict[
         Field name to value.
     """
     found = {**values, **flags}
-    below, above = values.get("bounds"), flags.get("bounds")
-    if isinstance(below, Mapping) and isinstance(above, Mapping):
-        found["bounds"] = {**below, **above}
+    for table in TABLES:
+        below, above = values.get(table), flags.get(table)
+        if isinstance(below, Mapping) and isinstance(above, Mapping):
+            found[table] = {**below, **above}
     return found
 
 
@@ -238,14 +265,17 @@ def to_toml(config: RunConfig) -> str:
     lines: list[str] = []
     for name, field in RunConfig.model_fields.items():
         value = getattr(config, name)
-        if name == "bounds":
+        if name in TABLES:
             continue
         lines.append(f"# {field.description}")
         lines.append(f"# {name} = (unset)" if value is None else f"{name} = {_toml_value(value)}")
         lines.append("")
-    lines.append(f"# {RunConfig.model_fields['bounds'].description}")
-    lines.append("[bounds]")
-    lines += [f"{_toml_value(gene)} = {list(pair)!r}" for gene, pair in config.bounds.items()]
+    for name in TABLES:
+        lines += [f"# {RunConfig.model_fields[name].description}", f"[{name}]"]
+        table = getattr(config, name)
+        lines += [f"{_toml_value(key)} = {_toml_value(value)}" for key, value in table.items()]
+        lines.append("")
+    lines.pop()
     return "\n".join(lines) + "\n"
 
 
@@ -294,7 +324,8 @@ def _problem(place: tuple[int | str, ...], value: object, flags: Collection[str]
     if name == "bounds" and len(place) > 1:
         expected = "[low, high], two finite numbers"
     if name in flags:
-        path = f"--bound {place[1]}" if name == "bounds" else f"--{name.replace('_', '-')}"
+        path = f"--{SINGULARS.get(name, name).replace('_', '-')}"
+        path += f" {place[1]}" if name in TABLES and len(place) > 1 else ""
     return f"{path} must be {expected}, got {shown}"
 
 

@@ -121,6 +121,12 @@ def load_series(config: RunConfig) -> tuple[Bars, ...]:
         tz=config.tz,
         dedupe=config.dedupe,
         drop_bad_bars=config.drop_bad_bars,
+        sort=config.sort,
+        columns=config.columns,
+        time_format=config.time_format,
+        decimal=config.decimal,
+        tick=config.tick,
+        price_offset=config.price_offset,
         max_bytes=config.max_bytes,
     )
     return tuple(load_bars(spec, options) for spec in specs)

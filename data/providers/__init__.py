@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from data.errors import SourceError, near_match
+from data.providers.markets import part_market
 from data.table import LoadOptions, RawTable
 
 
@@ -60,9 +61,16 @@ PROVIDERS: dict[str, Provider] = {
         Provider(
             "csv",
             "csv:PATH",
-            "A text file with a header line, plain or gzip.",
+            "A text file of any exchange or broker, plain or gzip.",
             "data.providers.csv_file",
             (".csv", ".csv.gz"),
+        ),
+        Provider(
+            "feather",
+            "feather:PATH",
+            "A Feather or Arrow file, such as freqtrade's.",
+            "data.providers.feather_file",
+            (".feather", ".arrow"),
         ),
         Provider(
             "parquet",
@@ -102,8 +110,9 @@ def find_provider(spec: str) -> tuple[Provider, str]:
     if name in PROVIDERS:
         return PROVIDERS[name], address
     if not colon:
+        path, _ = part_market(spec)
         for provider in PROVIDERS.values():
-            if provider.endings and spec.lower().endswith(provider.endings):
+            if provider.endings and path.lower().endswith(provider.endings):
                 return provider, spec
     known = ", ".join(provider.form for provider in PROVIDERS.values())
     shown = name if len(name) <= 40 else name[:40] + "..."

@@ -1,17 +1,29 @@
 """From named Arrow columns to raw rows: what all file providers share."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from stat import S_ISREG
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from data.bars import LONGEST_SYMBOL
-from data.checks import VALUES
+from data.checks import VALUES, format_time
 from data.errors import LimitError, SourceError, TableError
-from data.providers.columns import Layout
+from data.providers.columns import Layout, recognise
+from data.providers.decimals import POINT, find_decimal
+from data.providers.markets import choose_market, names_of, paired_names
 from data.providers.numbers import read_numbers
 from data.providers.times import read_times
 from data.table import LoadOptions, RawTable
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+ENDINGS = (".gz", ".csv", ".parquet", ".feather", ".arrow", ".txt", ".tsv")
 
 
 def open_path(address: str, form: str) -> Path:
@@ -85,14 +97,40 @@ def refuse_size(where: str, size: str, max_bytes: int) -> LimitError:
     return LimitError(f"{where}: {size}, above the cap of {max_bytes}; --max-bytes raises it")
 
 
-def to_raw(columns: pa.Table, layout: Layout, path: Path, options: LoadOptions) -> RawTable:
+def recognise_own(
+    own: list[str], options: LoadOptions, market: str | None, where: str
+) -> tuple[list[str], Layout, str | None]:
+    """Recognise the columns of a file in which a column may have two names, price and market.
+
+    Args:
+        own: Column names as the file has them.
+        options: What a person says about columns.
+        market: The market that is meant, where a person names one.
+        where: What errors start with.
+
+    Returns:
+        Names as they were recognised, in the file's order, the layout in these names, and the
+        market that is still to be looked for in a column of symbols.
+    """
+    pairs = paired_names(own)
+    if pairs is None:
+        return own, recognise(own, where, options.columns), market
+    names, found = names_of(pairs, market, where)
+    layout = recognise(names, where, options.columns)
+    return names, replace(layout, market=found), None
+
+
+def to_raw(
+    columns: pa.Table, layout: Layout, path: Path, options: LoadOptions, market: str | None = None
+) -> RawTable:
     """Read times, numbers and the symbol out of Arrow columns.
 
     Args:
         columns: The columns that `layout` names, [N] each.
         layout: Which column holds what.
         path: The file; its stem names the market unless a column does.
-        options: The zone of times that name none.
+        options: The zone of times that name none, and how times and numbers are written.
+        market: Which rows are meant, where a column names several markets.
 
     Returns:
         Raw rows.
@@ -102,14 +140,87 @@ def to_raw(columns: pa.Table, layout: Layout, path: Path, options: LoadOptions) 
     """
     where = label(path)
     arrays = {name: _flat(columns.column(name), name, where) for name in layout.used}
-    times = {name: arrays[name] for name in layout.times}
-    timestamp, notes = read_times(times, options.tz, where)
+    named = layout.market
+    if layout.symbol is not None:
+        arrays, named = _of_market(arrays, layout.symbol, market, where)
+    timestamp, time_notes = _read_alike(arrays, layout, options, where)
+    numbers = {name: arrays[name] for name in layout.values if name}
+    decimal = find_decimal(numbers, options.decimal, where)
     values = {
-        meaning: read_numbers(arrays[name], name, where)
+        meaning: read_numbers(arrays[name], name, where, decimal)
         for meaning, name in zip(VALUES, layout.values, strict=True)
+        if name
     }
-    named = None if layout.symbol is None else _symbol(arrays[layout.symbol], layout.symbol, where)
+    volume, volume_notes = _read_volume(arrays, layout, values, named, where, decimal)
+    notes = (*layout.notes, *time_notes, *volume_notes)
+    if decimal != POINT:
+        notes = (*notes, "numbers are read with a decimal comma")
+    values = {**values, "volume": volume}
     return RawTable(timestamp, values, named or _stem(path), where, notes=notes)
+
+
+def _read_alike(
+    arrays: dict[str, pa.Array], layout: Layout, options: LoadOptions, where: str
+) -> tuple[Ints, tuple[str, ...]]:
+    """Times, which all columns that say when a bar opens must agree on."""
+
+    def read(names: tuple[str, ...]) -> tuple[Ints, tuple[str, ...]]:
+        return read_times(
+            {name: arrays[name] for name in names}, options.tz, where, options.time_format
+        )
+
+    if not layout.same_times:
+        return read(layout.times)
+    found = [read(names) for names in (layout.times, *layout.same_times)]
+    for names, (other, _) in zip(layout.same_times, found[1:], strict=True):
+        differs = np.flatnonzero(other != found[0][0])
+        if len(differs):
+            i = int(differs[0])
+            one, two = (format_time(int(times[i])) for times in (found[0][0], other))
+            raise TableError(
+                f"{where}: columns {layout.times[0]!r} and {names[0]!r} could both be the time of "
+                f"a bar, and differ: row {i} has {one} and {two}; say which with "
+                f"--column timestamp={layout.times[0]}"
+            )
+    # The column that needs fewest words leaves least to doubt.
+    return min(found, key=lambda one: len(one[1]))
+
+
+def _read_volume(
+    arrays: dict[str, pa.Array],
+    layout: Layout,
+    values: dict[str, Floats],
+    symbol: str | None,
+    where: str,
+    decimal: str,
+) -> tuple[Floats, tuple[str, ...]]:
+    """Volumes, from the column that holds those of this market."""
+    if not layout.values[4]:
+        return np.zeros(len(values["close"])), ("there is no volume: it is read as zero",)
+    if layout.volumes:
+        column = _base_volume(layout.volumes, symbol, where)
+        note = f"volume is read from column {column!r}"
+        return read_numbers(arrays[column], column, where, decimal), (note,)
+    if layout.tick_volume in (None, layout.values[4]) or values["volume"].any():
+        return values["volume"], ()
+    ticks = read_numbers(arrays[layout.tick_volume], layout.tick_volume, where, decimal)
+    return ticks, (
+        f"column {layout.values[4]!r} is zero throughout, volume is read from "
+        f"{layout.tick_volume!r}, which counts ticks",
+    )
+
+
+def _base_volume(volumes: tuple[tuple[str, str], ...], symbol: str | None, where: str) -> str:
+    """The volume in the asset that is traded: the one with which the symbol begins."""
+    bare = "" if symbol is None else re.sub(r"[^a-z0-9]", "", symbol.lower())
+    found = [column for asset, column in volumes if bare.startswith(asset)]
+    if len(found) == 1:
+        return found[0]
+    shown = " and ".join(repr(column) for _, column in volumes)
+    raise TableError(
+        f"{where}: columns {shown} could both be volume; say which with "
+        f"--column 'volume={volumes[0][1]}'"
+    )
 
 
 def _flat(column: pa.ChunkedArray, name: str, where: str) -> pa.Array:
@@ -126,20 +237,22 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _symbol(column: pa.Array, name: str, where: str) -> str | None:
-    markets = column.cast(pa.string()).unique().to_pylist()
-    if len(markets) > 1:
-        shown = ", ".join(repr(market)[:24] for market in markets[:5])
-        raise TableError(
-            f"{where}: column {name!r} names {len(markets)} markets ({shown}); "
-            "a file holds the bars of one"
-        )
-    return next((market for market in markets if market), None)
+def _of_market(
+    arrays: dict[str, pa.Array], name: str, market: str | None, where: str
+) -> tuple[dict[str, pa.Array], str | None]:
+    """The rows of one market, and its name."""
+    column = arrays[name].cast(pa.string())
+    markets = [one for one in column.unique().to_pylist() if one]
+    chosen = choose_market(markets, market, where)
+    if market is None or len(markets) < 2:
+        return arrays, chosen
+    rows = pc.fill_null(pc.equal(column, market), False)
+    return {one: array.filter(rows) for one, array in arrays.items()}, chosen
 
 
 def _stem(path: Path) -> str:
     name = path.name
-    for ending in (".gz", ".csv", ".parquet", ".txt", ".tsv"):
+    for ending in ENDINGS:
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]
     return name if len(name) <= LONGEST_SYMBOL else name[: LONGEST_SYMBOL - 3] + "..."

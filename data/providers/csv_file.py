@@ -1,9 +1,8 @@
 """Bars from a text file with a header line, plain or gzip; what it unpacks to is counted first."""
 
-import csv
 import gzip
-import io
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,12 +11,13 @@ import pyarrow.csv as pa_csv
 from data.errors import SourceError
 from data.providers.arrow_table import first_line, label, open_path, refuse_size, to_raw
 from data.providers.columns import recognise
+from data.providers.header import LONGEST_HEADER_BYTES, Header, read_header
+from data.providers.markets import part_market
 from data.table import LoadOptions, RawTable
 
 PIECE_BYTES = 1 << 20
-LONGEST_HEADER_BYTES = 1 << 16
-SEPARATORS = ",;\t|"
 GZIP = b"\x1f\x8b"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 NOT_TEXT = {
     b"PK\x03\x04": "a zip archive; unpack it first",
     b"7z\xbc\xaf": "a 7z archive; unpack it first",
@@ -25,7 +25,7 @@ NOT_TEXT = {
     b"\xfd7zXZ": "an xz file; unpack it first",
     b"\x28\xb5\x2f\xfd": "a zstd file; unpack it first",
     b"PAR1": "a Parquet file; write parquet:PATH",
-    b"ARROW1": "an Arrow file; convert it to Parquet first",
+    b"ARROW1": "an Arrow file; write feather:PATH",
 }
 TAR_MAGIC_AT = 257
 
@@ -43,20 +43,25 @@ def read(address: str, options: LoadOptions) -> RawTable:
     Raises:
         DataError: When the file is damaged, too large, or cannot be read without guessing.
     """
+    address, market = part_market(address)
     path = open_path(address, "csv:PATH")
     where = label(path)
     try:
         text = _unpack(path, options.max_bytes)
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
-    _check_kind(text, where)
-    separator, names = _header(text, where)
-    layout = recognise(names, where)
+    text = _in_utf8(text, where)
+    is_numbered = any(name.isdecimal() for name in options.columns.values())
+    header = read_header(text, where, market, is_numbered=is_numbered)
+    layout = recognise(header.names, where, options.columns)
+    layout = replace(layout, market=header.market, notes=(*header.notes, *layout.notes))
     try:
-        columns = _parse(text, separator, layout.used)
+        columns = _parse(text, header, layout.used)
     except pa.ArrowException as error:
         raise SourceError(f"{where}: is no readable CSV file ({first_line(error)})") from None
-    return to_raw(columns, layout, path, options)
+    if not columns.num_rows:
+        raise SourceError(f"{where}: there are no bars after the header line")
+    return to_raw(columns, layout, path, options, None if header.market else market)
 
 
 def _unpack(path: Path, max_bytes: int) -> bytes:
@@ -83,37 +88,30 @@ def _count_unpacked(path: Path, max_bytes: int) -> None:
                 )
 
 
-def _check_kind(text: bytes, where: str) -> None:
+def _in_utf8(text: bytes, where: str) -> bytes:
+    """The text of a file in UTF-8; what is no text is refused."""
     for magic, kind in NOT_TEXT.items():
         if text.startswith(magic):
             raise SourceError(f"{where}: is {kind}")
     if text[TAR_MAGIC_AT : TAR_MAGIC_AT + 5] == b"ustar":
         raise SourceError(f"{where}: is a tar archive; unpack it first")
+    if text.startswith(UTF_16):
+        try:
+            return text.decode("utf-16").encode()
+        except UnicodeError as error:
+            raise SourceError(f"{where}: is no text in UTF-16 ({first_line(error)})") from None
     if b"\0" in text[:LONGEST_HEADER_BYTES]:
         raise SourceError(f"{where}: is no text; save it as CSV in UTF-8")
+    return text
 
 
-def _header(text: bytes, where: str) -> tuple[str, list[str]]:
-    line = text[:LONGEST_HEADER_BYTES].removeprefix(b"\xef\xbb\xbf").splitlines()[:1]
-    if text and line and not line[0].strip():
-        raise SourceError(f"{where}: the first line is blank; it must name the columns")
-    if not line:
-        raise SourceError(f"{where}: the file is empty; it needs a header line and bars")
-    if len(text) < LONGEST_HEADER_BYTES and len(text.splitlines()) == 1:
-        raise SourceError(f"{where}: there are no bars after the header line")
-    try:
-        first = line[0].decode()
-    except UnicodeDecodeError:
-        raise SourceError(f"{where}: is no text in UTF-8") from None
-    separator = max(SEPARATORS, key=first.count)
-    return separator, next(csv.reader(io.StringIO(first), delimiter=separator))
-
-
-def _parse(text: bytes, separator: str, used: tuple[str, ...]) -> pa.Table:
+def _parse(text: bytes, header: Header, used: tuple[str, ...]) -> pa.Table:
     return pa_csv.read_csv(
         pa.BufferReader(text),
-        read_options=pa_csv.ReadOptions(use_threads=False),
-        parse_options=pa_csv.ParseOptions(delimiter=separator),
+        read_options=pa_csv.ReadOptions(
+            use_threads=False, column_names=header.names, skip_rows=header.skip
+        ),
+        parse_options=pa_csv.ParseOptions(delimiter=header.separator),
         convert_options=pa_csv.ConvertOptions(
             column_types={name: pa.string() for name in used},
             include_columns=list(used),

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from data.checks import SHOWN
 from data.errors import TableError
+from data.providers.decimals import POINT, plain_numbers
 
 Floats = npt.NDArray[np.float64]
 
@@ -17,13 +18,14 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-nan"})
 INFINITE = re.compile(r"[+-]?inf(inity)?")
 
 
-def read_numbers(column: pa.Array, name: str, where: str) -> Floats:
+def read_numbers(column: pa.Array, name: str, where: str, decimal: str = POINT) -> Floats:
     """Read a column of numbers.
 
     Args:
         column: [N], text, whole numbers, floats or decimals.
         name: Its name in the file.
         where: What errors start with.
+        decimal: Mark that begins the decimals, ``.`` or ``,``.
 
     Returns:
         [N] float64, each the nearest to what the file says; NaN where missing, infinite where too
@@ -34,7 +36,7 @@ def read_numbers(column: pa.Array, name: str, where: str) -> Floats:
     """
     place = f"{where}: column {name!r}"
     if pa.types.is_string(column.type):
-        return _from_text(column, place)
+        return _from_text(column, place, decimal)
     kind = pa.types
     if not any(
         is_kind(column.type) for is_kind in (kind.is_integer, kind.is_floating, kind.is_decimal)
@@ -47,14 +49,16 @@ def read_numbers(column: pa.Array, name: str, where: str) -> Floats:
     return _with_nan(exact)
 
 
-def _from_text(column: pa.Array, place: str) -> Floats:
+def _from_text(column: pa.Array, place: str, decimal: str) -> Floats:
+    if decimal != POINT:
+        column = plain_numbers(column, decimal)
     try:
         numbers = _with_nan(column.cast(pa.float64()))
     except pa.ArrowInvalid:
         numbers = None
     if numbers is not None and np.isfinite(numbers).all():
         return numbers
-    return _one_by_one(column, place)
+    return _one_by_one(plain_numbers(column, POINT), place)
 
 
 def _one_by_one(column: pa.Array, place: str) -> Floats:
@@ -70,7 +74,7 @@ def _one_by_one(column: pa.Array, place: str) -> Floats:
         more = f" and {len(strange) - SHOWN} more" if len(strange) > SHOWN else ""
         raise TableError(
             f"{place} holds text that is no number: {', '.join(strange[:SHOWN])}{more}; "
-            "write plain numbers with a decimal point"
+            "write plain numbers with a decimal point, or name their mark with --decimal"
         )
     return numbers
 

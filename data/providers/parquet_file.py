@@ -7,8 +7,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from data.errors import SourceError
-from data.providers.arrow_table import first_line, label, open_path, refuse_size, to_raw
-from data.providers.columns import Layout, recognise
+from data.providers.arrow_table import (
+    first_line,
+    label,
+    open_path,
+    recognise_own,
+    refuse_size,
+    to_raw,
+)
+from data.providers.markets import part_market
 from data.table import LoadOptions, RawTable
 
 VALUE_BYTES = 8
@@ -27,17 +34,23 @@ def read(address: str, options: LoadOptions) -> RawTable:
     Raises:
         DataError: When the file is damaged, too large, or cannot be read without guessing.
     """
+    address, market = part_market(address)
     path = open_path(address, "parquet:PATH")
+    where = label(path)
     try:
         with pq.ParquetFile(path) as file:
-            layout = recognise(file.schema_arrow.names, label(path))
-            texts = [name for name in layout.used if _is_text(file.schema_arrow.field(name).type)]
-            _check_size(file.metadata, label(path), options.max_bytes)
-        columns = _read_columns(path, layout, texts, options.max_bytes)
-    except (pa.ArrowException, OSError) as error:
+            own = list(file.schema_arrow.names)
+            kinds = {name: file.schema_arrow.field(name).type for name in own}
+            footer = file.metadata
+        names, layout, market = recognise_own(own, options, market, where)
+        used = [own[names.index(name)] for name in layout.used]
+        texts = [name for name in used if _is_text(kinds[name])]
+        _check_size(footer, where, options.max_bytes)
+        columns = _read_columns(path, used, texts, options.max_bytes)
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         reason = first_line(error)
-        raise SourceError(f"{label(path)}: is no readable Parquet file ({reason})") from None
-    return to_raw(columns, layout, path, options)
+        raise SourceError(f"{where}: is no readable Parquet file ({reason})") from None
+    return to_raw(columns.rename_columns(list(layout.used)), layout, path, options, market)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -60,10 +73,10 @@ def _check_size(footer: pq.FileMetaData, where: str, max_bytes: int) -> None:
         raise refuse_size(where, f"it unpacks to {unpacked} bytes", max_bytes)
 
 
-def _read_columns(path: Path, layout: Layout, texts: list[str], max_bytes: int) -> pa.Table:
+def _read_columns(path: Path, used: list[str], texts: list[str], max_bytes: int) -> pa.Table:
     # text is kept as a dictionary until its size is known: one long word may stand in every row
     with pq.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True) as file:
-        columns = file.read(columns=list(layout.used))
+        columns = file.read(columns=used)
     size = sum(_text_bytes(columns.column(name)) for name in texts)
     if size > max_bytes:
         raise refuse_size(label(path), f"its text takes {size} bytes", max_bytes)

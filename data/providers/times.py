@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from data.checks import NO_TIME, SHOWN
 from data.errors import TableError
+from data.providers.time_forms import as_iso, fitting, form_of
 from data.providers.zones import find_zone, localise
 
 Ints = npt.NDArray[np.int64]
@@ -22,13 +23,18 @@ ISO = (
     r"(?:[T ](?P<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?))?"
     r"[ ]?(?P<zone>Z|UTC|[+-][0-9]{2}:?[0-9]{2})?$"
 )
-DATE = r"^(?:19|20)[0-9]{2}[-/.][0-9]{2}[-/.][0-9]{2}$"
-TIME_OF_DAY = r"^[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?$"
+DATE = r"^[0-9A-Za-z]{1,9}[-/., ]{0,2}[0-9A-Za-z]{1,9}[-/., ]{0,2}[0-9]{1,4}$"
+TIME_OF_DAY = (
+    r"^(?:[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?: ?[AaPp][Mm])?|[0-9]{4}|[0-9]{6})$"
+)
 DIGITS = r"^[0-9]{1,19}$"
+WHOLE = r"^[0-9]{9,19}\.0+$"
+CALENDAR = r"^(?:19|20)[0-9]{2}[01][0-9][0-3][0-9](?:[0-2][0-9][0-5][0-9](?:[0-5][0-9])?)?$"
+"""Dates written as numbers: none of them is a time since 1970 in any unit."""
 
 
 def read_times(
-    columns: dict[str, pa.Array], tz: str | None, where: str
+    columns: dict[str, pa.Array], tz: str | None, where: str, time_format: str | None = None
 ) -> tuple[Ints, tuple[str, ...]]:
     """Read the time column, or a column of dates and one of times of day.
 
@@ -36,6 +42,7 @@ def read_times(
         columns: Name to values, one entry or two, [N] each.
         tz: IANA zone for times that name none; None for UTC.
         where: What errors start with.
+        time_format: How times are written, such as ``%d/%m/%Y``, where several readings fit.
 
     Returns:
         [N] nanoseconds UTC, `NO_TIME` where a value is missing, and notes.
@@ -47,9 +54,15 @@ def read_times(
         find_zone(tz)
     column = next(iter(columns.values())) if len(columns) == 1 else _join(columns, where)
     place = f"{where}: column {' and '.join(repr(name) for name in columns)}"
+    if pa.types.is_integer(column.type) and _all_match(column.cast(pa.string()), CALENDAR):
+        column = column.cast(pa.string())
     if pa.types.is_string(column.type):
         column = _strip(column)
-        if _all_match(column, DIGITS):
+        if time_format is not None:
+            return _read_formatted(column, tz, place, time_format)
+        if _all_match(column, WHOLE):
+            column = pc.replace_substring_regex(column, r"\.0+$", "")
+        if _all_match(column, DIGITS) and not _all_match(column, CALENDAR):
             return _read_whole(_digits(column, place), tz, place)
         return _read_text(column, tz, place)
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
@@ -68,9 +81,16 @@ def _digits(column: pa.Array, place: str) -> pa.Array:
 
 def _join(columns: dict[str, pa.Array], where: str) -> pa.Array:
     (first, dates), (second, times) = columns.items()
-    texts = [c for c in (dates, times) if pa.types.is_string(c.type)]
-    if len(texts) == 2 and _all_match(dates, DATE) and _all_match(times, TIME_OF_DAY):
-        return pc.binary_join_element_wise(dates, times, "T")
+    if pa.types.is_integer(dates.type) and _all_match(dates.cast(pa.string()), CALENDAR):
+        dates = dates.cast(pa.string())
+    texts = [_strip(c) for c in (dates, times) if pa.types.is_string(c.type)]
+    if len(texts) == 2 and _all_match(texts[0], DATE) and _all_match(texts[1], TIME_OF_DAY):
+        clock = pc.replace_substring_regex(
+            texts[1], r"^([0-9]{2})([0-9]{2})([0-9]{2})?$", r"\1:\2:\3"
+        )
+        return pc.binary_join_element_wise(
+            texts[0], pc.replace_substring_regex(clock, ":$", ""), " "
+        )
     raise TableError(
         f"{where}: columns {first!r} and {second!r} could both be the time of a bar, and are no "
         "date (2024-01-31) and time of day (09:30) that belong together; keep one of them"
@@ -137,7 +157,7 @@ def _read_text(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tupl
     given = pc.fill_null(pc.not_equal(pc.binary_length(column), 0), False)
     strange = pc.indices_nonzero(pc.and_(given, pc.is_null(parts))).to_numpy()
     if len(strange):
-        raise _strange(place, column, strange)
+        return _read_other_form(column, tz, place, strange)
     zones = pc.struct_field(parts, "zone")
     has_zone = pc.fill_null(pc.not_equal(zones, ""), False)
     n_zoned, n_given = pc.sum(has_zone).as_py() or 0, pc.sum(given).as_py() or 0
@@ -153,6 +173,36 @@ def _read_text(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tupl
     return np.where(local_ns == NO_TIME, NO_TIME, local_ns - shift_ns), _unused(
         tz, "name their zone"
     )
+
+
+def _read_other_form(
+    column: pa.Array, tz: str | None, place: str, strange: npt.NDArray[np.intp]
+) -> tuple[Ints, tuple[str, ...]]:
+    forms = fitting(column)
+    example = column[int(strange[0])].as_py()[:40]
+    if len(forms) > 1:
+        named = " and ".join(form.words for form in forms)
+        raise TableError(
+            f"{place} holds times such as {example!r}, which can be read as {named}; "
+            "--time-format says which, such as --time-format '%d/%m/%Y %H:%M'"
+        )
+    if not forms:
+        raise _strange(place, column, strange)
+    time_ns, notes = _read_text(as_iso(column, forms[0]), tz, place)
+    return time_ns, (f"times such as {example!r} are read as {forms[0].words}", *notes)
+
+
+def _read_formatted(
+    column: pa.Array, tz: str | None, place: str, time_format: str
+) -> tuple[Ints, tuple[str, ...]]:
+    form = form_of(time_format)
+    fits = pc.match_substring_regex(column, form.pattern)
+    strange = pc.indices_nonzero(pc.invert(pc.fill_null(fits, True))).to_numpy()
+    if len(strange):
+        shown = ", ".join(f"row {i} {column[int(i)].as_py()[:40]!r}" for i in strange[:SHOWN])
+        raise TableError(f"{place} holds times that are not as --time-format says: {shown}")
+    time_ns, notes = _read_text(as_iso(column, form), tz, place)
+    return time_ns, (f"times are read as {time_format}", *notes)
 
 
 def _parse(column: pa.Array, parts: pa.Array, place: str) -> Ints:
@@ -183,7 +233,7 @@ def _strange(place: str, column: pa.Array, rows: npt.NDArray[np.intp]) -> TableE
     more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     return TableError(
         f"{place} holds times that have no single reading: {shown}{more}; "
-        "write ISO 8601 times such as 2024-01-31T09:30:00Z"
+        "write ISO 8601 times such as 2024-01-31T09:30:00Z, or name their form with --time-format"
     )
 
 

@@ -7,17 +7,37 @@ from typing import Any, get_args
 
 import typer
 
-from optimizer.config import RunConfig, kind_of
+from optimizer.config import SINGULARS, RunConfig, kind_of
 from optimizer.errors import ConfigError
 from optimizer.values import format_bytes
 
-DATA = ("data", "timeframe", "tz", "dedupe", "drop_bad_bars", "max_bytes")
+DATA = (
+    "data",
+    "timeframe",
+    "tz",
+    "dedupe",
+    "drop_bad_bars",
+    "sort",
+    "columns",
+    "time_format",
+    "decimal",
+    "tick",
+    "price_offset",
+    "max_bytes",
+)
 WINDOW = ("start", "end", "holdout")
 STRATEGY = ("strategy", "scale_lengths", "bounds")
 COSTS = ("fee_bp", "slippage_bp", "min_risk", "risk_fraction")
 COMPUTE = ("threads", "memory")
 ALL = tuple(RunConfig.model_fields)
 AMOUNTS = ("max_bytes", "memory", "budget")
+REPEATED = {
+    "data": "SPEC",
+    "columns": "MEANING=NAME",
+    "bounds": "GENE=LOW:HIGH",
+    "constraints": "COMPARISON",
+}
+"""Flags that are given again for each entry, with the form of one."""
 ALSO = {"start": "--from", "end": "--to"}
 """Second names of flags."""
 
@@ -88,6 +108,27 @@ def parse_bounds(texts: Sequence[str]) -> dict[str, list[float]]:
     return bounds
 
 
+def parse_columns(texts: Sequence[str]) -> dict[str, str]:
+    """Read what columns hold, such as ``volume=Volume BTC``.
+
+    Args:
+        texts: One a column.
+
+    Returns:
+        Meaning to the column's name.
+
+    Raises:
+        ConfigError: When a text has another form, or a meaning is named twice.
+    """
+    columns: dict[str, str] = {}
+    for text in texts:
+        meaning, name = _named("--column", text, columns)
+        if not name:
+            raise ConfigError(f"--column '{text}' must look like volume=NAME")
+        columns[meaning] = name
+    return columns
+
+
 def parse_settings(texts: Sequence[str]) -> dict[str, float]:
     """Read genes such as ``reward_r=2.5``.
 
@@ -120,7 +161,8 @@ def _named(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:
 
 def _value(name: str, given: object) -> object:
     if isinstance(given, list):
-        return parse_bounds(given) if name == "bounds" else list(given)
+        tables = {"bounds": parse_bounds, "columns": parse_columns}
+        return tables[name](given) if name in tables else list(given)
     kind = None if name in AMOUNTS else kind_of(RunConfig.model_fields[name])
     if not isinstance(given, str) or kind not in (int, float):
         return given
@@ -136,14 +178,11 @@ def _parameter(name: str) -> inspect.Parameter:
     shown = _shown_default(name, field.get_default(call_default_factory=True))
     text = f"{field.description} {shown}"
     annotation: Any
-    if name == "bounds":
+    if name in REPEATED:
+        singular = SINGULARS.get(name, name)
+        told = text if name == "data" else field.description
+        option = typer.Option([], f"--{singular}", help=told, metavar=REPEATED[name])
         annotation = list[str]
-        option = typer.Option([], "--bound", help=field.description, metavar="GENE=LOW:HIGH")
-    elif name == "constraints":
-        annotation = list[str]
-        option = typer.Option([], "--constraint", help=field.description, metavar="COMPARISON")
-    elif name == "data":
-        annotation, option = list[str], typer.Option([], flag, help=text, metavar="SPEC")
     elif field.annotation is bool:
         no_flag = f"--no-{name.replace('_', '-')}"
         annotation, option = bool | None, typer.Option(None, f"{flag}/{no_flag}", help=text)

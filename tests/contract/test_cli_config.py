@@ -7,7 +7,7 @@ import pytest
 
 from optimizer.commands import evolve as evolve_module
 from optimizer.commands.flags import ALL, COMPUTE, COSTS, DATA, STRATEGY, WINDOW
-from optimizer.config import RunConfig
+from optimizer.config import SINGULARS, RunConfig
 from optimizer.task import prepare
 from tests.support.commands import SMALL
 
@@ -217,8 +217,7 @@ def test_help_names_every_knob_that_a_command_offers(command, name):
     """The flag, its meaning, and its default where there is one."""
     text = " ".join(command(*name.split(), "--help").out.split())
     for field in FLAGS[name]:
-        singular = {"bounds": "bound", "constraints": "constraint"}
-        flag = singular.get(field, field.replace("_", "-"))
+        flag = SINGULARS.get(field, field.replace("_", "-"))
         assert f"--{flag} " in text
         assert RunConfig.model_fields[field].description in text
     assert "[default: csv" not in text

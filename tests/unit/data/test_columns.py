@@ -54,8 +54,6 @@ def test_unnamed_index_is_the_time_when_nothing_else_is():
     [
         (["date", *PRICES, "Close"], "close", "Close"),
         (["date", *PRICES, "vol"], "volume", "vol"),
-        (["timestamp", "date", *PRICES], "timestamp", "date"),
-        (["unix", "datetime", *PRICES], "unix", "datetime"),
         (["date", *PRICES, "o"], "open", "o"),
         (["date", *PRICES, "close"], "close", "close"),
     ],

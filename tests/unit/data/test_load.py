@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from data import LoadOptions, load_bars
-from data.errors import BarsError, DataError, LimitError, TimeframeError
+from data.errors import BarsError, DataError, LimitError, TableError, TimeframeError
 from tests.support.series import MINUTE_NS, NAMES, csv_text, make_bars, make_columns, write_csv
 
 HEADER = "timestamp,open,high,low,close,volume\n"
@@ -127,6 +127,66 @@ def test_order_is_never_repaired(tmp_path, picks, at):
     spec = write_csv(tmp_path, rows_of(4, picks=picks))
     with pytest.raises(BarsError, match=f"series.csv: timestamps are not ascending at row {at}"):
         load_bars(spec, LoadOptions(dedupe=True, drop_bad_bars=True))
+
+
+@pytest.mark.parametrize("picks", [[0, 2, 1, 3], [3, 2, 1, 0], [0, 2, 1, 1, 3]])
+def test_rows_are_sorted_when_asked(tmp_path, picks):
+    """The bars are those in order; how many rows stood wrong is told."""
+    spec = write_csv(tmp_path, rows_of(4, picks=picks))
+    bars = load_bars(spec, LoadOptions(sort=True, dedupe=True))
+    assert bars.content_hash == make_bars(4).content_hash
+    late = int((np.diff(picks) < 0).sum())
+    assert bars.notes[0].startswith(f"{late} row")
+    assert "sorted by time" in bars.notes[0]
+
+
+def test_sorting_tells_nothing_of_rows_in_order(tmp_path):
+    """What was not needed is no repair."""
+    assert load_bars(write_csv(tmp_path, rows_of(4)), LoadOptions(sort=True)).notes == ()
+
+
+def test_bars_that_miss_by_a_tick_are_widened_when_asked(tmp_path):
+    """A high that misses the close by a tick is raised to it; a coarser miss stays an error."""
+    columns = make_columns(5)
+    columns["high"][2] = columns["close"][2] - 0.01
+    columns["low"][3] = columns["open"][3] + 0.01
+    spec = write_csv(tmp_path, csv_text(columns))
+    with pytest.raises(BarsError, match=r"row 3 \(.*--tick widens those that miss by no more"):
+        load_bars(spec)
+    bars = load_bars(spec, LoadOptions(tick=0.01))
+    assert bars.notes == ("2 bars widened to open and close, by 0.01 or less",)
+    assert (bars.high[2], bars.low[3]) == (columns["close"][2], columns["open"][3])
+    with pytest.raises(BarsError, match="low above open"):
+        load_bars(spec, LoadOptions(tick=0.009))
+
+
+def test_a_tick_does_nothing_to_bars_that_are_right(tmp_path):
+    """No note, and not a bit of difference."""
+    bars = load_bars(write_csv(tmp_path, rows_of(5)), LoadOptions(tick=10.0))
+    assert bars.notes == ()
+    assert bars.content_hash == make_bars(5).content_hash
+
+
+def test_prices_below_zero_need_an_offset(tmp_path):
+    """Oil in April 2020: refused with the option, which adds to every price and is told."""
+    columns = make_columns(4)
+    for name in ("open", "high", "low", "close"):
+        columns[name] = columns[name] - 101.0
+    spec = write_csv(tmp_path, csv_text(columns))
+    with pytest.raises(BarsError, match=r"not above zero: .*--price-offset lifts a market"):
+        load_bars(spec)
+    bars = load_bars(spec, LoadOptions(price_offset=101.0))
+    assert bars.content_hash == make_bars(4).content_hash
+    assert bars.notes == ("101 was added to every price",)
+
+
+@pytest.mark.parametrize(
+    "options", [{"tick": -1.0}, {"tick": float("nan")}, {"price_offset": float("inf")},
+                {"decimal": ";"}], ids=str)  # fmt: skip
+def test_options_that_make_no_sense_are_refused(options):
+    """Each is named."""
+    with pytest.raises(TableError, match="--" + next(iter(options)).replace("_", "-")):
+        LoadOptions(**options)
 
 
 def test_zero_volume_everywhere_is_said(tmp_path):

@@ -50,7 +50,7 @@ def test_numbers_too_large_are_infinite(text):
     assert np.isinf(read(["1.0", text])[1])
 
 
-@pytest.mark.parametrize("text", ["1,5", "1_000", "0x10", "1.2.3", "$5", "abc", "1 000", "\u0661"])
+@pytest.mark.parametrize("text", ["1,5", "1_000", "0x10", "1.2.3", "5$", "abc", "1 00", "\u0661"])
 def test_text_that_is_no_number_is_refused_with_its_row(text):
     """Local number formats are not guessed at."""
     with pytest.raises(TableError, match=r"f: column 'close' holds text .* row 1 .*decimal point"):

@@ -20,6 +20,8 @@ from data.providers import find_provider
         ("dir/a.csv", "csv", "dir/a.csv"),
         ("a.CSV.GZ", "csv", "a.CSV.GZ"),
         ("a.parquet", "parquet", "a.parquet"),
+        ("a.feather", "feather", "a.feather"),
+        ("a.csv#BTC/USD", "csv", "a.csv#BTC/USD"),
     ],
 )
 def test_spec_names_a_source_and_an_address(spec, name, address):
@@ -31,7 +33,7 @@ def test_spec_names_a_source_and_an_address(spec, name, address):
 @pytest.mark.parametrize("spec", ["", "a.txt", "folder", "a.parquet.bak", ":a.csv", "x:a.csv"])
 def test_unknown_source_lists_the_known(spec):
     """The message shows how each source is written."""
-    with pytest.raises(SourceError, match="known: csv:PATH, parquet:PATH, sample"):
+    with pytest.raises(SourceError, match="known: csv:PATH, feather:PATH, parquet:PATH, sample"):
         find_provider(spec)
 
 

@@ -99,7 +99,7 @@ def test_whole_floats_are_read_as_whole_numbers():
 
 @pytest.mark.parametrize(
     "values",
-    [[20240101], [202401010930], [20240101093000], [0, 1, 2], [-1709294400], ["20240101"],
+    [[0, 1, 2], [-1709294400], [20241301], ["20240101", "5"],
      [NOON_NS // 10**9, NOON_NS // 10**6], ["9999999999999999999"], [2**63 - 1],
      [1709294400.5], [1.7e18], ["-5"]],
     ids=str,
@@ -113,7 +113,7 @@ def test_numbers_without_one_reading_are_refused(values):
 @pytest.mark.parametrize(
     "text",
     ["03/04/2024", "31/12/2024 10:00", "1 Jan 2024", "12:00", "2024-13-01", "2024-02-30",
-     "2024-03-01T25:00", "2024-3-1", "24-03-01", "2024-03-01T12:00 EST", "0001-01-01",
+     "2024-03-01T25:00", "24-03-01", "2024-03-01T12:00 EST", "0001-01-01",
      "2300-01-01", "2024-03-01T12:00+99:00", "now", "2024-03-01T12:00:60"],
 )  # fmt: skip
 def test_text_without_one_reading_is_refused(text):
@@ -124,8 +124,86 @@ def test_text_without_one_reading_is_refused(text):
 
 def test_strange_rows_are_shown():
     """The first five rows and the number of the others."""
-    with pytest.raises(TableError, match=r"row 0 '03/04/2024', .* and 2 more; write ISO 8601"):
-        read(["03/04/2024"] * 7)
+    with pytest.raises(TableError, match=r"row 0 '03/04/24', .* and 2 more; write ISO 8601"):
+        read(["03/04/24"] * 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("20240301 120000", "YYYYMMDD"), ("20240301  12:00:00", "YYYYMMDD"),
+     ("202403011200", "YYYYMMDD"), ("20240301120000", "YYYYMMDD"),
+     ("01.03.2024 12:00:00.000", "day.month.year"),
+     ("01.03.2024 13:00:00.000 GMT+0100", "day.month.year"),
+     ("Mar 1, 2024 12:00", "month name, day, year"),
+     ("1-Mar-2024 12:00", "day, month name, year"),
+     ("March 01, 2024 12:00 PM", "month name, day, year"),
+     ("2024-3-1 12:00", "year-month-day")],
+)  # fmt: skip
+def test_other_forms_with_one_reading_are_read_and_told(text, words):
+    """The note shows an example and how it was read."""
+    time_ns, notes = read([text])
+    assert time_ns.tolist() == [NOON_NS]
+    assert notes[0] == f"times such as {text!r} are read as {words}"
+
+
+def test_whole_days_as_numbers_are_dates():
+    """20240301 is no number of anything since 1970."""
+    for value in (20240301, "20240301"):
+        assert read([value])[0].tolist() == [NOON_NS - 12 * 3600 * 10**9]
+
+
+@pytest.mark.parametrize(
+    ("other", "words"), [("13/01/2024", "day/month/year"), ("01/13/2024", "month/day/year")]
+)
+def test_one_day_above_twelve_settles_all(other, words):
+    """A reading counts only where it fits every row."""
+    _, notes = read(["03/04/2024", other])
+    assert notes[0].endswith(words)
+
+
+def test_days_and_months_that_may_be_exchanged_are_refused():
+    """Both readings are named, and the option that settles it does."""
+    with pytest.raises(TableError, match=r"day/month/year and month/day/year; --time-format"):
+        read(["03/04/2024"])
+    (day_first,), _ = read_times({"t": pa.array(["03/04/2024"])}, None, "f", "%d/%m/%Y")
+    (month_first,), _ = read_times({"t": pa.array(["03/04/2024"])}, None, "f", "%m/%d/%Y")
+    assert (day_first - month_first) // (24 * 3600 * 10**9) == 30
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [("%d/%m/%y %H%M", "01/03/24 1200"), ("%Y-%m-%d %I:%M:%S %p", "2024-03-01 12:00:00 pm"),
+     ("%b %d %Y %H:%M:%S.%f", "Mar 01 2024 12:00:00.000"), ("%Y%m%d%%%H", "20240301%12"),
+     ("%d.%m.%Y %H:%M%z", "01.03.2024 14:30+02:30")],
+)  # fmt: skip
+def test_a_form_that_a_person_names_is_used(form, text):
+    """Every directive has its meaning; missing values stay missing."""
+    time_ns, notes = read_times({"t": pa.array([text, None])}, None, "f", form)
+    assert time_ns.tolist() == [NOON_NS, NO_TIME]
+    assert f"times are read as {form}" in notes
+
+
+@pytest.mark.parametrize(
+    "form", ["", "%d", "%Y-%m", "%Y-%m-%d %m", "%Y %q", "%Y-%m-%d %", "%d %b %m %Y"]
+)
+def test_forms_that_make_no_time_are_refused(form):
+    """Year, month and day, each once, of what is known."""
+    with pytest.raises(TableError, match="--time-format"):
+        read_times({"t": pa.array(["2024-03-01"])}, None, "f", form)
+
+
+def test_times_unlike_the_named_form_are_shown():
+    """Nothing is skipped because it does not fit."""
+    with pytest.raises(TableError, match=r"not as --time-format says: row 1 '2024-03-01'"):
+        read_times({"t": pa.array(["01/03/2024", "2024-03-01"])}, None, "f", "%d/%m/%Y")
+
+
+def test_afternoon_is_told_from_morning():
+    """Twelve at night and twelve at noon are where they belong."""
+    texts = ["1/31/2024 12:05 AM", "1/31/2024 9:30 AM", "1/31/2024 12:05 PM", "1/31/2024 9:30 PM"]
+    time_ns, _ = read(texts)
+    minutes = (time_ns // (60 * 10**9) % 1440).tolist()
+    assert minutes == [5, 570, 725, 1290]
 
 
 def test_mixed_zones_and_none_are_refused():
@@ -163,12 +241,25 @@ def test_date_and_time_of_day_are_joined():
 
 
 @pytest.mark.parametrize(
-    ("date", "time"), [("2024-03-01", "2024-03-01T12:00"), ("01/03/2024", "12:00"), ("x", "y")]
+    ("date", "time"),
+    [("2024-03-01", "2024-03-01T12:00"), ("2024-03-01 10:00", "12:00"), ("x", "y")],
 )
 def test_date_and_time_that_do_not_belong_together_are_refused(date, time):
     """Both columns are named."""
     with pytest.raises(TableError, match="columns 'd' and 't' could both be the time"):
         read_times({"d": pa.array([date]), "t": pa.array([time])}, None, "f")
+
+
+@pytest.mark.parametrize(
+    ("date", "time"),
+    [("20240301", "120000"), ("20240301", "1200"), ("01.03.2024", "12:00:00"),
+     ("2024/03/01", "12:00 PM"), (20240301, "12:00")],
+    ids=str,
+)  # fmt: skip
+def test_date_and_time_of_day_are_joined_in_other_forms(date, time):
+    """What each may be alone, both may be together."""
+    columns = {"d": pa.array([date]), "t": pa.array([time])}
+    assert read_times(columns, None, "f")[0].tolist() == [NOON_NS]
 
 
 def test_other_types_are_no_times():

@@ -1,0 +1,153 @@
+"""The head of a text file: where its rows begin and what its columns are called."""
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from data.errors import SourceError, TableError
+from data.providers.columns import list_names
+from data.providers.markets import PRICES, TICKERS, names_of
+
+SEPARATORS = ",;\t|"
+LONGEST_HEADER_BYTES = 1 << 16
+MOST_LINES_ABOVE = 10
+VALUES = ("open", "high", "low", "close", "volume")
+
+UNREADABLE = "\ufffd"
+"""Stands where bytes are no UTF-8."""
+
+DATA_CELL = re.compile(r"[\sTZ0-9:./,+\-]*[0-9][\sTZ0-9:./,+\-]*")
+CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?|[0-9]{4}|[0-9]{6}")
+EPOCH = re.compile(r"[0-9]{9,19}")
+WHOLE = re.compile(r"[0-9]+")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What stands above the rows.
+
+    Args:
+        separator: Between cells.
+        names: One a column; empty for columns of other markets.
+        skip: Lines before the first row.
+        market: The market that the header names, or None.
+        notes: What was assumed.
+    """
+
+    separator: str
+    names: list[str]
+    skip: int
+    market: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_header(text: bytes, where: str, market: str | None, *, is_numbered: bool) -> Header:
+    """Find out what the columns are called.
+
+    Args:
+        text: The file, in UTF-8.
+        where: What errors start with.
+        market: The market that a person names, where the header names several.
+        is_numbered: Whether a person names columns by their places.
+
+    Returns:
+        The header.
+
+    Raises:
+        SourceError: When the file is empty or no text.
+        TableError: When there is no header line and the columns are not known without one.
+    """
+    lines = _first_lines(text, where)
+    above, separator = _skipped(lines, where)
+    if UNREADABLE in lines[above]:
+        raise SourceError(f"{where}: is no text in UTF-8")
+    separator = separator or max(SEPARATORS, key=lines[above].count)
+    rows = [
+        next(csv.reader(io.StringIO(line), delimiter=separator), [])
+        for line in lines[above : above + 3]
+    ]
+    notes = (f"{above} lines above the header are passed over",) if above else ()
+    if len(rows) == 3 and (pairs := _two_names(rows)) is not None:
+        names, market = names_of(pairs, market, where)
+        depth = 3 if _is_index_line(rows[2]) else 2
+        return Header(separator, names, above + depth, market, notes)
+    if all(DATA_CELL.fullmatch(cell) for cell in rows[0]):
+        names, note = _without_header(rows[0], where, is_numbered=is_numbered)
+        return Header(separator, names, above, None, (*notes, note))
+    if len(rows) == 1:
+        raise SourceError(f"{where}: there are no bars after the header line")
+    return Header(separator, rows[0], above + 1, None, notes)
+
+
+def _first_lines(text: bytes, where: str) -> list[str]:
+    head = text[:LONGEST_HEADER_BYTES].removeprefix(b"\xef\xbb\xbf").splitlines()
+    if not head:
+        raise SourceError(f"{where}: the file is empty; it needs a header line and bars")
+    if not head[0].strip():
+        raise SourceError(f"{where}: the first line is blank; it must name the columns")
+    return [line.decode(errors="replace") for line in head[: MOST_LINES_ABOVE + 3]]
+
+
+def _skipped(lines: Sequence[str], where: str) -> tuple[int, str]:
+    """Lines above the header: where the file is from, remarks, and what separates its cells."""
+    separator = ""
+    for place, line in enumerate(lines):
+        bare = line.strip().strip('"')
+        if re.fullmatch(r"sep=.", bare, re.IGNORECASE):
+            separator = bare[-1]
+        elif not (bare.startswith("#") or re.match(r"https?://", bare) or not bare):
+            return place, separator
+    raise SourceError(f"{where}: there are no columns in the first {len(lines)} lines")
+
+
+def _two_names(rows: Sequence[Sequence[str]]) -> list[tuple[str, str]] | None:
+    """Price and market of each column, as yfinance writes them into two lines; else None."""
+    first, second = rows[0], rows[1]
+    if len(first) != len(second) or len(first) < 6:
+        return None
+    label = (first[0].strip().lower(), second[0].strip().lower())
+    if label not in ((PRICES, TICKERS), (TICKERS, PRICES), ("", "")):
+        return None
+    lower = {cell.strip().lower() for cell in first[1:]}
+    prices, markets = (first, second) if "close" in lower else (second, first)
+    if "close" not in {cell.strip().lower() for cell in prices[1:]}:
+        return None
+    time = rows[2][0] if _is_index_line(rows[2]) else "Date"
+    return [(time, ""), *zip(prices[1:], markets[1:], strict=True)]
+
+
+def _is_index_line(row: Sequence[str]) -> bool:
+    return bool(row) and bool(row[0].strip()) and not any(cell.strip() for cell in row[1:])
+
+
+def _without_header(row: Sequence[str], where: str, *, is_numbered: bool) -> tuple[list[str], str]:
+    """Names for the columns of a file that has none, from what its first row looks like."""
+    if is_numbered:
+        numbers = [str(place + 1) for place in range(len(row))]
+        return numbers, "no header line: columns are named by their places"
+    cells = [cell.strip() for cell in row]
+    known = _known_without_header(cells)
+    if known is None:
+        raise TableError(
+            f"{where}: there is no header line, and {len(row)} columns such as {list_names(row)} "
+            "are no known layout; say which is which by place, such as --column timestamp=1 "
+            "--column open=2 --column high=3 --column low=4 --column close=5 --column volume=6"
+        )
+    layout, names = known
+    named = ", ".join(name for name in names if not name.startswith("_"))
+    return names, f"no header line: read as {layout} ({named})"
+
+
+def _known_without_header(cells: Sequence[str]) -> tuple[str, list[str]] | None:
+    count = len(cells)
+    if count == 12 and EPOCH.fullmatch(cells[0]) and EPOCH.fullmatch(cells[6]):
+        return "a Binance dump", ["timestamp", *VALUES, *(f"_{place}" for place in range(6))]
+    if count == 7 and not EPOCH.fullmatch(cells[0]) and CLOCK.fullmatch(cells[1]):
+        return "a MetaTrader export", ["date", "time", *VALUES]
+    if count == 7 and EPOCH.fullmatch(cells[0]) and WHOLE.fullmatch(cells[6]):
+        return "a Kraken dump", ["timestamp", *VALUES, "_trades"]
+    if count == 6 and not CLOCK.fullmatch(cells[1]):
+        return "time and values", ["timestamp", *VALUES]
+    return None
