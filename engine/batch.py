@@ -159,10 +159,7 @@ class Engine:
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         for members, plan in self._chunks(genomes):
             slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
-            order = plan.order
-            out[members[order]] = self._backend.evaluate(
-                genomes[members[order]], slots[order], plan.warm_up[order], self.windows
-            )
+            out[members] = self._backend.evaluate(genomes[members], slots, self.windows)
         return out
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
@@ -180,10 +177,7 @@ class Engine:
         genomes = self._checked(np.asarray(genome)[None])
         plan = plan_rows(self.spec, genomes)
         slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of[0]]
-        return tuple(
-            self._backend.trades(genomes[0], slots, int(plan.warm_up[0]), window)
-            for window in self.windows
-        )
+        return tuple(self._backend.trades(genomes[0], slots, window) for window in self.windows)
 
     def signals(self, genome: Floats) -> tuple[Ints, ...]:
         """Signal bars of one individual, whatever the position; one array [S] a window."""
@@ -191,7 +185,7 @@ class Engine:
         plan = plan_rows(self.spec, genomes)
         slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of[0]]
         return tuple(
-            self._backend.signals(genomes[0], slots, int(plan.warm_up[0]), window).astype(np.int64)
+            self._backend.signals(genomes[0], slots, window).astype(np.int64)
             for window in self.windows
         )
 

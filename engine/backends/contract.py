@@ -47,17 +47,15 @@ class Backend(Protocol):
         """Compute rows of one form, lengths [n, L], into slots [n], in every series."""
         ...
 
-    def evaluate(
-        self, genomes: Floats, slots: Slots, warm_up: Ints, windows: Sequence[Window]
-    ) -> Floats:
+    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
         """Accumulators [P, W, A] of genomes [P, G] whose rows are in slots [P, R]."""
         ...
 
-    def signals(self, genome: Floats, slots: Slots, warm_up: int, window: Window) -> Slots:
+    def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
         ...
 
-    def trades(self, genome: Floats, slots: Slots, warm_up: int, window: Window) -> Ledger:
+    def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
         """The ledger of one individual in one window."""
         ...
 

@@ -30,7 +30,7 @@ class Interpreted(CudaBackend):
 @contextlib.contextmanager
 def out_of_memory(times):
     """Let the first chunks fail as a full device would; gives their sizes."""
-    original, seen = CudaBackend._chunk, []
+    original, seen = CudaBackend._run, []
 
     def failing(self, genomes, *others):
         if len(seen) < times:
@@ -38,9 +38,9 @@ def out_of_memory(times):
             raise torch.OutOfMemoryError("injected")
         return original(self, genomes, *others)
 
-    CudaBackend._chunk = failing
+    CudaBackend._run = failing
     yield seen
-    CudaBackend._chunk = original
+    CudaBackend._run = original
 
 
 def main():

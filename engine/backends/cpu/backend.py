@@ -93,15 +93,12 @@ class CpuBackend:
             if coder is not None:
                 code_rows(slots, *maps[coder], market.rows, market.codes)
 
-    def evaluate(
-        self, genomes: Floats, slots: Slots, warm_up: Ints, windows: Sequence[Window]
-    ) -> Floats:
+    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
         """Accumulators of a chunk whose rows are in their slots.
 
         Args:
             genomes: [P, G].
             slots: [P, R] slot of each row of the spec.
-            warm_up: [P] first bar that may signal.
             windows: [W].
 
         Returns:
@@ -119,22 +116,21 @@ class CpuBackend:
             )
             is_all = len(places) == len(windows)
             part = out if is_all else np.empty((len(genomes), len(places), len(ACCUMULATORS)))
-            evaluate(market, self._entry, self._exits, slots, genomes, warm_up, ranges,
+            evaluate(market, self._entry, self._exits, slots, genomes, ranges,
                      self._scratch, part)  # fmt: skip
             if not is_all:
                 out[:, places] = part
         return out
 
-    def signals(self, genome: Floats, slots: Slots, warm_up: int, window: Window) -> Slots:
+    def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
-        first = max(window.start, warm_up)
         market = self._markets[window.series]
-        bars: Slots = signal_bars(market, self._entry, slots, genome, first, window.end - 1)
+        bars: Slots = signal_bars(market, self._entry, slots, genome, window.start, window.end - 1)
         return bars
 
-    def trades(self, genome: Floats, slots: Slots, warm_up: int, window: Window) -> Ledger:
+    def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
         """The ledger of one individual in one window; arguments as in `evaluate`."""
-        bars = self.signals(genome, slots, warm_up, window)
+        bars = self.signals(genome, slots, window)
         # One spare line, because an empty ledger means that none is wanted.
         whole = np.empty((len(bars) + 1, 4), np.int64)
         prices = np.empty((len(bars) + 1, 5))

@@ -17,7 +17,6 @@ def evaluate(
     exits: Exits,
     slots: Slots,
     genomes: Floats,
-    warm_up: Ints,
     windows: Ints,
     scratch: Slots,
     out: Floats,
@@ -30,7 +29,6 @@ def evaluate(
         exits: Bracket and costs.
         slots: [P, R] slot of each individual's rows.
         genomes: [P, G].
-        warm_up: [P] first bar that may signal.
         windows: [W, 2] start and end of each window.
         scratch: [threads, T + 8] receives signal bars.
         out: [P, W, A] receives the accumulators, in the order of `ACCUMULATORS`.
@@ -41,9 +39,8 @@ def evaluate(
         block = np.empty(BLOCK_BARS, np.uint8)
         bars = scratch[get_thread_id()]
         for w in range(windows.shape[0]):
-            first = max(windows[w, 0], warm_up[p])
             end = windows[w, 1]
-            n = signals(market, entry, slots[p], genomes[p], first, end - 1, block, bars)
+            n = signals(market, entry, slots[p], genomes[p], windows[w, 0], end - 1, block, bars)
             chain(market, exits, slots[p], genomes[p], bars[:n], end, out[p, w], no_whole,
                   no_prices)  # fmt: skip
 

@@ -32,7 +32,7 @@ def signals(
         entry: The conjunction.
         slots: [R] slot of each row of the spec.
         genome: [G].
-        first: First bar that may signal.
+        first: First bar that may signal once the longest row is known.
         last: One past the last bar that may signal.
         block: [BLOCK_BARS] scratch.
         out: [T + 8] receives the bars, ascending; what lies behind them is scratch.
@@ -40,6 +40,8 @@ def signals(
     Returns:
         How many bars were written.
     """
+    for column in entry.warm_columns:
+        first = max(first, int(genome[column]) - 1)
     count = 0
     words = block.view(np.uint64)
     for start in range(first, last, BLOCK_BARS):

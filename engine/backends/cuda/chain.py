@@ -1,265 +1,350 @@
-"""Stage 4, chain: one position at a time, then the fold; a lane is an individual in a window.
+"""Stage 4, chain: one position at a time, then the fold.
 
-Only what must go in order does: first, in whole numbers, which signals find the account flat;
-then the sums over those trades, one rounding an operation. Gathering, counting and dividing are
-done for many trades side by side; a maximum and a count are the same in any order.
+Only what must go in order does: first, in whole numbers, which signals find the account flat; then
+sums and equity, one rounding an operation, a lane for each. Prices, counts, peaks and quotients are
+formed for many trades side by side; a maximum and a count are the same in any order.
 """
 
 import triton
 import triton.language as tl
 
+from engine.ledger import ACCUMULATOR_INDEX
+
+WINS = tl.constexpr(ACCUMULATOR_INDEX["wins"])
+SUM_R = tl.constexpr(ACCUMULATOR_INDEX["sum_r"])
+PEAK_R = tl.constexpr(ACCUMULATOR_INDEX["peak_r"])
+MAX_DRAWDOWN_R = tl.constexpr(ACCUMULATOR_INDEX["max_drawdown_r"])
+EQUITY = tl.constexpr(ACCUMULATOR_INDEX["equity"])
+PEAK_EQUITY = tl.constexpr(ACCUMULATOR_INDEX["peak_equity"])
+MAX_DRAWDOWN = tl.constexpr(ACCUMULATOR_INDEX["max_drawdown"])
+BARS_IN_MARKET = tl.constexpr(ACCUMULATOR_INDEX["bars_in_market"])
+REJECTED = tl.constexpr(ACCUMULATOR_INDEX["rejected"])
+FIRST_REASON = tl.constexpr(ACCUMULATOR_INDEX["exits_stop_gap"])
+
 
 @triton.jit
-def step(p_taken, s, count, n_pairs, o_pair, flat_from, n_trades, rejected, bar, place):
+def columns(x):
+    """The four columns of x [L, 4]."""
+    even, odd = tl.split(tl.reshape(x, (x.shape[0], 2, 2)))
+    first, third = tl.split(even)
+    second, fourth = tl.split(odd)
+    return first, second, third, fourth
+
+
+@triton.jit
+def quad(p_list, begin, count):
+    """Four entries of each lane's list, [L, 4], or zeros behind its end."""
+    o_k = tl.arange(0, 4)[None, :]
+    return tl.load(p_list[:, None] + begin + o_k, mask=(begin < count)[:, None], other=0)
+
+
+@triton.jit
+def step(p_bar, p_exit, s, count, flat_from, n_trades, rejected, bar, place):
     """Take one signal if the account is flat; returns what has changed."""
     is_flat = (s < count) & (bar >= flat_from)
     is_trade = is_flat & (place >= 0)
-    o_taken = n_trades.to(tl.int64) * n_pairs + o_pair
-    tl.store(p_taken + o_taken, s, mask=is_trade)
-    rejected += (is_flat & (place == -2)).to(tl.int32)
+    tl.store(p_bar + n_trades, bar, mask=is_trade)
+    tl.store(p_exit + n_trades, place, mask=is_trade)
+    rejected += (is_flat & (place < 0)).to(tl.int32)
     return tl.where(is_trade, place, flat_from), n_trades + is_trade.to(tl.int32), rejected
 
 
 @triton.jit
-def take_kernel(p_counts, p_bars, p_exit_bars, p_taken, p_trades, p_rejected, n_pairs, capacity,
-                LANES: tl.constexpr):  # fmt: skip
+def four_steps(p_bar, p_exit, s, count, flat_from, n_trades, rejected, bars, places):
+    """Take four signals in their order; returns what has changed."""
+    b0, b1, b2, b3 = columns(bars)
+    e0, e1, e2, e3 = columns(places)
+    flat_from, n_trades, rejected = step(p_bar, p_exit, s, count, flat_from, n_trades, rejected,
+                                         b0, e0)  # fmt: skip
+    flat_from, n_trades, rejected = step(p_bar, p_exit, s + 1, count, flat_from, n_trades,
+                                         rejected, b1, e1)  # fmt: skip
+    flat_from, n_trades, rejected = step(p_bar, p_exit, s + 2, count, flat_from, n_trades,
+                                         rejected, b2, e2)  # fmt: skip
+    return step(p_bar, p_exit, s + 3, count, flat_from, n_trades, rejected, b3, e3)
+
+
+@triton.jit
+def take_kernel(p_size, p_counts, p_bars, p_exits, p_trade_bars, p_trade_exits, p_trades,
+                p_rejected, n_windows, capacity, LANES: tl.constexpr):  # fmt: skip
     """Which signals become trades; grid (blocks of pairs), a lane a pair.
 
-    p_taken: [capacity, P, W] receives the places of the trades in the list. p_trades, p_rejected:
-    [P, W] receive how many there are.
+    p_bars, p_exits: [P, W, capacity] signals and their exits. p_trade_bars, p_trade_exits: the
+    same shape, receive those of the trades. p_trades, p_rejected: [P, W] receive how many.
     """
     o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
-    m_pair = o_pair < n_pairs
+    m_pair = o_pair < tl.load(p_size) * n_windows
     count = tl.minimum(tl.load(p_counts + o_pair, mask=m_pair, other=0), capacity)
+    p_bar = p_bars + o_pair * capacity
+    p_exit = p_exits + o_pair * capacity
+    p_out_bar = p_trade_bars + o_pair * capacity
+    p_out_exit = p_trade_exits + o_pair * capacity
     flat_from = tl.zeros([LANES], tl.int32)
     n_trades = tl.zeros([LANES], tl.int32)
     rejected = tl.zeros([LANES], tl.int32)
+    # What is loaded does not depend on what is decided: the next signals are always in flight.
+    b0 = quad(p_bar, 0, count)
+    e0 = quad(p_exit, 0, count)
+    b1 = quad(p_bar, 4, count)
+    e1 = quad(p_exit, 4, count)
+    b2 = quad(p_bar, 8, count)
+    e2 = quad(p_exit, 8, count)
+    b3 = quad(p_bar, 12, count)
+    e3 = quad(p_exit, 12, count)
     for begin in range(0, tl.max(count, 0), 16):
-        # What is loaded does not depend on what is decided: 16 signals are in flight.
-        s = tl.zeros([LANES], tl.int32) + begin
-        o_0 = s.to(tl.int64) * n_pairs + o_pair
-        b0 = tl.load(p_bars + o_0 + 0 * n_pairs, mask=s + 0 < count, other=0)
-        e0 = tl.load(p_exit_bars + o_0 + 0 * n_pairs, mask=s + 0 < count, other=0)
-        b1 = tl.load(p_bars + o_0 + 1 * n_pairs, mask=s + 1 < count, other=0)
-        e1 = tl.load(p_exit_bars + o_0 + 1 * n_pairs, mask=s + 1 < count, other=0)
-        b2 = tl.load(p_bars + o_0 + 2 * n_pairs, mask=s + 2 < count, other=0)
-        e2 = tl.load(p_exit_bars + o_0 + 2 * n_pairs, mask=s + 2 < count, other=0)
-        b3 = tl.load(p_bars + o_0 + 3 * n_pairs, mask=s + 3 < count, other=0)
-        e3 = tl.load(p_exit_bars + o_0 + 3 * n_pairs, mask=s + 3 < count, other=0)
-        b4 = tl.load(p_bars + o_0 + 4 * n_pairs, mask=s + 4 < count, other=0)
-        e4 = tl.load(p_exit_bars + o_0 + 4 * n_pairs, mask=s + 4 < count, other=0)
-        b5 = tl.load(p_bars + o_0 + 5 * n_pairs, mask=s + 5 < count, other=0)
-        e5 = tl.load(p_exit_bars + o_0 + 5 * n_pairs, mask=s + 5 < count, other=0)
-        b6 = tl.load(p_bars + o_0 + 6 * n_pairs, mask=s + 6 < count, other=0)
-        e6 = tl.load(p_exit_bars + o_0 + 6 * n_pairs, mask=s + 6 < count, other=0)
-        b7 = tl.load(p_bars + o_0 + 7 * n_pairs, mask=s + 7 < count, other=0)
-        e7 = tl.load(p_exit_bars + o_0 + 7 * n_pairs, mask=s + 7 < count, other=0)
-        b8 = tl.load(p_bars + o_0 + 8 * n_pairs, mask=s + 8 < count, other=0)
-        e8 = tl.load(p_exit_bars + o_0 + 8 * n_pairs, mask=s + 8 < count, other=0)
-        b9 = tl.load(p_bars + o_0 + 9 * n_pairs, mask=s + 9 < count, other=0)
-        e9 = tl.load(p_exit_bars + o_0 + 9 * n_pairs, mask=s + 9 < count, other=0)
-        b10 = tl.load(p_bars + o_0 + 10 * n_pairs, mask=s + 10 < count, other=0)
-        e10 = tl.load(p_exit_bars + o_0 + 10 * n_pairs, mask=s + 10 < count, other=0)
-        b11 = tl.load(p_bars + o_0 + 11 * n_pairs, mask=s + 11 < count, other=0)
-        e11 = tl.load(p_exit_bars + o_0 + 11 * n_pairs, mask=s + 11 < count, other=0)
-        b12 = tl.load(p_bars + o_0 + 12 * n_pairs, mask=s + 12 < count, other=0)
-        e12 = tl.load(p_exit_bars + o_0 + 12 * n_pairs, mask=s + 12 < count, other=0)
-        b13 = tl.load(p_bars + o_0 + 13 * n_pairs, mask=s + 13 < count, other=0)
-        e13 = tl.load(p_exit_bars + o_0 + 13 * n_pairs, mask=s + 13 < count, other=0)
-        b14 = tl.load(p_bars + o_0 + 14 * n_pairs, mask=s + 14 < count, other=0)
-        e14 = tl.load(p_exit_bars + o_0 + 14 * n_pairs, mask=s + 14 < count, other=0)
-        b15 = tl.load(p_bars + o_0 + 15 * n_pairs, mask=s + 15 < count, other=0)
-        e15 = tl.load(p_exit_bars + o_0 + 15 * n_pairs, mask=s + 15 < count, other=0)
-        flat_from, n_trades, rejected = step(p_taken, s + 0, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b0, e0)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 1, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b1, e1)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 2, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b2, e2)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 3, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b3, e3)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 4, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b4, e4)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 5, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b5, e5)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 6, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b6, e6)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 7, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b7, e7)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 8, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b8, e8)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 9, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b9, e9)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 10, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b10, e10)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 11, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b11, e11)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 12, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b12, e12)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 13, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b13, e13)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 14, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b14, e14)  # fmt: skip
-        flat_from, n_trades, rejected = step(p_taken, s + 15, count, n_pairs, o_pair, flat_from,
-                                             n_trades, rejected, b15, e15)  # fmt: skip
+        next_b0 = quad(p_bar, begin + 16, count)
+        next_e0 = quad(p_exit, begin + 16, count)
+        next_b1 = quad(p_bar, begin + 20, count)
+        next_e1 = quad(p_exit, begin + 20, count)
+        next_b2 = quad(p_bar, begin + 24, count)
+        next_e2 = quad(p_exit, begin + 24, count)
+        next_b3 = quad(p_bar, begin + 28, count)
+        next_e3 = quad(p_exit, begin + 28, count)
+        flat_from, n_trades, rejected = four_steps(
+            p_out_bar, p_out_exit, begin, count, flat_from, n_trades, rejected, b0, e0)  # fmt: skip
+        flat_from, n_trades, rejected = four_steps(
+            p_out_bar, p_out_exit, begin + 4, count, flat_from, n_trades, rejected, b1,
+            e1)  # fmt: skip
+        flat_from, n_trades, rejected = four_steps(
+            p_out_bar, p_out_exit, begin + 8, count, flat_from, n_trades, rejected, b2,
+            e2)  # fmt: skip
+        flat_from, n_trades, rejected = four_steps(
+            p_out_bar, p_out_exit, begin + 12, count, flat_from, n_trades, rejected, b3,
+            e3)  # fmt: skip
+        b0, b1, b2, b3 = next_b0, next_b1, next_b2, next_b3
+        e0, e1, e2, e3 = next_e0, next_e1, next_e2, next_e3
     tl.store(p_trades + o_pair, n_trades, mask=m_pair)
     tl.store(p_rejected + o_pair, rejected, mask=m_pair)
 
 
 @triton.jit
-def gather_kernel(p_trades, p_taken, p_r, p_dense_r, n_pairs, LANES: tl.constexpr,
-                  TRADES: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
-    """R of the trades alone, in their order; grid (blocks of pairs, BLOCKS)."""
-    o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
-    n_trades = tl.load(p_trades + o_pair, mask=o_pair < n_pairs, other=0)
-    for begin in range(tl.program_id(1) * TRADES, tl.max(n_trades, 0), BLOCKS * TRADES):
-        o_k = begin + tl.arange(0, TRADES)
-        inside = o_k[:, None] < n_trades[None, :]
-        o_dense = o_k.to(tl.int64)[:, None] * n_pairs + o_pair[None, :]
-        place = tl.load(p_taken + o_dense, mask=inside, other=0).to(tl.int64)
-        r = tl.load(p_r + place * n_pairs + o_pair[None, :], mask=inside, other=0.0)
-        tl.store(p_dense_r + o_dense, r, mask=inside)
+def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades, p_rejected,
+                 p_trade_bars, p_trade_exits, p_r, p_prices, p_reasons, p_out, n_windows, capacity,
+                 n_bars, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr,
+                 STOP_MULT: tl.constexpr, REWARD: tl.constexpr, MAX_HOLD: tl.constexpr,
+                 KEEPS_PRICES: tl.constexpr, N_OUT: tl.constexpr,
+                 BLOCK: tl.constexpr):  # fmt: skip
+    """Price, reason and R of each trade, and the counts; grid (pairs).
 
-
-@triton.jit
-def fold(m_k, r, risk_fraction, p_fall, p_peak, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
-         equity, peak):  # fmt: skip
-    """Fold one trade of each lane into its sums; returns them."""
-    sum_r = tl.where(m_k, sum_r + r, sum_r)
-    sum_r2 = tl.where(m_k, sum_r2 + r * r, sum_r2)
-    gain = tl.where(m_k & (r > 0.0), gain + r, gain)
-    loss = tl.where(m_k & (r <= 0.0), loss + (-r), loss)
-    loss2 = tl.where(m_k & (r <= 0.0), loss2 + r * r, loss2)
-    peak_r = tl.where(sum_r > peak_r, sum_r, peak_r)
-    fall_r = peak_r - sum_r
-    deepest_r = tl.where(fall_r > deepest_r, fall_r, deepest_r)
-    equity = tl.where(m_k, equity * (1.0 + risk_fraction * r), equity)
-    peak = tl.where(equity > peak, equity, peak)
-    tl.store(p_fall, peak - equity, mask=m_k)
-    tl.store(p_peak, peak, mask=m_k)
-    return sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak
-
-
-@triton.jit
-def fold_kernel(p_trades, p_dense_r, p_falls, p_peaks, p_out, p_costs, n_pairs,
-                N_OUT: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
-    """What depends on the order of trades; grid (blocks of pairs), a lane a pair.
-
-    p_falls, p_peaks: [capacity, P, W] receive equity's distance from its peak and the peak after
-    each trade, so that their quotients can be formed side by side.
+    p_r: [P, W, capacity] receives R, and zeros up to a whole eight. p_prices:
+    [P, W, capacity, 4] receives entry, stop, target and exit, and p_reasons places in `REASONS`,
+    if wanted. p_out: [P, W, A] receives the counts.
     """
-    risk_fraction = tl.load(p_costs + 2)
-    o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
-    m_pair = o_pair < n_pairs
-    n_trades = tl.load(p_trades + o_pair, mask=m_pair, other=0)
-    sum_r = tl.zeros([LANES], tl.float64)
-    sum_r2 = tl.zeros([LANES], tl.float64)
-    gain = tl.zeros([LANES], tl.float64)
-    loss = tl.zeros([LANES], tl.float64)
-    loss2 = tl.zeros([LANES], tl.float64)
-    peak_r = tl.zeros([LANES], tl.float64)
-    deepest_r = tl.zeros([LANES], tl.float64)
-    equity = tl.full([LANES], 1.0, tl.float64)
-    peak = tl.full([LANES], 1.0, tl.float64)
-    for begin in range(0, tl.max(n_trades, 0), 8):
-        k = tl.zeros([LANES], tl.int32) + begin
-        o_k = k.to(tl.int64) * n_pairs + o_pair
-        r0 = tl.load(p_dense_r + o_k + 0 * n_pairs, mask=k + 0 < n_trades, other=0.0)
-        r1 = tl.load(p_dense_r + o_k + 1 * n_pairs, mask=k + 1 < n_trades, other=0.0)
-        r2 = tl.load(p_dense_r + o_k + 2 * n_pairs, mask=k + 2 < n_trades, other=0.0)
-        r3 = tl.load(p_dense_r + o_k + 3 * n_pairs, mask=k + 3 < n_trades, other=0.0)
-        r4 = tl.load(p_dense_r + o_k + 4 * n_pairs, mask=k + 4 < n_trades, other=0.0)
-        r5 = tl.load(p_dense_r + o_k + 5 * n_pairs, mask=k + 5 < n_trades, other=0.0)
-        r6 = tl.load(p_dense_r + o_k + 6 * n_pairs, mask=k + 6 < n_trades, other=0.0)
-        r7 = tl.load(p_dense_r + o_k + 7 * n_pairs, mask=k + 7 < n_trades, other=0.0)
-        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
-            k + 0 < n_trades, r0, risk_fraction, p_falls + o_k + 0 * n_pairs,
-            p_peaks + o_k + 0 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
-            equity, peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
-            k + 1 < n_trades, r1, risk_fraction, p_falls + o_k + 1 * n_pairs,
-            p_peaks + o_k + 1 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
-            equity, peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
-            k + 2 < n_trades, r2, risk_fraction, p_falls + o_k + 2 * n_pairs,
-            p_peaks + o_k + 2 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
-            equity, peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
-            k + 3 < n_trades, r3, risk_fraction, p_falls + o_k + 3 * n_pairs,
-            p_peaks + o_k + 3 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
-            equity, peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
-            k + 4 < n_trades, r4, risk_fraction, p_falls + o_k + 4 * n_pairs,
-            p_peaks + o_k + 4 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
-            equity, peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
-            k + 5 < n_trades, r5, risk_fraction, p_falls + o_k + 5 * n_pairs,
-            p_peaks + o_k + 5 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
-            equity, peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
-            k + 6 < n_trades, r6, risk_fraction, p_falls + o_k + 6 * n_pairs,
-            p_peaks + o_k + 6 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
-            equity, peak)  # fmt: skip
-        sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r, equity, peak = fold(
-            k + 7 < n_trades, r7, risk_fraction, p_falls + o_k + 7 * n_pairs,
-            p_peaks + o_k + 7 * n_pairs, sum_r, sum_r2, gain, loss, loss2, peak_r, deepest_r,
-            equity, peak)  # fmt: skip
-    p_pair = p_out + o_pair * N_OUT
-    tl.store(p_pair + 2, sum_r, mask=m_pair)
-    tl.store(p_pair + 3, sum_r2, mask=m_pair)
-    tl.store(p_pair + 4, gain, mask=m_pair)
-    tl.store(p_pair + 5, loss, mask=m_pair)
-    tl.store(p_pair + 6, peak_r, mask=m_pair)
-    tl.store(p_pair + 7, deepest_r, mask=m_pair)
-    tl.store(p_pair + 8, equity, mask=m_pair)
-    tl.store(p_pair + 9, peak, mask=m_pair)
-    tl.store(p_pair + 18, loss2, mask=m_pair)
+    i_pair = tl.program_id(0).to(tl.int64)
+    i_p = i_pair // n_windows
+    if i_p >= tl.load(p_size):
+        return
+    p_genome = p_genomes + i_p * N_COLUMNS
+    per_side = tl.load(p_costs)
+    stop_mult = tl.load(p_genome + STOP_MULT)
+    reward = tl.load(p_genome + REWARD)
+    hold = tl.load(p_genome + MAX_HOLD).to(tl.int32)
+    p_reach = p_rows + tl.load(p_slots + i_p * N_ROWS + STOP_ROW).to(tl.int64) * n_bars
+    n_trades = tl.load(p_trades + i_pair)
+    wins = tl.zeros([BLOCK], tl.int32)
+    held = tl.zeros([BLOCK], tl.int64)
+    n_gap = tl.zeros([BLOCK], tl.int32)
+    n_stop = tl.zeros([BLOCK], tl.int32)
+    n_target = tl.zeros([BLOCK], tl.int32)
+    n_time = tl.zeros([BLOCK], tl.int32)
+    for begin in range(0, n_trades, BLOCK):
+        o_k = begin + tl.arange(0, BLOCK)
+        inside = o_k < n_trades
+        o_list = i_pair * capacity + o_k
+        t = tl.load(p_trade_bars + o_list, mask=inside, other=0)
+        exit_bar = tl.load(p_trade_exits + o_list, mask=inside, other=0)
+        p_signal = p_market + t.to(tl.int64) * 4
+        p_exit = p_market + exit_bar.to(tl.int64) * 4
+        entry = tl.load(p_signal + 4, mask=inside, other=1.0)
+        low = tl.load(p_signal + 2, mask=inside, other=1.0)
+        reach = tl.load(p_reach + t, mask=inside, other=0.0)
+        stop = low - stop_mult * reach
+        risk = entry - stop
+        target = entry + reward * risk
+        opened = tl.load(p_exit, mask=inside, other=0.0)
+        highest = tl.load(p_exit + 1, mask=inside, other=0.0)
+        lowest = tl.load(p_exit + 2, mask=inside, other=0.0)
+        closed = tl.load(p_exit + 3, mask=inside, other=0.0)
+        is_stop = lowest <= stop
+        is_gap = opened <= stop
+        is_target = (is_stop == 0) & (highest >= target)
+        is_time = exit_bar == t + hold
+        price = tl.where(
+            is_gap, opened, tl.where(is_stop, stop, tl.where(is_target, target, closed))
+        )
+        net = (price - entry) - per_side * (entry + price)
+        r = tl.where(inside, net / tl.where(inside, risk, 1.0), 0.0)
+        tl.store(p_r + o_list, r, mask=o_k < (n_trades + 7) // 8 * 8)
+        is_only_time = (is_stop == 0) & (is_target == 0) & is_time
+        wins += (r > 0.0).to(tl.int32)
+        held += tl.where(inside, exit_bar - t, 0).to(tl.int64)
+        n_gap += (inside & is_gap).to(tl.int32)
+        n_stop += (inside & is_stop & (is_gap == 0)).to(tl.int32)
+        n_target += (inside & is_target).to(tl.int32)
+        n_time += (inside & is_only_time).to(tl.int32)
+        if KEEPS_PRICES:
+            reason = tl.where(is_gap, 0, tl.where(is_stop, 1, tl.where(is_target, 2, tl.where(
+                is_time, 3, 4))))  # fmt: skip
+            tl.store(p_reasons + o_list, reason.to(tl.int8), mask=inside)
+            tl.store(p_prices + o_list * 4, entry, mask=inside)
+            tl.store(p_prices + o_list * 4 + 1, stop, mask=inside)
+            tl.store(p_prices + o_list * 4 + 2, target, mask=inside)
+            tl.store(p_prices + o_list * 4 + 3, price, mask=inside)
+    gaps, stops = tl.sum(n_gap, 0), tl.sum(n_stop, 0)
+    targets, times = tl.sum(n_target, 0), tl.sum(n_time, 0)
+    p_pair = p_out + i_pair * N_OUT
+    tl.store(p_pair, n_trades.to(tl.float64))
+    tl.store(p_pair + WINS, tl.sum(wins, 0).to(tl.float64))
+    tl.store(p_pair + BARS_IN_MARKET, tl.sum(held, 0).to(tl.float64))
+    tl.store(p_pair + REJECTED, tl.load(p_rejected + i_pair).to(tl.float64))
+    tl.store(p_pair + FIRST_REASON, gaps.to(tl.float64))
+    tl.store(p_pair + FIRST_REASON + 1, stops.to(tl.float64))
+    tl.store(p_pair + FIRST_REASON + 2, targets.to(tl.float64))
+    tl.store(p_pair + FIRST_REASON + 3, times.to(tl.float64))
+    tl.store(p_pair + FIRST_REASON + 4, (n_trades - gaps - stops - targets - times).to(tl.float64))
 
 
 @triton.jit
-def count_kernel(p_trades, p_rejected, p_taken, p_bars, p_exit_bars, p_reasons, p_dense_r, p_falls,
-                 p_peaks, p_out, n_pairs, N_OUT: tl.constexpr, LANES: tl.constexpr,
-                 TRADES: tl.constexpr):  # fmt: skip
-    """What does not depend on it: counts, and the largest quotient; grid (blocks of pairs)."""
-    o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+def duo(p_list, begin, n_trades):
+    """R of two trades of each lane, [L, 2], or zeros behind the last."""
+    o_k = tl.arange(0, 2)[None, :]
+    return tl.load(p_list[:, None] + begin + o_k, mask=(begin < n_trades)[:, None], other=0.0)
+
+
+@triton.jit
+def term(r, kind):
+    """What a trade adds to the sum of a kind: r, r * r, gain, loss."""
+    gain = tl.where(r > 0.0, r, 0.0)
+    loss = tl.where(r > 0.0, 0.0, -r)
+    return tl.where(kind == 0, r, tl.where(kind == 1, r * r, tl.where(kind == 2, gain, loss)))
+
+
+@triton.jit
+def add_two(rs, total, kind, p_sums, begin, m_keep):
+    """Add two trades to each lane's sum and keep the sums on the way; returns the sum."""
+    o_k = tl.arange(0, 2)[None, :]
+    r0, r1 = tl.split(rs)
+    after_0 = total + term(r0, kind)
+    after_1 = after_0 + term(r1, kind)
+    tl.store(p_sums[:, None] + begin + o_k, tl.join(after_0, after_1), mask=m_keep[:, None])
+    return after_1
+
+
+@triton.jit
+def grow_two(rs, equity, risk_fraction, p_equity, begin, m_keep):
+    """Let two trades change each lane's equity and keep it on the way; returns it."""
+    o_k = tl.arange(0, 2)[None, :]
+    r0, r1 = tl.split(rs)
+    after_0 = equity * (1.0 + risk_fraction * r0)
+    after_1 = after_0 * (1.0 + risk_fraction * r1)
+    tl.store(p_equity[:, None] + begin + o_k, tl.join(after_0, after_1), mask=m_keep[:, None])
+    return after_1
+
+
+@triton.jit
+def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, N_OUT: tl.constexpr,
+            PAIRS: tl.constexpr):  # fmt: skip
+    """The sums of a block of pairs, four lanes a pair."""
+    lane = tl.arange(0, PAIRS * 4)
+    kind = lane % 4
+    o_pair = tl.program_id(0).to(tl.int64) * PAIRS + lane // 4
     m_pair = o_pair < n_pairs
     n_trades = tl.load(p_trades + o_pair, mask=m_pair, other=0)
-    deepest = tl.zeros([LANES], tl.float64)
-    wins = tl.zeros([LANES], tl.int32)
-    held = tl.zeros([LANES], tl.int64)
-    n_gap = tl.zeros([LANES], tl.int32)
-    n_stop = tl.zeros([LANES], tl.int32)
-    n_target = tl.zeros([LANES], tl.int32)
-    n_time = tl.zeros([LANES], tl.int32)
-    for begin in range(0, tl.max(n_trades, 0), TRADES):
-        o_k = begin + tl.arange(0, TRADES)
-        inside = o_k[:, None] < n_trades[None, :]
-        o_dense = o_k.to(tl.int64)[:, None] * n_pairs + o_pair[None, :]
-        place = tl.load(p_taken + o_dense, mask=inside, other=0).to(tl.int64)
-        o_list = place * n_pairs + o_pair[None, :]
-        reason = tl.load(p_reasons + o_list, mask=inside, other=4)
-        exit_bar = tl.load(p_exit_bars + o_list, mask=inside, other=0)
-        bar = tl.load(p_bars + o_list, mask=inside, other=0)
-        r = tl.load(p_dense_r + o_dense, mask=inside, other=0.0)
-        fall = tl.load(p_falls + o_dense, mask=inside, other=0.0)
-        peak = tl.load(p_peaks + o_dense, mask=inside, other=1.0)
-        deepest = tl.maximum(deepest, tl.max(fall / peak, 0))
-        wins += tl.sum((r > 0.0).to(tl.int32), 0)
-        held += tl.sum((exit_bar - bar).to(tl.int64), 0)
-        n_gap += tl.sum((reason == 0).to(tl.int32), 0)
-        n_stop += tl.sum((reason == 1).to(tl.int32), 0)
-        n_target += tl.sum((reason == 2).to(tl.int32), 0)
-        n_time += tl.sum((reason == 3).to(tl.int32), 0)
-    rejected = tl.load(p_rejected + o_pair, mask=m_pair, other=0)
-    n_end = n_trades - n_gap - n_stop - n_target - n_time
-    p_pair = p_out + o_pair * N_OUT
-    tl.store(p_pair, n_trades.to(tl.float64), mask=m_pair)
-    tl.store(p_pair + 1, wins.to(tl.float64), mask=m_pair)
-    tl.store(p_pair + 10, deepest, mask=m_pair)
-    tl.store(p_pair + 11, held.to(tl.float64), mask=m_pair)
-    tl.store(p_pair + 12, rejected.to(tl.float64), mask=m_pair)
-    tl.store(p_pair + 13, n_gap.to(tl.float64), mask=m_pair)
-    tl.store(p_pair + 14, n_stop.to(tl.float64), mask=m_pair)
-    tl.store(p_pair + 15, n_target.to(tl.float64), mask=m_pair)
-    tl.store(p_pair + 16, n_time.to(tl.float64), mask=m_pair)
-    tl.store(p_pair + 17, n_end.to(tl.float64), mask=m_pair)
+    p_list = p_r + o_pair * capacity
+    p_after = p_sums + o_pair * capacity
+    total = tl.zeros([PAIRS * 4], tl.float64)
+    r0, r1 = duo(p_list, 0, n_trades), duo(p_list, 2, n_trades)
+    r2, r3 = duo(p_list, 4, n_trades), duo(p_list, 6, n_trades)
+    for begin in range(0, tl.max(n_trades, 0), 8):
+        next_0 = duo(p_list, begin + 8, n_trades)
+        next_1 = duo(p_list, begin + 10, n_trades)
+        next_2 = duo(p_list, begin + 12, n_trades)
+        next_3 = duo(p_list, begin + 14, n_trades)
+        m_keep = (kind == 0) & (begin < n_trades)
+        total = add_two(r0, total, kind, p_after, begin, m_keep)
+        total = add_two(r1, total, kind, p_after, begin + 2, m_keep)
+        total = add_two(r2, total, kind, p_after, begin + 4, m_keep)
+        total = add_two(r3, total, kind, p_after, begin + 6, m_keep)
+        r0, r1, r2, r3 = next_0, next_1, next_2, next_3
+    tl.store(p_out + o_pair * N_OUT + SUM_R + kind, total, mask=m_pair)
+
+
+@triton.jit
+def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, N_OUT: tl.constexpr,
+             PAIRS: tl.constexpr):  # fmt: skip
+    """The equity of a block of pairs, a lane a pair."""
+    o_pair = tl.program_id(0).to(tl.int64) * PAIRS + tl.arange(0, PAIRS)
+    m_pair = o_pair < n_pairs
+    n_trades = tl.load(p_trades + o_pair, mask=m_pair, other=0)
+    risk_fraction = tl.load(p_costs + 2)
+    p_list = p_r + o_pair * capacity
+    p_after = p_equity + o_pair * capacity
+    equity = tl.full([PAIRS], 1.0, tl.float64)
+    r0, r1 = duo(p_list, 0, n_trades), duo(p_list, 2, n_trades)
+    r2, r3 = duo(p_list, 4, n_trades), duo(p_list, 6, n_trades)
+    for begin in range(0, tl.max(n_trades, 0), 8):
+        next_0 = duo(p_list, begin + 8, n_trades)
+        next_1 = duo(p_list, begin + 10, n_trades)
+        next_2 = duo(p_list, begin + 12, n_trades)
+        next_3 = duo(p_list, begin + 14, n_trades)
+        m_keep = begin < n_trades
+        equity = grow_two(r0, equity, risk_fraction, p_after, begin, m_keep)
+        equity = grow_two(r1, equity, risk_fraction, p_after, begin + 2, m_keep)
+        equity = grow_two(r2, equity, risk_fraction, p_after, begin + 4, m_keep)
+        equity = grow_two(r3, equity, risk_fraction, p_after, begin + 6, m_keep)
+        r0, r1, r2, r3 = next_0, next_1, next_2, next_3
+    tl.store(p_out + o_pair * N_OUT + EQUITY, equity, mask=m_pair)
+
+
+@triton.jit
+def fold_kernel(p_size, p_trades, p_r, p_sums, p_equity, p_costs, p_out, n_windows, capacity,
+                N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
+    """What depends on the order of trades; grid (blocks of PAIRS pairs, 2).
+
+    The first half of the programs adds R, its square, gains and losses; the second multiplies
+    equity. A trade of R 0 changes neither, so that lists may end in zeros. p_sums, p_equity:
+    [P, W, capacity] receive the sum of R and the equity after each trade.
+    """
+    n_pairs = tl.load(p_size) * n_windows
+    if tl.program_id(1) == 0:
+        add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, N_OUT, PAIRS)
+    else:
+        grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, N_OUT, PAIRS)
+
+
+@triton.jit
+def larger(a, b):
+    """The larger of two numbers; a NaN is passed over."""
+    return tl.where(b > a, b, a)
+
+
+@triton.jit
+def drawdown_kernel(p_size, p_trades, p_sums, p_equity, p_out, n_windows, capacity,
+                    N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    """Peaks and the deepest falls from them; grid (pairs)."""
+    i_pair = tl.program_id(0).to(tl.int64)
+    if i_pair // n_windows >= tl.load(p_size):
+        return
+    n_trades = tl.load(p_trades + i_pair)
+    peak_r = tl.zeros([], tl.float64)
+    deepest_r = tl.zeros([], tl.float64)
+    peak = tl.full([], 1.0, tl.float64)
+    deepest = tl.zeros([], tl.float64)
+    for begin in range(0, n_trades, BLOCK):
+        o_k = begin + tl.arange(0, BLOCK)
+        inside = o_k < n_trades
+        o_list = i_pair * capacity + o_k
+        sums = tl.load(p_sums + o_list, mask=inside, other=float("-inf"))
+        equity = tl.load(p_equity + o_list, mask=inside, other=float("-inf"))
+        peaks_r = larger(peak_r, tl.associative_scan(sums, 0, larger))
+        peaks = larger(peak, tl.associative_scan(equity, 0, larger))
+        falls_r = tl.where(inside, peaks_r - sums, 0.0)
+        falls = tl.where(inside, peaks - equity, 0.0) / peaks
+        deepest_r = larger(deepest_r, tl.max(falls_r, 0))
+        deepest = larger(deepest, tl.max(falls, 0))
+        peak_r = larger(peak_r, tl.max(sums, 0))
+        peak = larger(peak, tl.max(equity, 0))
+    p_pair = p_out + i_pair * N_OUT
+    tl.store(p_pair + PEAK_R, peak_r)
+    tl.store(p_pair + MAX_DRAWDOWN_R, deepest_r)
+    tl.store(p_pair + PEAK_EQUITY, peak)
+    tl.store(p_pair + MAX_DRAWDOWN, deepest)

@@ -8,60 +8,30 @@ import triton.language as tl
 
 
 @triton.jit
-def ema_kernel(p_values, p_spans, p_slots, p_starts, p_ends, p_rows, n_rows, row_stride,
-               LANES: tl.constexpr):  # fmt: skip
-    """y[t] = y[t-1] + alpha * (x[t] - y[t-1]); grid (groups of rows, series), a lane a row.
+def ema_kernel(p_values, p_spans, p_slots, p_starts, p_ends, p_rows, row_stride,
+               BARS: tl.constexpr):  # fmt: skip
+    """y[t] = y[t-1] + alpha * (x[t] - y[t-1]); grid (rows, series), a warp a row.
 
-    Eight bars are loaded ahead of the recurrence, which otherwise waits for memory at every bar;
-    p_values must be readable for seven bars beyond its last one.
+    Every lane carries the same recurrence and keeps the bar that is its own, so that BARS of them
+    are stored in one go. A chain of three dependent operations a bar is what this costs; many
+    warps wait for their chains together. p_values must be readable up to a whole BARS.
     """
-    o_row = tl.program_id(0) * LANES + tl.arange(0, LANES)
-    m_row = o_row < n_rows
-    span = tl.load(p_spans + o_row, mask=m_row, other=1)
-    slot = tl.load(p_slots + o_row, mask=m_row, other=0).to(tl.int64)
-    start = tl.load(p_starts + tl.program_id(1)).to(tl.int64)
-    end = tl.load(p_ends + tl.program_id(1)).to(tl.int64)
+    span = tl.load(p_spans + tl.program_id(0))
+    slot = tl.load(p_slots + tl.program_id(0)).to(tl.int64)
+    start = tl.load(p_starts + tl.program_id(1))
+    end = tl.load(p_ends + tl.program_id(1))
     alpha = 2.0 / (span.to(tl.float64) + 1.0)
-    known_from = start + span - 1
     p_out = p_rows + slot * row_stride
-    unknown = float("nan")
-    y = tl.zeros([LANES], tl.float64) + tl.load(p_values + start)
-    for t in range(start, end, 8):
-        x0 = tl.load(p_values + t)
-        x1 = tl.load(p_values + t + 1)
-        x2 = tl.load(p_values + t + 2)
-        x3 = tl.load(p_values + t + 3)
-        x4 = tl.load(p_values + t + 4)
-        x5 = tl.load(p_values + t + 5)
-        x6 = tl.load(p_values + t + 6)
-        x7 = tl.load(p_values + t + 7)
-        # At a series' first bar the difference is exactly 0, which leaves the seed as it is.
-        y0 = y + alpha * (x0 - y)
-        y1 = y0 + alpha * (x1 - y0)
-        y2 = y1 + alpha * (x2 - y1)
-        y3 = y2 + alpha * (x3 - y2)
-        y4 = y3 + alpha * (x4 - y3)
-        y5 = y4 + alpha * (x5 - y4)
-        y6 = y5 + alpha * (x6 - y5)
-        y7 = y6 + alpha * (x7 - y6)
-        bar = tl.zeros([LANES], tl.int64) + t
-        tl.store(p_out + bar + 0, tl.where(bar + 0 >= known_from, y0, unknown),
-                 mask=m_row & (bar + 0 < end))  # fmt: skip
-        tl.store(p_out + bar + 1, tl.where(bar + 1 >= known_from, y1, unknown),
-                 mask=m_row & (bar + 1 < end))  # fmt: skip
-        tl.store(p_out + bar + 2, tl.where(bar + 2 >= known_from, y2, unknown),
-                 mask=m_row & (bar + 2 < end))  # fmt: skip
-        tl.store(p_out + bar + 3, tl.where(bar + 3 >= known_from, y3, unknown),
-                 mask=m_row & (bar + 3 < end))  # fmt: skip
-        tl.store(p_out + bar + 4, tl.where(bar + 4 >= known_from, y4, unknown),
-                 mask=m_row & (bar + 4 < end))  # fmt: skip
-        tl.store(p_out + bar + 5, tl.where(bar + 5 >= known_from, y5, unknown),
-                 mask=m_row & (bar + 5 < end))  # fmt: skip
-        tl.store(p_out + bar + 6, tl.where(bar + 6 >= known_from, y6, unknown),
-                 mask=m_row & (bar + 6 < end))  # fmt: skip
-        tl.store(p_out + bar + 7, tl.where(bar + 7 >= known_from, y7, unknown),
-                 mask=m_row & (bar + 7 < end))  # fmt: skip
-        y = y7
+    o_bar = tl.arange(0, BARS)
+    y = tl.load(p_values + start)
+    for t in range(start, end, BARS):
+        kept = tl.zeros([BARS], tl.float64)
+        for i in tl.static_range(BARS):
+            # At a series' first bar the difference is exactly 0, which leaves the seed as it is.
+            y = y + alpha * (tl.load(p_values + t + i) - y)
+            kept = tl.where(o_bar == i, y, kept)
+        is_known = t + o_bar >= start + span - 1
+        tl.store(p_out + t + o_bar, tl.where(is_known, kept, float("nan")), mask=t + o_bar < end)
 
 
 @triton.jit

@@ -1,7 +1,8 @@
-"""Stage 2, signals: the bars that the codes leave open, as bit masks, then as lists.
+"""Stage 2b, signals: the candidates at which an individual's whole entry conjunction holds.
 
-Four bars are compared in one 32-bit word: codes have seven bits, so that setting each byte's top
-bit before a subtraction keeps the bytes apart, and the top bit that remains is the answer.
+Up to four comparisons are decided in one 32-bit subtraction: codes have seven bits, so that setting
+each byte's top bit first keeps the bytes apart, and the top bit that remains is the answer. What
+survives is compared row with row, and in float64 wherever two codes are equal.
 """
 
 import triton
@@ -9,90 +10,104 @@ import triton.language as tl
 
 
 @triton.jit
-def mask_kernel(p_words, p_genes, p_pairs, p_masks, n_individuals, n_masks, word_stride,
-                GREATER: tl.constexpr, N_GENES: tl.constexpr, N_PAIRS: tl.constexpr,
-                ROWS: tl.constexpr, COLUMNS: tl.constexpr):  # fmt: skip
-    """Masks [P, M] of 32 bars each; grid (blocks of masks, blocks of individuals).
-
-    p_words: codes as 32-bit words [slots, B / 4]. p_genes: [P, C, 2] slot and threshold's code.
-    p_pairs: [P, D, 2] slots of the smaller and the larger row. GREATER: a bit for each gene.
-    """
-    o_p = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
-    o_m = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
-    m_p = o_p < n_individuals
-    m_m = o_m < n_masks
-    inside = (m_p[:, None] & m_m[None, :])[:, :, None]
-    o_word = (o_m.to(tl.int64) * 8)[None, :, None] + tl.arange(0, 8)[None, None, :]
-    top = tl.full([ROWS, COLUMNS, 8], 0x80808080, tl.uint32)
-    ones = tl.full([ROWS, COLUMNS, 8], 0x01010101, tl.uint32)
-    open_ = top
-    for c in tl.static_range(N_GENES):
-        p_gene = p_genes + (o_p.to(tl.int64) * N_GENES + c) * 2
-        slot = tl.load(p_gene, mask=m_p, other=0).to(tl.int64)
-        threshold = tl.load(p_gene + 1, mask=m_p, other=1).to(tl.uint32)[:, None, None] * ones
-        word = tl.load(p_words + slot[:, None, None] * word_stride + o_word, mask=inside, other=0)
-        codes = word.to(tl.uint32, bitcast=True)
-        if (GREATER >> c) & 1:
-            # Code 0, NaN, is below every threshold.
-            open_ = open_ & ((codes | top) - threshold)
-        else:
-            open_ = open_ & ((threshold | top) - codes) & ((codes | top) - ones)
-    for d in tl.static_range(N_PAIRS):
-        p_pair = p_pairs + (o_p.to(tl.int64) * N_PAIRS + d) * 2
-        small = tl.load(p_pair, mask=m_p, other=0).to(tl.int64)[:, None, None]
-        large = tl.load(p_pair + 1, mask=m_p, other=0).to(tl.int64)[:, None, None]
-        word = tl.load(p_words + small * word_stride + o_word, mask=inside, other=0)
-        smaller = word.to(tl.uint32, bitcast=True)
-        word = tl.load(p_words + large * word_stride + o_word, mask=inside, other=0)
-        larger = word.to(tl.uint32, bitcast=True)
-        open_ = open_ & ((larger | top) - smaller) & ((smaller | top) - ones)
-    nibble = ((open_ >> 7) & 1) | ((open_ >> 14) & 2) | ((open_ >> 21) & 4) | ((open_ >> 28) & 8)
-    shift = (tl.arange(0, 8) * 4).to(tl.uint32)[None, None, :]
-    mask = tl.sum((nibble << shift).to(tl.int32, bitcast=True), axis=2)
-    o_out = o_p.to(tl.int64)[:, None] * n_masks + o_m[None, :]
-    tl.store(p_masks + o_out, mask, mask=m_p[:, None] & m_m[None, :])
+def span_of(p_genome, p_windows, i_window, WARM_COLUMNS: tl.constexpr):
+    """First bar that may signal and one past the last, on the common axis."""
+    series = tl.load(p_windows + i_window * 3)
+    first = tl.load(p_windows + i_window * 3 + 1)
+    for c in tl.static_range(len(WARM_COLUMNS)):
+        length = tl.load(p_genome + WARM_COLUMNS[c]).to(tl.int32)
+        first = tl.maximum(first, series + length - 1)
+    last = tl.load(p_windows + i_window * 3 + 2) - 1
+    return first, tl.maximum(last, first)
 
 
 @triton.jit
-def popcount(v):
-    """Bits set in each uint32."""
-    v = v - ((v >> 1) & 0x55555555)
-    v = (v & 0x33333333) + ((v >> 2) & 0x33333333)
-    v = (v + (v >> 4)) & 0x0F0F0F0F
-    return ((v * 0x01010101) >> 24).to(tl.int32)
+def code_of(value, p_scales, c, HIGHEST: tl.constexpr):
+    """Code of a threshold, by the arithmetic that made the rows' codes."""
+    position = (value - tl.load(p_scales + c * 2)) * tl.load(p_scales + c * 2 + 1)
+    return 1 + tl.minimum(tl.maximum(position, 0.0), HIGHEST - 1.0).to(tl.int32)
 
 
 @triton.jit
-def list_kernel(p_masks, p_first, p_last, p_counts, p_bars, n_pairs, n_windows, n_masks, capacity,
-                BLOCK: tl.constexpr):  # fmt: skip
-    """Bars of a mask as a list; grid (pairs), a pair is an individual in a window.
+def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p_genomes,
+                  p_slots, p_scales, p_windows, p_counts, p_bars, p_most, n_windows, capacity,
+                  n_bars, n_blocks, GENES: tl.constexpr, N_PACKED: tl.constexpr,
+                  PAIRS: tl.constexpr, EXACT: tl.constexpr, WARM_COLUMNS: tl.constexpr,
+                  N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, HIGHEST: tl.constexpr,
+                  INDEX_BARS: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+    """List the signals of each pair of individual and window; grid (pairs).
 
-    p_first, p_last: [P, W] bars that may signal, [first, last). p_counts: [P, W] receives how many
-    there are, also when they are more than the list's capacity. p_bars: [capacity, P, W].
+    p_size: [1] individuals. p_slots: [P, N_ROWS] slots, and last the list of candidates. GENES:
+    row, gene, and 1 for ``>`` or 0 for ``<``, three numbers a comparison, the packed ones first.
+    PAIRS and EXACT: row that must be smaller, row that must be larger; the first are decided on
+    codes. p_counts: [P, W] receives how many signals there are, also when they are more than a
+    list's capacity. p_bars: [P, W, capacity]. p_most: [1] is raised to the largest count beyond it.
     """
     i_pair = tl.program_id(0).to(tl.int64)
-    p_mask = p_masks + (i_pair // n_windows) * n_masks
-    first = tl.load(p_first + i_pair).to(tl.int64)
-    last = tl.load(p_last + i_pair).to(tl.int64)
+    i_p = i_pair // n_windows
+    if i_p >= tl.load(p_size):
+        return
+    p_genome = p_genomes + i_p * N_COLUMNS
+    p_slot = p_slots + i_p * N_ROWS
+    first, last = span_of(p_genome, p_windows, i_pair % n_windows, WARM_COLUMNS)
+    p_blocks = p_index + tl.load(p_slot + N_ROWS - 1).to(tl.int64) * (n_blocks + 1)
+    begin = tl.load(p_blocks + first // INDEX_BARS)
+    end = tl.load(p_blocks + (last + INDEX_BARS - 1) // INDEX_BARS)
+    limits = tl.zeros([], tl.int32)
+    for k in tl.static_range(N_PACKED):
+        code = code_of(tl.load(p_genome + GENES[3 * k + 1]), p_scales, k, HIGHEST)
+        if GENES[3 * k + 2]:
+            limits = limits | (code << (8 * k))
+        else:
+            limits = limits | ((HIGHEST + 1 - code) << (8 * k))
+    top = tl.full([BLOCK], 0x80808080, tl.uint32)
     count = tl.zeros([], tl.int32)
-    for begin in range(first // 32, (last + 31) // 32, BLOCK):
-        o_m = begin + tl.arange(0, BLOCK)
-        word = tl.load(p_mask + o_m, mask=o_m * 32 < last, other=0).to(tl.uint32, bitcast=True)
-        low = tl.minimum(tl.maximum(first - o_m * 32, 0), 32)
-        high = tl.minimum(tl.maximum(last - o_m * 32, 0), 32)
-        one = tl.full([BLOCK], 1, tl.int64)
-        inside = tl.maximum((one << high) - (one << low), 0)
-        word = word & inside.to(tl.uint32)
-        bits = popcount(word)
+    for start in range(begin, end, BLOCK):
+        o_c = start + tl.arange(0, BLOCK)
+        inside = o_c < end
+        t = tl.load(p_cand_bars + o_c, mask=inside, other=0)
+        word = tl.load(p_cand_words + o_c, mask=inside, other=0).to(tl.uint32, bitcast=True)
+        apart = (word | top) - limits.to(tl.uint32, bitcast=True)
+        holds = inside & (t >= first) & (t < last) & ((apart & top) == top)
+        for d in tl.static_range(len(PAIRS) // 2):
+            small = tl.load(p_slot + PAIRS[2 * d]).to(tl.int64) * n_bars + t
+            large = tl.load(p_slot + PAIRS[2 * d + 1]).to(tl.int64) * n_bars + t
+            smaller = tl.load(p_codes + small, mask=holds, other=0)
+            larger = tl.load(p_codes + large, mask=holds, other=0)
+            holds = holds & (smaller <= larger) & (smaller != 0)
+            equal = holds & (smaller == larger)
+            is_less = tl.load(p_rows + small, mask=equal, other=0.0) < tl.load(
+                p_rows + large, mask=equal, other=1.0
+            )
+            holds = holds & is_less
+        for k in tl.static_range(len(GENES) // 3):
+            at = tl.load(p_slot + GENES[3 * k]).to(tl.int64) * n_bars + t
+            threshold = tl.load(p_genome + GENES[3 * k + 1])
+            if k < N_PACKED:
+                equal = holds & (((apart >> (8 * k)) & 255) == 128)
+            else:
+                found = tl.load(p_codes + at, mask=holds, other=0).to(tl.int32)
+                limit = code_of(threshold, p_scales, k, HIGHEST)
+                if GENES[3 * k + 2]:
+                    holds = holds & (found >= limit)
+                else:
+                    holds = holds & (found <= limit) & (found != 0)
+                equal = holds & (found == limit)
+            value = tl.load(p_rows + at, mask=equal, other=0.0)
+            if GENES[3 * k + 2]:
+                holds = holds & ((value > threshold) | (equal == 0))
+            else:
+                holds = holds & ((value < threshold) | (equal == 0))
+        for e in tl.static_range(len(EXACT) // 2):
+            small = tl.load(p_slot + EXACT[2 * e]).to(tl.int64) * n_bars + t
+            large = tl.load(p_slot + EXACT[2 * e + 1]).to(tl.int64) * n_bars + t
+            smaller = tl.load(p_rows + small, mask=holds, other=0.0)
+            larger = tl.load(p_rows + large, mask=holds, other=0.0)
+            holds = holds & (smaller < larger)
+        bits = holds.to(tl.int32)
         place = count + tl.cumsum(bits, 0) - bits
+        tl.store(p_bars + i_pair * capacity + place, t, mask=holds & (place < capacity))
         count += tl.sum(bits, 0)
-        rounds = tl.max(bits, 0)
-        for _ in range(rounds):
-            is_set = word != 0
-            lowest = word & (~word + 1)
-            bar = o_m * 32 + popcount(lowest - 1)
-            m_store = is_set & (place < capacity)
-            tl.store(p_bars + place.to(tl.int64) * n_pairs + i_pair, bar.to(tl.int32), mask=m_store)
-            place += is_set.to(tl.int32)
-            word = word & (word - 1)
     tl.store(p_counts + i_pair, count)
+    if count > capacity:
+        tl.atomic_max(p_most, count)

@@ -5,59 +5,61 @@ from typing import NamedTuple
 import torch
 
 
-class Chunk(NamedTuple):
-    """Pairs of individual and window that are evaluated together, on the device.
+class Lists(NamedTuple):
+    """Buffers of all pairs of individual and window; a pair's entries lie side by side.
 
     Args:
-        genomes: [P, G] float64.
-        slots: [P, R] int32.
-        genes: [P, C, 2] int32, slot and code of the threshold.
-        pairs: [P, D, 2] int32, slots of the smaller and the larger row.
-        exact: [P, E, 2] int32, the same.
-        first: [P, W] int64, first bar that may signal, on the common axis.
-        last: [P, W] int64, one past the last.
-        ends: [P, W] int64, one past the last bar of the window.
-    """
-
-    genomes: torch.Tensor
-    slots: torch.Tensor
-    genes: torch.Tensor
-    pairs: torch.Tensor
-    exact: torch.Tensor
-    first: torch.Tensor
-    last: torch.Tensor
-    ends: torch.Tensor
-
-
-class Trades(NamedTuple):
-    """What the chain leaves.
-
-    Args:
-        out: [P * W, A] float64, accumulators.
-        taken: [capacity, P * W] int32, places of the trades in the lists of signals.
-    """
-
-    out: torch.Tensor
-    taken: torch.Tensor
-
-
-class Signals(NamedTuple):
-    """What the exit stage leaves for the chain; all [capacity, P * W].
-
-    Args:
-        counts: [P * W] int32, signals of each pair.
-        bars: int32.
-        exit_bars: int32, or why there is no exit.
-        reasons: int8.
-        r: float64.
-        prices: [capacity, P * W, 4] float64, or one number when not wanted.
-        capacity: Length of a list.
+        counts: [pairs] int32, signals of each pair.
+        bars: [pairs, capacity] int32, signal bars.
+        exits: [pairs, capacity] int32, exit bars, or -1 where a trade would risk too little.
+        trade_bars: [pairs, capacity] int32, signal bars of the trades.
+        trade_exits: [pairs, capacity] int32, their exit bars.
+        trades: [pairs] int32, how many there are.
+        rejected: [pairs] int32.
+        r: [pairs, capacity] float64, R of each trade.
+        sums: [pairs, capacity] float64, sum of R after each trade.
+        equity: [pairs, capacity] float64, equity after each trade.
     """
 
     counts: torch.Tensor
     bars: torch.Tensor
-    exit_bars: torch.Tensor
-    reasons: torch.Tensor
+    exits: torch.Tensor
+    trade_bars: torch.Tensor
+    trade_exits: torch.Tensor
+    trades: torch.Tensor
+    rejected: torch.Tensor
     r: torch.Tensor
+    sums: torch.Tensor
+    equity: torch.Tensor
+
+    @staticmethod
+    def bytes_of_pair(capacity: int) -> int:
+        """Bytes that one pair takes."""
+        return 12 + capacity * (4 * 4 + 3 * 8)
+
+    @classmethod
+    def empty(cls, pairs: int, capacity: int, device: torch.device) -> "Lists":
+        """Room for so many pairs; nothing in it is read before it is written."""
+
+        def whole(*shape: int) -> torch.Tensor:
+            return torch.empty(shape, dtype=torch.int32, device=device)
+
+        def real() -> torch.Tensor:
+            return torch.empty((pairs, capacity), dtype=torch.float64, device=device)
+
+        return cls(
+            whole(pairs), whole(pairs, capacity), whole(pairs, capacity), whole(pairs, capacity),
+            whole(pairs, capacity), whole(pairs), whole(pairs), real(), real(), real(),
+        )  # fmt: skip
+
+
+class Prices(NamedTuple):
+    """What a ledger needs beside R, for one pair.
+
+    Args:
+        prices: [1, capacity, 4] float64, entry, stop, target, exit.
+        reasons: [1, capacity] int8, places in `REASONS`.
+    """
+
     prices: torch.Tensor
-    capacity: int
+    reasons: torch.Tensor

@@ -13,28 +13,40 @@ triton = pytest.importorskip("triton", reason="triton is not installed (extra 'd
 from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource, compile  # noqa: E402
 
-from engine.backends.cuda import chain, exits, rows, signals  # noqa: E402
+from engine.backends.cuda import candidates, chain, exits, rows, signals  # noqa: E402
 from engine.backends.cuda.launch import OPTIONS  # noqa: E402
 
-F64, I32, I64, I8, U8 = "*fp64", "*i32", "*i64", "*i8", "*u8"
+F64, I32, I8, U8 = "*fp64", "*i32", "*i8", "*u8"
 
 FORBIDDEN = re.compile(r"\b(fma|mad)\.rn\.f\d+|\bmad\.f\d+|\.approx|\.ftz|\.f32\b")
 """Instructions that round differently from the law, or in another precision."""
 
+GENES = (0, 4, 1, 1, 5, 1, 2, 6, 0, 3, 7, 1, 3, 7, 0)
+"""Row, gene, relation: three packed comparisons, one of them ``<``, and two loose ones."""
+
+BRACKET = {
+    "N_COLUMNS": 10,
+    "N_ROWS": 7,
+    "STOP_ROW": 5,
+    "STOP_MULT": 7,
+    "REWARD": 8,
+    "MAX_HOLD": 9,
+}
+
 KERNELS = {
     "ema": (
         rows.ema_kernel,
-        [F64, I32, I32, I64, I64, F64, "i32", "i32"],
-        {"LANES": 32},
+        [F64, I32, I32, I32, I32, F64, "i32"],
+        {"BARS": 32},
     ),
     "mean": (
         rows.rolling_kernel,
-        [F64, I32, I32, I64, I64, F64, F64, F64, "i32"],
+        [F64, I32, I32, I32, I32, F64, F64, F64, "i32"],
         {"IS_ZSCORE": False, "LANES": 32},
     ),
     "zscore": (
         rows.rolling_kernel,
-        [F64, I32, I32, I64, I64, F64, F64, F64, "i32"],
+        [F64, I32, I32, I32, I32, F64, F64, F64, "i32"],
         {"IS_ZSCORE": True, "LANES": 32},
     ),
     "code": (
@@ -42,56 +54,52 @@ KERNELS = {
         [I32, F64, F64, F64, U8, "i32", "i32"],
         {"HIGHEST": 126, "BLOCK": 1024},
     ),
-    "mask": (
-        signals.mask_kernel,
-        [I32, I32, I32, I32, "i32", "i32", "i32"],
-        {"GREATER": 5, "N_GENES": 3, "N_PAIRS": 1, "ROWS": 4, "COLUMNS": 64},
+    "candidate": (
+        candidates.candidate_kernel,
+        [F64, U8, I32, F64, I32, I32, I32, I32, "i32", "i32"],
+        {"WRITES": True, "GREATER": 3, "N_PACKED": 3, "HIGHEST": 126, "BLOCK": 1024},
     ),
-    "list": (
-        signals.list_kernel,
-        [I32, I64, I64, I32, I32, "i32", "i32", "i32", "i32"],
-        {"BLOCK": 512},
+    "count": (
+        candidates.candidate_kernel,
+        [F64, U8, I32, F64, I32, I32, I32, I32, "i32", "i32"],
+        {"WRITES": False, "GREATER": 3, "N_PACKED": 3, "HIGHEST": 126, "BLOCK": 1024},
+    ),
+    "signal": (
+        signals.signal_kernel,
+        [I32] * 4 + [F64, U8, F64, I32, F64] + [I32] * 4 + ["i32"] * 4,
+        {
+            "GENES": GENES,
+            "N_PACKED": 3,
+            "PAIRS": (4, 5),
+            "EXACT": (2, 3),
+            "WARM_COLUMNS": (0, 1),
+            "N_COLUMNS": 10,
+            "N_ROWS": 7,
+            "HIGHEST": 126,
+            "INDEX_BARS": 1024,
+            "BLOCK": 256,
+        },
     ),
     "exit": (
         exits.exit_kernel,
-        [F64] * 5
-        + [U8, F64]
-        + [I32] * 4
-        + [I64, I32, I32, I32, I8, F64, F64]
-        + ["i32", "i32", "i32", "i32", F64],
-        {
-            "GENE_COLUMNS": (4, 5, 6),
-            "GREATER": 5,
-            "N_GENES": 3,
-            "N_PAIRS": 1,
-            "N_EXACT": 1,
-            "N_COLUMNS": 10,
-            "N_ROWS": 6,
-            "STOP_ROW": 5,
-            "STOP_MULT": 7,
-            "REWARD": 8,
-            "MAX_HOLD": 9,
-            "KEEPS_PRICES": True,
-            "SIGNALS": 32,
-            "BLOCKS": 4,
-            "BLOCK_BARS": 16,
-        },
+        [I32] + [F64] * 4 + [I32, I32, F64] + [I32] * 3 + ["i32"] * 3,
+        BRACKET | {"SIGNALS": 32, "BLOCKS": 4},
     ),
-    "take": (chain.take_kernel, [I32] * 6 + ["i32", "i32"], {"LANES": 32}),
-    "gather": (
-        chain.gather_kernel,
-        [I32, I32, F64, F64, "i32"],
-        {"LANES": 32, "TRADES": 16, "BLOCKS": 4},
+    "take": (chain.take_kernel, [I32] * 8 + ["i32", "i32"], {"LANES": 32}),
+    "price": (
+        chain.price_kernel,
+        [I32, F64, F64, F64, I32, F64, I32, I32, I32, I32, F64, F64, I8, F64] + ["i32"] * 3,
+        BRACKET | {"KEEPS_PRICES": True, "N_OUT": 18, "BLOCK": 64},
     ),
     "fold": (
         chain.fold_kernel,
-        [I32, F64, F64, F64, F64, F64, "i32"],
-        {"N_OUT": 19, "LANES": 32},
+        [I32, I32, F64, F64, F64, F64, F64, "i32", "i32"],
+        {"N_OUT": 18, "PAIRS": 8},
     ),
-    "count": (
-        chain.count_kernel,
-        [I32] * 5 + [I8, F64, F64, F64, F64, "i32"],
-        {"N_OUT": 19, "LANES": 8, "TRADES": 64},
+    "drawdown": (
+        chain.drawdown_kernel,
+        [I32, I32, F64, F64, F64, "i32", "i32"],
+        {"N_OUT": 18, "BLOCK": 64},
     ),
 }
 
@@ -123,7 +131,7 @@ def test_every_kernel_is_read():
     listed = {kernel.fn.__name__ for kernel, _, _ in KERNELS.values()}
     written = {
         name
-        for module in (chain, exits, rows, signals)
+        for module in (candidates, chain, exits, rows, signals)
         for name in vars(module)
         if name.endswith("_kernel")
     }

@@ -1,0 +1,43 @@
+"""Captured graphs: one call for all launches of an evaluation whose shape has come before."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+import torch
+
+MOST_GRAPHS = 32
+"""Shapes that are kept; a search uses a handful."""
+
+
+class Graphs:
+    """Runs work that only launches: as it is at first, from the second time on captured."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[tuple[int, ...], torch.cuda.CUDAGraph | None] = OrderedDict()
+
+    def clear(self) -> None:
+        """Forget all graphs, because memory that they refer to is gone."""
+        self._seen.clear()
+
+    def run(self, key: tuple[int, ...], work: Callable[[], None]) -> None:
+        """Run work on the current device.
+
+        Args:
+            key: Names everything that the launches depend on.
+            work: Launches; must not wait for the device.
+        """
+        if key not in self._seen:
+            # The first run compiles kernels, which a capture cannot.
+            work()
+            self._seen[key] = None
+            if len(self._seen) > MOST_GRAPHS:
+                self._seen.popitem(last=False)
+            return
+        graph = self._seen[key]
+        if graph is None:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                work()
+            self._seen[key] = graph
+        self._seen.move_to_end(key)
+        graph.replay()

@@ -1,0 +1,167 @@
+"""The launches of one evaluation, stage after stage."""
+
+import numpy as np
+import torch
+
+from engine.backends.cuda.chain import drawdown_kernel, fold_kernel, price_kernel, take_kernel
+from engine.backends.cuda.exits import exit_kernel
+from engine.backends.cuda.launch import launch
+from engine.backends.cuda.lists import CandidateLists, Packing
+from engine.backends.cuda.market import INDEX_BARS, DeviceMarket
+from engine.backends.cuda.signals import signal_kernel
+from engine.backends.cuda.types import Prices
+from engine.backends.cuda.workspace import Workspace
+from engine.backends.lowered import Entry, Exits
+from engine.ledger import ACCUMULATORS
+
+SIGNALS = 32
+"""Signals whose exits a warp looks for together."""
+
+LANES = 32
+"""Pairs whose signals a warp walks through together."""
+
+FOLDED = 8
+"""Pairs whose trades a warp folds together, four sums each."""
+
+PROGRAMS = 16_384
+"""Programs that keep a large device busy."""
+
+FEW_PAIRS = 4096
+"""Up to so many pairs, each gets four warps; beyond, one warp keeps the device as busy."""
+
+
+class Stages:
+    """Signals, exits and chain over the buffers of a workspace.
+
+    Args:
+        entry: The conjunction.
+        exits: Bracket and costs.
+        packing: Which comparisons candidates carry.
+        market: The series.
+        rows: [slots, B] float64.
+        codes: [slots, B] uint8.
+        highest: Highest code.
+    """
+
+    def __init__(
+        self,
+        entry: Entry,
+        exits: Exits,
+        packing: Packing,
+        market: DeviceMarket,
+        rows: torch.Tensor,
+        codes: torch.Tensor,
+        highest: int,
+    ) -> None:
+        self._exits, self._market, self._rows, self._codes = exits, market, rows, codes
+        self._highest = highest
+        self._n_packed = packing.n_packed
+        self._genes = tuple(entry.genes[packing.order].reshape(-1).tolist())
+        self._scales = market.to_device(entry.scales[packing.order])
+        self._pairs = _ordered(entry.pairs.tolist())
+        self._exact = _ordered(entry.exact.tolist())
+        self._warm_columns = tuple(entry.warm_columns.tolist())
+        costs = np.array([exits.per_side, exits.min_risk, exits.risk_fraction])
+        self._costs = market.to_device(costs)
+
+    def run(
+        self,
+        work: Workspace,
+        windows: torch.Tensor,
+        candidates: CandidateLists,
+        individuals: int,
+        prices: Prices | None = None,
+    ) -> None:
+        """Launch all stages; none waits for the host.
+
+        Args:
+            work: With individuals uploaded.
+            windows: [W, 3] int32.
+            candidates: Their lists.
+            individuals: How many to launch for, at least as many as were uploaded.
+            prices: Receives what a ledger needs, if wanted.
+        """
+        self.signals(work, windows, candidates, individuals)
+        self.exits(work, windows, individuals)
+        self.take(work, individuals)
+        self.price(work, individuals, prices)
+        self.fold(work, individuals)
+        self.drawdown(work, individuals)
+
+    def signals(
+        self,
+        work: Workspace,
+        windows: torch.Tensor,
+        candidates: CandidateLists,
+        individuals: int,
+    ) -> None:
+        """Launch stage 2; arguments as in `run`."""
+        n_bars, lists = self._market.n_bars, work.lists
+        pairs = individuals * work.n_windows
+        warps = 4 if pairs <= FEW_PAIRS else 1
+        launch(signal_kernel, (pairs,), work.table, candidates.index, candidates.bars,
+               candidates.words, self._rows, self._codes, work.genomes, work.table[1:],
+               self._scales, windows, lists.counts, lists.bars, work.most, work.n_windows,
+               work.capacity, n_bars, n_bars // INDEX_BARS, warps=warps, GENES=self._genes,
+               N_PACKED=self._n_packed, PAIRS=self._pairs, EXACT=self._exact,
+               WARM_COLUMNS=self._warm_columns, N_COLUMNS=work.genomes.shape[1],
+               N_ROWS=work.table.shape[1], HIGHEST=self._highest, INDEX_BARS=INDEX_BARS,
+               BLOCK=256 * warps)  # fmt: skip
+
+    def exits(self, work: Workspace, windows: torch.Tensor, individuals: int) -> None:
+        """Launch stage 3; arguments as in `run`."""
+        exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
+        # Enough programs to fill the device, few enough that each has signals to look at.
+        most = max(1, min(64, work.capacity // SIGNALS))
+        blocks = 1 << (int(np.clip(PROGRAMS // pairs, 1, most)).bit_length() - 1)
+        launch(exit_kernel, (pairs * blocks,), work.table, self._market.prices,
+               self._market.pyramid, self._rows, work.genomes, work.table[1:], windows,
+               self._costs, lists.counts, lists.bars, lists.exits, work.n_windows, work.capacity,
+               self._market.n_bars, warps=1, N_COLUMNS=work.genomes.shape[1],
+               N_ROWS=work.table.shape[1], STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult,
+               REWARD=exits.reward, MAX_HOLD=exits.max_hold, SIGNALS=SIGNALS,
+               BLOCKS=blocks)  # fmt: skip
+
+    def take(self, work: Workspace, individuals: int) -> None:
+        """Launch the first part of stage 4; arguments as in `run`."""
+        lists, pairs = work.lists, individuals * work.n_windows
+        launch(take_kernel, (-(-pairs // LANES),), work.table, lists.counts, lists.bars,
+               lists.exits, lists.trade_bars, lists.trade_exits, lists.trades, lists.rejected,
+               work.n_windows, work.capacity, warps=1, LANES=LANES)  # fmt: skip
+
+    def price(self, work: Workspace, individuals: int, prices: Prices | None = None) -> None:
+        """Launch the second part of stage 4; arguments as in `run`."""
+        exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
+        kept, reasons = prices or (lists.r, lists.counts)
+        warps = 4 if pairs <= FEW_PAIRS else 1
+        launch(price_kernel, (pairs,), work.table, self._market.prices, self._rows, work.genomes,
+               work.table[1:], self._costs, lists.trades, lists.rejected, lists.trade_bars,
+               lists.trade_exits, lists.r, kept, reasons, work.results, work.n_windows,
+               work.capacity, self._market.n_bars, warps=warps,
+               N_COLUMNS=work.genomes.shape[1], N_ROWS=work.table.shape[1],
+               STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult, REWARD=exits.reward,
+               MAX_HOLD=exits.max_hold, KEEPS_PRICES=prices is not None,
+               N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
+
+    def fold(self, work: Workspace, individuals: int) -> None:
+        """Launch the third part of stage 4; arguments as in `run`."""
+        lists, pairs = work.lists, individuals * work.n_windows
+        launch(fold_kernel, (-(-pairs // FOLDED), 2), work.table, lists.trades, lists.r,
+               lists.sums, lists.equity, self._costs, work.results, work.n_windows,
+               work.capacity, warps=1, N_OUT=len(ACCUMULATORS), PAIRS=FOLDED)  # fmt: skip
+
+    def drawdown(self, work: Workspace, individuals: int) -> None:
+        """Launch the last part of stage 4; arguments as in `run`."""
+        lists, pairs = work.lists, individuals * work.n_windows
+        warps = 4 if pairs <= FEW_PAIRS else 1
+        launch(drawdown_kernel, (pairs,), work.table, lists.trades, lists.sums, lists.equity,
+               work.results, work.n_windows, work.capacity, warps=warps,
+               N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
+
+
+def _ordered(comparisons: list[list[int]]) -> tuple[int, ...]:
+    """Of each comparison the row that must be smaller, then the one that must be larger."""
+    ordered: list[int] = []
+    for left, right, is_greater in comparisons:
+        ordered += [right, left] if is_greater else [left, right]
+    return tuple(ordered)
