@@ -154,12 +154,13 @@ class CudaBackend:
         work, kept = self._single(genome, slots, window)
         n, lists = int(work.lists.trades[0]), work.lists
         start = self._market.starts[window.series]
-        bars = lists.trade_bars[0, :n].cpu().numpy().astype(np.int64) - start
+        trades = lists.trade_list[0, :n].cpu().numpy()
+        bars = (trades >> 32) - start
         prices = kept.prices[0, :n].cpu().numpy()
         return Ledger(
             signal_bar=bars,
             entry_bar=bars + 1,
-            exit_bar=lists.trade_exits[0, :n].cpu().numpy().astype(np.int64) - start,
+            exit_bar=(trades & 0x7FFFFFFF) - start,
             reason=kept.reasons[0, :n].cpu().numpy(),
             entry=prices[:, 0].copy(),
             stop=prices[:, 1].copy(),

@@ -19,6 +19,7 @@ PEAK_EQUITY = tl.constexpr(ACCUMULATOR_INDEX["peak_equity"])
 MAX_DRAWDOWN = tl.constexpr(ACCUMULATOR_INDEX["max_drawdown"])
 BARS_IN_MARKET = tl.constexpr(ACCUMULATOR_INDEX["bars_in_market"])
 REJECTED = tl.constexpr(ACCUMULATOR_INDEX["rejected"])
+LOSS_R2 = tl.constexpr(ACCUMULATOR_INDEX["loss_r2"])
 FIRST_REASON = tl.constexpr(ACCUMULATOR_INDEX["exits_stop_gap"])
 
 
@@ -33,54 +34,54 @@ def columns(x):
 
 @triton.jit
 def quad(p_list, begin, count):
-    """Four entries of each lane's list, [L, 4], or zeros behind its end."""
+    """Four entries of each lane's list, [L, 4], or -1 behind its end."""
     o_k = tl.arange(0, 4)[None, :]
-    return tl.load(p_list[:, None] + begin + o_k, mask=(begin < count)[:, None], other=0)
+    return tl.load(p_list[:, None] + begin + o_k, mask=(begin < count)[:, None], other=-1)
 
 
 @triton.jit
-def step(p_bar, p_exit, s, count, flat_from, n_trades, rejected, bar, place):
-    """Take one signal if the account is flat; returns what has changed."""
-    is_flat = (s < count) & (bar >= flat_from)
-    is_trade = is_flat & (place >= 0)
-    tl.store(p_bar + n_trades, bar, mask=is_trade)
-    tl.store(p_exit + n_trades, place, mask=is_trade)
-    rejected += (is_flat & (place < 0)).to(tl.int32)
-    return tl.where(is_trade, place, flat_from), n_trades + is_trade.to(tl.int32), rejected
+def step(p_trade, flat_from, n_flat, n_trades, bar, place):
+    """Take one signal if the account is flat; returns what has changed.
+
+    A rejected signal ends where it begins: it is written down too, but the next one takes its line.
+    """
+    is_flat = bar >= flat_from
+    trade = (bar.to(tl.int64) << 32) | place.to(tl.int64)
+    tl.store(p_trade + n_trades, trade, mask=is_flat)
+    n_flat += is_flat.to(tl.int32)
+    n_trades += (is_flat & (place > bar)).to(tl.int32)
+    return tl.where(is_flat, place, flat_from), n_flat, n_trades
 
 
 @triton.jit
-def four_steps(p_bar, p_exit, s, count, flat_from, n_trades, rejected, bars, places):
+def four_steps(p_trade, flat_from, n_flat, n_trades, bars, places):
     """Take four signals in their order; returns what has changed."""
     b0, b1, b2, b3 = columns(bars)
     e0, e1, e2, e3 = columns(places)
-    flat_from, n_trades, rejected = step(p_bar, p_exit, s, count, flat_from, n_trades, rejected,
-                                         b0, e0)  # fmt: skip
-    flat_from, n_trades, rejected = step(p_bar, p_exit, s + 1, count, flat_from, n_trades,
-                                         rejected, b1, e1)  # fmt: skip
-    flat_from, n_trades, rejected = step(p_bar, p_exit, s + 2, count, flat_from, n_trades,
-                                         rejected, b2, e2)  # fmt: skip
-    return step(p_bar, p_exit, s + 3, count, flat_from, n_trades, rejected, b3, e3)
+    flat_from, n_flat, n_trades = step(p_trade, flat_from, n_flat, n_trades, b0, e0)
+    flat_from, n_flat, n_trades = step(p_trade, flat_from, n_flat, n_trades, b1, e1)
+    flat_from, n_flat, n_trades = step(p_trade, flat_from, n_flat, n_trades, b2, e2)
+    return step(p_trade, flat_from, n_flat, n_trades, b3, e3)
 
 
 @triton.jit
-def take_kernel(p_size, p_counts, p_bars, p_exits, p_trade_bars, p_trade_exits, p_trades,
-                p_rejected, n_windows, capacity, LANES: tl.constexpr):  # fmt: skip
+def take_kernel(p_size, p_counts, p_bars, p_exits, p_trade_list, p_trades, p_rejected, n_windows,
+                capacity, LANES: tl.constexpr):  # fmt: skip
     """Which signals become trades; grid (blocks of pairs), a lane a pair.
 
-    p_bars, p_exits: [P, W, capacity] signals and their exits. p_trade_bars, p_trade_exits: the
-    same shape, receive those of the trades. p_trades, p_rejected: [P, W] receive how many.
+    p_bars, p_exits: [P, W, capacity] signals, ending in -1 up to a whole sixteen, and their exits.
+    p_trade_list: [P, W, capacity] receives the trades, signal bar in the upper half and exit bar in
+    the lower. p_trades, p_rejected: [P, W] receive how many.
     """
     o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     m_pair = o_pair < tl.load(p_size) * n_windows
-    count = tl.minimum(tl.load(p_counts + o_pair, mask=m_pair, other=0), capacity)
+    count = tl.load(p_counts + o_pair, mask=m_pair, other=0)
     p_bar = p_bars + o_pair * capacity
     p_exit = p_exits + o_pair * capacity
-    p_out_bar = p_trade_bars + o_pair * capacity
-    p_out_exit = p_trade_exits + o_pair * capacity
+    p_trade = p_trade_list + o_pair * capacity
     flat_from = tl.zeros([LANES], tl.int32)
+    n_flat = tl.zeros([LANES], tl.int32)
     n_trades = tl.zeros([LANES], tl.int32)
-    rejected = tl.zeros([LANES], tl.int32)
     # What is loaded does not depend on what is decided: the next signals are always in flight.
     b0 = quad(p_bar, 0, count)
     e0 = quad(p_exit, 0, count)
@@ -99,26 +100,19 @@ def take_kernel(p_size, p_counts, p_bars, p_exits, p_trade_bars, p_trade_exits, 
         next_e2 = quad(p_exit, begin + 24, count)
         next_b3 = quad(p_bar, begin + 28, count)
         next_e3 = quad(p_exit, begin + 28, count)
-        flat_from, n_trades, rejected = four_steps(
-            p_out_bar, p_out_exit, begin, count, flat_from, n_trades, rejected, b0, e0)  # fmt: skip
-        flat_from, n_trades, rejected = four_steps(
-            p_out_bar, p_out_exit, begin + 4, count, flat_from, n_trades, rejected, b1,
-            e1)  # fmt: skip
-        flat_from, n_trades, rejected = four_steps(
-            p_out_bar, p_out_exit, begin + 8, count, flat_from, n_trades, rejected, b2,
-            e2)  # fmt: skip
-        flat_from, n_trades, rejected = four_steps(
-            p_out_bar, p_out_exit, begin + 12, count, flat_from, n_trades, rejected, b3,
-            e3)  # fmt: skip
+        flat_from, n_flat, n_trades = four_steps(p_trade, flat_from, n_flat, n_trades, b0, e0)
+        flat_from, n_flat, n_trades = four_steps(p_trade, flat_from, n_flat, n_trades, b1, e1)
+        flat_from, n_flat, n_trades = four_steps(p_trade, flat_from, n_flat, n_trades, b2, e2)
+        flat_from, n_flat, n_trades = four_steps(p_trade, flat_from, n_flat, n_trades, b3, e3)
         b0, b1, b2, b3 = next_b0, next_b1, next_b2, next_b3
         e0, e1, e2, e3 = next_e0, next_e1, next_e2, next_e3
     tl.store(p_trades + o_pair, n_trades, mask=m_pair)
-    tl.store(p_rejected + o_pair, rejected, mask=m_pair)
+    tl.store(p_rejected + o_pair, n_flat - n_trades, mask=m_pair)
 
 
 @triton.jit
 def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades, p_rejected,
-                 p_trade_bars, p_trade_exits, p_r, p_prices, p_reasons, p_out, n_windows, capacity,
+                 p_trade_list, p_r, p_prices, p_reasons, p_out, n_windows, capacity,
                  n_bars, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr,
                  STOP_MULT: tl.constexpr, REWARD: tl.constexpr, MAX_HOLD: tl.constexpr,
                  KEEPS_PRICES: tl.constexpr, N_OUT: tl.constexpr,
@@ -150,8 +144,9 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
         o_k = begin + tl.arange(0, BLOCK)
         inside = o_k < n_trades
         o_list = i_pair * capacity + o_k
-        t = tl.load(p_trade_bars + o_list, mask=inside, other=0)
-        exit_bar = tl.load(p_trade_exits + o_list, mask=inside, other=0)
+        trade = tl.load(p_trade_list + o_list, mask=inside, other=0)
+        t = (trade >> 32).to(tl.int32)
+        exit_bar = (trade & 0x7FFFFFFF).to(tl.int32)
         p_signal = p_market + t.to(tl.int64) * 4
         p_exit = p_market + exit_bar.to(tl.int64) * 4
         entry = tl.load(p_signal + 4, mask=inside, other=1.0)
@@ -230,14 +225,16 @@ def add_two(rs, total, kind, p_sums, begin, m_keep):
 
 
 @triton.jit
-def grow_two(rs, equity, risk_fraction, p_equity, begin, m_keep):
-    """Let two trades change each lane's equity and keep it on the way; returns it."""
+def grow_two(rs, equity, loss2, risk_fraction, p_equity, begin, m_keep):
+    """Let two trades change each lane's equity, kept on the way, and its losses squared."""
     o_k = tl.arange(0, 2)[None, :]
     r0, r1 = tl.split(rs)
     after_0 = equity * (1.0 + risk_fraction * r0)
     after_1 = after_0 * (1.0 + risk_fraction * r1)
     tl.store(p_equity[:, None] + begin + o_k, tl.join(after_0, after_1), mask=m_keep[:, None])
-    return after_1
+    loss2 += tl.where(r0 > 0.0, 0.0, r0 * r0)
+    loss2 += tl.where(r1 > 0.0, 0.0, r1 * r1)
+    return after_1, loss2
 
 
 @triton.jit
@@ -271,7 +268,7 @@ def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, N_OUT: tl.constexpr
 @triton.jit
 def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, N_OUT: tl.constexpr,
              PAIRS: tl.constexpr):  # fmt: skip
-    """The equity of a block of pairs, a lane a pair."""
+    """The equity of a block of pairs, and their losses squared, a lane a pair."""
     o_pair = tl.program_id(0).to(tl.int64) * PAIRS + tl.arange(0, PAIRS)
     m_pair = o_pair < n_pairs
     n_trades = tl.load(p_trades + o_pair, mask=m_pair, other=0)
@@ -279,6 +276,7 @@ def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, N_OUT: 
     p_list = p_r + o_pair * capacity
     p_after = p_equity + o_pair * capacity
     equity = tl.full([PAIRS], 1.0, tl.float64)
+    loss2 = tl.zeros([PAIRS], tl.float64)
     r0, r1 = duo(p_list, 0, n_trades), duo(p_list, 2, n_trades)
     r2, r3 = duo(p_list, 4, n_trades), duo(p_list, 6, n_trades)
     for begin in range(0, tl.max(n_trades, 0), 8):
@@ -287,12 +285,13 @@ def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, N_OUT: 
         next_2 = duo(p_list, begin + 12, n_trades)
         next_3 = duo(p_list, begin + 14, n_trades)
         m_keep = begin < n_trades
-        equity = grow_two(r0, equity, risk_fraction, p_after, begin, m_keep)
-        equity = grow_two(r1, equity, risk_fraction, p_after, begin + 2, m_keep)
-        equity = grow_two(r2, equity, risk_fraction, p_after, begin + 4, m_keep)
-        equity = grow_two(r3, equity, risk_fraction, p_after, begin + 6, m_keep)
+        equity, loss2 = grow_two(r0, equity, loss2, risk_fraction, p_after, begin, m_keep)
+        equity, loss2 = grow_two(r1, equity, loss2, risk_fraction, p_after, begin + 2, m_keep)
+        equity, loss2 = grow_two(r2, equity, loss2, risk_fraction, p_after, begin + 4, m_keep)
+        equity, loss2 = grow_two(r3, equity, loss2, risk_fraction, p_after, begin + 6, m_keep)
         r0, r1, r2, r3 = next_0, next_1, next_2, next_3
     tl.store(p_out + o_pair * N_OUT + EQUITY, equity, mask=m_pair)
+    tl.store(p_out + o_pair * N_OUT + LOSS_R2, loss2, mask=m_pair)
 
 
 @triton.jit

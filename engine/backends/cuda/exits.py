@@ -12,6 +12,12 @@ TOP_LEVEL = tl.constexpr(3)
 
 
 @triton.jit
+def upper_half(price):
+    """The upper 32 bits of a number; for positive numbers they rise with it."""
+    return (price.to(tl.int64, bitcast=True) >> 32).to(tl.int32)
+
+
+@triton.jit
 def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windows, p_costs,
                 p_counts, p_bars, p_exits, n_windows, capacity, n_bars,
                 N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr,
@@ -19,10 +25,11 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
                 SIGNALS: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
     """Exit bars of a pair's signals, SIGNALS at a time; grid (pairs times BLOCKS).
 
-    p_market: [B, 4] open, high, low, close. p_pyramid: for each level l the groups of four blocks
-    of 4**l bars, each group four lows and four highs. p_costs: per_side, min_risk, risk_fraction;
-    in memory, because a number that is passed to a kernel arrives as float32. p_exits:
-    [P, W, capacity] receives the exit bar, or -1 where the trade would risk too little.
+    p_market: [B, 4] open, high, low, close. p_pyramid: [levels, 2 B] for each level l the groups of
+    four blocks of 4**l bars, each group the upper halves of four lows and of four highs. p_costs:
+    per_side, min_risk, risk_fraction; in memory, because a number that is passed to a kernel
+    arrives as float32. p_exits: [P, W, capacity] receives the exit bar, or the signal's own where the trade would risk too
+    little.
     """
     i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
     i_p = i_pair // n_windows
@@ -49,30 +56,49 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
         is_taken = m_s & (risk > entry * min_risk)
         target = entry + reward * risk
         last = tl.minimum(t + 1 + hold, end) - 1
+        stop_word, target_word = upper_half(stop), upper_half(target)
         found = tl.full([SIGNALS], NEVER, tl.int32)
         level = tl.zeros([SIGNALS], tl.int32)
         j = t + 1
         waits = is_taken & (j <= last)
         while tl.max(waits.to(tl.int32), 0) > 0:
-            shift = 2 * level
-            group = j >> (shift + 2)
-            # Levels lie one after the other: 2 B numbers, then B / 2, B / 8, B / 32.
-            base = tl.where(level == 0, 0, tl.where(level == 1, 2 * n_bars, tl.where(
-                level == 2, 2 * n_bars + n_bars // 2,
-                2 * n_bars + n_bars // 2 + n_bars // 8)))  # fmt: skip
-            p_group = p_pyramid + (base.to(tl.int64) + group.to(tl.int64) * 8)
-            p_sub = p_group[:, None] + o_sub
-            lows = tl.load(p_sub, mask=waits[:, None], other=float("inf"))
-            highs = tl.load(p_sub + 4, mask=waits[:, None], other=float("-inf"))
-            begins = (group << (shift + 2))[:, None] + (o_sub << shift[:, None])
-            is_ahead = begins + (1 << shift)[:, None] > j[:, None]
-            is_touched = is_ahead & ((lows <= stop[:, None]) | (highs >= target[:, None]))
-            sub = tl.min(tl.where(is_touched, o_sub, 4), 1)
-            hit = (group << (shift + 2)) + (sub << shift)
-            down = sub < 4
-            found = tl.where(waits & down & (level == 0) & (hit <= last), hit, found)
-            j = tl.where(down, tl.maximum(j, hit), (group + 1) << (shift + 2))
-            level = tl.where(down, tl.maximum(level - 1, 0), tl.minimum(level + 1, TOP_LEVEL))
-            waits = waits & (found == NEVER) & (j <= last)
-        place = tl.where(is_taken, tl.where(found == NEVER, last, found), -1)
+            walks = waits
+            while tl.max(walks.to(tl.int32), 0) > 0:
+                shift = 2 * level
+                group = j >> (shift + 2)
+                p_sub = (p_pyramid + (level * (2 * n_bars) + group * 8))[:, None] + o_sub
+                lows = tl.load(p_sub, mask=walks[:, None], other=NEVER)
+                highs = tl.load(p_sub + 4, mask=walks[:, None], other=-1)
+                o_block = (group << 2)[:, None] + o_sub
+                is_ahead = o_block >= (j >> shift)[:, None]
+                is_near = (lows <= stop_word[:, None]) | (highs >= target_word[:, None])
+                sub = tl.min(tl.where(is_ahead & is_near, o_sub, 4), 1)
+                down = sub < 4
+                at_bottom = level == 0
+                j = tl.where(
+                    walks,
+                    tl.where(
+                        down,
+                        tl.maximum(j, ((group << 2) + sub) << shift),
+                        (group + 1) << (shift + 2),
+                    ),
+                    j,
+                )
+                level = tl.where(
+                    walks,
+                    tl.where(down, tl.maximum(level - 1, 0), tl.minimum(level + 1, TOP_LEVEL)),
+                    level,
+                )
+                walks = walks & ((down & at_bottom) == 0) & (j <= last)
+            # A word says that a price may have been touched, the price itself whether it was.
+            near = waits & (j <= last)
+            p_bar = p_market + j.to(tl.int64) * 4
+            lowest = tl.load(p_bar + 2, mask=near, other=float("inf"))
+            highest = tl.load(p_bar + 1, mask=near, other=float("-inf"))
+            is_touched = (lowest <= stop) | (highest >= target)
+            found = tl.where(near & is_touched, j, found)
+            waits = near & (is_touched == 0)
+            j = j + 1
+            waits = waits & (j <= last)
+        place = tl.where(is_taken, tl.where(found == NEVER, last, found), t)
         tl.store(p_exits + i_pair * capacity + o_s, place, mask=m_s)

@@ -43,7 +43,8 @@ class DeviceMarket:
         device_starts, device_ends: The same as tensors, int32.
         sources: Name to column [B].
         prices: [B, 4] open, high, low, close.
-        pyramid: For each level l, groups of four lows and four highs of blocks of 4**l bars.
+        pyramid: [LEVELS, 2 B] int32; for each level l, groups of four lows and four highs of blocks
+            of 4**l bars, the upper halves of their float64.
         maps: Coder to its map: where code 1 begins [B], and codes per unit [B].
 
     Raises:
@@ -117,9 +118,10 @@ def axis_of(lengths: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]
 
 
 def _pyramid(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
-    levels = []
+    words = torch.zeros((LEVELS, 2 * len(lows)), dtype=torch.int32, device=lows.device)
     for level in range(LEVELS):
         least = lows.view(-1, 4**level).amin(1).view(-1, 4)
         most = highs.view(-1, 4**level).amax(1).view(-1, 4)
-        levels.append(torch.cat((least, most), 1).reshape(-1))
-    return torch.cat(levels)
+        groups = torch.cat((least, most), 1).view(torch.int64) >> 32
+        words[level, : groups.numel()] = groups.reshape(-1).to(torch.int32)
+    return words

@@ -30,18 +30,22 @@ def code_of(value, p_scales, c, HIGHEST: tl.constexpr):
 
 @triton.jit
 def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p_genomes,
-                  p_slots, p_scales, p_windows, p_counts, p_bars, p_most, n_windows, capacity,
-                  n_bars, n_blocks, GENES: tl.constexpr, N_PACKED: tl.constexpr,
-                  PAIRS: tl.constexpr, EXACT: tl.constexpr, WARM_COLUMNS: tl.constexpr,
+                  p_slots, p_scales, p_windows, p_counts, p_bars, p_scratch_bars, p_scratch_words,
+                  p_most, n_windows, capacity, n_bars, n_blocks, GENES: tl.constexpr,
+                  N_PACKED: tl.constexpr,                  PAIRS: tl.constexpr, EXACT: tl.constexpr, WARM_COLUMNS: tl.constexpr,
                   N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, HIGHEST: tl.constexpr,
-                  INDEX_BARS: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+                  INDEX_BARS: tl.constexpr, BLOCK: tl.constexpr, DENSE: tl.constexpr):  # fmt: skip
     """List the signals of each pair of individual and window; grid (pairs).
 
     p_size: [1] individuals. p_slots: [P, N_ROWS] slots, and last the list of candidates. GENES:
     row, gene, and 1 for ``>`` or 0 for ``<``, three numbers a comparison, the packed ones first.
     PAIRS and EXACT: row that must be smaller, row that must be larger; the first are decided on
-    codes. p_counts: [P, W] receives how many signals there are, also when they are more than a
-    list's capacity. p_bars: [P, W, capacity]. p_most: [1] is raised to the largest count beyond it.
+    codes. p_counts: [P, W] receives how many signals there are. p_bars: [P, W, capacity] receives
+    them, and -1 up to a whole sixteen. p_scratch_bars, p_scratch_words: the same shape, for what
+    the packed comparisons leave. p_most: [1] is raised to the length that a list lacked.
+
+    What the words decide, nearly everything, is done for all candidates; what has to be looked up
+    row by row is done for the few that are left, side by side.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     i_p = i_pair // n_windows
@@ -61,17 +65,35 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
         else:
             limits = limits | ((HIGHEST + 1 - code) << (8 * k))
     top = tl.full([BLOCK], 0x80808080, tl.uint32)
-    count = tl.zeros([], tl.int32)
+    survivors = tl.zeros([], tl.int32)
+    p_survivor = p_scratch_bars + i_pair * capacity
+    p_apart = p_scratch_words + i_pair * capacity
     for start in range(begin, end, BLOCK):
         o_c = start + tl.arange(0, BLOCK)
         inside = o_c < end
         t = tl.load(p_cand_bars + o_c, mask=inside, other=0)
         word = tl.load(p_cand_words + o_c, mask=inside, other=0).to(tl.uint32, bitcast=True)
         apart = (word | top) - limits.to(tl.uint32, bitcast=True)
-        holds = inside & (t >= first) & (t < last) & ((apart & top) == top)
+        passes = inside & (t >= first) & (t < last) & ((apart & top) == top)
+        bits = passes.to(tl.int32)
+        place = survivors + tl.cumsum(bits, 0) - bits
+        m_store = passes & (place < capacity)
+        tl.store(p_survivor + place, t, mask=m_store)
+        tl.store(p_apart + place, apart.to(tl.int32, bitcast=True), mask=m_store)
+        survivors += tl.sum(bits, 0)
+    if survivors > capacity:
+        tl.atomic_max(p_most, survivors)
+    tl.debug_barrier()
+    count = tl.zeros([], tl.int32)
+    p_list = p_bars + i_pair * capacity
+    for start in range(0, tl.minimum(survivors, capacity), DENSE):
+        o_s = start + tl.arange(0, DENSE)
+        holds = o_s < tl.minimum(survivors, capacity)
+        bar = tl.load(p_survivor + o_s, mask=holds, other=0)
+        parted = tl.load(p_apart + o_s, mask=holds, other=0)
         for d in tl.static_range(len(PAIRS) // 2):
-            small = tl.load(p_slot + PAIRS[2 * d]).to(tl.int64) * n_bars + t
-            large = tl.load(p_slot + PAIRS[2 * d + 1]).to(tl.int64) * n_bars + t
+            small = tl.load(p_slot + PAIRS[2 * d]).to(tl.int64) * n_bars + bar
+            large = tl.load(p_slot + PAIRS[2 * d + 1]).to(tl.int64) * n_bars + bar
             smaller = tl.load(p_codes + small, mask=holds, other=0)
             larger = tl.load(p_codes + large, mask=holds, other=0)
             holds = holds & (smaller <= larger) & (smaller != 0)
@@ -81,10 +103,10 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
             )
             holds = holds & is_less
         for k in tl.static_range(len(GENES) // 3):
-            at = tl.load(p_slot + GENES[3 * k]).to(tl.int64) * n_bars + t
+            at = tl.load(p_slot + GENES[3 * k]).to(tl.int64) * n_bars + bar
             threshold = tl.load(p_genome + GENES[3 * k + 1])
             if k < N_PACKED:
-                equal = holds & (((apart >> (8 * k)) & 255) == 128)
+                equal = holds & (((parted >> (8 * k)) & 255) == 128)
             else:
                 found = tl.load(p_codes + at, mask=holds, other=0).to(tl.int32)
                 limit = code_of(threshold, p_scales, k, HIGHEST)
@@ -99,15 +121,16 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
             else:
                 holds = holds & ((value < threshold) | (equal == 0))
         for e in tl.static_range(len(EXACT) // 2):
-            small = tl.load(p_slot + EXACT[2 * e]).to(tl.int64) * n_bars + t
-            large = tl.load(p_slot + EXACT[2 * e + 1]).to(tl.int64) * n_bars + t
+            small = tl.load(p_slot + EXACT[2 * e]).to(tl.int64) * n_bars + bar
+            large = tl.load(p_slot + EXACT[2 * e + 1]).to(tl.int64) * n_bars + bar
             smaller = tl.load(p_rows + small, mask=holds, other=0.0)
             larger = tl.load(p_rows + large, mask=holds, other=0.0)
             holds = holds & (smaller < larger)
         bits = holds.to(tl.int32)
         place = count + tl.cumsum(bits, 0) - bits
-        tl.store(p_bars + i_pair * capacity + place, t, mask=holds & (place < capacity))
+        tl.store(p_list + place, bar, mask=holds)
         count += tl.sum(bits, 0)
     tl.store(p_counts + i_pair, count)
-    if count > capacity:
-        tl.atomic_max(p_most, count)
+    # The chain reads whole sixteens; no bar before the first is ever free to trade.
+    o_end = count + tl.arange(0, 16)
+    tl.store(p_list + o_end, tl.full([16], -1, tl.int32), mask=o_end < (count + 15) // 16 * 16)

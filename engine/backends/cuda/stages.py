@@ -17,6 +17,9 @@ from engine.ledger import ACCUMULATORS
 SIGNALS = 32
 """Signals whose exits a warp looks for together."""
 
+SPARSE, DENSE = 512, 64
+"""Candidates that a warp tests by their words together, and by rows."""
+
 LANES = 32
 """Pairs whose signals a warp walks through together."""
 
@@ -101,12 +104,13 @@ class Stages:
         warps = 4 if pairs <= FEW_PAIRS else 1
         launch(signal_kernel, (pairs,), work.table, candidates.index, candidates.bars,
                candidates.words, self._rows, self._codes, work.genomes, work.table[1:],
-               self._scales, windows, lists.counts, lists.bars, work.most, work.n_windows,
-               work.capacity, n_bars, n_bars // INDEX_BARS, warps=warps, GENES=self._genes,
+               self._scales, windows, lists.counts, lists.bars, lists.exits, lists.words,
+               work.most, work.n_windows, work.capacity, n_bars, n_bars // INDEX_BARS, warps=warps,
+               GENES=self._genes,
                N_PACKED=self._n_packed, PAIRS=self._pairs, EXACT=self._exact,
                WARM_COLUMNS=self._warm_columns, N_COLUMNS=work.genomes.shape[1],
                N_ROWS=work.table.shape[1], HIGHEST=self._highest, INDEX_BARS=INDEX_BARS,
-               BLOCK=256 * warps)  # fmt: skip
+               BLOCK=SPARSE * warps, DENSE=DENSE * warps)  # fmt: skip
 
     def exits(self, work: Workspace, windows: torch.Tensor, individuals: int) -> None:
         """Launch stage 3; arguments as in `run`."""
@@ -126,7 +130,7 @@ class Stages:
         """Launch the first part of stage 4; arguments as in `run`."""
         lists, pairs = work.lists, individuals * work.n_windows
         launch(take_kernel, (-(-pairs // LANES),), work.table, lists.counts, lists.bars,
-               lists.exits, lists.trade_bars, lists.trade_exits, lists.trades, lists.rejected,
+               lists.exits, lists.trade_list, lists.trades, lists.rejected,
                work.n_windows, work.capacity, warps=1, LANES=LANES)  # fmt: skip
 
     def price(self, work: Workspace, individuals: int, prices: Prices | None = None) -> None:
@@ -135,9 +139,9 @@ class Stages:
         kept, reasons = prices or (lists.r, lists.counts)
         warps = 4 if pairs <= FEW_PAIRS else 1
         launch(price_kernel, (pairs,), work.table, self._market.prices, self._rows, work.genomes,
-               work.table[1:], self._costs, lists.trades, lists.rejected, lists.trade_bars,
-               lists.trade_exits, lists.r, kept, reasons, work.results, work.n_windows,
-               work.capacity, self._market.n_bars, warps=warps,
+               work.table[1:], self._costs, lists.trades, lists.rejected, lists.trade_list,
+               lists.r, kept, reasons, work.results, work.n_windows, work.capacity,
+               self._market.n_bars, warps=warps,
                N_COLUMNS=work.genomes.shape[1], N_ROWS=work.table.shape[1],
                STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult, REWARD=exits.reward,
                MAX_HOLD=exits.max_hold, KEEPS_PRICES=prices is not None,

@@ -11,9 +11,10 @@ class Lists(NamedTuple):
     Args:
         counts: [pairs] int32, signals of each pair.
         bars: [pairs, capacity] int32, signal bars.
-        exits: [pairs, capacity] int32, exit bars, or -1 where a trade would risk too little.
-        trade_bars: [pairs, capacity] int32, signal bars of the trades.
-        trade_exits: [pairs, capacity] int32, their exit bars.
+        exits: [pairs, capacity] int32, exit bars, or the signal's own where a trade would risk too
+            little; until then, scratch of the signals.
+        trade_list: [pairs, capacity] int64, signal bar in the upper half, exit bar in the lower.
+        words: [pairs, capacity] int32, scratch of the signals.
         trades: [pairs] int32, how many there are.
         rejected: [pairs] int32.
         r: [pairs, capacity] float64, R of each trade.
@@ -24,8 +25,8 @@ class Lists(NamedTuple):
     counts: torch.Tensor
     bars: torch.Tensor
     exits: torch.Tensor
-    trade_bars: torch.Tensor
-    trade_exits: torch.Tensor
+    trade_list: torch.Tensor
+    words: torch.Tensor
     trades: torch.Tensor
     rejected: torch.Tensor
     r: torch.Tensor
@@ -35,7 +36,7 @@ class Lists(NamedTuple):
     @staticmethod
     def bytes_of_pair(capacity: int) -> int:
         """Bytes that one pair takes."""
-        return 12 + capacity * (4 * 4 + 3 * 8)
+        return 12 + capacity * (3 * 4 + 4 * 8)
 
     @classmethod
     def empty(cls, pairs: int, capacity: int, device: torch.device) -> "Lists":
@@ -47,8 +48,9 @@ class Lists(NamedTuple):
         def real() -> torch.Tensor:
             return torch.empty((pairs, capacity), dtype=torch.float64, device=device)
 
+        trades = torch.empty((pairs, capacity), dtype=torch.int64, device=device)
         return cls(
-            whole(pairs), whole(pairs, capacity), whole(pairs, capacity), whole(pairs, capacity),
+            whole(pairs), whole(pairs, capacity), whole(pairs, capacity), trades,
             whole(pairs, capacity), whole(pairs), whole(pairs), real(), real(), real(),
         )  # fmt: skip
 

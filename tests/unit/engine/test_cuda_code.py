@@ -16,7 +16,7 @@ from triton.compiler import ASTSource, compile  # noqa: E402
 from engine.backends.cuda import candidates, chain, exits, rows, signals  # noqa: E402
 from engine.backends.cuda.launch import OPTIONS  # noqa: E402
 
-F64, I32, I8, U8 = "*fp64", "*i32", "*i8", "*u8"
+F64, I32, I64, I8, U8 = "*fp64", "*i32", "*i64", "*i8", "*u8"
 
 FORBIDDEN = re.compile(r"\b(fma|mad)\.rn\.f\d+|\bmad\.f\d+|\.approx|\.ftz|\.f32\b")
 """Instructions that round differently from the law, or in another precision."""
@@ -66,7 +66,7 @@ KERNELS = {
     ),
     "signal": (
         signals.signal_kernel,
-        [I32] * 4 + [F64, U8, F64, I32, F64] + [I32] * 4 + ["i32"] * 4,
+        [I32] * 4 + [F64, U8, F64, I32, F64] + [I32] * 6 + ["i32"] * 4,
         {
             "GENES": GENES,
             "N_PACKED": 3,
@@ -78,17 +78,18 @@ KERNELS = {
             "HIGHEST": 126,
             "INDEX_BARS": 1024,
             "BLOCK": 256,
+            "DENSE": 128,
         },
     ),
     "exit": (
         exits.exit_kernel,
-        [I32] + [F64] * 4 + [I32, I32, F64] + [I32] * 3 + ["i32"] * 3,
+        [I32, F64, I32, F64, F64, I32, I32, F64] + [I32] * 3 + ["i32"] * 3,
         BRACKET | {"SIGNALS": 32, "BLOCKS": 4},
     ),
-    "take": (chain.take_kernel, [I32] * 8 + ["i32", "i32"], {"LANES": 32}),
+    "take": (chain.take_kernel, [I32] * 4 + [I64] + [I32] * 2 + ["i32", "i32"], {"LANES": 32}),
     "price": (
         chain.price_kernel,
-        [I32, F64, F64, F64, I32, F64, I32, I32, I32, I32, F64, F64, I8, F64] + ["i32"] * 3,
+        [I32, F64, F64, F64, I32, F64, I32, I32, I64, F64, F64, I8, F64] + ["i32"] * 3,
         BRACKET | {"KEEPS_PRICES": True, "N_OUT": 18, "BLOCK": 64},
     ),
     "fold": (
