@@ -250,16 +250,19 @@ class GenomeLayout:
 
         Bounds are not asked: a person may test a genome outside the search's bounds.
         """
-        finite = np.isfinite(genomes).all(axis=1)
-        known = np.where(np.isfinite(genomes), genomes, 0.0)
-        whole = ((known == np.rint(known)) | ~self.is_int).all(axis=1)
-        sized = ((known >= 1) | ~self._flags("is_length")).all(axis=1)
-        sized &= ((known > 0) | ~self._flags("positive")).all(axis=1)
-        sized &= ((np.abs(known) <= LONGEST_LENGTH) | ~self.is_int).all(axis=1)
-        ordered = np.ones(len(genomes), dtype=np.bool_)
+        # A comparison with NaN is false, so that what is not finite fails one of these.
+        columns = genomes.T
+        legal = np.ones(len(genomes), dtype=np.bool_)
+        for gene, column in zip(self.genes, columns, strict=True):
+            least, most = (1.0 if gene.is_length else -np.inf), np.inf
+            if gene.is_int:
+                legal &= column == np.rint(column)
+                least, most = max(least, -LONGEST_LENGTH), LONGEST_LENGTH
+            legal &= (column >= least) & (column <= most) & np.isfinite(column)
+            if gene.positive:
+                legal &= column > 0
         for pair in self.constraints:
-            ordered &= known[:, self.index(pair.left)] < known[:, self.index(pair.right)]
-        legal: npt.NDArray[np.bool_] = finite & whole & sized & ordered
+            legal &= columns[self.index(pair.left)] < columns[self.index(pair.right)]
         return legal
 
     def with_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> "GenomeLayout":

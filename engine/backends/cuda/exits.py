@@ -28,8 +28,8 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
     p_market: [B, 4] open, high, low, close. p_pyramid: [levels, 2 B] for each level l the groups of
     four blocks of 4**l bars, each group the upper halves of four lows and of four highs. p_costs:
     per_side, min_risk, risk_fraction; in memory, because a number that is passed to a kernel
-    arrives as float32. p_exits: [P, W, capacity] receives the exit bar, or the signal's own where the trade would risk too
-    little.
+    arrives as float32. p_exits: [P, W, capacity] receives the exit bar, or the signal's
+    own where the trade would risk too little.
     """
     i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
     i_p = i_pair // n_windows

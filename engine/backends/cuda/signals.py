@@ -32,9 +32,10 @@ def code_of(value, p_scales, c, HIGHEST: tl.constexpr):
 def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p_genomes,
                   p_slots, p_scales, p_windows, p_counts, p_bars, p_scratch_bars, p_scratch_words,
                   p_most, n_windows, capacity, n_bars, n_blocks, GENES: tl.constexpr,
-                  N_PACKED: tl.constexpr,                  PAIRS: tl.constexpr, EXACT: tl.constexpr, WARM_COLUMNS: tl.constexpr,
-                  N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, HIGHEST: tl.constexpr,
-                  INDEX_BARS: tl.constexpr, BLOCK: tl.constexpr, DENSE: tl.constexpr):  # fmt: skip
+                  N_PACKED: tl.constexpr, PAIRS: tl.constexpr, EXACT: tl.constexpr,
+                  WARM_COLUMNS: tl.constexpr, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr,
+                  HIGHEST: tl.constexpr, INDEX_BARS: tl.constexpr, BLOCK: tl.constexpr,
+                  DENSE: tl.constexpr):  # fmt: skip
     """List the signals of each pair of individual and window; grid (pairs).
 
     p_size: [1] individuals. p_slots: [P, N_ROWS] slots, and last the list of candidates. GENES:

@@ -17,20 +17,23 @@ from engine.ledger import ACCUMULATORS
 SIGNALS = 32
 """Signals whose exits a warp looks for together."""
 
-SPARSE, DENSE = 512, 64
-"""Candidates that a warp tests by their words together, and by rows."""
-
 LANES = 32
 """Pairs whose signals a warp walks through together."""
 
 FOLDED = 8
 """Pairs whose trades a warp folds together, four sums each."""
 
-PROGRAMS = 16_384
-"""Programs that keep a large device busy."""
+PROGRAMS = 65_536
+"""Programs that keep a large device busy while each looks for exits of few signals."""
 
-FEW_PAIRS = 4096
-"""Up to so many pairs, each gets four warps; beyond, one warp keeps the device as busy."""
+BARS_OF_A_BATCH = 2048
+"""Bars in which a pair has about a warp full of signals, give or take."""
+
+FEW_PAIRS = 1024
+"""Up to so many pairs, a program works through its own in large steps, else in small ones."""
+
+LONG_BARS = 2**17
+"""Series from this length on have so many trades that four warps share a pair's."""
 
 
 class Stages:
@@ -101,7 +104,7 @@ class Stages:
         """Launch stage 2; arguments as in `run`."""
         n_bars, lists = self._market.n_bars, work.lists
         pairs = individuals * work.n_windows
-        warps = 4 if pairs <= FEW_PAIRS else 1
+        warps, (sparse, dense) = 4, (2048, 512) if pairs <= FEW_PAIRS else (512, 128)
         launch(signal_kernel, (pairs,), work.table, candidates.index, candidates.bars,
                candidates.words, self._rows, self._codes, work.genomes, work.table[1:],
                self._scales, windows, lists.counts, lists.bars, lists.exits, lists.words,
@@ -110,14 +113,14 @@ class Stages:
                N_PACKED=self._n_packed, PAIRS=self._pairs, EXACT=self._exact,
                WARM_COLUMNS=self._warm_columns, N_COLUMNS=work.genomes.shape[1],
                N_ROWS=work.table.shape[1], HIGHEST=self._highest, INDEX_BARS=INDEX_BARS,
-               BLOCK=SPARSE * warps, DENSE=DENSE * warps)  # fmt: skip
+               BLOCK=sparse, DENSE=dense)  # fmt: skip
 
     def exits(self, work: Workspace, windows: torch.Tensor, individuals: int) -> None:
         """Launch stage 3; arguments as in `run`."""
         exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
         # Enough programs to fill the device, few enough that each has signals to look at.
-        most = max(1, min(64, work.capacity // SIGNALS))
-        blocks = 1 << (int(np.clip(PROGRAMS // pairs, 1, most)).bit_length() - 1)
+        most = max(1, self._market.longest // BARS_OF_A_BATCH)
+        blocks = 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
         launch(exit_kernel, (pairs * blocks,), work.table, self._market.prices,
                self._market.pyramid, self._rows, work.genomes, work.table[1:], windows,
                self._costs, lists.counts, lists.bars, lists.exits, work.n_windows, work.capacity,
@@ -137,7 +140,7 @@ class Stages:
         """Launch the second part of stage 4; arguments as in `run`."""
         exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
         kept, reasons = prices or (lists.r, lists.counts)
-        warps = 4 if pairs <= FEW_PAIRS else 1
+        warps = self._warps(pairs)
         launch(price_kernel, (pairs,), work.table, self._market.prices, self._rows, work.genomes,
                work.table[1:], self._costs, lists.trades, lists.rejected, lists.trade_list,
                lists.r, kept, reasons, work.results, work.n_windows, work.capacity,
@@ -157,10 +160,14 @@ class Stages:
     def drawdown(self, work: Workspace, individuals: int) -> None:
         """Launch the last part of stage 4; arguments as in `run`."""
         lists, pairs = work.lists, individuals * work.n_windows
-        warps = 4 if pairs <= FEW_PAIRS else 1
+        warps = self._warps(pairs)
         launch(drawdown_kernel, (pairs,), work.table, lists.trades, lists.sums, lists.equity,
                work.results, work.n_windows, work.capacity, warps=warps,
                N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
+
+    def _warps(self, pairs: int) -> int:
+        """Warps that share a pair's trades."""
+        return 4 if pairs <= FEW_PAIRS or self._market.longest >= LONG_BARS else 1
 
 
 def _ordered(comparisons: list[list[int]]) -> tuple[int, ...]:

@@ -90,17 +90,17 @@ KERNELS = {
     "price": (
         chain.price_kernel,
         [I32, F64, F64, F64, I32, F64, I32, I32, I64, F64, F64, I8, F64] + ["i32"] * 3,
-        BRACKET | {"KEEPS_PRICES": True, "N_OUT": 18, "BLOCK": 64},
+        BRACKET | {"KEEPS_PRICES": True, "N_OUT": 19, "BLOCK": 64},
     ),
     "fold": (
         chain.fold_kernel,
         [I32, I32, F64, F64, F64, F64, F64, "i32", "i32"],
-        {"N_OUT": 18, "PAIRS": 8},
+        {"N_OUT": 19, "PAIRS": 8},
     ),
     "drawdown": (
         chain.drawdown_kernel,
         [I32, I32, F64, F64, F64, "i32", "i32"],
-        {"N_OUT": 18, "BLOCK": 64},
+        {"N_OUT": 19, "BLOCK": 64},
     ),
 }
 
