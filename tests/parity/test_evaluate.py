@@ -100,7 +100,8 @@ def test_crowded_bank_changes_no_bit(device):
     bars = make_bars(13, 700, jump=0.1)
     genomes = random_genomes(SPEC, 60, seed=9)
     expected = Engine(SPEC, [bars], [Window.whole(bars)]).evaluate(genomes)
-    crowded = Engine(SPEC, [bars], [Window.whole(bars)], device=device, memory_bytes=8 * 700 * 9)
+    memory_bytes = 8 * 1024 * 9  # eight rows where a device pads its bars, a few more elsewhere
+    crowded = Engine(SPEC, [bars], [Window.whole(bars)], device=device, memory_bytes=memory_bytes)
     for _ in range(2):
         assert_same_bits(expected, crowded.evaluate(genomes), "crowded bank")
     assert crowded.rows_computed > 8

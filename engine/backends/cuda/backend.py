@@ -34,7 +34,11 @@ MOST_INDIVIDUALS = 2**17
 """Evaluated together at most."""
 
 FIRST_CAPACITY = 2048
-"""Signals that a list holds at first; one that was too short is doubled and made again."""
+"""Signals that a list holds at first, or an eighth of the longest window's bars if that is less;
+lists that were too short are doubled and made again."""
+
+SHORTEST_LIST = 64
+"""Below this, lists made twice cost more than the room."""
 
 MULTIPLE = 16
 """Of entries that a list's length is, so that lists begin at whole vectors."""
@@ -90,8 +94,7 @@ class CudaBackend:
         self._graphs = Graphs()
         self._moves = 0
         self._work: Workspace | None = None
-        self._windows: tuple[Sequence[Window], torch.Tensor] | None = None
-        # No list is longer than the longest window.
+        self._windows: Sequence[Window] | None = None
         self._capacity = _rounded(min(FIRST_CAPACITY, self._market.longest))
         self._most = MOST_INDIVIDUALS
 
@@ -129,16 +132,19 @@ class CudaBackend:
         Returns:
             [P, W, A].
         """
-        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
+        self._take_windows(windows)
+        parts: list[Floats] = []
         begin = 0
         while begin < len(genomes):
-            size = min(self._chunk_size(len(windows)), len(genomes) - begin)
-            part = slice(begin, begin + size)
-            found = self._tried(genomes[part], slots[part], windows)
+            part = slice(begin, begin + self._chunk_size(len(windows)))
+            found = self._tried(genomes[part], slots[part])
             if found is not None:
-                out[part] = found
-                begin += size
-        return out
+                parts.append(found)
+                begin += len(found)
+        if len(parts) == 1:
+            return parts[0]
+        shape = (0, len(windows), len(ACCUMULATORS))
+        return np.concatenate(parts) if parts else np.empty(shape)
 
     @device_errors
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
@@ -180,14 +186,14 @@ class CudaBackend:
         """Make this backend's device the one that launches go to; a host's memory has none."""
         return torch.cuda.device(self._device if self._device.type == "cuda" else -1)
 
-    def _tried(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats | None:
+    def _tried(self, genomes: Floats, slots: Slots) -> Floats | None:
         """Accumulators of a chunk; None where lists were too short or memory too small.
 
         Both have been changed then, so that the next try may succeed.
         """
         try:
             with self._on_device():
-                found, most = self._run(genomes, slots, windows)
+                found, most = self._run(genomes, slots)
             return None if self._is_short(most) else found
         except torch.OutOfMemoryError:
             if len(genomes) == 1:
@@ -198,13 +204,12 @@ class CudaBackend:
         LOG.warning("device memory ran out: %d individuals at a time from here on", self._most)
         return None
 
-    def _run(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> tuple[Floats, int]:
+    def _run(self, genomes: Floats, slots: Slots) -> tuple[Floats, int]:
         """Upload, launch, download; returns what was found and the largest count too long."""
         n = len(genomes)
         lists = self._candidates.find(genomes, slots)
-        table = self._window_table(windows)
-        room = bucket(n)
-        work = self._workspace(room, len(windows))
+        table, room = self._window_table, bucket(n)
+        work = self._workspace(room, len(table))
         work.write(genomes, slots, lists)
 
         def launched() -> None:
@@ -238,11 +243,14 @@ class CudaBackend:
             )
         return work
 
-    def _window_table(self, windows: Sequence[Window]) -> torch.Tensor:
-        if self._windows is None or self._windows[0] is not windows:
-            self._graphs.clear()
-            self._windows = (windows, self._market.windows(windows))
-        return self._windows[1]
+    def _take_windows(self, windows: Sequence[Window]) -> None:
+        """Bring windows to the device, unless they are those of the last call."""
+        if self._windows is windows:
+            return
+        self._graphs.clear()
+        self._windows, self._window_table = windows, self._market.windows(windows)
+        longest = max(window.end - window.start for window in windows)
+        self._capacity = _rounded(max(SHORTEST_LIST, min(FIRST_CAPACITY, longest // 8)))
 
     def _give_back(self) -> None:
         self._work = None

@@ -40,7 +40,8 @@ def fill_rows(
             spans = market.to_device(lengths[part, 0].astype(np.int32))
             launch(ema_kernel, (len(spans), len(market.starts)), values, spans,
                    market.to_device(slots[part].astype(np.int32)), market.device_starts,
-                   market.device_ends, rows, market.n_bars, warps=1, BARS=LANES)  # fmt: skip
+                   market.device_ends, rows, market.n_bars, market.n_bars, warps=1,
+                   BARS=LANES)  # fmt: skip
     else:
         _fill_rolling(market, form, lengths[:, 0], slots, rows)
 
@@ -79,10 +80,10 @@ def _fill_rolling(
     order = np.argsort(windows, kind="stable")
     for begin in range(0, len(windows), together):
         part = order[begin : begin + together]
-        blocks = -(-market.longest // int(windows[part].min()))
-        grid = (-(-blocks // LANES), len(part), len(market.starts))
-        launch(rolling_kernel, grid, market.sources[form.source],
+        blocks = -(-market.longest // int(windows[part].min())) * len(market.starts)
+        launch(rolling_kernel, (-(-blocks // LANES), len(part)), market.sources[form.source],
                market.to_device(windows[part].astype(np.int32)),
                market.to_device(slots[part].astype(np.int32)), market.device_starts,
-               market.device_ends, rows, left1, left2, market.n_bars, warps=1,
+               market.device_ends, rows, left1, left2, market.n_bars,
+               market.longest, len(market.starts), warps=1,
                IS_ZSCORE=form.indicator == "zscore", LANES=LANES)  # fmt: skip

@@ -36,17 +36,17 @@ BRACKET = {
 KERNELS = {
     "ema": (
         rows.ema_kernel,
-        [F64, I32, I32, I32, I32, F64, "i32"],
+        [F64, I32, I32, I32, I32, F64, "i32", "i32"],
         {"BARS": 32},
     ),
     "mean": (
         rows.rolling_kernel,
-        [F64, I32, I32, I32, I32, F64, F64, F64, "i32"],
+        [F64, I32, I32, I32, I32, F64, F64, F64, "i32", "i32", "i32"],
         {"IS_ZSCORE": False, "LANES": 32},
     ),
     "zscore": (
         rows.rolling_kernel,
-        [F64, I32, I32, I32, I32, F64, F64, F64, "i32"],
+        [F64, I32, I32, I32, I32, F64, F64, F64, "i32", "i32", "i32"],
         {"IS_ZSCORE": True, "LANES": 32},
     ),
     "code": (
