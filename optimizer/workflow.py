@@ -4,6 +4,7 @@ Whoever calls watches through an `Observer` and may ask to stop. Everything that
 then is on disk, and going on gives the same bits as never having stopped.
 """
 
+import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,10 +50,12 @@ class Progress:
         evaluated: Individuals sent to the engine so far, by this process.
         feasible: Share of the survivors that are feasible.
         front: Members of the front.
+        hypervolume: What the best compromises so far dominate, as `Generation` says.
         best: Best value of each objective in the front, in its natural sign; NaN without one.
         rejected: Failure to how many of this generation's newcomers had it.
         individual_bars_per_s: Rate of this process so far.
         seconds: Since the search began in this process.
+        since: Number of the generation that this process went on from, 0 at the beginning.
     """
 
     generation: int
@@ -61,16 +64,19 @@ class Progress:
     evaluated: int
     feasible: float
     front: int
+    hypervolume: float
     best: tuple[float, ...]
     rejected: Mapping[str, int]
     individual_bars_per_s: float
     seconds: float
+    since: int = 0
 
     @property
     def eta_s(self) -> float:
-        """Seconds left at the present rate; 0 at the end."""
-        done = max(self.generation, 1)
-        return self.seconds / done * max(self.generations - self.generation, 0)
+        """Seconds left at the present rate; 0 at the end, NaN before there is a rate."""
+        done, left = self.generation - self.since, max(self.generations - self.generation, 0)
+        # The initial generation compiles and computes all rows; it says nothing about the others.
+        return self.seconds / done * left if done else math.nan if left else 0.0
 
 
 class Observer(Protocol):
@@ -78,6 +84,9 @@ class Observer(Protocol):
 
     def started(self, task: Task, engine: Engine, store: RunStore) -> None:
         """The search is about to begin."""
+
+    def is_due(self, generation: int) -> bool:
+        """Whether it wants to see this generation; what nobody sees is not worked out."""
 
     def generation(self, progress: Progress) -> None:
         """A generation was found and handed to the store."""
@@ -106,21 +115,25 @@ def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) ->
     task = prepare(config, for_search=True)
     engine = task.engine()
     runs = Path(config.runs)
-    problem = EngineProblem(task, engine)
-    needed = estimate_bytes(
-        config.population,
-        len(problem.layout),
-        problem.n_objectives,
-        config.generations,
-        keep=config.keep,
-        budget=config.budget,
-    )
-    require_space(runs, needed)
+    require_space(runs, record_bytes(task))
     header = header_of(task, engine.device)
     with RunStore.create(
         runs, new_run_id(), header, keep=config.keep, budget=config.budget
     ) as store:
         return _search(task, engine, store, None, observer, should_stop)
+
+
+def record_bytes(task: Task) -> int:
+    """Bytes that the record of a run takes on disk at most, as far as that can be known."""
+    config = task.config
+    return estimate_bytes(
+        config.population,
+        len(task.spec.layout),
+        len(task.goals.names),
+        config.generations,
+        keep=config.keep,
+        budget=config.budget,
+    )
 
 
 def resume_run(
@@ -255,12 +268,14 @@ def _searched(
 ) -> Result:
     observer.started(task, engine, store)
     began = perf_counter()
-    evaluated = 0
+    evaluated, since = 0, 0 if last is None else last.number
     search = evolve(EngineProblem(task, engine), task.settings(), resume_from=last)
     for generation in search:
         store.record(generation)
         evaluated += generation.evaluated
-        observer.generation(_progress(task, generation, evaluated, perf_counter() - began))
+        if observer.is_due(generation.number):
+            seconds = perf_counter() - began
+            observer.generation(_progress(task, generation, evaluated, seconds, since))
         last = generation
         if should_stop() and generation.number < task.config.generations:
             store.flush()
@@ -286,7 +301,9 @@ def _searched(
     return result
 
 
-def _progress(task: Task, generation: Generation, evaluated: int, seconds: float) -> Progress:
+def _progress(
+    task: Task, generation: Generation, evaluated: int, seconds: float, since: int
+) -> Progress:
     population = generation.population
     members = front_of(population)
     natural = task.goals.natural(population.objectives[members])
@@ -301,10 +318,12 @@ def _progress(task: Task, generation: Generation, evaluated: int, seconds: float
         evaluated=evaluated,
         feasible=float((population.violations == 0).mean()),
         front=len(members),
+        hypervolume=generation.hypervolume,
         best=tuple(best.tolist()),
         rejected=generation.rejected,
         individual_bars_per_s=evaluated * task.markets.n_bars / seconds,
         seconds=seconds,
+        since=since,
     )
 
 

@@ -1,6 +1,7 @@
 """Progress on stderr: a live table in a terminal, a line a second elsewhere, nothing if quiet."""
 
 import contextlib
+import math
 import signal
 import time
 from collections.abc import Iterator
@@ -8,16 +9,18 @@ from types import FrameType
 
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from engine.batch import Engine
 from optimizer.commands.console import stderr
 from optimizer.commands.interrupts import STOPS, stop_now
 from optimizer.runs import RunStore
-from optimizer.shown import counted, metric, number
+from optimizer.shown import counted, metric
 from optimizer.task import Task
-from optimizer.workflow import Progress
+from optimizer.workflow import Progress, record_bytes
 
 LINE_EVERY_S = 1.0
+FRAME_EVERY_S = 0.1
 
 
 class Watcher:
@@ -32,7 +35,8 @@ class Watcher:
         self._quiet = quiet
         self._objectives: list[str] = []
         self._live: Live | None = None
-        self._last_line = 0.0
+        self._last_shown = 0.0
+        self._last_generation = 0
         self._is_searching = False
         self._is_stopping = False
 
@@ -55,6 +59,7 @@ class Watcher:
         """Say what is searched, on what, and where it is recorded."""
         self._is_searching = True
         self._objectives = list(task.goals.names)
+        self._last_generation = task.config.generations
         for note in (*task.markets.notes, *store.warnings):
             self._console.say(f"note: {note}")
         if self._quiet:
@@ -65,26 +70,31 @@ class Watcher:
             f"{counted(task.markets.n_bars, 'bar')}"
         )
         self._console.say(f"device {engine.device} ({engine.device_reason}); {plan}")
-        self._console.say(f"run {store.run_id} in {store.path}")
+        room = f"{record_bytes(task) / 1e6:,.0f} MB at most"
+        self._console.say(f"run {store.run_id} in {store.path}, {room}")
         if self._console.is_terminal:
-            self._live = Live(console=self._console, refresh_per_second=8, transient=True)
+            waiting = Text("evaluating the initial population", style="dim")
+            self._live = Live(waiting, console=self._console, refresh_per_second=8, transient=True)
             self._live.start()
+
+    def is_due(self, generation: int) -> bool:
+        """Whether a person could see it: a line a second, a frame ten times a second, the last."""
+        every = LINE_EVERY_S if self._live is None else FRAME_EVERY_S
+        is_time = time.monotonic() - self._last_shown >= every
+        return not self._quiet and (is_time or generation == self._last_generation)
 
     def generation(self, progress: Progress) -> None:
         """Show a generation."""
+        self._last_shown = time.monotonic()
         if self._live is not None:
             self._live.update(self._table(progress))
             return
-        now = time.monotonic()
-        is_last = progress.generation == progress.generations
-        if self._quiet or (now - self._last_line < LINE_EVERY_S and not is_last):
-            return
-        self._last_line = now
         self._console.say(
             f"generation {progress.generation}/{progress.generations}: "
-            f"front {progress.front}, feasible {progress.feasible:.0%}, {self._best(progress)}, "
-            f"{progress.individual_bars_per_s / 1e9:.2f} G individual-bars/s, "
-            f"{progress.eta_s:.0f} s left"
+            f"front {progress.front}, feasible {progress.feasible:.0%}, "
+            f"hypervolume {_volume(progress)}, {self._best(progress)}, "
+            f"{progress.individual_bars_per_s / 1e9:.2f} G individual-bars/s"
+            + (f", {_left(progress)}" if _left(progress) else "")
         )
 
     def certifying(self, members: int) -> None:
@@ -103,17 +113,18 @@ class Watcher:
         table = Table.grid(padding=(0, 2))
         table.add_column(style="dim", justify="right")
         table.add_column()
-        table.add_row("generation", f"{progress.generation} of {progress.generations}")
+        table.add_row("generation", f"{progress.generation:,} of {progress.generations:,}")
         table.add_row("evaluated", f"{progress.evaluated:,}")
         table.add_row("front", f"{progress.front} of {progress.individuals}")
         table.add_row("feasible", f"{progress.feasible:.0%}")
+        table.add_row("hypervolume", _volume(progress))
         for name, value in zip(self._objectives, progress.best, strict=True):
             table.add_row(f"best {name}", metric(name, value))
         rejected = ", ".join(f"{name} {count}" for name, count in progress.rejected.items())
         table.add_row("rejected", rejected or "none")
         table.add_row("rate", f"{progress.individual_bars_per_s / 1e9:.2f} G individual-bars/s")
-        left = "stopping" if self._is_stopping else f"{number(round(progress.eta_s, 1))} s left"
-        table.add_row("time", f"{progress.seconds:.1f} s, {left}")
+        left = "stopping" if self._is_stopping else _left(progress)
+        table.add_row("time", f"{progress.seconds:.1f} s" + (f", {left}" if left else ""))
         return table
 
     def _on_signal(self, received: int, frame: FrameType | None) -> None:
@@ -125,3 +136,11 @@ class Watcher:
         if self._live is not None:
             self._live.stop()
             self._live = None
+
+
+def _left(progress: Progress) -> str:
+    return "" if math.isnan(progress.eta_s) else f"{progress.eta_s:,.0f} s left"
+
+
+def _volume(progress: Progress) -> str:
+    return f"{progress.hypervolume:.4f}" if progress.hypervolume else "-"

@@ -14,6 +14,10 @@ class Nobody:
     def started(self, task, engine, store):
         """Nothing happens."""
 
+    def is_due(self, generation):
+        """Nothing is looked at."""
+        return False
+
     def generation(self, progress):
         """Nothing happens."""
 

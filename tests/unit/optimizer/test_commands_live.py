@@ -11,9 +11,10 @@ from optimizer.commands.console import Lines
 from optimizer.commands.live import Watcher
 from optimizer.config import RunConfig
 from optimizer.task import prepare
-from optimizer.workflow import Progress
+from optimizer.workflow import Progress, record_bytes
 from tests.support.commands import write_market
 
+NAN = float("nan")
 STORE = SimpleNamespace(run_id="a-run", path="runs/a-run", warnings=("a row was damaged",))
 
 
@@ -55,6 +56,7 @@ def progress(generation, **changes):
         "evaluated": 1280,
         "feasible": 0.5,
         "front": 7,
+        "hypervolume": 0.61803,
         "best": (0.4227, 0.4772, 0.0511),
         "rejected": {"too_few_trades": 12},
         "individual_bars_per_s": 2.5e9,
@@ -73,7 +75,7 @@ def test_a_search_says_on_what_and_where_it_runs(monkeypatch, task, clock):
     assert lines[2] == "seller_exhaustion on bars 15m, 3,000 bars"
     assert lines[3].startswith("device cpu (")
     assert "MiB" in lines[3]
-    assert lines[4:] == ["run a-run in runs/a-run"]
+    assert lines[4:] == [f"run a-run in runs/a-run, {record_bytes(task) / 1e6:,.0f} MB at most"]
 
 
 def test_a_line_a_second_is_enough(monkeypatch, task, clock):
@@ -82,13 +84,14 @@ def test_a_line_a_second_is_enough(monkeypatch, task, clock):
     watcher = watching(monkeypatch, stream)
     watcher.started(task, task.engine(), STORE)
     for generation in range(10):
-        watcher.generation(progress(generation))
+        if watcher.is_due(generation):
+            watcher.generation(progress(generation))
         clock.seconds += 0.4
     told = [line for line in stream.getvalue().splitlines() if line.startswith("generation ")]
     assert [line.split(":")[0] for line in told] == [f"generation {n}/9" for n in (0, 3, 6, 9)]
     assert told[1] == (
-        "generation 3/9: front 7, feasible 50%, sharpe 0.4227, total_return 47.72%, "
-        "max_drawdown 5.11%, 2.50 G individual-bars/s, 20 s left"
+        "generation 3/9: front 7, feasible 50%, hypervolume 0.6180, sharpe 0.4227, "
+        "total_return 47.72%, max_drawdown 5.11%, 2.50 G individual-bars/s, 20 s left"
     )
 
 
@@ -97,7 +100,7 @@ def test_quiet_tells_only_what_must_be_known(monkeypatch, task, clock):
     stream = io.StringIO()
     watcher = watching(monkeypatch, stream, quiet=True)
     watcher.started(task, task.engine(), STORE)
-    watcher.generation(progress(9))
+    assert not any(watcher.is_due(generation) for generation in range(10))
     watcher.certifying(7)
     assert [line[:5] for line in stream.getvalue().splitlines()] == ["note:", "note:"]
 
@@ -111,7 +114,17 @@ def test_a_terminal_shows_a_table(monkeypatch, task):
     with watcher.listening():
         watcher.generation(progress(3))
         watcher._live.refresh()
-        for words in ("3 of 9", "7 of 128", "too_few_trades 12", "47.72%", "20 s left"):
+        for words in (
+            "3 of 9",
+            "1,280",
+            "7 of 128",
+            "50%",
+            "0.6180",
+            "2.50 G individual-bars/s",
+            "too_few_trades 12",
+            "47.72%",
+            "20 s left",
+        ):
             assert words in stream.getvalue()
         signal.raise_signal(signal.SIGINT)
         watcher.generation(progress(4))
@@ -157,8 +170,17 @@ def test_a_signal_outside_the_search_is_an_order(monkeypatch, task, phase):
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
-    [({}, 20.0), ({"generation": 9}, 0.0), ({"generation": 0}, 90.0), ({"generations": 2}, 0.0)],
+    [
+        ({}, 20.0),
+        ({"generation": 9}, 0.0),
+        ({"generation": 0}, NAN),
+        ({"generation": 6, "since": 6}, NAN),
+        ({"generation": 0, "generations": 0}, 0.0),
+        ({"generations": 2}, 0.0),
+        ({"generation": 8, "since": 6}, 5.0),
+    ],
 )
 def test_time_left_follows_the_present_rate(changes, expected):
-    """The initial generation counts as one; nothing is left at the end or past it."""
-    assert progress(**{"generation": 3, **changes}).eta_s == expected
+    """The rate is that of this process; nothing is left at the end or past it."""
+    found = progress(**{"generation": 3, **changes})
+    assert found.eta_s == pytest.approx(expected, nan_ok=True)

@@ -211,6 +211,7 @@ HARMLESS = {
     "runs": "elsewhere",
     "keep": "last",
     "budget": 10**6,
+    "report": False,
     "generations": 3,
     "max_bytes": 10**8,
     "dedupe": True,
