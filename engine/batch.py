@@ -19,9 +19,6 @@ from strategy.spec import StrategySpec
 ENGINE_VERSION = 2
 """Raised whenever the same genes on the same bars would give other trades or accumulators."""
 
-DEFAULT_MEMORY_BYTES = 2**30
-"""Room for rows unless told otherwise: one GiB, about 3,400 rows of a year of 15-minute bars."""
-
 Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
 
@@ -34,6 +31,7 @@ class MemoryPlan:
         individuals: P.
         slots: Rows that the bank can hold.
         slot_bytes: Bytes of one slot, over all series.
+        work_bytes: Bytes that a device may take for individuals while it evaluates them.
         series_bytes: Bytes of the series themselves.
         result_bytes: Bytes of the accumulators [P, W, A].
         bars: Bars of all series.
@@ -42,18 +40,25 @@ class MemoryPlan:
     individuals: int
     slots: int
     slot_bytes: int
+    work_bytes: int
     series_bytes: int
     result_bytes: int
     bars: int
 
     def __str__(self) -> str:
-        rows, series, results = (
+        rows, work, series, results = (
             f"{count / 2**20:,.0f} MiB"
-            for count in (self.slots * self.slot_bytes, self.series_bytes, self.result_bytes)
+            for count in (
+                self.slots * self.slot_bytes,
+                self.work_bytes,
+                self.series_bytes,
+                self.result_bytes,
+            )
         )
+        lists = f", lists up to {work}" if self.work_bytes else ""
         return (
             f"{self.individuals:,} individuals on {self.bars:,} bars: up to {self.slots:,} rows "
-            f"in {rows}, series {series}, results {results}"
+            f"in {rows}{lists}, series {series}, results {results}"
         )
 
 
@@ -65,9 +70,11 @@ class Engine:
         series: Bars that windows refer to by number, at least one.
         windows: Each an independent backtest, at least one.
         costs: Costs and risk rules.
-        device: ``"auto"``, or the name of a backend, which then runs or raises.
+        device: ``"auto"``, or the name of a device, which then runs or raises: see
+            `engine.backends.choose_backend`.
         threads: Cores of the CPU backend; all when None.
-        memory_bytes: Room for rows.
+        memory_bytes: Room for rows and for what a device needs beside them, on each device; one GiB
+            on the CPU and half of what is free on a GPU when None.
         chunk: Most individuals that are evaluated together; all that fit when None. It changes
             no bit of any result.
 
@@ -93,7 +100,7 @@ class Engine:
         *,
         device: str = "auto",
         threads: int | None = None,
-        memory_bytes: int = DEFAULT_MEMORY_BYTES,
+        memory_bytes: int | None = None,
         chunk: int | None = None,
     ) -> None:
         _check_windows(series, windows)
@@ -104,12 +111,18 @@ class Engine:
         self.series = tuple(series)
         self.windows = tuple(windows)
         self.costs = costs or Costs()
-        self.device, self.device_reason = choice.name, choice.reason
-        backend_class = load_backend(choice.name)
-        self._slot_bytes = backend_class.slot_bytes(self.series)
-        capacity = _capacity(spec, self._slot_bytes, memory_bytes)
-        self._backend = backend_class(
-            spec, self.series, self.costs, capacity=capacity, threads=threads
+        self.device, self.device_reason = choice.label, choice.reason
+        maker = load_backend(choice.name, choice.devices)
+        self._slot_bytes = maker.slot_bytes(self.series)
+        self._room = maker.room(memory_bytes)
+        capacity = _capacity(spec, self._slot_bytes, self._room.rows)
+        self._backend = maker(
+            spec,
+            self.series,
+            self.costs,
+            capacity=capacity,
+            work_bytes=self._room.work,
+            threads=threads,
         )
         self._bank = RowBank(capacity, self._backend.fill)
         self._columns = [
@@ -141,6 +154,7 @@ class Engine:
             individuals=individuals,
             slots=self._bank.capacity,
             slot_bytes=self._slot_bytes,
+            work_bytes=self._room.work,
             series_bytes=bars * 8 * 8,
             result_bytes=individuals * len(self.windows) * len(ACCUMULATORS) * 8,
             bars=bars,

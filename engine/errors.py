@@ -4,6 +4,7 @@ EngineError
 ├── GenomeError    genomes of the wrong shape, type or order
 ├── MemoryPlanError  one individual alone does not fit the memory that was allowed
 └── DeviceError    the device that was asked for is not there or failed
+    └── DeviceLostError  it answers this process with errors only; another process may use it
 """
 
 
@@ -21,3 +22,7 @@ class MemoryPlanError(EngineError):
 
 class DeviceError(EngineError):
     """The device that was asked for is not there or failed."""
+
+
+class DeviceLostError(DeviceError):
+    """The device answers this process with errors only; another process may use it."""

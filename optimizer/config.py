@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from optimizer.errors import ConfigError
-from optimizer.values import Bound, Bytes, Eta, Folder, Specs, Words
+from optimizer.values import Bound, Bytes, Device, Eta, Folder, Room, Specs, Words
 
 LARGEST_FILE_BYTES = 1_000_000
 """A configuration is a page of text; anything larger is something else."""
@@ -121,10 +121,15 @@ class RunConfig(BaseModel):
     )
     mutation_eta: Eta = Field(15, description="Distribution index of the mutation.")
 
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="Where to evaluate.")
+    device: Device = Field(
+        "auto", description="Where to evaluate: auto, cpu, cuda for all GPUs, or cuda:0,1."
+    )
     threads: int | None = Field(None, ge=1, description="Cores to use; all of them if unset.")
-    memory: Bytes = Field(
-        2**30, ge=1, description="Room for indicator rows in bytes, or as 512MiB or 4GB."
+    memory: Room = Field(
+        None,
+        ge=1,
+        description="Room for indicator rows, such as 512MiB or 4GB; 1GiB on the CPU and half of "
+        "a GPU's free memory if unset.",
     )
     runs: Folder = Field("runs", description="Folder in which runs are recorded.")
     keep: Literal["all", "front", "last"] = Field(

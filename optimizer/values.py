@@ -63,6 +63,12 @@ def _listed(value: int) -> int:
     return value
 
 
+def _named(value: str) -> str:
+    if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,3}(,[0-9]{1,3})*)?", value):
+        raise ValueError("no device")
+    return value
+
+
 def _nameable(value: str) -> str:
     if not value or "\0" in value:
         raise ValueError("no name of a folder")
@@ -88,4 +94,10 @@ Specs = Annotated[
 Bound = Annotated[list[float], Field(min_length=2, max_length=2)]
 Eta = Annotated[int, AfterValidator(_listed), Words("one of " + ", ".join(map(str, ETAS)))]
 Bytes = Annotated[int, BeforeValidator(_as_bytes), Words("an amount of memory such as 512MiB")]
+Room = Annotated[
+    int | None, BeforeValidator(_as_bytes), Words("an amount of memory such as 512MiB")
+]
+Device = Annotated[
+    str, AfterValidator(_named), Words("auto, cpu, cuda, or GPUs by number as in cuda:0,1")
+]
 Folder = Annotated[str, AfterValidator(_nameable), Words("the name of a folder")]

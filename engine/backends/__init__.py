@@ -1,24 +1,40 @@
 """Engines that evaluate whole populations, one package a device."""
 
 import importlib
+import re
 from typing import NamedTuple, cast
 
-from engine.backends.contract import Backend, BackendMaker, Form
-from engine.backends.devices import why_no_cuda
+from engine.backends.contract import Backend, BackendMaker, Form, Room
+from engine.backends.devices import count_gpus, why_no_cuda
 from engine.errors import DeviceError
 
 BACKENDS: dict[str, str] = {
     "cpu": "engine.backends.cpu:CpuBackend",
-    "cuda": "engine.backends.cuda:CudaBackend",
+    "cuda": "engine.backends.cuda:CudaMaker",
 }
 """Every backend by the name of its device; it is imported when it is asked for."""
 
+NUMBERS = r"[0-9]{1,3}(,[0-9]{1,3})*"
+"""Which GPUs, behind the colon of a device's name."""
+
 
 class Choice(NamedTuple):
-    """A chosen device and, for a person, why."""
+    """A chosen device.
+
+    Args:
+        name: Backend, a name in `BACKENDS`.
+        reason: Why, for a person.
+        devices: Numbers of the GPUs to use; none where a backend has no numbers.
+    """
 
     name: str
     reason: str
+    devices: tuple[int, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The device as a person asks for it, such as ``cuda:0,1``."""
+        return ":".join(filter(None, (self.name, ",".join(map(str, self.devices)))))
 
 
 def why_absent(device: str) -> str:
@@ -37,7 +53,8 @@ def choose_backend(device: str) -> Choice:
     """Turn a device's name into a backend that is there.
 
     Args:
-        device: ``"auto"``, or a name in `BACKENDS`.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"`` for all GPUs of this machine, or some of them by
+            number, as in ``"cuda:1"`` and ``"cuda:0,1"``.
 
     Returns:
         The choice; only ``"auto"`` chooses, a device asked for by name is taken or refused.
@@ -49,28 +66,45 @@ def choose_backend(device: str) -> Choice:
         reason = why_absent("cuda")
         if reason:
             return Choice("cpu", f"auto: no GPU is used, {reason}")
-        return Choice("cuda", "auto: a GPU was found")
-    if device not in BACKENDS:
+        return Choice("cuda", "auto: a GPU was found", tuple(range(count_gpus())))
+    name, colon, numbers = device.partition(":")
+    if name not in BACKENDS or (colon and (name != "cuda" or not re.fullmatch(NUMBERS, numbers))):
         raise DeviceError(
-            f"device '{device}' is unknown; known: auto, {', '.join(sorted(BACKENDS))}"
+            f"device '{device}' is unknown; known: auto, cuda:0, cuda:0,1, "
+            f"{', '.join(sorted(BACKENDS))}"
         )
-    reason = why_absent(device)
+    reason = why_absent(name)
     if reason:
         raise DeviceError(f"device '{device}' is not available: {reason}; use cpu or auto")
-    return Choice(device, f"{device}: asked for by name")
+    reason = f"{device}: asked for by name"
+    return Choice(name, reason, _gpus(device, numbers) if name == "cuda" else ())
 
 
-def load_backend(name: str) -> BackendMaker:
-    """The class of a backend.
+def _gpus(device: str, numbers: str) -> tuple[int, ...]:
+    there = count_gpus()
+    wanted = tuple(dict.fromkeys(map(int, numbers.split(",")))) if numbers else range(there)
+    absent = [number for number in wanted if number >= there]
+    if absent:
+        raise DeviceError(
+            f"device '{device}' is not available: this machine shows {there} GPU"
+            f"{'s, cuda:0 to cuda:' + str(there - 1) if there > 1 else ', cuda:0'}"
+        )
+    return tuple(wanted)
+
+
+def load_backend(name: str, devices: tuple[int, ...] = ()) -> BackendMaker:
+    """What makes a backend.
 
     Args:
         name: A name in `BACKENDS`, as `choose_backend` gives it.
+        devices: Numbers of its devices, as `choose_backend` gives them.
 
     Returns:
-        What makes the backend; see `BackendMaker`.
+        See `BackendMaker`.
     """
     module, _, attribute = BACKENDS[name].partition(":")
-    return cast(BackendMaker, getattr(importlib.import_module(module), attribute))
+    maker = getattr(importlib.import_module(module), attribute)
+    return cast(BackendMaker, maker(devices or (0,)) if name == "cuda" else maker)
 
 
 __all__ = [
@@ -79,6 +113,7 @@ __all__ = [
     "BackendMaker",
     "Choice",
     "Form",
+    "Room",
     "choose_backend",
     "load_backend",
     "why_absent",

@@ -33,6 +33,18 @@ class Form(NamedTuple):
         return cls(row.form, row.reads)
 
 
+class Room(NamedTuple):
+    """How a backend divides memory.
+
+    Args:
+        rows: Bytes for indicator rows and their codes.
+        work: Bytes for what individuals need while they are evaluated.
+    """
+
+    rows: int
+    work: int
+
+
 class Backend(Protocol):
     """A device that holds series and rows, and evaluates chunks of a population.
 
@@ -74,6 +86,7 @@ class BackendMaker(Protocol):
         costs: Costs,
         *,
         capacity: int,
+        work_bytes: int,
         threads: int | None = None,
     ) -> Backend:
         """Load series onto the device, with room for `capacity` slots."""
@@ -81,4 +94,8 @@ class BackendMaker(Protocol):
 
     def slot_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that one slot takes over all series."""
+        ...
+
+    def room(self, memory_bytes: int | None) -> Room:
+        """How an amount of memory is divided; the device's own default when None."""
         ...

@@ -31,6 +31,13 @@ def why_no_cuda() -> str:
     return ""
 
 
+def count_gpus() -> int:
+    """How many GPUs there are, where `why_no_cuda` names no reason against them."""
+    import torch
+
+    return torch.cuda.device_count()
+
+
 def describe_gpus() -> str:
     """Say which GPUs there are and whether they are used.
 
@@ -43,5 +50,4 @@ def describe_gpus() -> str:
     import torch
 
     names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    used = "the first is used" if len(names) > 1 else "used"
-    return f"{', '.join(names)}, {used}"
+    return f"{', '.join(names)}, used"

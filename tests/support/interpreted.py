@@ -22,6 +22,11 @@ from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 class Interpreted(CudaBackend):
     """The CUDA backend on tensors in host memory."""
 
+    @staticmethod
+    def room(memory_bytes):
+        """As on a device, with room for a small world when nothing is said."""
+        return CudaBackend.room(memory_bytes or 2**28)
+
     def __init__(self, *arguments, **options):
         """Take what the engine gives, on the host."""
         super().__init__(*arguments, torch_device="cpu", **options)
@@ -47,7 +52,10 @@ def main():
     """Compare rows, signals, trades and accumulators of both strategies on small worlds."""
     load_backend = engine.batch.load_backend
     engine.backends.why_absent = lambda name: ""
-    engine.batch.load_backend = lambda name: Interpreted if name == "cuda" else load_backend(name)
+    engine.backends.count_gpus = lambda: 1
+    engine.batch.load_backend = lambda name, devices: (
+        Interpreted if name == "cuda" else load_backend(name, devices)
+    )
     for name, spec in SHORT_SPECS.items():
         series = [
             make_bars(3, 240, jump=0.1, flat=0.05, gaps=0.05),

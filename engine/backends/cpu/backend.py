@@ -7,7 +7,7 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.backends.coders import coder_maps, coders_of
-from engine.backends.contract import Form
+from engine.backends.contract import Form, Room
 from engine.backends.cpu import rows as stage_rows
 from engine.backends.cpu.chain import chain
 from engine.backends.cpu.codes import HIGHEST_CODE, code_rows
@@ -27,6 +27,9 @@ ROW_STAGES = {
 }
 """Form of an indicator with one length to the stage that computes its rows."""
 
+DEFAULT_MEMORY_BYTES = 2**30
+"""Room for rows unless told otherwise: one GiB, about 3,400 rows of a year of 15-minute bars."""
+
 
 class CpuBackend:
     """Evaluates populations on the processor's cores.
@@ -36,6 +39,7 @@ class CpuBackend:
         series: Bars that windows refer to by number.
         costs: Costs and risk rules.
         capacity: Slots for rows; a slot holds one row of every series.
+        work_bytes: Not used: what an individual needs fits a core's scratch.
         threads: Cores to use; all of them when None.
 
     Raises:
@@ -51,6 +55,7 @@ class CpuBackend:
         costs: Costs,
         *,
         capacity: int,
+        work_bytes: int = 0,
         threads: int | None = None,
     ) -> None:
         self.threads = _checked_threads(threads)
@@ -73,6 +78,11 @@ class CpuBackend:
     def slot_bytes(series: Sequence[Bars]) -> int:
         """Bytes that one slot takes over all series."""
         return sum(len(bars) for bars in series) * (8 + 1)
+
+    @staticmethod
+    def room(memory_bytes: int | None) -> Room:
+        """How an amount of memory is divided: all of it holds rows, one GiB when None."""
+        return Room(DEFAULT_MEMORY_BYTES if memory_bytes is None else memory_bytes, 0)
 
     def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
         """Compute rows of one form in every series.

@@ -5,5 +5,6 @@ Every launch goes through one wrapper that turns fused multiply-add off; with it
 """
 
 from engine.backends.cuda.backend import CudaBackend
+from engine.backends.cuda.several import CudaMaker, SeveralGpus
 
-__all__ = ["CudaBackend"]
+__all__ = ["CudaBackend", "CudaMaker", "SeveralGpus"]

@@ -8,7 +8,7 @@ import torch
 
 from data.bars import Bars, Window
 from engine.backends.coders import coders_of
-from engine.backends.contract import Floats, Form, Ints, Slots
+from engine.backends.contract import Floats, Form, Ints, Room, Slots
 from engine.backends.cuda.faults import device_errors
 from engine.backends.cuda.filling import fill_codes, fill_rows
 from engine.backends.cuda.graphs import Graphs
@@ -52,6 +52,7 @@ class CudaBackend:
         series: Bars that windows refer to by number.
         costs: Costs and risk rules.
         capacity: Slots for rows; a slot holds one row of every series.
+        work_bytes: Room for the lists of the individuals that are evaluated together.
         threads: Not used by a GPU.
         torch_device: Name of the device to torch.
 
@@ -71,6 +72,7 @@ class CudaBackend:
         costs: Costs,
         *,
         capacity: int,
+        work_bytes: int,
         threads: int | None = None,
         torch_device: str = "cuda",
     ) -> None:
@@ -97,12 +99,19 @@ class CudaBackend:
         self._windows: Sequence[Window] | None = None
         self._capacity = _rounded(min(FIRST_CAPACITY, self._market.longest))
         self._most = MOST_INDIVIDUALS
+        self._work_bytes = work_bytes
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
         """Bytes that one slot takes over all series."""
         _, n_bars = axis_of(np.array([len(bars) for bars in series], np.int64))
         return n_bars * (8 + 1)
+
+    @staticmethod
+    def room(memory_bytes: int) -> Room:
+        """How an amount of memory is divided: a quarter for lists, up to what they can use."""
+        work = min(memory_bytes // 4, LIST_BYTES)
+        return Room(memory_bytes - work, work)
 
     @device_errors
     def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
@@ -262,7 +271,7 @@ class CudaBackend:
     def _chunk_size(self, n_windows: int) -> int:
         """Individuals whose lists fit the room for them."""
         each = Workspace.bytes_of(n_windows, self._capacity)
-        return int(max(1, min(LIST_BYTES // each, self._most)))
+        return int(max(1, min(self._work_bytes // each, self._most)))
 
     def _single(self, genome: Floats, slots: Slots, window: Window) -> tuple[Workspace, Prices]:
         """All stages of one individual in one window, and what its ledger needs."""

@@ -6,7 +6,7 @@ from typing import ParamSpec, TypeVar
 
 import torch
 
-from engine.errors import DeviceError
+from engine.errors import DeviceError, DeviceLostError
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -14,6 +14,8 @@ Answer = TypeVar("Answer")
 
 def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     """Let a function raise `DeviceError` where torch or Triton report a failure of the device.
+
+    What leaves the device unusable for this process becomes a `DeviceLostError`.
 
     Args:
         function: One that uses the device.
@@ -33,9 +35,9 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
                 raise
             # After such a fault the device answers this process with errors only.
             reason = str(error).splitlines()[0]
-            message = (
+            raise DeviceLostError(
                 f"the GPU failed ({reason}): start again in a new process, or use --device cpu"
-            )
+            ) from error
         raise DeviceError(message)
 
     return guarded

@@ -23,7 +23,7 @@ WHOLE = Window.whole(BARS)
         ({"windows": [Window(1, 0, 5)]}, EngineError, "refers to series 1, there are 1"),
         ({"windows": [Window(0, 0, 301)]}, EngineError, "window 0 is bars 0 to 301"),
         ({"chunk": 0}, EngineError, "chunk must be at least 1"),
-        ({"device": "tpu"}, DeviceError, "device 'tpu' is unknown; known: auto, cpu, cuda"),
+        ({"device": "tpu"}, DeviceError, "device 'tpu' is unknown; known: auto, cuda:0"),
         ({"threads": 10_000}, DeviceError, "threads must be 1 to"),
         ({"threads": 0}, DeviceError, "threads must be 1 to"),
         ({"memory_bytes": 1000}, MemoryPlanError, "needs 6 rows of 2,700 bytes"),

@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
 from engine.backends.cuda.faults import device_errors  # noqa: E402
-from engine.errors import DeviceError  # noqa: E402
+from engine.errors import DeviceError, DeviceLostError  # noqa: E402
 
 
 def failing(error):
@@ -31,7 +31,9 @@ def test_out_of_memory_says_what_to_lower():
 )
 def test_sticky_fault_asks_for_a_new_process(text):
     """After an illegal address the device answers this process no more."""
-    with pytest.raises(DeviceError, match=r"the GPU failed \(.*\): start again in a new process"):
+    with pytest.raises(
+        DeviceLostError, match=r"the GPU failed \(.*\): start again in a new process"
+    ):
         failing(RuntimeError(text))()
 
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.table import LARGEST_SOURCE_BYTES
-from engine.batch import DEFAULT_MEMORY_BYTES
 from engine.costs import Costs
 from optimizer.config import (
     RunConfig,
@@ -44,7 +43,7 @@ def test_defaults_are_those_of_the_parts_that_they_reach():
     assert Costs(config.fee_bp, config.slippage_bp, config.min_risk, config.risk_fraction) == (
         Costs()
     )
-    assert config.memory == DEFAULT_MEMORY_BYTES
+    assert config.memory is None
     assert config.max_bytes == LARGEST_SOURCE_BYTES
     assert config.min_trades == Goals(parse_objectives(config.objectives)).min_trades
 
@@ -72,7 +71,11 @@ def test_choices_are_those_of_the_parts_that_they_reach():
         ("crossover_eta", 20, "crossover_eta must be one of 1, 3, 7, 15, 31, 63, got 20"),
         ("mutation_eta", True, "mutation_eta must be one of 1, 3, 7, 15, 31, 63, got True"),
         ("mutation_eta", 15.0, "mutation_eta must be one of 1, 3, 7, 15, 31, 63, got 15.0"),
-        ("device", "gpu", "device must be one of auto, cpu, cuda, got 'gpu'"),
+        (
+            "device",
+            "gpu",
+            "device must be auto, cpu, cuda, or GPUs by number as in cuda:0,1, got 'gpu'",
+        ),
         ("dedupe", 1, "dedupe must be true or false, got 1"),
         ("tz", 5, "tz must be text, got 5"),
         ("memory", "much", "memory must be an amount of memory such as 512MiB, got 'much'"),

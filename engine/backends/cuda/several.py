@@ -1,0 +1,114 @@
+"""Several GPUs of one host as one backend: each holds all rows and takes a part of a population."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+
+from data.bars import Bars, Window
+from engine.backends.contract import Backend, Floats, Form, Ints, Room, Slots
+from engine.backends.cuda.backend import CudaBackend
+from engine.costs import Costs
+from engine.ledger import Ledger
+from strategy.spec import StrategySpec
+
+FEWEST_PAIRS = 4096
+"""Pairs of individual and window below which a second device costs more than it saves."""
+
+
+class SeveralGpus:
+    """A population split over devices, merged in the order of individuals.
+
+    Args:
+        parts: One backend a device, with the same series, spec, costs and capacity.
+        fewest: Pairs that a device gets at least.
+    """
+
+    name = "cuda"
+
+    def __init__(self, parts: Sequence[Backend], *, fewest: int = FEWEST_PAIRS) -> None:
+        self._parts = tuple(parts)
+        self._fewest = fewest
+        self.threads = parts[0].threads
+        # A thread each: what waits for a device lets the others launch.
+        self._pool = ThreadPoolExecutor(len(self._parts), thread_name_prefix="gpu")
+
+    def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
+        """Compute rows on every device, into the same slots."""
+        for done in [self._pool.submit(p.fill, form, lengths, slots) for p in self._parts]:
+            done.result()
+
+    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
+        """Accumulators [P, W, A]; which device took an individual changes no bit."""
+        paying = max(1, len(genomes) * len(windows) // self._fewest)
+        n_parts = min(len(self._parts), paying)
+        if n_parts == 1:
+            return self._parts[0].evaluate(genomes, slots, windows)
+        edges = np.linspace(0, len(genomes), n_parts + 1).astype(int).tolist()
+        running = [
+            self._pool.submit(part.evaluate, genomes[begin:end], slots[begin:end], windows)
+            for part, begin, end in zip(self._parts, edges[:-1], edges[1:], strict=False)
+        ]
+        return np.concatenate([done.result() for done in running])
+
+    def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
+        """Signal bars [S], from the first device."""
+        return self._parts[0].signals(genome, slots, window)
+
+    def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
+        """The ledger of one individual in one window, from the first device."""
+        return self._parts[0].trades(genome, slots, window)
+
+    def rows(self, slot: int, series: int) -> Floats:
+        """A copy of one row [T], from the first device."""
+        return self._parts[0].rows(slot, series)
+
+
+class CudaMaker:
+    """Makes a backend on chosen GPUs.
+
+    Args:
+        devices: Their numbers, at least one.
+    """
+
+    name = "cuda"
+
+    def __init__(self, devices: Sequence[int]) -> None:
+        self._devices = tuple(devices)
+
+    def __call__(
+        self,
+        spec: StrategySpec,
+        series: Sequence[Bars],
+        costs: Costs,
+        *,
+        capacity: int,
+        work_bytes: int,
+        threads: int | None = None,
+    ) -> Backend:
+        """Load series onto every device, with room for `capacity` slots on each."""
+        parts = [
+            CudaBackend(
+                spec,
+                series,
+                costs,
+                capacity=capacity,
+                work_bytes=work_bytes,
+                threads=threads,
+                torch_device=f"cuda:{number}",
+            )
+            for number in self._devices
+        ]
+        return parts[0] if len(parts) == 1 else SeveralGpus(parts)
+
+    def slot_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that one slot takes on each device, over all series."""
+        return CudaBackend.slot_bytes(series)
+
+    def room(self, memory_bytes: int | None) -> Room:
+        """How an amount of memory is divided, on each device; half of what is free when None."""
+        if memory_bytes is None:
+            free = (torch.cuda.mem_get_info(number)[0] for number in self._devices)
+            memory_bytes = min(free) // 2
+        return CudaBackend.room(memory_bytes)

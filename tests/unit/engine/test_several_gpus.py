@@ -1,0 +1,77 @@
+"""A population split over devices, with CPU backends in the devices' place."""
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
+
+import engine.batch
+from data.bars import Window
+from engine.backends.cpu import CpuBackend
+from engine.backends.cuda import SeveralGpus
+from engine.batch import Engine
+from tests.support.parity import assert_same_bits
+from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
+
+SPEC = SHORT_SPECS["seller_exhaustion"]
+BARS = make_bars(5, 700, jump=0.1)
+WINDOWS = [Window.whole(BARS), Window(0, 100, 500)]
+
+
+class Counting(CpuBackend):
+    """A part that remembers how many individuals it was given."""
+
+    def evaluate(self, genomes, slots, windows):
+        """As the backend does."""
+        self.seen = len(genomes)
+        return super().evaluate(genomes, slots, windows)
+
+
+@pytest.fixture
+def split(monkeypatch):
+    """Make an engine whose backend is split into parts; gives both."""
+
+    def made(n_parts, fewest):
+        parts = []
+
+        class Maker(CpuBackend):
+            def __new__(cls, *arguments, **options):
+                parts.extend(Counting(*arguments, **options) for _ in range(n_parts))
+                return SeveralGpus(parts, fewest=fewest)
+
+        monkeypatch.setattr(engine.batch, "load_backend", lambda name, devices: Maker)
+        return Engine(SPEC, [BARS], WINDOWS, device="cpu", threads=1), parts
+
+    return made
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 50, 151])
+@pytest.mark.parametrize("n_parts", [2, 3])
+def test_split_changes_no_bit(split, n_parts, size):
+    """Accumulators and ledgers come back in the order of individuals, whoever computed them."""
+    genomes = random_genomes(SPEC, size, seed=size)
+    alone = Engine(SPEC, [BARS], WINDOWS, device="cpu")
+    several, _ = split(n_parts, fewest=1)
+    assert_same_bits(alone.evaluate(genomes), several.evaluate(genomes), f"{n_parts} parts")
+    for expected, actual in zip(alone.trades(genomes[0]), several.trades(genomes[0]), strict=True):
+        assert_same_bits(expected.r, actual.r, "ledger")
+    assert [bars.tolist() for bars in alone.signals(genomes[0])] == [
+        bars.tolist() for bars in several.signals(genomes[0])
+    ]
+
+
+def test_each_part_takes_its_share(split):
+    """A large population is shared evenly; a small one stays on one device."""
+    several, parts = split(3, fewest=20)
+    several.evaluate(random_genomes(SPEC, 90, seed=1))
+    assert [part.seen for part in parts] == [30, 30, 30]
+    several.evaluate(random_genomes(SPEC, 15, seed=1))
+    assert parts[0].seen == 15
+
+
+def test_failure_of_a_part_is_the_callers(split, monkeypatch):
+    """What one device raises is raised, not lost in its thread."""
+    several, parts = split(2, fewest=1)
+    monkeypatch.setattr(parts[1], "evaluate", lambda *_: (_ for _ in ()).throw(MemoryError("full")))
+    with pytest.raises(MemoryError, match="full"):
+        several.evaluate(random_genomes(SPEC, 40, seed=2))
