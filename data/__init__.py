@@ -3,8 +3,12 @@
 from data.bars import Bars, Gaps, Window
 from data.errors import DataError
 from data.holdout import Holdout, parse_holdout, split_window
+from data.inspection import Inspection, inspect_source
+from data.keep import keep_bars
 from data.load import load_bars
+from data.parts import cut_at_gaps
 from data.providers import PROVIDERS
+from data.quirks import longest_gaps, quirks_of
 from data.resample import resample
 from data.selection import expand_spec
 from data.table import LoadOptions
@@ -16,14 +20,20 @@ __all__ = [
     "DataError",
     "Gaps",
     "Holdout",
+    "Inspection",
     "LoadOptions",
     "Window",
+    "cut_at_gaps",
     "expand_spec",
     "format_timeframe",
     "infer_timeframe",
+    "inspect_source",
+    "keep_bars",
     "load_bars",
+    "longest_gaps",
     "parse_holdout",
     "parse_timeframe",
+    "quirks_of",
     "resample",
     "split_window",
 ]

@@ -23,11 +23,12 @@ MOST_SHORT_STEPS_FRAC = 0.01
 """Share of steps that may be shorter than a bar (a 23-hour day in a local calendar is one)."""
 
 
-def parse_timeframe(text: str) -> int:
+def parse_timeframe(text: str, option: str = "--timeframe") -> int:
     """Read a duration such as ``15m``.
 
     Args:
         text: A whole number and one of s, m, h, d, w.
+        option: What an error about it starts with.
 
     Returns:
         Nanoseconds.
@@ -41,7 +42,7 @@ def parse_timeframe(text: str) -> int:
     match = FORM.fullmatch(text.strip())
     if match is None:
         raise TimeframeError(
-            f"--timeframe {text!r} is not a duration; write a whole number and one of "
+            f"{option} {text!r} is not a duration; write a whole number and one of "
             "s, m, h, d, w, such as 15m, 1h or 1d"
         )
     return int(match[1]) * UNITS_NS[match[2]]

@@ -70,6 +70,11 @@ class RunConfig(BaseModel):
     )
     start: str | None = Field(None, description="First bar to trade, ISO time; history is kept.")
     end: str | None = Field(None, description="Trade bars that open before this ISO time.")
+    max_gap: str | None = Field(
+        None,
+        description="Cut series where bars are further apart than this, such as 4d; nothing "
+        "reaches from one part into the next.",
+    )
     holdout: str | None = Field(
         None,
         description="Keep the last bars of each series from the search and judge the result on "

@@ -1,10 +1,20 @@
 """The markets of a run: series, the windows to search on, and those that are held out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from data import Bars, LoadOptions, Window, expand_spec, load_bars, parse_holdout, split_window
+from data import (
+    Bars,
+    LoadOptions,
+    Window,
+    cut_at_gaps,
+    expand_spec,
+    load_bars,
+    parse_holdout,
+    parse_timeframe,
+    split_window,
+)
 from data.checks import format_time
 from engine.metrics import Span, span_of
 from optimizer.config import RunConfig
@@ -112,11 +122,27 @@ def load_series(config: RunConfig) -> tuple[Bars, ...]:
         ConfigError: When a source is named twice.
         DataError: When bars cannot be had.
     """
-    specs = [spec for named in config.data for spec in expand_spec(named)]
+    options = load_options(config)
+    return tuple(load_bars(spec, options) for spec in named_specs(config))
+
+
+def named_specs(config: RunConfig) -> tuple[str, ...]:
+    """The sources that a configuration names, folders and patterns as their files.
+
+    Raises:
+        ConfigError: When a source is named twice.
+        DataError: When a folder or a pattern holds none.
+    """
+    specs = tuple(spec for named in config.data for spec in expand_spec(named))
     repeated = next((spec for spec in specs if specs.count(spec) > 1), None)
     if repeated is not None:
         raise ConfigError(f"--data '{repeated}' is named more than once")
-    options = LoadOptions(
+    return specs
+
+
+def load_options(config: RunConfig) -> LoadOptions:
+    """How a configuration wants sources to be read."""
+    return LoadOptions(
         timeframe=config.timeframe,
         tz=config.tz,
         dedupe=config.dedupe,
@@ -129,7 +155,6 @@ def load_series(config: RunConfig) -> tuple[Bars, ...]:
         price_offset=config.price_offset,
         max_bytes=config.max_bytes,
     )
-    return tuple(load_bars(spec, options) for spec in specs)
 
 
 def load_markets(config: RunConfig) -> Markets:
@@ -148,15 +173,32 @@ def load_markets(config: RunConfig) -> Markets:
     holdout = None if config.holdout is None else parse_holdout(config.holdout)
     series = load_series(config)
     _check_alike(series, config)
-    windows = tuple(
-        Window.between(bars, config.start, config.end, number) for number, bars in enumerate(series)
-    )
+    series, windows = _cut(series, config)
     if holdout is None:
         return Markets(series, windows)
     parts = [
         split_window(bars, window, holdout) for bars, window in zip(series, windows, strict=True)
     ]
     return Markets(series, tuple(seen for seen, _ in parts), tuple(kept for _, kept in parts))
+
+
+def _cut(
+    series: tuple[Bars, ...], config: RunConfig
+) -> tuple[tuple[Bars, ...], tuple[Window, ...]]:
+    """Series, parted at long gaps where that is asked for, and the window of each."""
+    whole = [Window.between(bars, config.start, config.end) for bars in series]
+    if config.max_gap is None:
+        return series, tuple(replace(window, series=w) for w, window in enumerate(whole))
+    max_gap_ns = parse_timeframe(config.max_gap, "--max-gap")
+    parts: list[Bars] = []
+    windows: list[Window] = []
+    for bars, window in zip(series, whole, strict=True):
+        for first, part in cut_at_gaps(bars, max_gap_ns):
+            start, end = max(window.start - first, 0), min(window.end - first, len(part))
+            if start < end:
+                windows.append(Window(len(parts), start, end))
+                parts.append(part)
+    return tuple(parts), tuple(windows)
 
 
 def _check_alike(series: tuple[Bars, ...], config: RunConfig) -> None:

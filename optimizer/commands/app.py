@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from optimizer.commands.data_app import data_app
 from optimizer.commands.flags import ALL, COMPUTE, COSTS, DATA, STRATEGY, WINDOW, config_flags
-from optimizer.errors import ConfigError
 
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="TOML file; flags win over it.", metavar="FILE")
@@ -30,7 +30,6 @@ app = typer.Typer(
 runs_app = typer.Typer(
     help="Recorded runs: list, show, export, compare, verify, delete.", rich_markup_mode=None
 )
-data_app = typer.Typer(help="Look at bars.", rich_markup_mode=None)
 strategies_app = typer.Typer(help="Strategies and their genes.", rich_markup_mode=None)
 objectives_app = typer.Typer(help="What a search can strive for.", rich_markup_mode=None)
 app.add_typer(runs_app, name="runs")
@@ -240,32 +239,6 @@ def runs_verify(
     from optimizer.commands.runs import verify_command
 
     verify_command(run, runs, individuals)
-
-
-@data_app.command("show")
-@config_flags(*DATA)
-def data_show(
-    specs: Annotated[
-        list[str] | None, typer.Argument(help="Bars, as --data names them.", metavar="[SPEC]...")
-    ] = None,
-    *,
-    flags: dict[str, object],
-    as_json: AsJson = False,
-) -> None:
-    """What bars hold: their range, gaps, quirks and hash."""
-    from optimizer.commands.lists import data_command
-
-    if specs and "data" in flags:
-        raise ConfigError(f"'{specs[0]}' and --data: name the bars once")
-    data_command({**flags, "data": specs} if specs else flags, as_json=as_json)
-
-
-@data_app.command("list")
-def data_list() -> None:
-    """Sources of bars."""
-    from optimizer.commands.lists import providers_command
-
-    providers_command()
 
 
 @strategies_app.command("list")

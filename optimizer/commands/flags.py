@@ -25,7 +25,7 @@ DATA = (
     "price_offset",
     "max_bytes",
 )
-WINDOW = ("start", "end", "holdout")
+WINDOW = ("start", "end", "max_gap", "holdout")
 STRATEGY = ("strategy", "scale_lengths", "bounds")
 COSTS = ("fee_bp", "slippage_bp", "min_risk", "risk_fraction")
 COMPUTE = ("threads", "memory")

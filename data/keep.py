@@ -1,0 +1,96 @@
+"""Bars as a Parquet file of ours: one form, whatever they were read from, and read back exactly."""
+
+import contextlib
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from data.bars import Bars
+from data.checks import VALUES
+from data.errors import DataError, SourceError
+from data.load import load_bars
+from data.table import LoadOptions
+
+ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+HASH_DIGITS = 8
+
+
+def file_name(symbol: str) -> str:
+    """A name for the file of a market that is safe on every system.
+
+    Args:
+        symbol: Any text.
+
+    Returns:
+        The symbol itself where it is plain; else its letters with a piece of its hash.
+
+    >>> file_name("BTC-USD"), file_name("../BRK/B")
+    ('BTC-USD.parquet', 'BRK_B-d32836ad.parquet')
+    """
+    if ALLOWED.fullmatch(symbol):
+        return f"{symbol}.parquet"
+    bare = re.sub(r"[^A-Za-z0-9]+", "_", symbol).strip("_")[:40]
+    piece = hashlib.sha256(symbol.encode()).hexdigest()[:HASH_DIGITS]
+    return f"{bare or 'market'}-{piece}.parquet"
+
+
+def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[Path, bool]:
+    """Write bars into a folder, whole or not at all, and read them back.
+
+    Args:
+        bars: What to keep; not simulated ones, whose file would not say so.
+        folder: Made where it is not there.
+        may_replace: Whether a file with other bars may be replaced.
+
+    Returns:
+        The file, and whether it was written; it is left as it is where it holds these bars already.
+
+    Raises:
+        SourceError: When it cannot be written, or holds other bars that may not be replaced.
+    """
+    if bars.is_simulated:
+        raise SourceError(f"{bars.symbol}: a simulated market is not kept, a file would hide that")
+    path = folder / file_name(bars.symbol)
+    if path.exists():
+        if _holds(path, bars):
+            return path, False
+        if not may_replace:
+            raise SourceError(
+                f"{path}: holds other bars; --replace puts the new ones in their place"
+            )
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(bars, draft)
+        if not _holds(draft, bars):
+            raise SourceError(f"{path}: what was written does not read back; is the disk failing?")
+        os.replace(draft, path)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written ({error.strerror or error})") from None
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+    return path, True
+
+
+def _write(bars: Bars, draft: Path) -> None:
+    # Naming bars must not load pyarrow; keeping them may.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stamps = pa.array(bars.timestamp, type=pa.timestamp("ns", tz="UTC"))
+    columns = {"timestamp": stamps, **{name: pa.array(getattr(bars, name)) for name in VALUES}}
+    with draft.open("wb") as file:
+        pq.write_table(pa.table(columns), file, compression="zstd")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _holds(path: Path, bars: Bars) -> bool:
+    # Named outright: the duration may have been told by a person, and a draft has another ending.
+    options = LoadOptions(timeframe=bars.timeframe, max_bytes=2**62)
+    try:
+        return load_bars(f"parquet:{path}", options).content_hash == bars.content_hash
+    except DataError:
+        return False

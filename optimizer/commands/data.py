@@ -1,0 +1,162 @@
+"""data: what bars hold, whether they are fit for use, and files in one form."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from data import Bars, inspect_source, keep_bars, load_bars, longest_gaps, quirks_of
+from optimizer.commands.chart import price_chart
+from optimizer.commands.console import facts_table, stderr, stdout
+from optimizer.commands.output import print_json
+from optimizer.config import resolve_config
+from optimizer.errors import ConfigError
+from optimizer.markets import load_options, load_series, named_specs
+from optimizer.shown import counted, number
+
+NS_PER_S = 10**9
+
+
+def show_command(flags: Mapping[str, object], *, as_json: bool) -> None:
+    """Print what bars hold: an object for one series, a list for several."""
+    series = load_series(resolve_config(None, flags))
+    if as_json:
+        told = [_told(bars) for bars in series]
+        print_json(told[0] if len(told) == 1 else told)
+        return
+    console = stdout()
+    mark = "\u2503" if "utf" in (sys.stdout.encoding or "").lower() else "|"
+    for bars in series:
+        console.print(facts_table(facts_of(bars)))
+        console.print()
+        for line in price_chart(bars, mark=mark):
+            console.say(line)
+        for quirk in quirks_of(bars):
+            console.say(f"quirk: {quirk}")
+        for note in bars.notes:
+            console.say(f"note: {note}")
+
+
+def facts_of(bars: Bars) -> dict[str, object]:
+    """What a series holds: names in words to values."""
+    gaps = bars.gaps()
+    first, last = (_time(int(bars.timestamp[i])) for i in (0, -1))
+    facts: dict[str, object] = {
+        "symbol": bars.symbol,
+        "simulated": "yes, a program invented it" if bars.is_simulated else "no",
+        "timeframe": bars.timeframe,
+        "bars": len(bars),
+        "first bar opens": first,
+        "last bar opens": last,
+        "lowest low": float(bars.low.min()),
+        "highest high": float(bars.high.max()),
+        "bars without volume": int((bars.volume == 0).sum()),
+        "gaps": gaps.count,
+        "bars missing in gaps": gaps.missing_bars,
+        "hash": bars.content_hash,
+    }
+    if gaps.count:
+        hours = gaps.longest_ns / NS_PER_S / 3600
+        ends = _time(int(bars.timestamp[gaps.longest_at]))
+        facts["longest gap"] = f"{hours:g} h, ends {ends}"
+    return facts
+
+
+def check_command(flags: Mapping[str, object], *, as_json: bool) -> None:
+    """Look at every source, and refuse at the end when one cannot be used.
+
+    Raises:
+        ConfigError: Naming how many.
+    """
+    config = resolve_config(None, flags)
+    options = load_options(config)
+    specs = named_specs(config)
+    found = [inspect_source(spec, options) for spec in _watched(specs, "checking")]
+    refused = sum(one.bars is None for one in found)
+    if as_json:
+        print_json(
+            [
+                {"source": one.spec, "problems": list(one.problems)}
+                | ({} if one.bars is None else _told(one.bars))
+                for one in found
+            ]
+        )
+    else:
+        for one in found:
+            stdout().say(f"{one.spec}: {'refused' if one.bars is None else _summary(one.bars)}")
+            notes = () if one.bars is None else (*quirks_of(one.bars), *one.bars.notes)
+            for line in (*one.problems, *notes):
+                stdout().say(f"  {line}")
+    if refused:
+        raise ConfigError(
+            f"{refused} of {counted(len(specs), 'source')} cannot be used as they are"
+        )
+
+
+def import_command(
+    flags: Mapping[str, object], folder: Path, *, may_replace: bool, as_json: bool
+) -> None:
+    """Read sources and keep each as a Parquet file; the first that fails ends it.
+
+    Raises:
+        DataError: When a source cannot be read, or a file may not be replaced.
+    """
+    config = resolve_config(None, flags)
+    options = load_options(config)
+    rows = []
+    for spec in _watched(named_specs(config), "importing"):
+        bars = load_bars(spec, options)
+        for note in bars.notes:
+            stderr().say(f"note: {bars.symbol}: {note}")
+        path, written = keep_bars(bars, folder, may_replace=may_replace)
+        rows.append({**_told(bars), "file": str(path), "written": written})
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(box=None)
+    for heading in ("symbol", "bars", "", "first bar opens", "last bar opens", "hash", "file"):
+        table.add_column(heading, justify="right" if heading == "bars" else "left")
+    for row in rows:
+        kept = f"{row['file']}{'' if row['written'] else ' (as it was)'}"
+        hash_ = str(row["hash"])[:12]
+        times = (str(row["first bar opens"]), str(row["last bar opens"]))
+        name, frame = str(row["symbol"]), str(row["timeframe"])
+        table.add_row(name, number(row["bars"]), frame, *times, hash_, kept)
+    stdout().print(table)
+    stdout().say(f"use them with --data {folder}")
+
+
+def _told(bars: Bars) -> dict[str, object]:
+    found: dict[str, object] = {
+        **facts_of(bars),
+        "quirks": list(quirks_of(bars)),
+        "longest_gaps": longest_gaps(bars),
+        "notes": list(bars.notes),
+    }
+    return found
+
+
+def _summary(bars: Bars) -> str:
+    first, last = (_time(int(bars.timestamp[i])) for i in (0, -1))
+    return f"{counted(len(bars), 'bar')} of {bars.timeframe}, {first} to {last}"
+
+
+def _watched(specs: Sequence[str], doing: str) -> Iterator[str]:
+    """The sources one by one; on a terminal with progress and the time left."""
+    console = stderr()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    is_shown = console.is_terminal and len(specs) > 1
+    with Progress(*columns, console=console, transient=True, disable=not is_shown) as progress:
+        yield from progress.track(specs, description=doing)
+
+
+def _time(time_ns: int) -> str:
+    return datetime.fromtimestamp(time_ns // NS_PER_S, UTC).strftime("%Y-%m-%d %H:%M UTC")

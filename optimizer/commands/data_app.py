@@ -1,0 +1,69 @@
+"""The commands of `data` and their flags; what a command needs is imported when it runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimizer.commands.flags import DATA, config_flags
+from optimizer.errors import ConfigError
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Specs = Annotated[
+    list[str] | None, typer.Argument(help="Bars, as --data names them.", metavar="[SPEC]...")
+]
+READ = tuple(name for name in DATA if name != "data")
+
+data_app = typer.Typer(help="Look at bars, check and keep them.", rich_markup_mode=None)
+
+
+@data_app.command("show")
+@config_flags(*DATA)
+def data_show(specs: Specs = None, *, flags: dict[str, object], as_json: AsJson = False) -> None:
+    """What bars hold: their range, gaps, quirks, a small chart and their hash."""
+    from optimizer.commands.data import show_command
+
+    show_command(_named(specs, flags), as_json=as_json)
+
+
+@data_app.command("check")
+@config_flags(*DATA)
+def data_check(specs: Specs = None, *, flags: dict[str, object], as_json: AsJson = False) -> None:
+    """Whether bars are fit for use: everything that is wrong with every source, at once."""
+    from optimizer.commands.data import check_command
+
+    check_command(_named(specs, flags), as_json=as_json)
+
+
+@data_app.command("import")
+@config_flags(*READ)
+def data_import(
+    files: Annotated[list[str], typer.Argument(help="Files, folders or patterns.")],
+    *,
+    flags: dict[str, object],
+    into: Annotated[Path, typer.Option("--into", help="Folder to keep them in.")] = Path("bars"),
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace files that hold other bars.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read files of any layout and keep each as a Parquet file of one form."""
+    from optimizer.commands.data import import_command
+
+    given = {**flags, "data": files}
+    import_command(given, into, may_replace=replace, as_json=as_json)
+
+
+@data_app.command("list")
+def data_list() -> None:
+    """Sources of bars."""
+    from optimizer.commands.lists import providers_command
+
+    providers_command()
+
+
+def _named(specs: list[str] | None, flags: dict[str, object]) -> dict[str, object]:
+    """The flags with the sources that were named, in either way but not in both."""
+    if specs and "data" in flags:
+        raise ConfigError(f"'{specs[0]}' and --data: name the bars once")
+    return {**flags, "data": specs} if specs else flags

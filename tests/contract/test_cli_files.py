@@ -1,0 +1,147 @@
+"""data show, check and import, as a person uses them on files."""
+
+import pytest
+
+from data import load_bars
+from tests.support.commands import SMALL, write_market
+from tests.support.series import csv_text, make_columns, write_csv
+
+DECIMAL_COMMAS = "Datum;Hoch;Tief;Er\u00f6ffnung;Schluss;Umsatz\n" + "".join(
+    f"2024-01-{day:02d};{day + 3},5;{day},25;{day + 1},0;{day + 2},0;1.{day:03d}\n"
+    for day in range(1, 29)
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two good files of different layouts and one that is not."""
+    path = tmp_path / "files"
+    path.mkdir()
+    write_market(path / "AAA.csv", 1500)
+    (path / "BBB.csv").write_text(DECIMAL_COMMAS)
+    bad = make_columns(9)
+    bad["volume"][4] = -1.0
+    bad["low"][5] = 1e6
+    write_csv(path, csv_text(bad), "CCC.csv")
+    return path
+
+
+def test_show_draws_and_names_quirks(command, folder):
+    """Facts, a chart between highest and lowest, quirks and notes."""
+    out = command("data", "show", folder / "BBB.csv").out
+    assert "first bar opens" in out
+    assert out.count("\u2503") + out.count("|") > 20
+    assert "note: numbers are read with a decimal comma" in out
+    found = command("data", "show", folder / "AAA.csv", "--json").json
+    assert {"quirks", "longest_gaps", "notes", "hash"} <= set(found)
+
+
+def test_check_tells_of_every_source_and_refuses_at_the_end(command, folder):
+    """Good ones are summed up, bad ones shown with all that is wrong; the code says it too."""
+    outcome = command("data", "check", folder)
+    assert outcome.code == 2
+    assert outcome.error == "1 of 3 sources cannot be used as they are"
+    assert "AAA.csv: 1,500 bars of 15m, " in outcome.out
+    assert "BBB.csv: 28 bars of 1d, 2024-01-01 00:00 UTC to 2024-01-28 00:00 UTC" in outcome.out
+    assert "CCC.csv: refused\n  1 row with a negative volume: 4" in outcome.out
+    assert "1 row with a low above open or close: 5" in outcome.out
+
+
+def test_check_in_json_has_an_entry_for_each_source(command, folder):
+    """Problems are empty where there are none."""
+    found = command("data", "check", folder, "--json").json
+    assert [bool(one["problems"]) for one in found] == [False, False, True]
+    assert [one.get("bars") for one in found] == [1500, 28, None]
+
+
+def test_check_of_good_sources_is_done(command, folder):
+    """Exit code 0, and repairs that were asked for count."""
+    assert command("data", "check", folder / "AAA.csv", folder / "BBB.csv").code == 0
+    assert command("data", "check", folder / "CCC.csv", "--drop-bad-bars").code == 0
+
+
+def test_import_keeps_each_file_in_one_form(command, folder, tmp_path):
+    """The bars are the same from there on, and can be used at once."""
+    files = [folder / "AAA.csv", folder / "BBB.csv"]
+    outcome = command("data", "import", *files, "--into", tmp_path / "bars", "--json")
+    assert outcome.code == 0
+    for row, file in zip(outcome.json, files, strict=True):
+        assert load_bars(row["file"]).content_hash == load_bars(str(file)).content_hash
+        assert row["written"]
+    again = command("data", "import", *files, "--into", tmp_path / "bars")
+    assert again.out.count("(as it was)") == 2
+    assert f"use them with --data {tmp_path / 'bars'}" in again.out
+    spec = f"parquet:{tmp_path / 'bars' / 'AAA.parquet'}"
+    assert command("evolve", "--data", spec, *SMALL, "--quiet").code == 0
+
+
+def test_import_stops_at_what_cannot_be_read(command, folder, tmp_path):
+    """What was kept before stays; the one that failed is named."""
+    outcome = command("data", "import", folder, "--into", tmp_path / "bars")
+    assert outcome.code == 2
+    assert "CCC.csv: 1 row" in outcome.error
+    assert sorted(path.name for path in (tmp_path / "bars").iterdir()) == [
+        "AAA.parquet",
+        "BBB.parquet",
+    ]
+
+
+def test_import_replaces_only_when_told(command, folder, tmp_path):
+    """Other bars of the same market are never put in its place in silence."""
+    arguments = ("data", "import", folder / "AAA.csv", "--into", tmp_path / "bars")
+    assert command(*arguments).code == 0
+    write_market(folder / "AAA.csv", 1600)
+    assert "--replace" in command(*arguments).error
+    assert command(*arguments, "--replace").code == 0
+
+
+def test_columns_and_forms_are_said_on_the_command_line(command, tmp_path):
+    """What is not recognised is told with the flag, and with the flag it is read."""
+    rows = "".join(f"0{day}/02/2024;{day};{day};{day};{day};5\n" for day in range(1, 9))
+    spec = write_csv(tmp_path, "When;A;B;C;D;E\n" + rows)
+    outcome = command("data", "show", spec)
+    assert outcome.code == 2
+    assert "--column timestamp=NAME" in outcome.error
+    said = [f"{meaning}={name}" for meaning, name in zip(
+        ("timestamp", "open", "high", "low", "close", "volume"), ("When", *"ABCDE"), strict=True
+    )]  # fmt: skip
+    flags = [part for one in said for part in ("--column", one)]
+    assert "--time-format" in command("data", "show", spec, *flags).error
+    shown = command("data", "show", spec, *flags, "--time-format", "%d/%m/%Y", "--json")
+    assert shown.json["first bar opens"] == "2024-02-01 00:00 UTC"
+
+
+def test_a_cut_at_gaps_makes_windows_of_the_parts(command, tmp_path):
+    """Nothing reaches over ten years without a bar, and each part is told of by itself."""
+    spec = write_market(tmp_path / "gapped.csv", 4000)
+    lines = (tmp_path / "gapped.csv").read_text().splitlines()
+    moved = [line.replace("1970-", "1980-", 1) for line in lines[2001:]]
+    (tmp_path / "gapped.csv").write_text("\n".join([*lines[:2001], *moved, ""]))
+    whole = command("backtest", "--data", spec, "--json").json
+    cut = command("backtest", "--data", spec, "--max-gap", "30d", "--holdout", "10%", "--json").json
+    assert [window["symbol"] for window in whole["windows"]] == ["gapped"]
+    told = [(w["symbol"], w["sample"], w["bars"]) for w in cut["windows"]]
+    assert told == [
+        ("gapped/1", "in", 1800), ("gapped/2", "in", 1800),
+        ("gapped/1", "held out", 200), ("gapped/2", "held out", 200),
+    ]  # fmt: skip
+    assert cut["data"]["notes"] == ["gapped/1: cut into 2 parts at gaps longer than 30d"]
+    assert (
+        "--max-gap 'long' is not a duration"
+        in command("backtest", "--data", spec, "--max-gap", "long").error
+    )
+
+
+def test_a_trade_never_reaches_over_a_long_gap(command, tmp_path):
+    """Cut there, it ends at the last close before the gap, for the reason that the bars end."""
+    spec = write_market(tmp_path / "gapped.csv", 4000)
+    lines = (tmp_path / "gapped.csv").read_text().splitlines()
+    moved = [line.replace("1970-", "1980-", 1) for line in lines[2001:]]
+    (tmp_path / "gapped.csv").write_text("\n".join([*lines[:2001], *moved, ""]))
+    far = ("--set", "max_hold=100000", "--set", "reward_r=1e6", "--set", "atr_stop_mult=1e4")
+    loose = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=96", *far)
+    whole = command("backtest", "--data", spec, *loose, "--json").json
+    cut = command("backtest", "--data", spec, *loose, "--max-gap", "30d", "--json").json
+    ends = [window["accumulators"]["exits_end"] for window in cut["windows"]]
+    assert [window["accumulators"]["exits_end"] for window in whole["windows"]] == [1]
+    assert ends == [1, 1]

@@ -1,0 +1,59 @@
+"""A source looked at as a whole."""
+
+from data import LoadOptions, inspect_source
+from tests.support.series import csv_text, make_columns, write_csv
+
+
+def test_a_good_source_gives_its_bars(tmp_path):
+    """No problem, and the bars that loading gives."""
+    found = inspect_source(write_csv(tmp_path, csv_text(make_columns(9))))
+    assert len(found.bars) == 9
+    assert found.problems == ()
+
+
+def test_every_kind_of_fault_is_told_at_once(tmp_path):
+    """Each with its rows and the option that helps."""
+    columns = make_columns(30)
+    columns["volume"][4] = -1.0
+    columns["close"][[7, 8, 9, 10]] = float("nan")
+    columns["low"][20] = 1e6
+    order = [0, 2, 1, *range(3, 30), 29]
+    text = csv_text({name: column[order] for name, column in columns.items()})
+    found = inspect_source(write_csv(tmp_path, text))
+    assert found.bars is None
+    assert found.problems == (
+        "4 rows with a value that is missing or not finite: 7 (2024-01-01T01:45), "
+        "8 (2024-01-01T02:00), 9 (2024-01-01T02:15) and 1 more; --drop-bad-bars",
+        "1 row with a negative volume: 4 (2024-01-01T01:00); --drop-bad-bars",
+        "1 row with a low above open or close: 20 (2024-01-01T05:00); --drop-bad-bars",
+        "1 row earlier than the row before: 2 (2024-01-01T00:15); --sort",
+        "1 row equal to the row before: 30 (2024-01-01T07:15); --dedupe",
+    )
+
+
+def test_one_fault_is_told_as_loading_tells_it(tmp_path):
+    """With its values, and the name of the file."""
+    columns = make_columns(9)
+    columns["volume"][4] = -1.0
+    (told,) = inspect_source(write_csv(tmp_path, csv_text(columns))).problems
+    assert told.startswith("series.csv: 1 row with a negative volume: row 4 (")
+
+
+def test_what_cannot_be_read_at_all_is_told(tmp_path):
+    """A missing file, an unknown source, and a file that is none."""
+    for spec in (f"csv:{tmp_path}/none.csv", "nowhere:x", write_csv(tmp_path, "a,b\n1,2\n")):
+        found = inspect_source(spec)
+        assert found.bars is None
+        assert len(found.problems) == 1
+
+
+def test_what_is_left_after_repairs_is_told(tmp_path):
+    """Faults that were asked to be repaired are not listed again."""
+    columns = make_columns(9)
+    columns["volume"][4] = -1.0
+    order = [1, 0, *range(2, 9)]
+    text = csv_text({name: column[order] for name, column in columns.items()})
+    spec = write_csv(tmp_path, text)
+    (told,) = inspect_source(spec, LoadOptions(drop_bad_bars=True)).problems
+    assert "not ascending at row 1" in told
+    assert inspect_source(spec, LoadOptions(drop_bad_bars=True, sort=True)).problems == ()

@@ -1,0 +1,78 @@
+"""Bars kept as files: whole, exact, and never over something else in silence."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from data import keep_bars, load_bars
+from data.errors import SourceError
+from data.keep import file_name
+from tests.support.series import make_bars
+
+
+def test_kept_bars_read_back_exactly(tmp_path):
+    """The same hash, the same symbol, times in UTC, and nothing left beside the file."""
+    bars = make_bars(50, symbol="BTC-USD")
+    path, written = keep_bars(bars, tmp_path / "new" / "bars")
+    assert written
+    found = load_bars(str(path))
+    assert (found.content_hash, found.symbol, found.notes) == (bars.content_hash, "BTC-USD", ())
+    assert str(pq.read_schema(path).field("timestamp").type) == "timestamp[ns, tz=UTC]"
+    assert [one.name for one in path.parent.iterdir()] == ["BTC-USD.parquet"]
+
+
+def test_the_same_bars_are_left_as_they_are(tmp_path):
+    """A second time writes nothing."""
+    bars = make_bars(50)
+    path, _ = keep_bars(bars, tmp_path)
+    before = path.stat().st_mtime_ns
+    assert keep_bars(bars, tmp_path) == (path, False)
+    assert path.stat().st_mtime_ns == before
+
+
+def test_other_bars_are_replaced_only_when_allowed(tmp_path):
+    """The file stays as it was until a person says otherwise."""
+    path, _ = keep_bars(make_bars(50), tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(SourceError, match="holds other bars; --replace"):
+        keep_bars(make_bars(51), tmp_path)
+    assert path.read_bytes() == before
+    assert keep_bars(make_bars(51), tmp_path, may_replace=True) == (path, True)
+    assert len(load_bars(str(path))) == 51
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    ["../../x", "/abs", "X:BTCUSD", "BRK/B", "NA", "a b", ".hidden", "\U0001f4c8", "x" * 64],
+)
+def test_every_symbol_has_a_file_within_the_folder(tmp_path, symbol):
+    """Whatever a market is called, its file lies where it was told to."""
+    path, _ = keep_bars(make_bars(5, symbol=symbol), tmp_path / "bars")
+    assert path.resolve().parent == (tmp_path / "bars").resolve()
+    assert not path.name.startswith(".")
+    assert [one.name for one in tmp_path.iterdir()] == ["bars"]
+
+
+def test_symbols_that_differ_in_signs_have_files_of_their_own():
+    """A piece of the hash tells them apart."""
+    assert file_name("BRK/B") != file_name("BRK.B") != file_name("BRK:B")
+
+
+def test_simulated_markets_are_not_kept(tmp_path):
+    """A file would not say that a program invented them."""
+    with pytest.raises(SourceError, match="simulated"):
+        keep_bars(load_bars("sample"), tmp_path)
+
+
+def test_one_bar_with_a_named_duration_is_kept(tmp_path):
+    """What a person said about the duration is believed when reading back."""
+    path, _ = keep_bars(make_bars(1), tmp_path)
+    assert np.array_equal(pq.read_table(path).column("close").to_numpy(), make_bars(1).close)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    """One line, nothing left."""
+    (tmp_path / "bars").write_text("a file")
+    with pytest.raises(SourceError, match="cannot be written"):
+        keep_bars(make_bars(5), tmp_path / "bars")
+    assert (tmp_path / "bars").read_text() == "a file"

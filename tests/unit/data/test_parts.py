@@ -1,0 +1,54 @@
+"""A series cut at its long gaps."""
+
+import numpy as np
+
+from data import cut_at_gaps
+from tests.support.series import MINUTE_NS, make_bars, make_columns
+
+DAY_NS = 1440 * MINUTE_NS
+
+
+def gapped(*places, gap_ns=DAY_NS):
+    """Sixty quarters of an hour with a gap before each of the places."""
+    timestamp = make_columns(60)["timestamp"]
+    for place in places:
+        timestamp[place:] += gap_ns
+    return make_bars(60, timestamp=timestamp)
+
+
+def test_a_series_without_long_gaps_is_its_only_part():
+    """Nothing is copied, renamed or noted."""
+    bars = gapped(20)
+    assert cut_at_gaps(bars, 2 * DAY_NS) == ((0, bars),)
+
+
+def test_parts_together_are_the_series():
+    """Every bar is in one part, in order, and no part holds a long gap."""
+    bars = gapped(20, 45)
+    parts = cut_at_gaps(bars, DAY_NS // 2)
+    assert [(first, len(part)) for first, part in parts] == [(0, 20), (20, 25), (45, 15)]
+    for name in ("timestamp", "open", "high", "low", "close", "volume"):
+        joined = np.concatenate([getattr(part, name) for _, part in parts])
+        assert joined.tobytes() == getattr(bars, name).tobytes()
+    assert all(part.gaps().count == 0 for _, part in parts)
+
+
+def test_parts_are_numbered_and_the_first_says_why():
+    """One note a series, not one a part."""
+    parts = [part for _, part in cut_at_gaps(gapped(20), DAY_NS // 2)]
+    assert [part.symbol for part in parts] == ["TEST/1", "TEST/2"]
+    assert [part.notes for part in parts] == [("cut into 2 parts at gaps longer than 12h",), ()]
+
+
+def test_a_step_of_exactly_the_longest_is_no_cut():
+    """Only what is longer cuts."""
+    bars = gapped(20)
+    step = int(np.diff(bars.timestamp).max())
+    assert len(cut_at_gaps(bars, step)) == 1
+    assert len(cut_at_gaps(bars, step - 1)) == 2
+
+
+def test_long_symbols_stay_within_their_limit():
+    """The number is kept whole."""
+    bars = make_bars(60, timestamp=gapped(20).timestamp, symbol="x" * 64)
+    assert [part.symbol[-4:] for _, part in cut_at_gaps(bars, DAY_NS // 2)] == ["xx/1", "xx/2"]

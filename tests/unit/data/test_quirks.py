@@ -1,0 +1,66 @@
+"""What is odd about bars that break no law."""
+
+import numpy as np
+import pytest
+
+from data import longest_gaps, quirks_of
+from tests.support.series import MINUTE_NS, make_bars, make_columns
+
+
+def test_an_ordinary_series_has_none():
+    """Nothing to say of bars that are as they should be."""
+    assert quirks_of(make_bars(50)) == ()
+    assert longest_gaps(make_bars(50)) == []
+
+
+def test_silence_is_counted_with_its_longest_run():
+    """Bars without volume, their share, and how many stand in a row."""
+    volume = make_columns(50)["volume"]
+    volume[[3, 10, 11, 12, 49]] = 0
+    quirk = "5 bars without volume (10.0%), at most 3 in a row"
+    assert quirks_of(make_bars(50, volume=volume)) == (quirk,)
+
+
+def test_flat_bars_are_counted():
+    """A bar whose four prices are one price has no range."""
+    close = make_columns(50)["close"]
+    flat = dict.fromkeys(("open", "high", "low", "close"), close)
+    assert quirks_of(make_bars(50, **flat)) == ("50 bars whose high is the low (100.0%)",)
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [(0.5, "-50% from the close before, as a 2:1 split"), (1 / 7, "as a 7:1 split"),
+     (4.0, "+300% from the close before, as a 1:4 split"), (0.6, "-40% from the close before")],
+)  # fmt: skip
+def test_jumps_are_told_and_splits_are_named(factor, words):
+    """An open far from the close before is shown with what it looks like."""
+    columns = make_columns(50)
+    for name in ("open", "high", "low", "close"):
+        columns[name][20:] *= factor
+    (told,) = quirks_of(make_bars(50, **columns))
+    assert words in told
+    assert "2024-01-01T05:00" in told
+    assert ("split" in told) == ("split" in words)
+
+
+def test_many_jumps_do_not_flood():
+    """Five are shown, the others counted."""
+    columns = make_columns(50)
+    scale = np.where(np.arange(50) % 2, 3.3, 1.0)
+    for name in ("open", "high", "low", "close"):
+        columns[name] = columns[name] * scale
+    told = quirks_of(make_bars(50, **columns))
+    assert len(told) == 6
+    assert told[-1] == "44 more such opens"
+
+
+def test_gaps_are_told_longest_first():
+    """When, how long, and how many bars are missing."""
+    timestamp = make_columns(50)["timestamp"]
+    timestamp[10:] += 15 * MINUTE_NS
+    timestamp[30:] += 60 * MINUTE_NS
+    bars = make_bars(50, timestamp=timestamp)
+    assert [gap["missing_bars"] for gap in longest_gaps(bars)] == [4, 1]
+    (told,) = quirks_of(bars)
+    assert told == ("2 gaps, 5 bars missing; the longest from 2024-01-01T07:30 to 2024-01-01T08:45")
