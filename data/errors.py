@@ -5,6 +5,7 @@ DataError
 ├── TableError       columns or times cannot be recognised without guessing
 ├── TimeframeError   the duration of a bar is unknown, or the one asked for cannot be made
 ├── LimitError       the source is larger than --max-bytes allows
+├── FetchError       who was asked for bars does not answer, or not as it should
 ├── BarsError        rows break the law of bars
 └── WindowError      a range of bars is empty or reversed
 """
@@ -30,6 +31,10 @@ class TimeframeError(DataError):
 
 class LimitError(DataError):
     """The source is larger than ``--max-bytes`` allows."""
+
+
+class FetchError(DataError):
+    """Who was asked for bars does not answer, or not as it should, even after retries."""
 
 
 class BarsError(DataError):

@@ -1,7 +1,8 @@
 """The command line: ``python -m optimizer COMMAND``.
 
-Exit codes: 0 done; 2 usage, configuration or data refused; 4 run store; 5 device; 130 interrupted,
-with everything recorded so far kept; 1 a defect of ours, or engines that disagree.
+Exit codes: 0 done; 2 usage, configuration or data refused; 3 bars could not be fetched; 4 run
+store; 5 device; 130 interrupted, with everything recorded so far kept; 1 a defect of ours, or
+engines that disagree.
 """
 
 import errno
@@ -81,7 +82,7 @@ def _tell(text: str) -> None:
 def _explained(error: BaseException) -> tuple[str, int]:
     """What to tell a person, and the exit code."""
     # Imported only now: the way without an error needs none of them.
-    from data.errors import DataError
+    from data.errors import DataError, FetchError
     from engine.errors import DeviceError, EngineError
     from strategy.errors import StrategyError
 
@@ -91,6 +92,8 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return str(error), error.exit_code
     if isinstance(error, DeviceError):
         return str(error), 5
+    if isinstance(error, FetchError):
+        return str(error), 3
     if isinstance(error, DataError | EngineError | StrategyError):
         return str(error), 2
     if isinstance(error, OSError) and error.errno in FULL_DISK:

@@ -59,6 +59,12 @@ PROVIDERS: dict[str, Provider] = {
     provider.name: provider
     for provider in (
         Provider(
+            "ccxt",
+            "ccxt:EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]",
+            "A public exchange, fetched anew each time (needs the package ccxt).",
+            "data.providers.ccxt_exchange",
+        ),
+        Provider(
             "csv",
             "csv:PATH",
             "A text file of any exchange or broker, plain or gzip.",

@@ -33,7 +33,9 @@ def test_spec_names_a_source_and_an_address(spec, name, address):
 @pytest.mark.parametrize("spec", ["", "a.txt", "folder", "a.parquet.bak", ":a.csv", "x:a.csv"])
 def test_unknown_source_lists_the_known(spec):
     """The message shows how each source is written."""
-    with pytest.raises(SourceError, match="known: csv:PATH, feather:PATH, parquet:PATH, sample"):
+    with pytest.raises(
+        SourceError, match=r"known: ccxt:.*, csv:PATH, feather:PATH, parquet:PATH, sample"
+    ):
         find_provider(spec)
 
 

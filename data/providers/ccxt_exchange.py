@@ -1,0 +1,223 @@
+"""Bars of public exchanges through ccxt, page by page, only bars that have closed."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import numpy as np
+
+from data.checks import VALUES, format_time
+from data.errors import FetchError, LimitError, SourceError, near_match
+from data.table import LoadOptions, RawTable
+from data.timeframe import parse_timeframe
+
+try:
+    import ccxt
+except ImportError:
+    raise SourceError(
+        "ccxt:... needs the package ccxt, which is not installed; install it with: "
+        "pip install 'exhaustion-optimizer[exchanges]'"
+    ) from None
+
+FORM = "ccxt:EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]"
+ADDRESS = re.compile(
+    r"(?P<exchange>[a-z0-9]+):(?P<symbol>.+?):(?P<timeframe>[0-9]+[smhdw])"
+    r":(?P<start>[0-9]{4}-[0-9]{2}-[0-9]{2})(?::(?P<end>[0-9]{4}-[0-9]{2}-[0-9]{2}))?"
+)
+ROW_BYTES = 6 * 8
+PAGE = 500
+RETRY_AFTER_S = (1.0, 2.0, 4.0, 8.0)
+TIMEOUT_MS = 20_000
+NS_PER_MS = 10**6
+
+Row = list[float]
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted of an exchange.
+
+    Args:
+        exchange: Its name in ccxt.
+        symbol: The market there, such as ``BTC/USDT``.
+        timeframe: Duration of a bar, such as ``1h``.
+        start_ms: Open of the first bar, milliseconds UTC.
+        end_ms: Bars that close by then count.
+    """
+
+    exchange: str
+    symbol: str
+    timeframe: str
+    start_ms: int
+    end_ms: int
+
+    @property
+    def step_ms(self) -> int:
+        """Duration of a bar."""
+        return parse_timeframe(self.timeframe) // NS_PER_MS
+
+
+def read(address: str, options: LoadOptions) -> RawTable:
+    """Fetch bars.
+
+    Args:
+        address: ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``, days in UTC, the last not included.
+        options: `max_bytes` caps what the range may hold.
+
+    Returns:
+        Raw rows.
+
+    Raises:
+        SourceError: When exchange, symbol, timeframe or range make no sense.
+        LimitError: When the range may hold more than allowed.
+        FetchError: When the exchange does not answer, or not as it should.
+    """
+    request = parse_address(address, int(time.time() * 1000))
+    most = (request.end_ms - request.start_ms) // request.step_ms
+    if most * ROW_BYTES > options.max_bytes:
+        raise LimitError(
+            f"{request.symbol}: up to {most} bars take {most * ROW_BYTES} bytes, above the cap of "
+            f"{options.max_bytes}; --max-bytes raises it"
+        )
+    exchange = open_exchange(request.exchange)
+    try:
+        _check_market(exchange, request)
+        rows = [row for page in _pages(exchange, request) for row in page]
+    finally:
+        session = getattr(exchange, "session", None)
+        if session is not None:
+            session.close()
+    if not rows:
+        raise SourceError(f"{address}: {request.exchange} has no bars of {request.symbol} then")
+    table = np.array(rows, dtype=np.float64)
+    first_ms = int(table[0, 0])
+    late: tuple[str, ...] = ()
+    if first_ms >= request.start_ms + request.step_ms:
+        late = (f"bars begin at {format_time(first_ms * NS_PER_MS)}, later than was asked for",)
+    return RawTable(
+        timestamp=table[:, 0].astype(np.int64) * NS_PER_MS,
+        values={name: table[:, place] for place, name in enumerate(VALUES, start=1)},
+        symbol=request.symbol,
+        where=f"{request.exchange} {request.symbol}",
+        notes=(f"fetched from {request.exchange} through ccxt {ccxt.__version__}", *late),
+    )
+
+
+def parse_address(address: str, now_ms: int) -> Request:
+    """Read what is wanted.
+
+    Args:
+        address: ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``.
+        now_ms: The present, where no end is given; milliseconds UTC.
+
+    Returns:
+        The request; its end never lies in the future.
+
+    Raises:
+        SourceError: When it has another form, the exchange is unknown, or the range is empty.
+    """
+    found = ADDRESS.fullmatch(address)
+    if found is None:
+        raise SourceError(
+            f"ccxt:{address[:60]} must look like {FORM}, such as "
+            "ccxt:kraken:BTC/USD:1h:2024-01-01:2024-07-01"
+        )
+    if found["exchange"] not in ccxt.exchanges:
+        hint = near_match(found["exchange"], list(ccxt.exchanges))
+        raise SourceError(f"ccxt knows no exchange {found['exchange']!r}{hint}")
+    start = _day_ms(found["start"])
+    end = now_ms if found["end"] is None else min(_day_ms(found["end"]), now_ms)
+    if start >= end:
+        raise SourceError(f"ccxt:{address[:60]}: the range is empty, or lies in the future")
+    return Request(found["exchange"], found["symbol"], found["timeframe"], start, end)
+
+
+def open_exchange(name: str) -> ccxt.Exchange:
+    """An exchange that keeps to its own pace; no key is needed or read."""
+    exchange: ccxt.Exchange = getattr(ccxt, name)({"enableRateLimit": True, "timeout": TIMEOUT_MS})
+    return exchange
+
+
+def _check_market(exchange: ccxt.Exchange, request: Request) -> None:
+    if not exchange.has.get("fetchOHLCV"):
+        raise SourceError(f"{request.exchange} offers no bars to the public")
+    timeframes = list(exchange.timeframes or ())
+    if timeframes and request.timeframe not in timeframes:
+        raise SourceError(
+            f"{request.exchange} has no bars of {request.timeframe}; it has {', '.join(timeframes)}"
+        )
+    markets: dict[str, object] = _asked(exchange.load_markets, request)
+    if request.symbol not in markets:
+        names = {name.lower(): name for name in markets}
+        hint = near_match(request.symbol, list(names))
+        for lower, name in names.items():
+            hint = hint.replace(f"'{lower}'", f"'{name}'")
+        raise SourceError(f"{request.exchange} has no market {request.symbol[:40]!r}{hint}")
+
+
+def _pages(exchange: ccxt.Exchange, request: Request) -> Iterator[list[Row]]:
+    """Pages of closed bars, each beginning where the last one ended."""
+    since = request.start_ms
+    while since + request.step_ms <= request.end_ms:
+        page = _page(exchange, request, since)
+        fresh = [row for row in page if row[0] >= since]
+        yield [row for row in fresh if row[0] + request.step_ms <= request.end_ms]
+        # A page without bars may be a hole in the market: go on behind it.
+        since = int(fresh[-1][0]) + request.step_ms if fresh else since + PAGE * request.step_ms
+
+
+def _page(exchange: ccxt.Exchange, request: Request, since: int) -> list[Row]:
+    def ask() -> list[Sequence[float | None]]:
+        found: list[Sequence[float | None]] = exchange.fetch_ohlcv(
+            request.symbol, request.timeframe, since=since, limit=PAGE
+        )
+        if not found:
+            _refuse_nonsense(exchange.last_http_response)
+        return found
+
+    page = _asked(ask, request)
+    for row in page:
+        if len(row) <= len(VALUES) or row[0] is None:
+            raise FetchError(f"{request.exchange} gave a bar that is none: {str(list(row))[:80]}")
+    return [[np.nan if value is None else value for value in row[:6]] for row in page]
+
+
+def _refuse_nonsense(answer: str | None) -> None:
+    """Raise where ccxt takes an answer that is cut off, or no JSON at all, for no bars."""
+    try:
+        json.loads(answer or "")
+    except ValueError:
+        raise ccxt.ExchangeNotAvailable("the answer is no JSON") from None
+
+
+def _asked(question: Callable[[], Answer], request: Request) -> Answer:
+    """Ask, and ask again for a while when the network is at fault."""
+    for wait_s in (*RETRY_AFTER_S, None):
+        try:
+            return question()
+        except ccxt.NetworkError as error:
+            if wait_s is None:
+                raise FetchError(_told(error, request, len(RETRY_AFTER_S))) from None
+            time.sleep(wait_s)
+        except ccxt.BaseError as error:
+            raise FetchError(_told(error, request, 0)) from None
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _told(error: Exception, request: Request, retries: int) -> str:
+    text = " ".join(str(error).split())
+    shown = "".join(letter if letter.isprintable() else "?" for letter in text)[:160]
+    after = f", after {retries} retries" if retries else ""
+    return f"{request.exchange}: {type(error).__name__}{after}: {shown}"
+
+
+def _day_ms(day: str) -> int:
+    try:
+        return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
+    except ValueError:
+        raise SourceError(f"{day!r} is no day; write it as 2024-01-31") from None
