@@ -211,6 +211,29 @@ class Engine:
             for window in self.windows
         )
 
+    def stage_seconds(self, genomes: Floats) -> dict[str, float]:
+        """Device time of each stage after the rows, for a population [P, G] that was evaluated.
+
+        Empty on a device whose stages are not launched one by one, and where the rows of the
+        population do not fit the bank together.
+        """
+        found = self._found(self._checked(genomes))
+        if self._backend.probe is None or found is None:
+            return {}
+        return self._backend.probe.stage_seconds(genomes, found, self.windows)
+
+    def copy_bytes_per_s(self) -> float:
+        """Bandwidth of a large copy on the device, read and written; 0 where there is no probe."""
+        return self._backend.probe.copy_bytes_per_s() if self._backend.probe else 0.0
+
+    def peak_device_bytes(self) -> int:
+        """Largest memory taken on the device so far; 0 where there is no probe."""
+        return self._backend.probe.peak_bytes() if self._backend.probe else 0
+
+    def distinct_rows(self, genomes: Floats) -> int:
+        """How many distinct rows a population [P, G] reads."""
+        return plan_rows(self.spec, self._checked(genomes)).n_rows
+
     def row(self, form: Form, lengths: Sequence[int], series: int = 0) -> Floats:
         """One indicator row [T] of one series, as the device computed it."""
         group = RowGroup(form, np.array([lengths], np.int64).reshape(1, -1))

@@ -32,13 +32,11 @@ class Plan:
     Args:
         groups: Distinct rows; counted through, group after group, they are the rows 0 .. I - 1.
         row_of: [P, R] number of each row of the spec, for each individual.
-        warm_up: [P] first bar that may signal.
         order: [P] a permutation that brings individuals with common rows together.
     """
 
     groups: tuple[RowGroup, ...]
     row_of: Ints
-    warm_up: Ints
     order: Ints
 
     @property
@@ -62,7 +60,6 @@ def plan_rows(spec: StrategySpec, genomes: Floats) -> Plan:
         places.setdefault(Form.of(row), []).append(place)
     groups: list[RowGroup] = []
     row_of = np.empty((len(genomes), len(spec.rows)), np.int64)
-    warm_up = np.zeros(len(genomes), np.int64)
     n_rows = 0
     for form, of_form in places.items():
         lengths = np.concatenate([_lengths(spec, genomes, place) for place in of_form])  # [n P, L]
@@ -70,9 +67,7 @@ def plan_rows(spec: StrategySpec, genomes: Floats) -> Plan:
         row_of[:, of_form] = inverse.reshape(len(of_form), -1).T + n_rows
         n_rows += len(distinct)
         groups.append(RowGroup(form, distinct))
-        longest = lengths.max(axis=1, initial=1).reshape(len(of_form), -1).max(axis=0)
-        np.maximum(warm_up, longest - 1, out=warm_up)
-    return Plan(tuple(groups), row_of, warm_up, _order(spec, row_of))
+    return Plan(tuple(groups), row_of, _order(spec, row_of))
 
 
 def _lengths(spec: StrategySpec, genomes: Floats, place: int) -> Ints:

@@ -45,6 +45,24 @@ class Room(NamedTuple):
     work: int
 
 
+class Probe(Protocol):
+    """What a device that is launched on can say about its own time and memory."""
+
+    def copy_bytes_per_s(self) -> float:
+        """Bytes read and written by a large copy on the device, over its time."""
+        ...
+
+    def stage_seconds(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> dict[str, float]:
+        """Device time of each stage after the rows, by name."""
+        ...
+
+    def peak_bytes(self) -> int:
+        """Largest memory taken on the device so far."""
+        ...
+
+
 class Backend(Protocol):
     """A device that holds series and rows, and evaluates chunks of a population.
 
@@ -54,6 +72,7 @@ class Backend(Protocol):
 
     name: str
     threads: int
+    probe: Probe | None
 
     def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
         """Compute rows of one form, lengths [n, L], into slots [n], in every series."""

@@ -136,12 +136,30 @@ def bench(
     population: Annotated[int, typer.Option("--population", min=1, max=MOST)] = 512,
     bars: Annotated[int, typer.Option("--bars", help="Use the last so many bars.", min=2)] = 35_040,
     repeats: Annotated[int, typer.Option("--repeats", min=3)] = 20,
+    populations: Annotated[
+        str | None,
+        typer.Option(
+            "--populations",
+            metavar="P,P,...",
+            help="Instead, a table of these sizes for every engine of this machine.",
+        ),
+    ] = None,
+    lengths: Annotated[
+        str,
+        typer.Option("--lengths", metavar="T,T,...", help="Bars of the table's series."),
+    ] = "35040",
+    windows: Annotated[
+        str, typer.Option("--windows", metavar="W,W,...", help="Windows of the table's series.")
+    ] = "1",
     as_json: AsJson = False,
 ) -> None:
     """Verify the engine, then time it."""
-    from optimizer.commands.bench import bench_command
+    from optimizer.commands.bench import bench_command, matrix_command
 
-    bench_command(flags, population, bars, repeats, as_json=as_json)
+    if populations is not None:
+        matrix_command(flags, populations, lengths, windows, repeats, as_json=as_json)
+    else:
+        bench_command(flags, population, bars, repeats, as_json=as_json)
 
 
 @app.command()

@@ -7,7 +7,7 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.backends.coders import coder_maps, coders_of
-from engine.backends.contract import Form, Room
+from engine.backends.contract import Form, Probe, Room
 from engine.backends.cpu import rows as stage_rows
 from engine.backends.cpu.chain import chain
 from engine.backends.cpu.codes import HIGHEST_CODE, code_rows
@@ -59,6 +59,7 @@ class CpuBackend:
         threads: int | None = None,
     ) -> None:
         self.threads = _checked_threads(threads)
+        self.probe: Probe | None = None
         self._coders = coders_of(spec, HIGHEST_CODE)
         self._entry = entry_of(spec, self._coders)
         self._exits = exits_of(spec, costs)

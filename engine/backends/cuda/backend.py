@@ -1,19 +1,20 @@
 """The CUDA backend behind the engine's contract: series and rows on the device, stages launched."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 
 from data.bars import Bars, Window
 from engine.backends.coders import coders_of
-from engine.backends.contract import Floats, Form, Ints, Room, Slots
+from engine.backends.contract import Floats, Form, Ints, Probe, Room, Slots
 from engine.backends.cuda.faults import device_errors
 from engine.backends.cuda.filling import fill_codes, fill_rows
 from engine.backends.cuda.graphs import Graphs
 from engine.backends.cuda.lists import CandidateLists, packing_of
 from engine.backends.cuda.market import DeviceMarket, axis_of
+from engine.backends.cuda.probe import CudaProbe
 from engine.backends.cuda.stages import Stages
 from engine.backends.cuda.types import Prices
 from engine.backends.cuda.workspace import Workspace
@@ -77,6 +78,7 @@ class CudaBackend:
         torch_device: str = "cuda",
     ) -> None:
         self.threads = threads or 1
+        self.probe: Probe | None = CudaProbe(self, torch.device(torch_device))
         self._device = torch.device(torch_device)
         self._coders = coders_of(spec, HIGHEST_CODE)
         entry, exits = entry_of(spec, self._coders), exits_of(spec, costs)
@@ -190,6 +192,28 @@ class CudaBackend:
         start, end = int(self._market.starts[series]), int(self._market.ends[series])
         row: Floats = self._rows[slot, start:end].cpu().numpy().copy()
         return row
+
+    def staged(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> tuple[dict[str, Callable[[], None]], float]:
+        """The launches of the first chunk, for who wants to time them; arguments as in `evaluate`.
+
+        Returns:
+            Name of a stage to its launch, and the share of individuals that the chunk has.
+        """
+        self._take_windows(windows)
+        part = slice(0, self._chunk_size(len(windows)))
+        self._run(genomes[part], slots[part])
+        n, work, table = len(genomes[part]), self._workspace(1, len(windows)), self._window_table
+        room, stages = bucket(n), self._stages
+        return {
+            "signals": lambda: stages.signals(work, table, self._candidates, room),
+            "exits": lambda: stages.exits(work, table, room),
+            "take": lambda: stages.take(work, room),
+            "price": lambda: stages.price(work, room),
+            "fold": lambda: stages.fold(work, room),
+            "drawdown": lambda: stages.drawdown(work, room),
+        }, n / len(genomes)
 
     def _on_device(self) -> torch.cuda.device:
         """Make this backend's device the one that launches go to; a host's memory has none."""

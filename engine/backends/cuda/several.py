@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from data.bars import Bars, Window
-from engine.backends.contract import Backend, Floats, Form, Ints, Room, Slots
+from engine.backends.contract import Backend, Floats, Form, Ints, Probe, Room, Slots
 from engine.backends.cuda.backend import CudaBackend
 from engine.costs import Costs
 from engine.ledger import Ledger
@@ -31,6 +31,7 @@ class SeveralGpus:
         self._parts = tuple(parts)
         self._fewest = fewest
         self.threads = parts[0].threads
+        self.probe: Probe | None = None
         # A thread each: what waits for a device lets the others launch.
         self._pool = ThreadPoolExecutor(len(self._parts), thread_name_prefix="gpu")
 
@@ -88,7 +89,7 @@ class CudaMaker:
         threads: int | None = None,
     ) -> Backend:
         """Load series onto every device, with room for `capacity` slots on each."""
-        parts = [
+        parts: list[Backend] = [
             CudaBackend(
                 spec,
                 series,

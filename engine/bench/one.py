@@ -1,20 +1,17 @@
-"""The bench: verify first, then time; a red verification prints no figure.
+"""One size, one engine: verify first, then time."""
 
-Every figure comes with the machine, the shapes, and the median with the 20th and 80th percentile
-of its repeats.
-"""
-
-import platform
-import resource
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-
-import numpy as np
 
 from data.bars import Bars, Window
 from engine.batch import Engine
+from engine.bench.timing import (
+    Timing,
+    describe_processor,
+    peak_memory_bytes,
+    seconds_of,
+    timing_of,
+)
 from engine.errors import EngineError
 from engine.ledger import ACCUMULATOR_INDEX
 from engine.parity import Certificate, certify, versions
@@ -22,29 +19,6 @@ from strategy.genes import Floats
 from strategy.spec import StrategySpec
 
 VERIFIED_INDIVIDUALS = 12
-
-
-@dataclass(frozen=True)
-class Timing:
-    """One line of the bench.
-
-    Args:
-        what: What was timed.
-        individuals: P.
-        bars: Bars of all windows.
-        p20_s: 20th percentile of the repeats, seconds.
-        p50_s: Median, seconds.
-        p80_s: 80th percentile, seconds.
-        individual_bars_per_s: P times bars over the median.
-    """
-
-    what: str
-    individuals: int
-    bars: int
-    p20_s: float
-    p50_s: float
-    p80_s: float
-    individual_bars_per_s: float
 
 
 @dataclass(frozen=True)
@@ -119,7 +93,7 @@ def run_bench(
         device=engine.device,
         threads=engine.threads,
         trades_per_individual=float(found[:, 0, ACCUMULATOR_INDEX["trades"]].mean()),
-        peak_memory_bytes=_peak_memory_bytes(),
+        peak_memory_bytes=peak_memory_bytes(),
         machine={"processor": describe_processor(), **versions()},
     )
 
@@ -127,44 +101,15 @@ def run_bench(
 def _time_forms(
     engine: Engine, fresh: Callable[[], Engine], genomes: Floats, bars: int, repeats: int
 ) -> Iterator[Timing]:
-    yield _timing("rows cached", genomes, bars, _seconds(lambda: engine.evaluate(genomes), repeats))
+    yield timing_of(
+        "rows cached", genomes, bars, seconds_of(lambda: engine.evaluate(genomes), repeats)
+    )
     # A new bank each time; its pages are the system's to hand out, which is part of the price.
     cold = [_seconds_of_first_call(fresh(), genomes) for _ in range(max(3, repeats // 5))]
-    yield _timing("rows new", genomes, bars, cold)
+    yield timing_of("rows new", genomes, bars, cold)
     one = genomes[:1]
-    yield _timing("rows cached", one, bars, _seconds(lambda: engine.evaluate(one), repeats))
+    yield timing_of("rows cached", one, bars, seconds_of(lambda: engine.evaluate(one), repeats))
 
 
 def _seconds_of_first_call(engine: Engine, genomes: Floats) -> float:
-    return _seconds(lambda: engine.evaluate(genomes), 1, warm_up=False)[0]
-
-
-def _seconds(call: Callable[[], object], repeats: int, *, warm_up: bool = True) -> Sequence[float]:
-    if warm_up:
-        call()
-    found: list[float] = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        found.append(time.perf_counter() - start)
-    return found
-
-
-def _timing(what: str, genomes: Floats, bars: int, seconds: Sequence[float]) -> Timing:
-    p20, p50, p80 = np.percentile(seconds, [20, 50, 80]).tolist()
-    return Timing(what, len(genomes), bars, p20, p50, p80, len(genomes) * bars / p50)
-
-
-def _peak_memory_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-def describe_processor() -> str:
-    """Name of the processor and how many cores the system shows."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            names = [line.split(":", 1)[1].strip() for line in lines if "model name" in line]
-    except OSError:
-        names = []
-    return f"{names[0]}, {len(names)} cores" if names else platform.processor() or "unknown"
+    return seconds_of(lambda: engine.evaluate(genomes), 1, warm_up=False)[0]
