@@ -113,18 +113,19 @@ def heat_map(run: "Run", plane: Plane, own: Floats, objective: int) -> Chart:
     )
 
 
-def held_out_ns(run: "Run", series: int | None = None) -> int | None:
-    """When the bars begin that were held out, of one series or the earliest; None without any."""
-    held_out = [w for w in run.task.markets.held_out if series in (None, w.series)]
-    starts = [int(run.series[window.series].timestamp[window.start]) for window in held_out]
-    return min(starts, default=None)
+def held_out_ns(run: "Run", series: int) -> int | None:
+    """When the bars of a series begin that were held out; None without any."""
+    held_out = [window for window in run.task.markets.held_out if window.series == series]
+    return int(run.series[series].timestamp[held_out[0].start]) if held_out else None
 
 
 def equity_frame(run: "Run", others: list[Trades]) -> Chart:
     """Buying and holding, and the equity of members beside it."""
     hold = buy_and_hold(run.spans, run.series, run.task.costs, HOLD_POINTS)
     curves = [run.equity_curve(trades) for trades in others]
-    return results.equity_frame(hold, curves, held_out_ns(run))
+    starts = {held_out_ns(run, series) for series in range(len(run.series))}
+    # One line says it only where all series are held out from the same time on.
+    return results.equity_frame(hold, curves, starts.pop() if len(starts) == 1 else None)
 
 
 def equity(run: "Run", member: int, trades: Trades) -> Chart:

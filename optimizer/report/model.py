@@ -11,9 +11,9 @@ from optimizer.report import gallery
 from optimizer.report.charts import price, results
 from optimizer.report.charts.chart import Chart, milliseconds, words
 from optimizer.report.charts.front import metric_axis
-from optimizer.report.sensitivity import Line, Plane, move_each, move_pairs
+from optimizer.report.sensitivity import Line, Plane, move_each, move_pairs, size_of_pairs
 from optimizer.report.trades import Trades
-from optimizer.shown import metric, number
+from optimizer.shown import HELD_OUT, metric, number
 
 if TYPE_CHECKING:
     from optimizer.report.run import Run
@@ -33,9 +33,15 @@ MOST_BARS = 150_000
 MOST_SERIES = 24
 """Series whose prices a page shows whole."""
 
+MOST_LEDGERS = 3_000
+"""Ledgers that are listed for a page, one a member and window; the first member's in any case."""
+
 SENSITIVITY_WORK = 1_500_000_000
-"""Individuals times bars that may be spent on sensitivity, about two seconds on two cores; the
-first member gets its share in any case."""
+"""Individuals times bars that may be spent on sensitivity, about two seconds on two cores. The
+first member's genes are moved one by one in any case, and in pairs when a person asked for it."""
+
+BARS_PER_WINDOW = 4_000
+"""What beginning a window costs, in bars."""
 
 Plain = dict[str, object]
 
@@ -46,11 +52,13 @@ class Chosen:
 
     Args:
         first: The one that is shown when the page opens.
+        is_asked: Whether a person asked for it.
         roles: Member to what distinguishes it, such as ``"best sharpe"``.
         order: All members that may have details, the most wanted first.
     """
 
     first: int
+    is_asked: bool
     roles: Mapping[int, str]
     order: tuple[int, ...]
 
@@ -69,7 +77,7 @@ def choose(run: "Run", member: int | None) -> Chosen:
     shown = range(min(len(run.members), MOST_MEMBERS))
     order = dict.fromkeys([first, *roles, *shown])
     told = {number: ", ".join(names) for number, names in roles.items()}
-    return Chosen(first, told, tuple(order))
+    return Chosen(first, member is not None, told, tuple(order))
 
 
 def page_data(run: "Run", chosen: Chosen | None) -> Plain:
@@ -143,15 +151,11 @@ def _front(run: "Run", data: Plain) -> Plain:
 
 def _member(run: "Run", member: int, chosen: Chosen) -> Plain:
     """The numbers of a member as they are shown."""
-    one = run.members[member]
-    measured = [n for n in run.front.columns if n not in run.genes]
-    undefined = _mapping(one.get("undefined"))
-    metrics = []
-    for name in measured:
-        text = metric(name, float(run.front[name].iloc[member]))
-        if name in undefined:
-            text = f"undefined: {words(str(undefined[name]))}"
-        metrics.append([words(name), text])
+    metrics = [
+        [words(name), *_figures(run, member, name)]
+        for name in run.front.columns
+        if name not in run.genes and not name.startswith(HELD_OUT)
+    ]
     genes = []
     for g, name in enumerate(run.genes):
         low, high = run.bounds[g].tolist()
@@ -159,6 +163,18 @@ def _member(run: "Run", member: int, chosen: Chosen) -> Plain:
         share = (value - low) / (high - low) if high > low else None
         genes.append([words(name), f"{number(value)}  ({number(low)} to {number(high)})", share])
     return {"metrics": metrics, "genes": genes, "role": chosen.roles.get(member, "")}
+
+
+def _figures(run: "Run", member: int, name: str) -> list[str]:
+    """A metric of a member as people read it, in-sample and, where there is such, held out."""
+    one = run.members[member]
+    found = []
+    for column, told in ((name, one), (f"{HELD_OUT}{name}", _mapping(one.get("held_out")))):
+        if column in run.front:
+            reason = _mapping(told.get("undefined")).get(name)
+            text = metric(name, float(run.front[column].iloc[member]))
+            found.append(text if reason is None else f"undefined: {words(str(reason))}")
+    return found
 
 
 def _details(run: "Run", chosen: Chosen, data: Plain) -> Plain:
@@ -203,7 +219,8 @@ def _details(run: "Run", chosen: Chosen, data: Plain) -> Plain:
 def _within_room(run: "Run", chosen: Chosen) -> Iterator[tuple[int, Trades]]:
     """Members and their trades, the most wanted first, until the page is full."""
     room = MOST_TRADES
-    for member in chosen.order[:MOST_DETAILED]:
+    most = min(MOST_DETAILED, max(MOST_LEDGERS // len(run.windows), 1))
+    for member in chosen.order[:most]:
         trades = run.trade_columns(member)
         room -= len(trades)
         if room < 0 and member != chosen.first:
@@ -219,9 +236,8 @@ def _shown_series(run: "Run", trades: Trades) -> list[int]:
 
 def _lines(run: "Run", members: Sequence[int]) -> dict[int, tuple[Line, ...]]:
     """Sensitivity along each gene, of as many members as there is time for."""
-    bars = run.task.markets.n_bars
     (first,) = move_each(run.problem, run.genomes[members[:1]])
-    work = bars * sum(len(line.values) for line in first)
+    work = _bars_of_an_evaluation(run) * sum(len(line.values) for line in first)
     more = members[1 : max(int(SENSITIVITY_WORK / 2 / work), 1)]
     rest = move_each(run.problem, run.genomes[more]) if more else ()
     return {members[0]: first, **dict(zip(more, rest, strict=True))}
@@ -229,14 +245,17 @@ def _lines(run: "Run", members: Sequence[int]) -> dict[int, tuple[Line, ...]]:
 
 def _planes(run: "Run", chosen: Chosen, members: Sequence[int]) -> dict[int, tuple[Plane, ...]]:
     """Sensitivity over pairs of genes, of the members that matter most."""
-    bars = run.task.markets.n_bars
     wanted = [m for m in members if m == chosen.first or m in chosen.roles]
-    found = {wanted[0]: move_pairs(run.problem, run.genomes[wanted[0]])}
-    work = bars * sum(plane.objectives[:, :, 0].size for plane in found[wanted[0]])
+    work = _bars_of_an_evaluation(run) * size_of_pairs(run.problem.layout)
     count = int(SENSITIVITY_WORK / 2 / work) if work else len(wanted)
-    for member in wanted[1 : max(count, 1)]:
-        found[member] = move_pairs(run.problem, run.genomes[member])
-    return found
+    count = max(count, 1 if chosen.is_asked else 0)
+    return {m: move_pairs(run.problem, run.genomes[m]) for m in wanted[:count]}
+
+
+def _bars_of_an_evaluation(run: "Run") -> int:
+    """What evaluating one individual costs, in bars."""
+    markets = run.task.markets
+    return markets.n_bars + BARS_PER_WINDOW * len(markets.windows)
 
 
 def _charts(run: "Run", member: int, trades: Trades, shown: Sequence[int]) -> Plain:

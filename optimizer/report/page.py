@@ -118,6 +118,7 @@ def _static(run: "Run", chosen: Chosen | None) -> Mapping[str, object]:
             for i, cells in enumerate(rows)
         ],
         "table_caption": f"{shown}, best {words(run.objectives[0])} first",
+        "metrics_caption": "Metrics, in-sample and held out" if run.has_held_out else "Metrics",
         "search_note": _search_note(run),
         "footer": _footer(run),
         "parts": [

@@ -24,6 +24,7 @@ from optimizer.report.plots import Plots
 from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve
 from optimizer.runs import GenerationSummary, RunStore, find_run
 from optimizer.search import front_of
+from optimizer.shown import HELD_OUT
 from optimizer.task import EngineProblem, Task
 from optimizer.workflow import Result, recorded_result
 from strategy.errors import StrategyError, unknown
@@ -115,8 +116,10 @@ class Run:
         """
         rows = []
         for one in self.members:
-            metrics, objectives = part(one, "metrics"), part(one, "objectives")
-            rows.append({**part(one, "genes"), **objectives, **metrics, **objectives})
+            kept = one.get("held_out")
+            held_out = _measured(kept) if isinstance(kept, Mapping) else {}
+            held_out = {f"{HELD_OUT}{name}": value for name, value in held_out.items()}
+            rows.append({**part(one, "genes"), **_measured(one), **held_out})
         others = [name for name in METRICS if name not in self.objectives]
         columns = list(rows[0]) if rows else [*self.genes, *self.objectives, *others]
         frame = pd.DataFrame(rows, columns=columns)
@@ -357,6 +360,12 @@ def part(individual: Individual, name: str) -> dict[str, float]:
     if not isinstance(found, Mapping):
         return {}
     return {str(key): float("nan") if value is None else value for key, value in found.items()}
+
+
+def _measured(individual: Individual) -> dict[str, float]:
+    """Objectives, then metrics that are not among them."""
+    objectives = part(individual, "objectives")
+    return {**objectives, **part(individual, "metrics"), **objectives}
 
 
 def _mappings(found: object) -> list[Mapping[str, object]]:

@@ -135,6 +135,12 @@ def move_pairs(
     )
 
 
+def size_of_pairs(layout: GenomeLayout, points: int = PAIR_POINTS) -> int:
+    """About how many individuals `move_pairs` evaluates for one individual."""
+    free = sum(gene.low < gene.high for gene in layout.genes)
+    return free * (free - 1) // 2 * (points + 3) ** 2
+
+
 def robustness(lines: Sequence[Line], objective: int, genome: Floats) -> float:
     """How much of an objective an individual keeps when its genes are slightly off.
 

@@ -222,20 +222,19 @@ def buy_and_hold(
         points: How many values to give, at least 2.
 
     Returns:
-        At most `points` values, spread evenly over the bars of the longest window.
+        `points` values at even times from the first bar to the last; an account that has not begun
+        yet is worth 1, one whose window is over what it was worth at its end.
     """
-    longest = max(windows, key=len)
-    bars = series[longest.series]
-    at = np.unique(
-        np.linspace(longest.start, longest.end - 1, min(points, len(longest))).astype(np.int64)
-    )
-    time_ns = bars.timestamp[at]
-    total = np.zeros(len(time_ns))
+    first = min(series[w.series].timestamp[w.start] for w in windows)
+    end = max(series[w.series].timestamp[w.end - 1] for w in windows)
+    time_ns = np.linspace(int(first), int(end), points).astype(np.int64)
+    total = np.zeros(points)
     for window in windows:
         own = series[window.series]
         last = np.searchsorted(own.timestamp, time_ns, side="right") - 1
-        last = np.clip(last, window.start, window.end - 1)
-        total += own.close[last] / (own.open[window.start] * (1.0 + costs.per_side))
+        known = np.clip(last, window.start, window.end - 1)
+        value = own.close[known] / (own.open[window.start] * (1.0 + costs.per_side))
+        total += np.where(last < window.start, 1.0, value)
     return Curve(time_ns, total / len(windows))
 
 
@@ -264,7 +263,8 @@ def by_reason(trades: Trades, chosen: Bools) -> Groups:
         trades: Of one individual.
         chosen: [K], which of them count; the groups are those of all.
     """
-    return _grouped(trades, chosen, trades.reason, REASONS)
+    labels = tuple(reason.replace("_", " ") for reason in REASONS)
+    return _grouped(trades, chosen, trades.reason, labels)
 
 
 def by_month(trades: Trades, chosen: Bools) -> Groups:

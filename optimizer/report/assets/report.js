@@ -46,13 +46,14 @@
   function themed(layout) {
     const { ink, grid, line, box } = THEMES[theme];
     const axis = { gridcolor: grid, linecolor: line, zerolinecolor: line, tickcolor: line };
+    const deep = { ...axis, gridcolor: line, showbackground: false };
     const hover = { bgcolor: box, bordercolor: line, font: { color: ink } };
     return {
       margin: { l: 50, r: 16, t: 16, b: 40 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       ...layout,
       template: { layout: {
         font: { color: ink, size: 12 }, hoverlabel: hover, xaxis: axis, yaxis: axis,
-        scene: { xaxis: axis, yaxis: axis, zaxis: axis },
+        scene: { xaxis: deep, yaxis: deep, zaxis: deep },
       } },
     };
   }
@@ -191,7 +192,7 @@
         Plotly.restyle(plot, { "marker.size": [size] }, [0]);
       } else {
         const own = figure.chart.data.map((trace) => trace.meta.member === member);
-        Plotly.restyle(plot, { "line.width": own.map((is) => (is ? 5 : 1.2)), opacity: own.map((is) => (is ? 1 : 0.4)) });
+        Plotly.restyle(plot, { "line.width": own.map((is) => (is ? 5 : 1.2)), opacity: own.map((is) => (is ? 1 : 0.6)) });
       }
     }
   }
@@ -232,8 +233,8 @@
     const one = data.members[number], detail = data.details[number];
     byId("chosen").textContent = `Member ${number}${one.role ? `: ${one.role}` : ""}`;
     for (const row of byId("front-table").tBodies[0].rows) row.setAttribute("aria-selected", String(Number(row.dataset.member) === number));
-    pairs("metrics", one.metrics.map(([name, text]) => [name, text]));
-    pairs("genes", one.genes.map(([name, text, share]) => [name, text, share]));
+    pairs("metrics", one.metrics.map(([name, ...texts]) => [name, texts]));
+    pairs("genes", one.genes.map(([name, text, share]) => [name, [text], share]));
     byId("detail").hidden = !detail;
     byId("detail-note").textContent = detail ? "" : data.missing + number;
     highlight();
@@ -244,9 +245,9 @@
 
   function pairs(id, rows) {
     const body = byId(id).tBodies[0];
-    body.replaceChildren(...rows.map(([name, text, share]) => {
+    body.replaceChildren(...rows.map(([name, texts, share]) => {
       const row = element("tr");
-      row.append(element("th", name, { scope: "row" }), element("td", text));
+      row.append(element("th", name, { scope: "row" }), ...texts.map((text) => element("td", text)));
       if (share !== undefined) {
         const cell = element("td"), bar = element("span", undefined, { class: "range", "aria-hidden": "true" });
         if (share !== null) { const mark = element("i"); mark.style.left = `${100 * share}%`; bar.append(mark); cell.append(bar); }

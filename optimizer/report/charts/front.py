@@ -81,8 +81,10 @@ def front_3d(columns: Mapping[str, Floats], names: Sequence[str]) -> Chart:
         for place, n in zip("xyz", names, strict=True)
     }
     alt = f"{counted(len(members), 'member')}; " + "; ".join(_span(columns, n) for n in names)
-    layout = {"scene": {**axes, "camera": {"eye": {"x": 1.6, "y": 1.6, "z": 0.9}}}}
-    return Chart("three objectives", alt, [data], {**layout, "hovermode": "closest"})
+    camera = {"eye": {"x": 1.7, "y": 1.6, "z": 0.7}, "center": {"z": -0.12}}
+    scene = {**axes, "camera": camera, "aspectmode": "cube"}
+    layout = {"scene": scene, "hovermode": "closest", "margin": {"l": 0, "r": 0, "t": 0, "b": 0}}
+    return Chart("three objectives", alt, [data], layout)
 
 
 def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -> Chart:

@@ -68,7 +68,11 @@ def best_objective(generations: Ints, objective: str, best: Floats, median: Floa
     if len(known):
         first, last = (metric(objective, float(known[i])) for i in (0, -1))
         alt = f"best {words(objective)} from {first} to {last}"
-    layout = {"xaxis": axis("generation"), "yaxis": metric_axis(objective)}
+    layout = {
+        "xaxis": axis("generation"),
+        "yaxis": metric_axis(objective),
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+    }
     return Chart(f"best {words(objective)}", alt, data, layout)
 
 

@@ -19,7 +19,6 @@ from optimizer.report.charts.chart import (
     milliseconds,
     name,
     thinned,
-    words,
 )
 from optimizer.report.trades import Bools, CostFacts, Curve, Groups, Trades, drawdown
 from optimizer.shown import counted, fraction, number
@@ -63,7 +62,7 @@ def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) 
                 "x": x,
                 "y": y,
                 "name": "other members",
-                "opacity": 0.35,
+                "opacity": 0.55,
                 "line": faint,
                 "hoverinfo": "skip",
             }
@@ -177,7 +176,7 @@ def grouped(trades: Trades, group: Grouping, title: str, *, show: str = "sum_r")
         data.append(
             {
                 "type": "bar",
-                "x": [name(words(one)) for one in groups.labels],
+                "x": [name(one) for one in groups.labels],
                 "y": values,
                 "name": label,
                 "customdata": groups.trades,
@@ -315,12 +314,12 @@ def _group_words(groups: Groups, show: str) -> str:
         return "no trade"
     if show == "trades":
         return ", ".join(
-            f"{words(groups.labels[i])} {number(int(groups.trades[i]))}" for i in traded.tolist()
+            f"{groups.labels[i]} {number(int(groups.trades[i]))}" for i in traded.tolist()
         )
     best = int(traded[groups.sum_r[traded].argmax()])
     worst = int(traded[groups.sum_r[traded].argmin()])
     told = (
-        f"{words(groups.labels[i])} with {number(float(groups.sum_r[i]))} R in "
+        f"{groups.labels[i]} with {number(float(groups.sum_r[i]))} R in "
         f"{counted(int(groups.trades[i]), 'trade')}"
         for i in (best, worst)
     )
