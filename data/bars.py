@@ -187,8 +187,8 @@ class Window:
         Raises:
             WindowError: When a time cannot be read, or no bar opens in between.
         """
-        first = 0 if start is None else int(np.searchsorted(bars.timestamp, _time_ns(start)))
-        last = len(bars) if end is None else int(np.searchsorted(bars.timestamp, _time_ns(end)))
+        first = 0 if start is None else int(np.searchsorted(bars.timestamp, parse_time(start)))
+        last = len(bars) if end is None else int(np.searchsorted(bars.timestamp, parse_time(end)))
         if first >= last:
             have = f"{_iso(bars.timestamp[0])} .. {_iso(bars.timestamp[-1])}"
             raise WindowError(
@@ -237,7 +237,18 @@ def _frozen(name: str, column: npt.ArrayLike) -> Ints | Floats:
     return copied
 
 
-def _time_ns(text: str) -> int:
+def parse_time(text: str) -> int:
+    """Read a time.
+
+    Args:
+        text: ISO 8601, UTC where it names no zone.
+
+    Returns:
+        Nanoseconds UTC.
+
+    Raises:
+        WindowError: When it is no time.
+    """
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -1,12 +1,14 @@
 """What can go wrong when bars are read.
 
-DataError
+DataError (2, the exit code unless another is given)
 ├── SourceError      the spec names nothing known, or the file is not what it claims to be
 ├── TableError       columns or times cannot be recognised without guessing
 ├── TimeframeError   the duration of a bar is unknown, or the one asked for cannot be made
 ├── LimitError       the source is larger than --max-bytes allows
-├── FetchError       who was asked for bars does not answer, or not as it should
+├── FetchError       (3) who was asked for bars does not answer, or not as it should
+│   └── RewrittenError   bars are not those that were fetched before
 ├── BarsError        rows break the law of bars
+├── CacheError       (4) the cache of fetched bars cannot be read or written
 └── WindowError      a range of bars is empty or reversed
 """
 
@@ -15,6 +17,8 @@ from difflib import get_close_matches
 
 class DataError(Exception):
     """Bars cannot be had; the message says what, where and what to do next."""
+
+    exit_code = 2
 
 
 class SourceError(DataError):
@@ -36,9 +40,21 @@ class LimitError(DataError):
 class FetchError(DataError):
     """Who was asked for bars does not answer, or not as it should, even after retries."""
 
+    exit_code = 3
+
+
+class RewrittenError(FetchError):
+    """A vendor's bars are not those that were fetched before; nothing was merged."""
+
 
 class BarsError(DataError):
     """Rows break the law of bars."""
+
+
+class CacheError(DataError):
+    """The cache of fetched bars cannot be read or written."""
+
+    exit_code = 4
 
 
 class WindowError(DataError):

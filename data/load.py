@@ -38,7 +38,7 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS) -> Bars:
     provider, address = find_provider(spec)
     table = provider.read(address, options)
     timestamp, values, repairs = _repair(table, options)
-    timeframe_ns, assumed = _decide_timeframe(table.where, timestamp, wanted_ns)
+    timeframe_ns, assumed = _decide_timeframe(table, timestamp, wanted_ns)
     bars = Bars(
         timestamp,
         open=values["open"],
@@ -117,8 +117,11 @@ def _count_dropped(kind: str, count: int) -> list[str]:
 
 
 def _decide_timeframe(
-    where: str, timestamp: Ints, wanted_ns: int | None
+    table: RawTable, timestamp: Ints, wanted_ns: int | None
 ) -> tuple[int, tuple[str, ...]]:
+    if table.timeframe_ns is not None:
+        return table.timeframe_ns, ()
+    where = table.where
     try:
         timeframe_ns = infer_timeframe(timestamp)
     except TimeframeError as error:

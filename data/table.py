@@ -14,6 +14,25 @@ LARGEST_SOURCE_BYTES = 200_000_000
 
 
 @dataclass(frozen=True)
+class FetchOptions:
+    """What to fetch from a vendor, and where to keep it; files have no use for it.
+
+    Args:
+        start: ISO time of the first bar wanted; None for the first that is cached.
+        end: ISO time after the last bar wanted; None for the last that is cached.
+        adjusted: Whether prices are adjusted for splits.
+        accept_missing: Take bars although whole sessions are missing.
+        cache: Folder of fetched bars; None for the user's own.
+    """
+
+    start: str | None = None
+    end: str | None = None
+    adjusted: bool = True
+    accept_missing: bool = False
+    cache: str | None = None
+
+
+@dataclass(frozen=True)
 class LoadOptions:
     """How a source may be read and repaired; nothing is repaired unless asked for.
 
@@ -29,6 +48,7 @@ class LoadOptions:
         tick: Raise highs and lower lows that miss open or close by no more than this.
         price_offset: Added to every price, so that a market which fell below zero can be traded.
         max_bytes: Refuse sources that would take more memory, decoded.
+        fetch: What to fetch, for sources that are no files.
 
     Raises:
         LimitError: When `max_bytes` is below 1.
@@ -46,6 +66,7 @@ class LoadOptions:
     tick: float = 0.0
     price_offset: float = 0.0
     max_bytes: int = LARGEST_SOURCE_BYTES
+    fetch: FetchOptions = FetchOptions()
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, ".", ","):
@@ -69,6 +90,7 @@ class RawTable:
         where: What errors about a row start with, such as the name of the file.
         is_simulated: Whether a program invented the market.
         notes: One line for each assumption made while reading.
+        timeframe_ns: Duration of a bar where the source states it, None where steps must tell.
     """
 
     timestamp: npt.NDArray[np.int64]
@@ -77,3 +99,4 @@ class RawTable:
     where: str
     is_simulated: bool = False
     notes: tuple[str, ...] = ()
+    timeframe_ns: int | None = None

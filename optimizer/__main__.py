@@ -1,8 +1,8 @@
 """The command line: ``python -m optimizer COMMAND``.
 
 Exit codes: 0 done; 2 usage, configuration or data refused; 3 bars could not be fetched; 4 run
-store; 5 device; 130 interrupted, with everything recorded so far kept; 1 a defect of ours, or
-engines that disagree.
+store or cache; 5 device; 130 interrupted, with everything recorded so far kept; 1 a defect of
+ours, or engines that disagree.
 """
 
 import errno
@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 
 from optimizer.commands.app import app
 from optimizer.commands.interrupts import stopping_at_once
+from optimizer.commands.notes import showing_notes
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
 CLOSED_PIPE = 141
@@ -42,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        with stopping_at_once():
+        with stopping_at_once(), showing_notes():
             code = app(given or ["--help"], standalone_mode=False, prog_name="python -m optimizer")
             sys.stdout.flush()
         # The command line's library makes a code of Ctrl-C, and says nothing.
@@ -82,7 +83,7 @@ def _tell(text: str) -> None:
 def _explained(error: BaseException) -> tuple[str, int]:
     """What to tell a person, and the exit code."""
     # Imported only now: the way without an error needs none of them.
-    from data.errors import DataError, FetchError
+    from data.errors import DataError
     from engine.errors import DeviceError, EngineError
     from strategy.errors import StrategyError
 
@@ -92,9 +93,9 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return str(error), error.exit_code
     if isinstance(error, DeviceError):
         return str(error), 5
-    if isinstance(error, FetchError):
-        return str(error), 3
-    if isinstance(error, DataError | EngineError | StrategyError):
+    if isinstance(error, DataError):
+        return str(error), error.exit_code
+    if isinstance(error, EngineError | StrategyError):
         return str(error), 2
     if isinstance(error, OSError) and error.errno in FULL_DISK:
         return f"the output could not be written: {error.strerror}", StoreError.exit_code

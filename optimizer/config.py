@@ -68,6 +68,13 @@ class RunConfig(BaseModel):
     max_bytes: Bytes = Field(
         200_000_000, ge=1, description="Refuse data that takes more memory than this, decoded."
     )
+    adjusted: bool = Field(True, description="Fetch prices that are adjusted for splits.")
+    accept_missing: bool = Field(
+        False, description="Take fetched bars although whole sessions are missing."
+    )
+    cache: str | None = Field(
+        None, description="Folder of fetched bars; the user's own cache if unset."
+    )
     start: str | None = Field(None, description="First bar to trade, ISO time; history is kept.")
     end: str | None = Field(None, description="Trade bars that open before this ISO time.")
     max_gap: str | None = Field(

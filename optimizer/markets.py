@@ -16,6 +16,7 @@ from data import (
     split_window,
 )
 from data.checks import format_time
+from data.table import FetchOptions
 from engine.metrics import Span, span_of
 from optimizer.config import RunConfig
 from optimizer.errors import ConfigError
@@ -154,6 +155,13 @@ def load_options(config: RunConfig) -> LoadOptions:
         tick=config.tick,
         price_offset=config.price_offset,
         max_bytes=config.max_bytes,
+        fetch=FetchOptions(
+            start=config.start,
+            end=config.end,
+            adjusted=config.adjusted,
+            accept_missing=config.accept_missing,
+            cache=config.cache,
+        ),
     )
 
 

@@ -86,6 +86,12 @@ PROVIDERS: dict[str, Provider] = {
             (".parquet",),
         ),
         Provider(
+            "polygon",
+            "polygon:SYMBOL",
+            "The vendor Polygon, now Massive; needs a key and keeps what it fetched.",
+            "data.providers.polygon_api",
+        ),
+        Provider(
             "sample",
             "sample",
             "The embedded simulated market: a year of 15-minute bars.",

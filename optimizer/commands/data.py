@@ -22,7 +22,11 @@ NS_PER_S = 10**9
 
 def show_command(flags: Mapping[str, object], *, as_json: bool) -> None:
     """Print what bars hold: an object for one series, a list for several."""
-    series = load_series(resolve_config(None, flags))
+    print_series(load_series(resolve_config(None, flags)), as_json=as_json)
+
+
+def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
+    """Print series: their facts, a chart, quirks and notes, or the same as JSON."""
     if as_json:
         told = [_told(bars) for bars in series]
         print_json(told[0] if len(told) == 1 else told)

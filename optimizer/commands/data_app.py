@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from optimizer.commands.flags import DATA, config_flags
+from optimizer.commands.flags import DATA, FETCH, config_flags
 from optimizer.errors import ConfigError
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -24,6 +24,23 @@ def data_show(specs: Specs = None, *, flags: dict[str, object], as_json: AsJson 
     from optimizer.commands.data import show_command
 
     show_command(_named(specs, flags), as_json=as_json)
+
+
+@data_app.command("fetch")
+@config_flags(*FETCH)
+def data_fetch(
+    specs: Annotated[list[str], typer.Argument(help="Series to fetch.", metavar="SPEC...")],
+    *,
+    flags: dict[str, object],
+    refetch: Annotated[
+        bool, typer.Option("--refetch", help="Set what is cached aside, fetch it all anew.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a vendor's bars into the cache: polygon:SYMBOL, --from and --to."""
+    from optimizer.commands.fetch import fetch_command
+
+    fetch_command(flags, specs, refetch=refetch, as_json=as_json)
 
 
 @data_app.command("check")

@@ -24,7 +24,11 @@ DATA = (
     "tick",
     "price_offset",
     "max_bytes",
+    "adjusted",
+    "accept_missing",
+    "cache",
 )
+FETCH = ("timeframe", "start", "end", "adjusted", "accept_missing", "cache", "max_bytes")
 WINDOW = ("start", "end", "max_gap", "holdout")
 STRATEGY = ("strategy", "scale_lengths", "bounds")
 COSTS = ("fee_bp", "slippage_bp", "min_risk", "risk_fraction")

@@ -1,8 +1,13 @@
 """What tests at the level of the command line share."""
 
+from base64 import b64encode
+from pathlib import Path
+from urllib.parse import quote
+
 import pytest
 
 from tests.support.commands import Commands, write_market
+from tests.support.vendor import KEY, running_vendor
 
 
 @pytest.fixture
@@ -16,3 +21,72 @@ def command(capsys, tmp_path, monkeypatch):
 def market(tmp_path_factory):
     """A market of 3,000 bars in a file that no test may change."""
     return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
+
+
+class FakeClock:
+    """A clock that sleeping moves, so that waits take no time.
+
+    Args:
+        start: Seconds.
+    """
+
+    def __init__(self, start=1000.0):
+        self.now = start
+        self.slept = []
+
+    def monotonic(self):
+        """The time."""
+        return self.now
+
+    def sleep(self, seconds):
+        """Move on."""
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+FORMS = (KEY, quote(KEY, safe=""), b64encode(KEY.encode()).decode().rstrip("="))
+"""The canary as it is, in an address, and in base64."""
+
+
+@pytest.fixture(params=["massive", "polygon"])
+def client(request, monkeypatch):
+    """Each of the vendor's clients that is installed."""
+    pytest.importorskip(request.param)
+    monkeypatch.setattr("data.vendor.client.CLIENTS", (request.param,))
+    return request.param
+
+
+@pytest.fixture
+def vendor(client, monkeypatch, tmp_path_factory, command, caplog):
+    """A vendor on loopback that is configured as a person would; its key is found nowhere after."""
+    place = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(place / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+    monkeypatch.setenv("POLYGON_API_KEY", KEY)
+    monkeypatch.delenv("MASSIVE_API_KEY", raising=False)
+    clock = FakeClock()
+    monkeypatch.setattr("data.vendor.pace.time", clock)
+    monkeypatch.setattr("data.vendor.client.time", clock)
+    caplog.set_level("DEBUG")
+    with running_vendor() as running:
+        running.key, running.clock = KEY, clock
+        running.settings = place / "config" / "exhaustion-optimizer" / "vendors.toml"
+        running.cache = place / "cache" / "exhaustion-optimizer"
+        running.settings.parent.mkdir(parents=True)
+        text = f'[polygon]\nurl = "{running.url}"\ncalls_per_minute = 100000\n'
+        running.settings.write_text(text)
+        yield running
+    assert_no_key(caplog.text, "the log")
+    for outcome in command.outcomes:
+        assert_no_key(outcome.out + outcome.err, "a stream")
+    for call in running.calls:
+        assert_no_key(call.path, "an address")
+    for path in [*place.rglob("*"), *Path.cwd().rglob("*")]:
+        if path.is_file():
+            assert_no_key(path.read_bytes().decode("latin-1"), path)
+
+
+def assert_no_key(text, where):
+    """No form of the canary is in a text."""
+    for form in FORMS:
+        assert form not in text, where

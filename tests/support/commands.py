@@ -55,13 +55,15 @@ class Commands:
 
     def __init__(self, capsys):
         self._capsys = capsys
+        self.outcomes = []
 
     def __call__(self, *arguments):
         """Run one command; arguments are turned into text."""
         self._capsys.readouterr()
         code = main([str(argument) for argument in arguments])
         captured = self._capsys.readouterr()
-        return Outcome(code, captured.out, captured.err)
+        self.outcomes.append(Outcome(code, captured.out, captured.err))
+        return self.outcomes[-1]
 
 
 def start(*arguments, cwd, **options):

@@ -34,7 +34,7 @@ def test_spec_names_a_source_and_an_address(spec, name, address):
 def test_unknown_source_lists_the_known(spec):
     """The message shows how each source is written."""
     with pytest.raises(
-        SourceError, match=r"known: ccxt:.*, csv:PATH, feather:PATH, parquet:PATH, sample"
+        SourceError, match=r"known: ccxt:.*, csv:PATH, feather:PATH, parquet:PATH, polygon:SYMBOL"
     ):
         find_provider(spec)
 

@@ -1,0 +1,337 @@
+"""Bars that were fetched, kept as files that are written once and never changed.
+
+A series is a folder: one for each provider, symbol, timeframe and adjustment. It holds parts, each
+a Parquet file of one range of time whose name states the range, the hash of its bars, and the
+SHA-256 of its bytes. A part appears whole or not at all, and whoever reads one checks that its
+bytes are those of its name. What is damaged is moved to ``quarantine`` and never read again.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from platformdirs import user_cache_path
+
+from data.checks import COLUMNS, VALUES
+from data.errors import CacheError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+APP = "exhaustion-optimizer"
+VERSION = 1
+META = b"exhaustion-optimizer"
+QUARANTINE, LOCK, DRAFT = "quarantine", "fetch.lock", ".draft"
+LARGEST_PART_BYTES = 500_000_000
+POLL_S = 0.2
+SECOND_NS = 10**9
+
+NAME = re.compile(r"(-?\d{1,12})_(-?\d{1,12})_([0-9a-f]{16})_([0-9a-f]{64})\.parquet")
+"""Start and end in seconds since 1970 UTC, hash of the bars, hash of the file."""
+
+
+@dataclass(frozen=True)
+class SeriesKey:
+    """Which series.
+
+    Args:
+        provider: Such as ``polygon``.
+        symbol: As the provider names it; never used as a path.
+        timeframe: Duration of a bar, such as ``15m``.
+        adjusted: Whether prices are adjusted for splits.
+    """
+
+    provider: str
+    symbol: str
+    timeframe: str
+    adjusted: bool
+
+    def __str__(self) -> str:
+        kind = "adjusted" if self.adjusted else "raw"
+        return f"{self.provider}:{self.symbol} {self.timeframe} {kind}"
+
+    @property
+    def folder(self) -> Path:
+        """Where the series lies below the cache's folder, a name that every file system takes."""
+        plain = re.sub(r"[^A-Za-z0-9]", "_", self.symbol)[:40]
+        short = hashlib.sha256(self.symbol.encode()).hexdigest()[:10]
+        kind = "adjusted" if self.adjusted else "raw"
+        return Path(self.provider, f"{plain}-{short}", f"{self.timeframe}-{kind}")
+
+
+@dataclass(frozen=True, order=True)
+class Part:
+    """A file of bars, by its name.
+
+    Args:
+        start_ns: First time that it covers, nanoseconds UTC.
+        end_ns: The time after its last.
+        bars_hash: First 16 hexadecimal digits of the hash of its bars.
+        file_hash: SHA-256 of its bytes, hexadecimal.
+        path: The file.
+    """
+
+    start_ns: int
+    end_ns: int
+    bars_hash: str
+    file_hash: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class PartBars:
+    """What a part holds.
+
+    Args:
+        timestamp: [N], nanoseconds UTC, strictly ascending, within the part's range.
+        values: open, high, low, close, volume, [N] each.
+        fetched_at: ISO time, UTC.
+        missing: Days, as ISO text, on which the market should have bars and has none.
+    """
+
+    timestamp: Ints
+    values: Mapping[str, Floats]
+    fetched_at: str
+    missing: tuple[str, ...] = ()
+
+
+class DamagedError(Exception):
+    """A part is not what its name says; the words say why."""
+
+
+class SeriesCache:
+    """The parts of one series.
+
+    Args:
+        root: Folder of the cache; the user's own when None.
+        key: Which series.
+    """
+
+    def __init__(self, root: Path | None, key: SeriesKey) -> None:
+        self.key = key
+        self.folder = (root or Path(user_cache_path(APP))) / key.folder
+
+    def parts(self) -> list[Part]:
+        """All parts, oldest first; their content is not looked at.
+
+        Raises:
+            CacheError: When two cover the same time, or the folder cannot be read.
+        """
+        try:
+            names = [path for path in self.folder.iterdir() if path.is_file()]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _refused(self.folder, error) from None
+        parts = sorted(part for path in names if (part := _part_of(path)) is not None)
+        for one, two in pairwise(parts):
+            if two.start_ns < one.end_ns:
+                raise CacheError(
+                    f"{self.folder}: {one.path.name} and {two.path.name} cover the same time; "
+                    "move one of them away"
+                )
+        return parts
+
+    def read(self, part: Part) -> PartBars:
+        """Read a part and check it, byte for byte.
+
+        Raises:
+            DamagedError: When it is not what was written.
+        """
+        try:
+            with open(part.path, "rb") as file:
+                content = file.read(LARGEST_PART_BYTES + 1)
+        except OSError as error:
+            raise DamagedError(f"it cannot be read ({error.strerror})") from None
+        if hashlib.sha256(content).hexdigest() != part.file_hash:
+            raise DamagedError("its bytes are not those that were written")
+        try:
+            table = pq.read_table(pa.BufferReader(content))
+            said = json.loads(table.schema.metadata[META])
+            found = _bars_of(table, said)
+        except (pa.ArrowException, KeyError, TypeError, ValueError):
+            raise DamagedError("it is no part of a cache") from None
+        if said["version"] != VERSION:
+            raise DamagedError(f"it was written by version {said['version']} of the cache")
+        if said["series"] != str(self.key) or bars_hash(found) != part.bars_hash:
+            raise DamagedError("it belongs elsewhere")
+        return found
+
+    def write(self, start_ns: int, end_ns: int, bars: PartBars) -> Part:
+        """Keep the bars of a range that no part covers yet.
+
+        Args:
+            start_ns: Whole seconds, in nanoseconds UTC.
+            end_ns: The same, not included.
+            bars: Complete and checked.
+
+        Returns:
+            The part; it is on disk, whole.
+
+        Raises:
+            CacheError: When it cannot be written.
+            OSError: When the disk is full.
+        """
+        said = {
+            "version": VERSION,
+            "series": str(self.key),
+            "fetched_at": bars.fetched_at,
+            "missing": list(bars.missing),
+        }
+        table = pa.table({"timestamp": bars.timestamp, **{n: bars.values[n] for n in VALUES}})
+        sink = pa.BufferOutputStream()
+        metadata = {META: json.dumps(said).encode()}
+        pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
+        content = sink.getvalue().to_pybytes()
+        file_hash, short = hashlib.sha256(content).hexdigest(), bars_hash(bars)
+        name = f"{start_ns // SECOND_NS}_{end_ns // SECOND_NS}_{short}_{file_hash}.parquet"
+        _write_whole(self.folder, name, content)
+        return Part(start_ns, end_ns, short, file_hash, self.folder / name)
+
+    def set_aside(self, part: Part) -> Path:
+        """Move a part to where it is never read again.
+
+        Returns:
+            Its new path.
+        """
+        try:
+            aside = self.folder / QUARANTINE
+            aside.mkdir(exist_ok=True)
+            target = aside / f"{time.time_ns()}-{part.path.name}"
+            os.replace(part.path, target)
+        except OSError as error:
+            raise _refused(part.path, error) from None
+        return target
+
+    @contextlib.contextmanager
+    def lock(self, on_wait: Callable[[str], None]) -> Iterator[None]:
+        """Be the only one who fetches this series; a kernel lock, gone when its holder is.
+
+        Args:
+            on_wait: Called once with a line when another process holds it.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise _refused(self.folder, error) from None
+        try:
+            told = False
+            while not _try_lock(descriptor):
+                if not told:
+                    on_wait("another process fetches this series, waiting for it")
+                    told = True
+                time.sleep(POLL_S)
+            self._sweep()
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _sweep(self) -> None:
+        """Remove drafts of those who were killed; the lock says that nobody writes now."""
+        for draft in self.folder.glob(f"*{DRAFT}"):
+            draft.unlink(missing_ok=True)
+
+
+def missing_ranges(parts: list[Part], start_ns: int, end_ns: int) -> list[tuple[int, int]]:
+    """What parts leave uncovered.
+
+    Args:
+        parts: Oldest first, none overlapping.
+        start_ns: Nanoseconds UTC.
+        end_ns: The same, not included.
+
+    Returns:
+        Ranges, oldest first.
+    """
+    ranges: list[tuple[int, int]] = []
+    at = start_ns
+    for part in parts:
+        if part.end_ns > at and part.start_ns < end_ns:
+            if part.start_ns > at:
+                ranges.append((at, part.start_ns))
+            at = part.end_ns
+    if at < end_ns:
+        ranges.append((at, end_ns))
+    return ranges
+
+
+def bars_hash(bars: PartBars) -> str:
+    """First 16 hexadecimal digits of the SHA-256 of what bars say, whenever they were fetched."""
+    digest = hashlib.sha256()
+    for column in (bars.timestamp, *(bars.values[name] for name in VALUES)):
+        digest.update(column.astype(column.dtype.newbyteorder("<"), copy=False).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def now_text() -> str:
+    """The time of a fetch, ISO, UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _part_of(path: Path) -> Part | None:
+    match = NAME.fullmatch(path.name)
+    if match is None or int(match[1]) >= int(match[2]):
+        return None
+    return Part(int(match[1]) * SECOND_NS, int(match[2]) * SECOND_NS, match[3], match[4], path)
+
+
+def _bars_of(table: pa.Table, said: Mapping[str, object]) -> PartBars:
+    columns = {name: table.column(name).to_numpy() for name in COLUMNS}
+    missing = said["missing"]
+    if not isinstance(missing, list):
+        raise TypeError(missing)
+    return PartBars(
+        columns.pop("timestamp").astype(np.int64),
+        {name: column.astype(np.float64) for name, column in columns.items()},
+        str(said["fetched_at"]),
+        tuple(str(day) for day in missing),
+    )
+
+
+def _write_whole(folder: Path, name: str, content: bytes) -> None:
+    draft = folder / f"{name[:60]}.{os.getpid()}{DRAFT}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(draft, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, folder / name)
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise _refused(folder, error) from None
+
+
+def _refused(path: Path, error: OSError) -> CacheError:
+    return CacheError(
+        f"{path}: the cache cannot be used here ({error.strerror or error}); --cache names "
+        "another folder"
+    )
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,181 @@
+"""Bars from the vendor Polygon, now Massive: fetched once, then from the cache."""
+
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+
+from data.bars import parse_time
+from data.cache import PartBars, SeriesCache, SeriesKey
+from data.checks import VALUES, format_time
+from data.errors import LimitError, SourceError
+from data.table import FetchOptions, LoadOptions, RawTable
+from data.timeframe import SECOND_NS, UNITS_NS, format_timeframe, parse_timeframe
+from data.vendor.progress import FetchStep, Watch, log_step
+from data.vendor.series import (
+    Fetching,
+    Range,
+    bars_of,
+    cached_range,
+    name_days,
+    set_all_aside,
+    settled_end_ns,
+)
+from data.vendor.sessions import has_calendar
+
+PROVIDER = "polygon"
+SYMBOL = re.compile(r"(?:[XCIO]:)?[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+DEFAULT_TIMEFRAME = "15m"
+DAY_NS = UNITS_NS["d"]
+EARLIEST = "1990-01-01"
+
+OFFERED_NS = tuple(
+    sorted(
+        {DAY_NS, UNITS_NS["h"]}
+        | {n * unit for unit in (UNITS_NS["m"], SECOND_NS) for n in range(1, 60) if 60 % n == 0},
+        reverse=True,
+    )
+)
+"""Durations that are fetched as they are, longest first: their edges lie at the same places for
+the vendor and for us. Longer ones are merged here from the longest of these that divides them."""
+
+
+def read(address: str, options: LoadOptions) -> RawTable:
+    """Read bars, fetching what the cache lacks of the range that is asked for.
+
+    Args:
+        address: Symbol as the vendor names it, such as ``X:ADAUSD`` or ``AAPL``.
+        options: ``timeframe`` (15m when None) and ``fetch`` say what is wanted.
+
+    Returns:
+        Raw rows, whose notes say when they were fetched and which sessions are missing.
+
+    Raises:
+        SourceError: When the symbol is none, or nothing says which range is wanted.
+        FetchError, CacheError: When bars cannot be had.
+    """
+    cache = open_series(address, options)
+    wanted, notes = _wanted(cache, options.fetch)
+    how = Fetching(options.fetch.accept_missing, log_step)
+    parts = bars_of(cache, wanted, how)
+    if options.timeframe is None:
+        notes = (f"bars of {DEFAULT_TIMEFRAME}, as --timeframe names no other", *notes)
+    return _joined(cache, wanted, parts, notes, options.max_bytes)
+
+
+def fetch(
+    address: str, options: LoadOptions, watch: Watch, *, refetch: bool = False
+) -> SeriesCache:
+    """Bring a range into the cache.
+
+    Args:
+        address: Symbol as the vendor names it.
+        options: As in `read`; without an end, up to the last day that is complete.
+        watch: Is told how far it is.
+        refetch: Set all that is cached of the series aside first, and fetch it again too.
+
+    Returns:
+        The series, which holds the whole range.
+
+    Raises:
+        DataError: As in `read`.
+    """
+    cache = open_series(address, options)
+    wanted, notes = _wanted(cache, options.fetch, is_fetch=True)
+    if refetch:
+        had = set_all_aside(cache, watch)
+        if had is not None:
+            start_ns = min(wanted.start_ns, had.start_ns)
+            wanted = Range(start_ns, max(wanted.end_ns, had.end_ns))
+    for note in notes:
+        watch(FetchStep(f"{cache.key.symbol} {cache.key.timeframe}", note=note))
+    bars_of(cache, wanted, Fetching(options.fetch.accept_missing, watch))
+    return cache
+
+
+def open_series(address: str, options: LoadOptions) -> SeriesCache:
+    """The cached series that an address and options mean.
+
+    Raises:
+        SourceError: When the address is no symbol.
+        TimeframeError: When the timeframe is none.
+    """
+    if not SYMBOL.fullmatch(address):
+        shown = ascii(address[:40])
+        raise SourceError(
+            f"polygon: {shown} is no symbol; write it as the vendor does, such as "
+            "polygon:AAPL, polygon:X:ADAUSD or polygon:C:EURUSD"
+        )
+    wanted_ns = parse_timeframe(options.timeframe or DEFAULT_TIMEFRAME)
+    fetched_ns = next(offered for offered in OFFERED_NS if wanted_ns % offered == 0)
+    root = None if options.fetch.cache is None else Path(options.fetch.cache)
+    timeframe = format_timeframe(fetched_ns)
+    return SeriesCache(root, SeriesKey(PROVIDER, address, timeframe, options.fetch.adjusted))
+
+
+def _wanted(
+    cache: SeriesCache, options: FetchOptions, *, is_fetch: bool = False
+) -> tuple[Range, tuple[str, ...]]:
+    """Whole days that hold what is asked for, and what to tell about them."""
+    had = cached_range(cache)
+    settled_ns = settled_end_ns(time.time_ns())
+    last_ns = settled_ns + DAY_NS
+    if options.start is None and had is None:
+        raise SourceError(
+            f"{cache.key}: nothing is cached; --from (and --to) say what to fetch, such as "
+            "--from 2024-01-01"
+        )
+    start_ns = had.start_ns if options.start is None and had is not None else 0
+    if options.start is not None:
+        start_ns = max(parse_time(options.start), parse_time(EARLIEST)) // DAY_NS * DAY_NS
+    if options.end is not None:
+        end_ns = -(-parse_time(options.end) // DAY_NS) * DAY_NS
+    else:
+        end_ns = settled_ns if had is None or is_fetch else had.end_ns
+    notes: tuple[str, ...] = ()
+    if end_ns > last_ns:
+        end_ns = last_ns
+        notes = (f"bars end at {format_time(end_ns)}, later days are not over",)
+    if start_ns >= end_ns:
+        start, end = format_time(start_ns), format_time(end_ns)
+        raise SourceError(f"{cache.key}: no day lies from {start} to {end}")
+    return Range(start_ns, end_ns), notes
+
+
+def _joined(
+    cache: SeriesCache,
+    wanted: Range,
+    parts: list[PartBars],
+    notes: tuple[str, ...],
+    max_bytes: int,
+) -> RawTable:
+    size = sum(part.timestamp.nbytes * (len(VALUES) + 1) for part in parts)
+    if size > max_bytes:
+        raise LimitError(
+            f"{cache.key}: its bars take {size} bytes, more than --max-bytes {max_bytes} allows"
+        )
+    timestamp = np.concatenate([part.timestamp for part in parts])
+    within = (timestamp >= wanted.start_ns) & (timestamp < wanted.end_ns)
+    values = {
+        name: np.concatenate([part.values[name] for part in parts])[within] for name in VALUES
+    }
+    kind = "adjusted for splits" if cache.key.adjusted else "not adjusted for splits"
+    fetched = sorted(part.fetched_at for part in parts)
+    notes = (*notes, f"prices {kind}, fetched from {fetched[0]} to {fetched[-1]}")
+    first, last = (np.datetime64(ns // DAY_NS, "D") for ns in (wanted.start_ns, wanted.end_ns))
+    days = tuple(
+        day for part in parts for day in part.missing if first <= np.datetime64(day) < last
+    )
+    if days:
+        notes = (*notes, f"{name_days(days)} without any bar")
+    if not has_calendar(cache.key.symbol):
+        notes = (*notes, "no calendar is known for this market: missing sessions do not show")
+    return RawTable(
+        timestamp[within],
+        values,
+        cache.key.symbol,
+        str(cache.key),
+        notes=notes,
+        timeframe_ns=parse_timeframe(cache.key.timeframe),
+    )

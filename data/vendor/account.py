@@ -1,0 +1,162 @@
+"""Whose key, which address, how many calls a minute: read when a call is due."""
+
+import base64
+import ipaddress
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote, quote_plus, urlsplit
+
+from platformdirs import user_config_path
+
+from data.errors import SourceError, near_match
+
+APP = "exhaustion-optimizer"
+FILE = "vendors.toml"
+SECTION = "polygon"
+VARIABLES = ("POLYGON_API_KEY", "MASSIVE_API_KEY")
+"""Where a key is looked for, in this order, before the file."""
+
+HOSTS = ("api.polygon.io", "api.massive.com")
+"""The vendor's old and new name; both serve the same bars."""
+
+FREE_CALLS_PER_MINUTE = 5
+"""What the vendor allows without a paid plan."""
+
+MOST_CALLS_PER_MINUTE = 1_000_000
+LARGEST_FILE_BYTES = 100_000
+KEY = re.compile(r"[!-~]{8,256}")
+HIDDEN = "(key)"
+
+
+@dataclass(frozen=True)
+class Account:
+    """What is needed to call the vendor.
+
+    Args:
+        key: Shown by no representation of this object.
+        url: Where to call, without a slash at the end; None for the client's own address.
+        calls_per_minute: How many calls the plan allows.
+    """
+
+    key: str = field(repr=False)
+    url: str | None = None
+    calls_per_minute: int = FREE_CALLS_PER_MINUTE
+
+    def redact(self, text: str) -> str:
+        """A text without the key: plain, as part of an address, or in base64."""
+        coded = base64.b64encode(self.key.encode()).decode().rstrip("=")
+        for form in (self.key, quote(self.key, safe=""), quote_plus(self.key), coded):
+            text = text.replace(form, HIDDEN)
+        return text
+
+
+def config_file() -> Path:
+    """The file in which a person may keep a key, an address and the calls a minute."""
+    return Path(user_config_path(APP)) / FILE
+
+
+def find_account() -> Account:
+    """The account of whoever runs this program.
+
+    Returns:
+        The account, from the environment and the file.
+
+    Raises:
+        SourceError: When there is no key, or the file says what cannot be meant. No message
+            shows the key.
+    """
+    path = config_file()
+    settings = _read_settings(path)
+    name = next((name for name in VARIABLES if os.environ.get(name)), None)
+    key = os.environ[name] if name else settings.get("api_key")
+    if key is None:
+        raise SourceError(
+            f"polygon needs a key: set {' or '.join(VARIABLES)}, or write [{SECTION}] with "
+            f'api_key = "..." into {path}'
+        )
+    if not isinstance(key, str) or not KEY.fullmatch(key):
+        raise SourceError(
+            f"the key in {name or path} is none: a key has 8 to 256 letters, digits and signs "
+            "and no spaces"
+        )
+    return Account(key, _checked_url(settings, path), _checked_calls(settings, path))
+
+
+def check_url(url: str) -> str:
+    """Refuse an address to which a key must not go.
+
+    Args:
+        url: An address of the vendor over https, or one of this machine (for tests).
+
+    Returns:
+        Scheme, host and port.
+
+    Raises:
+        SourceError: For any other address.
+    """
+    parts = urlsplit(url)
+    plain = not (parts.username or parts.password or parts.path.strip("/") or parts.query)
+    is_vendor = parts.scheme == "https" and parts.netloc in HOSTS
+    is_local = parts.scheme in ("http", "https") and _is_loopback(parts.hostname)
+    if not (plain and (is_vendor or is_local)):
+        known = ", ".join(f"https://{host}" for host in HOSTS)
+        raise SourceError(
+            f"polygon: url {url[:80]!r} is not the vendor's, the key would go to a stranger; "
+            f"known: {known}, or an address of this machine such as http://127.0.0.1:8080"
+        )
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _is_loopback(host: str | None) -> bool:
+    try:
+        return ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return False
+
+
+def _checked_url(settings: Mapping[str, object], path: Path) -> str | None:
+    url = settings.get("url")
+    if url is not None and not isinstance(url, str):
+        raise SourceError(f"{path}: url must be text")
+    return None if url is None else check_url(url)
+
+
+def _checked_calls(settings: Mapping[str, object], path: Path) -> int:
+    calls = settings.get("calls_per_minute", FREE_CALLS_PER_MINUTE)
+    is_whole = isinstance(calls, int) and not isinstance(calls, bool)
+    if not isinstance(calls, int) or not is_whole or not 1 <= calls <= MOST_CALLS_PER_MINUTE:
+        raise SourceError(
+            f"{path}: calls_per_minute must be a whole number from 1 to {MOST_CALLS_PER_MINUTE:,}"
+        )
+    return calls
+
+
+def _read_settings(path: Path) -> Mapping[str, object]:
+    try:
+        with open(path, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            content = file.read(LARGEST_FILE_BYTES + 1)
+        if len(content) > LARGEST_FILE_BYTES:
+            raise SourceError(f"{path}: larger than {LARGEST_FILE_BYTES:,} bytes")
+        settings = tomllib.loads(content.decode("utf-8")).get(SECTION, {})
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        # The message of the parser may show a line that holds the key.
+        raise SourceError(f"{path}: is no TOML file; see data/README.md for its form") from None
+    if not isinstance(settings, dict):
+        raise SourceError(f"{path}: {SECTION} must be a table, [{SECTION}]")
+    known = ["api_key", "url", "calls_per_minute"]
+    for name in settings:
+        if name not in known:
+            raise SourceError(f"{path}: {name[:40]!r} is unknown{near_match(name, known)}")
+    if "api_key" in settings and stat.S_IMODE(mode) & 0o077:
+        raise SourceError(f"{path}: others can read the key in it; chmod 600 {path}")
+    return settings

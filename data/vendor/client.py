@@ -1,0 +1,152 @@
+"""The vendor's own client behind one face, with pace, retries and words that hold no key."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Protocol, cast
+
+from data.errors import FetchError, SourceError
+from data.vendor.account import Account, check_url
+from data.vendor.pace import Pace, Tell, backoff_s
+from data.vendor.transport import Answer, BoundedPool, CallError
+
+CLIENTS = ("massive", "polygon")
+"""Names under which the vendor's client is installed, the maintained one first."""
+
+TRIES = 8
+LONGEST_ASKED_S = 300.0
+"""A vendor that asks to wait longer is taken at its word: the fetch ends."""
+
+LONGEST_PAGE_S = 900.0
+"""Seconds for one page with all its tries and waits."""
+
+SHOWN_CHARACTERS = 160
+REFUSED = {
+    401: "the vendor does not know this key",
+    403: "the vendor's plan does not cover this",
+    404: "the vendor does not know this",
+}
+
+
+@dataclass(frozen=True)
+class Query:
+    """One range of bars, as the vendor is asked for it.
+
+    Args:
+        symbol: Such as ``X:ADAUSD``.
+        multiplier: Length of a bar in `timespan`.
+        timespan: ``second``, ``minute``, ``hour`` or ``day``.
+        start_ms: First time, milliseconds UTC.
+        end_ms: Last time, included.
+        adjusted: Whether prices are adjusted for splits.
+    """
+
+    symbol: str
+    multiplier: int
+    timespan: str
+    start_ms: int
+    end_ms: int
+    adjusted: bool
+
+
+class _Rest(Protocol):
+    """What is used of the vendor's client."""
+
+    BASE: str
+    client: object
+
+    def list_aggs(self, *place: object, **options: object) -> Answer:
+        """Ask for one page of bars."""
+
+
+class VendorClient:
+    """Asks for pages.
+
+    Args:
+        account: Whose key, and where to.
+        tell: Takes one line for each wait.
+        name: One of `CLIENTS`; the first that is installed when None.
+    """
+
+    def __init__(self, account: Account, tell: Tell, name: str | None = None) -> None:
+        self._account = account
+        self._pace = Pace(account.calls_per_minute, tell)
+        self._rest = _load_client(account, name or _installed_client())
+        self.url = check_url(self._rest.BASE)
+
+    def page(self, query: Query, extra: Mapping[str, str]) -> bytes:
+        """Ask for one page, again after failures that may pass.
+
+        Args:
+            query: Where the page begins and what it holds.
+            extra: More parameters, such as a cursor.
+
+        Returns:
+            Its body.
+
+        Raises:
+            FetchError: When the vendor refuses, or still fails after all tries.
+        """
+        began = time.monotonic()
+        for failures in range(1, TRIES + 1):
+            self._pace.take()
+            try:
+                return self._ask(query, extra)
+            except CallError as error:
+                failed = error
+            wait_s = backoff_s(failures) if failed.retry_after_s is None else failed.retry_after_s
+            left_s = LONGEST_PAGE_S - (time.monotonic() - began)
+            if not failed.can_repeat or failures == TRIES or wait_s > min(LONGEST_ASKED_S, left_s):
+                break
+            self._pace.pause(wait_s, f"{failed}, try {failures} of {TRIES}")
+        raise FetchError(self._explain(query, failed, failures))
+
+    def _ask(self, query: Query, extra: Mapping[str, str]) -> bytes:
+        answer = self._rest.list_aggs(
+            query.symbol,
+            query.multiplier,
+            query.timespan,
+            query.start_ms,
+            query.end_ms,
+            params=dict(extra),
+            raw=True,
+        )
+        return answer.data
+
+    def _explain(self, query: Query, error: CallError, tries: int) -> str:
+        words = REFUSED.get(error.status, "the vendor gives no bars")
+        said = self._account.redact(_message(error.body))
+        said = f", it says {said[:SHOWN_CHARACTERS]!r}" if said else ""
+        after = f" after {tries} tries" if tries > 1 else ""
+        asked = error.retry_after_s
+        wait = f"; it asks to wait {asked:.0f} s" if asked is not None else ""
+        return f"polygon:{query.symbol}: {words} ({error}{after}{said}){wait}"
+
+
+def _installed_client() -> str:
+    name = next((name for name in CLIENTS if find_spec(name)), None)
+    if name is None:
+        raise SourceError("polygon needs the vendor's client: pip install polygon-api-client")
+    return name
+
+
+def _load_client(account: Account, name: str) -> _Rest:
+    make = import_module(name).RESTClient
+    given = {} if account.url is None else {"base": account.url}
+    rest = make(api_key=account.key, retries=0, pagination=False, **given)
+    rest.client = BoundedPool(rest.client)
+    return cast(_Rest, rest)
+
+
+def _message(body: bytes) -> str:
+    """The vendor's own words about an error; nothing where there are none."""
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    words = [said.get(name) for name in ("error", "message")] if isinstance(said, dict) else []
+    text = next((word for word in words if isinstance(word, str)), "")
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -1,0 +1,36 @@
+"""What a fetch tells while it is going on, for whoever shows it."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+logger = logging.getLogger("data.vendor")
+"""Lines for people: what is waited for, and what was found."""
+
+
+@dataclass(frozen=True)
+class FetchStep:
+    """How far a fetch is.
+
+    Args:
+        series: What is fetched, such as ``X:ADAUSD 15m``.
+        done: Pieces that are safe in the cache.
+        pieces: Pieces that this fetch is made of; 0 before that is known.
+        bars: Bars in the pieces that are done.
+        note: What a person should know now, such as what is waited for; empty for nothing.
+    """
+
+    series: str
+    done: int = 0
+    pieces: int = 0
+    bars: int = 0
+    note: str = ""
+
+
+Watch = Callable[[FetchStep], None]
+
+
+def log_step(step: FetchStep) -> None:
+    """Write a step's note as a line of the log, where nobody else watches."""
+    if step.note:
+        logger.info("%s: %s", step.series, step.note)

@@ -1,0 +1,298 @@
+"""A range of one series: from the cache, and what is missing there from the vendor.
+
+A range is fetched in pieces that end with a month, a day for seconds and a year for days. Each
+piece reaches back into the bars that are cached beside it. Where those are not the same any more,
+the vendor has rewritten history: nothing is merged then.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from data.cache import (
+    DamagedError,
+    Floats,
+    Ints,
+    Part,
+    PartBars,
+    SeriesCache,
+    bars_hash,
+    missing_ranges,
+    now_text,
+)
+from data.checks import VALUES, format_time
+from data.errors import FetchError, RewrittenError
+from data.timeframe import UNITS_NS, parse_timeframe
+from data.vendor.account import find_account
+from data.vendor.aggregates import Fetched, fetch_bars
+from data.vendor.client import Query, VendorClient
+from data.vendor.page import MS_NS
+from data.vendor.progress import FetchStep, Watch
+from data.vendor.sessions import missing_sessions
+
+DAY_NS = UNITS_NS["d"]
+TIMESPANS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
+MOST_NAMED_DAYS = 5
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of time.
+
+    Args:
+        start_ns: Nanoseconds UTC.
+        end_ns: The same, not included.
+    """
+
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Fetching:
+    """How to fetch.
+
+    Args:
+        accept_missing: Whether bars are taken although whole sessions are missing.
+        watch: Is told how far it is.
+    """
+
+    accept_missing: bool
+    watch: Watch
+
+
+def bars_of(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
+    """The bars of a range, fetched as far as the cache lacks them.
+
+    Args:
+        cache: Of the series.
+        wanted: Whole days.
+        how: What to accept, and whom to tell.
+
+    Returns:
+        Parts that cover the range, oldest first; the first and last may reach beyond it.
+
+    Raises:
+        FetchError, SourceError, CacheError: When bars cannot be had. Pieces that were fetched
+            before stay in the cache.
+    """
+    held, damaged = _read_all(cache, wanted)
+    if damaged or missing_ranges([part for part, _ in held], wanted.start_ns, wanted.end_ns):
+        with cache.lock(lambda line: how.watch(_step(cache, note=line))):
+            _fill(cache, wanted, how)
+        held, damaged = _read_all(cache, wanted)
+    if damaged:
+        part, why = damaged[0]
+        raise FetchError(f"{cache.key}: {part.path.name} was damaged again: {why}")
+    return [bars for _, bars in held]
+
+
+def set_all_aside(cache: SeriesCache, watch: Watch) -> Range | None:
+    """Set all parts of a series aside, for it to be fetched anew.
+
+    Returns:
+        What they covered; None when there were none.
+    """
+    with cache.lock(lambda line: watch(_step(cache, note=line))):
+        parts = cache.parts()
+        for part in parts:
+            cache.set_aside(part)
+    return Range(parts[0].start_ns, parts[-1].end_ns) if parts else None
+
+
+def cached_range(cache: SeriesCache) -> Range | None:
+    """From the first cached time to the last; None when nothing is cached."""
+    parts = cache.parts()
+    return Range(parts[0].start_ns, parts[-1].end_ns) if parts else None
+
+
+def settled_end_ns(now_ns: int) -> int:
+    """The end of the last day whose bars change no more: it has been over for a day."""
+    return (now_ns - DAY_NS) // DAY_NS * DAY_NS
+
+
+def _fill(cache: SeriesCache, wanted: Range, how: Fetching) -> None:
+    """Set damaged parts aside, and fetch and keep what is missing; the lock is held."""
+    _, damaged = _read_all(cache, wanted)
+    lost = {Range(part.start_ns, part.end_ns): part.bars_hash for part, _ in damaged}
+    for part, why in damaged:
+        cache.set_aside(part)
+        how.watch(_step(cache, note=f"{part.path.name[:40]}... set aside: {why}"))
+    uncovered = missing_ranges(cache.parts(), wanted.start_ns, wanted.end_ns)
+    pieces = list(lost) + [
+        piece
+        for start_ns, end_ns in uncovered
+        for piece in _split(Range(start_ns, end_ns), lost, cache.key.timeframe)
+    ]
+    step = _step(cache, pieces=len(pieces))
+    if not pieces:
+        return
+    how.watch(step)
+    client = VendorClient(find_account(), lambda line: how.watch(replace(step, note=line)))
+    for piece in sorted(pieces, key=lambda piece: piece.start_ns):
+        bars = _fetch_piece(client, cache, piece, how)
+        _check_same_as_lost(cache, piece, bars, lost)
+        cache.write(piece.start_ns, piece.end_ns, bars)
+        step = replace(step, done=step.done + 1, bars=step.bars + len(bars.timestamp))
+        how.watch(step)
+
+
+def _fetch_piece(client: VendorClient, cache: SeriesCache, piece: Range, how: Fetching) -> PartBars:
+    """One piece, checked against the calendar and against the bars that are cached beside it."""
+    beside = _beside(cache, piece)
+    start_ns = piece.start_ns if beside is None else min(piece.start_ns, beside[0].start_ns)
+    end_ns = piece.end_ns if beside is None else max(piece.end_ns, beside[0].end_ns)
+    timeframe_ns = parse_timeframe(cache.key.timeframe)
+    query = Query(
+        cache.key.symbol,
+        int(cache.key.timeframe[:-1]),
+        TIMESPANS[cache.key.timeframe[-1]],
+        start_ns // MS_NS,
+        end_ns // MS_NS - 1,
+        cache.key.adjusted,
+    )
+    found = fetch_bars(client, query, timeframe_ns)
+    if found.is_delayed and end_ns > time.time_ns() - DAY_NS:
+        raise FetchError(
+            f"{cache.key}: the vendor holds back bars of the last day; end a day earlier with --to"
+        )
+    if beside is not None:
+        _check_same(cache, found, *beside)
+    timestamp, values = _cut(found.timestamp, found.values, piece)
+    missing = missing_sessions(cache.key.symbol, piece.start_ns, piece.end_ns, timestamp)
+    days = tuple(str(day) for day in missing)
+    if days and not how.accept_missing:
+        raise FetchError(
+            f"{cache.key}: {name_days(days)} without any bar; --from and --to avoid them, "
+            "--accept-missing takes them as they are"
+        )
+    return PartBars(timestamp, values, now_text(), days)
+
+
+def name_days(days: tuple[str, ...]) -> str:
+    """Words for days that lack bars, the first few by name."""
+    shown = ", ".join(days[:MOST_NAMED_DAYS])
+    more = f" and {len(days) - MOST_NAMED_DAYS} more" if len(days) > MOST_NAMED_DAYS else ""
+    return f"{len(days)} trading {'day is' if len(days) == 1 else 'days are'} ({shown}{more})"
+
+
+def _beside(cache: SeriesCache, piece: Range) -> tuple[Range, PartBars] | None:
+    """The nearest cached day that touches a piece, and the part that holds it."""
+    parts = cache.parts()
+    for part in parts:
+        if part.end_ns == piece.start_ns:
+            bars = _read(cache, part)
+            if len(bars.timestamp):
+                last = int(bars.timestamp[-1]) // DAY_NS * DAY_NS
+                return Range(max(last, part.start_ns), part.end_ns), bars
+    for part in parts:
+        if part.start_ns == piece.end_ns:
+            bars = _read(cache, part)
+            if len(bars.timestamp):
+                first_end = int(bars.timestamp[0]) // DAY_NS * DAY_NS + DAY_NS
+                return Range(part.start_ns, min(first_end, part.end_ns)), bars
+    return None
+
+
+def _check_same(cache: SeriesCache, found: Fetched, overlap: Range, held: PartBars) -> None:
+    """Refuse bars that do not go on from those that are cached."""
+    new_times, new = _cut(found.timestamp, found.values, overlap)
+    old_times, old = _cut(held.timestamp, held.values, overlap)
+    if not np.array_equal(new_times, old_times):
+        odd = np.setxor1d(new_times, old_times)
+        kind = "is new" if odd[0] in new_times else "is gone"
+        raise _rewritten(cache, f"{len(odd)} bars came or went, that of {_at(odd[0])} {kind}")
+    for name in VALUES:
+        changed = np.flatnonzero(new[name] != old[name])
+        if len(changed):
+            i = changed[0]
+            before, now = float(old[name][i]), float(new[name][i])
+            raise _rewritten(
+                cache,
+                f"{len(changed)} of {len(new_times)} bars differ, {name} of {_at(new_times[i])} "
+                f"was {before!r} and is {now!r}, fetched {held.fetched_at}",
+            )
+
+
+def _check_same_as_lost(
+    cache: SeriesCache, piece: Range, bars: PartBars, lost: Mapping[Range, str]
+) -> None:
+    if piece in lost and bars_hash(bars) != lost[piece]:
+        start, end = _at(piece.start_ns), _at(piece.end_ns)
+        raise _rewritten(cache, f"bars from {start} to {end} are not those that were damaged")
+
+
+def _rewritten(cache: SeriesCache, what: str) -> RewrittenError:
+    return RewrittenError(
+        f"{cache.key}: the vendor rewrote history (a split, or a correction): {what}; nothing was "
+        "merged; data fetch --refetch sets the cached bars aside and fetches them all anew"
+    )
+
+
+def _read(cache: SeriesCache, part: Part) -> PartBars:
+    try:
+        return cache.read(part)
+    except DamagedError as error:
+        cache.set_aside(part)
+        raise FetchError(
+            f"{cache.key}: {part.path.name[:40]}... was damaged ({error}) and is set aside; "
+            "fetch again"
+        ) from None
+
+
+def _read_all(
+    cache: SeriesCache, wanted: Range
+) -> tuple[list[tuple[Part, PartBars]], list[tuple[Part, str]]]:
+    """Parts within a range: those that are whole, and those that are not, with the reason."""
+    held, damaged = [], []
+    for part in cache.parts():
+        if part.start_ns < wanted.end_ns and part.end_ns > wanted.start_ns:
+            try:
+                held.append((part, cache.read(part)))
+            except DamagedError as error:
+                damaged.append((part, str(error)))
+    return held, damaged
+
+
+def _split(whole: Range, lost: Mapping[Range, str], timeframe: str) -> Iterator[Range]:
+    """The pieces of a range; a damaged part is fetched as the one piece that it was."""
+    at = whole.start_ns
+    lost_within = sorted(r.start_ns for r in lost if r.start_ns >= at)
+    while at < whole.end_ns:
+        again = next((r for r in lost if r.start_ns <= at < r.end_ns), None)
+        if again is not None:
+            at = again.end_ns
+            continue
+        edges = [whole.end_ns, _next_edge(at, timeframe), *(s for s in lost_within if s > at)]
+        yield Range(at, min(edges))
+        at = min(edges)
+
+
+def _next_edge(at_ns: int, timeframe: str) -> int:
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at_ns // 10**9)
+    day = moment.replace(hour=0, minute=0, second=0)
+    if timeframe[-1] == "s":
+        edge = day + timedelta(days=1)
+    elif timeframe[-1] == "d":
+        edge = day.replace(year=day.year + 1, month=1, day=1)
+    else:
+        edge = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+    return int(edge.timestamp()) * 10**9
+
+
+def _cut(
+    timestamp: Ints, values: Mapping[str, Floats], within: Range
+) -> tuple[Ints, Mapping[str, Floats]]:
+    first, last = np.searchsorted(timestamp, [within.start_ns, within.end_ns])
+    return timestamp[first:last], {name: values[name][first:last] for name in VALUES}
+
+
+def _at(time_ns: int) -> str:
+    return format_time(int(time_ns))
+
+
+def _step(cache: SeriesCache, *, pieces: int = 0, note: str = "") -> FetchStep:
+    return FetchStep(f"{cache.key.symbol} {cache.key.timeframe}", pieces=pieces, note=note)

@@ -1,0 +1,115 @@
+"""Days on which a market has bars, and which of them a range lacks.
+
+The calendar is a rule and not a feed: crypto trades every day, currencies Monday to Friday except
+25 December and 1 January, American stocks and indices on weekdays that are no holiday of the New
+York exchange. Options trade too rarely for a rule. A day is one of UTC: the regular session of
+New York lies within one.
+"""
+
+from datetime import date
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pandas.tseries.holiday import (
+    AbstractHolidayCalendar,
+    GoodFriday,
+    Holiday,
+    USLaborDay,
+    USMartinLutherKingJr,
+    USMemorialDay,
+    USPresidentsDay,
+    USThanksgivingDay,
+    nearest_workday,
+    sunday_to_monday,
+)
+
+Ints = npt.NDArray[np.int64]
+Days = npt.NDArray[np.datetime64]
+
+DAY_NS = 86_400 * 10**9
+
+CLOSED = (
+    *("2001-09-11", "2001-09-12", "2001-09-13", "2001-09-14"),
+    *("2004-06-11", "2007-01-02", "2012-10-29", "2012-10-30", "2018-12-05", "2025-01-09"),
+)
+"""Days on which the New York exchange stayed shut without a rule: attacks, storms, mourning."""
+
+
+class NewYorkHolidays(AbstractHolidayCalendar):
+    """Full holidays of the New York exchange; a New Year on a Saturday is not made up for.
+
+    Source: NYSE Rule 7.2.
+    """
+
+    rules = [  # noqa: RUF012 - the form that the base class reads
+        Holiday("New Year", month=1, day=1, observance=sunday_to_monday),
+        USMartinLutherKingJr,
+        USPresidentsDay,
+        GoodFriday,
+        USMemorialDay,
+        Holiday("Juneteenth", month=6, day=19, start_date="2022-06-19", observance=nearest_workday),
+        Holiday("Independence", month=7, day=4, observance=nearest_workday),
+        USLaborDay,
+        USThanksgivingDay,
+        Holiday("Christmas", month=12, day=25, observance=nearest_workday),
+    ]
+
+
+def has_calendar(symbol: str) -> bool:
+    """Whether there is a rule for a market."""
+    return not symbol.startswith("O:")
+
+
+def session_days(symbol: str, start_ns: int, end_ns: int) -> Days:
+    """Days that lie wholly in a range and on which a market has bars.
+
+    Args:
+        symbol: As the vendor names it; its prefix tells the market.
+        start_ns: Nanoseconds UTC.
+        end_ns: The same, not included.
+
+    Returns:
+        [D] days, ascending; none where there is no rule.
+    """
+    first, last = -(-start_ns // DAY_NS), end_ns // DAY_NS
+    days = np.arange(first, max(first, last)).astype("datetime64[D]")
+    if not has_calendar(symbol):
+        return days[:0]
+    if symbol.startswith("X:") or len(days) == 0:
+        return days
+    days = days[np.is_busday(days)]
+    if symbol.startswith("C:"):
+        return days[[day.astype(object) not in _quiet(day) for day in days]]
+    return days[~np.isin(days, _new_york_holidays(start_ns, end_ns))]
+
+
+def missing_sessions(symbol: str, start_ns: int, end_ns: int, timestamp: Ints) -> Days:
+    """Days that should have bars and have none.
+
+    Args:
+        symbol: As the vendor names it.
+        start_ns: Nanoseconds UTC.
+        end_ns: The same, not included.
+        timestamp: [N], of the bars that there are.
+
+    Returns:
+        [D] days, ascending.
+    """
+    expected = session_days(symbol, start_ns, end_ns)
+    present = np.unique(timestamp // DAY_NS).astype("datetime64[D]")
+    return np.setdiff1d(expected, present)
+
+
+def _quiet(day: np.datetime64) -> tuple[date, date]:
+    year = day.astype(object).year
+    return date(year, 12, 25), date(year, 1, 1)
+
+
+def _new_york_holidays(start_ns: int, end_ns: int) -> Days:
+    # Asked with some days to spare: a holiday may be kept on the working day beside it.
+    around = pd.Timedelta(days=7)
+    start, end = pd.Timestamp(start_ns) - around, pd.Timestamp(end_ns) + around
+    holidays = NewYorkHolidays().holidays(start.normalize(), end.normalize())
+    ruled = holidays.to_numpy().astype("datetime64[D]")
+    return np.union1d(ruled, np.array(CLOSED, dtype="datetime64[D]"))

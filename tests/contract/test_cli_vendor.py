@@ -1,0 +1,209 @@
+"""Fetching from a vendor on loopback through its real client: what goes well (faults, B)."""
+
+import json
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from data import LoadOptions, load_bars
+from data.table import FetchOptions
+from tests.support.commands import SMALL
+from tests.support.vendor import bars_at, status, times_of
+
+SYMBOL = "polygon:X:ADAUSD"
+SPAN = ("--from", "2024-01-01", "--to", "2024-03-11")
+DAY_NS = 86_400 * 10**9
+
+
+def loaded(spec=SYMBOL, timeframe="15m", **fetch):
+    """Bars of a range of 2024 that is in the cache."""
+    start, end = fetch.pop("start", "2024-01-01"), fetch.pop("end", "2024-03-11")
+    return load_bars(spec, LoadOptions(timeframe, fetch=FetchOptions(start, end, **fetch)))
+
+
+def test_fetch_brings_what_the_vendor_has(command, vendor):
+    """Every bar of the range arrives, to the last bit, and what is printed counts them."""
+    outcome = command("data", "fetch", SYMBOL, *SPAN, "--json")
+    assert outcome.code == 0, outcome.err
+    times = times_of("X:ADAUSD", 1_704_067_200_000, 1_710_115_199_999, 900_000)
+    assert outcome.json["bars"] == len(times) == 70 * 96
+    bars = loaded()
+    expected = bars_at(times)
+    np.testing.assert_array_equal(times * 10**6, bars.timestamp)
+    for column, name in zip(expected, ("open", "high", "low", "close", "volume"), strict=True):
+        np.testing.assert_array_equal(column, getattr(bars, name))
+
+
+def test_a_range_is_asked_for_month_by_month(command, vendor):
+    """Three months are three calls, each with the largest limit and from a day back."""
+    command("data", "fetch", SYMBOL, *SPAN)
+    assert len(vendor.calls) == 3
+    assert all("limit=50000" in call.path and "sort=asc" in call.path for call in vendor.calls)
+    starts = [int(call.path.split("/")[8]) for call in vendor.calls]
+    assert starts == [1_704_067_200_000, 1_706_659_200_000, 1_709_164_800_000]
+
+
+def test_what_is_cached_is_not_fetched_again(command, vendor, monkeypatch):
+    """A second fetch makes no call and needs no key; a longer one fetches only the rest."""
+    first = command("data", "fetch", SYMBOL, *SPAN, "--json").json
+    calls = len(vendor.calls)
+    monkeypatch.delenv("POLYGON_API_KEY")
+    assert command("data", "fetch", SYMBOL, *SPAN, "--json").json["hash"] == first["hash"]
+    assert len(vendor.calls) == calls
+    monkeypatch.setenv("POLYGON_API_KEY", vendor.key)
+    longer = ("--from", "2023-12-20", "--to", "2024-03-20")
+    assert command("data", "fetch", SYMBOL, *longer).code == 0
+    assert len(vendor.calls) == calls + 2
+
+
+@pytest.mark.parametrize("page_bases", [50_000, 7_000, 1_441])
+def test_pages_make_the_same_bars(command, vendor, page_bases):
+    """However the vendor cuts its pages, the content hash is one."""
+    vendor.page_bases = page_bases
+    found = command("data", "fetch", SYMBOL, *SPAN, "--json").json
+    vendor.page_bases = 50_000
+    again = command("data", "fetch", SYMBOL, *SPAN, "--cache", "other", "--json").json
+    assert found["hash"] == again["hash"]
+
+
+@pytest.mark.parametrize(
+    ("timeframe", "multiplier", "timespan"),
+    [("1m", 1, "minute"), ("15m", 15, "minute"), ("1h", 1, "hour"), ("4h", 1, "hour"),
+     ("45m", 15, "minute"), ("1d", 1, "day"), ("1w", 1, "day"), ("30s", 30, "second")],
+)  # fmt: skip
+def test_any_timeframe_is_fetched_or_merged(command, vendor, timeframe, multiplier, timespan):
+    """What has the vendor's edges is fetched as it is, anything longer is merged from that."""
+    span = ("--from", "2024-01-01", "--to", "2024-01-15")
+    outcome = command("data", "fetch", SYMBOL, *span, "--timeframe", timeframe, "--json")
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["timeframe"] == timeframe
+    assert f"/range/{multiplier}/{timespan}/" in vendor.calls[0].path
+
+
+def test_adjustment_is_asked_for_and_recorded(command, vendor):
+    """Adjusted and raw prices are two series in the cache, and the notes say which."""
+    vendor.factor = 1.0
+    adjusted = command("data", "fetch", "polygon:AAPL", *SPAN, "--json").json
+    vendor.factor = 3.0
+    raw = command("data", "fetch", "polygon:AAPL", *SPAN, "--no-adjusted", "--json").json
+    assert "adjusted=true" in vendor.calls[0].path
+    assert "adjusted=false" in vendor.calls[-1].path
+    assert adjusted["hash"] != raw["hash"]
+    assert any("prices adjusted for splits" in note for note in adjusted["notes"])
+    assert any("prices not adjusted for splits" in note for note in raw["notes"])
+
+
+def test_stocks_keep_the_days_of_new_york(command, vendor):
+    """Weekends and holidays are no missing sessions: the first quarter of 2024 has 61 days."""
+    span = ("--from", "2024-01-01", "--to", "2024-04-01")
+    outcome = command("data", "fetch", "polygon:SPY", *span, "--json", "--timeframe", "1h")
+    assert outcome.code == 0, outcome.err
+    bars = loaded("polygon:SPY", "1h", end="2024-04-01")
+    assert len(np.unique(bars.timestamp // DAY_NS)) == 61
+
+
+@pytest.mark.parametrize("form", ["environment", "other", "file"])
+def test_the_key_comes_from_where_it_is_kept(command, vendor, monkeypatch, form):
+    """Either variable serves, and so does a file that only its owner can read."""
+    monkeypatch.delenv("POLYGON_API_KEY")
+    if form == "environment":
+        monkeypatch.setenv("POLYGON_API_KEY", vendor.key)
+    elif form == "other":
+        monkeypatch.setenv("MASSIVE_API_KEY", vendor.key)
+    else:
+        vendor.settings.write_text(
+            vendor.settings.read_text() + f"api_key = {json.dumps(vendor.key)}\n"
+        )
+        vendor.settings.chmod(0o600)
+    assert command("data", "fetch", SYMBOL, *SPAN).code == 0
+    vendor.settings.unlink()
+
+
+def test_a_missing_key_is_explained(command, vendor, monkeypatch):
+    """The line names both variables and the file, and no call is made."""
+    monkeypatch.delenv("POLYGON_API_KEY")
+    outcome = command("data", "fetch", SYMBOL, *SPAN)
+    assert outcome.code == 2
+    assert "POLYGON_API_KEY or MASSIVE_API_KEY" in outcome.error
+    assert str(vendor.settings) in outcome.error
+    assert vendor.calls == []
+
+
+def test_the_plan_is_kept_and_the_wait_is_seen(command, vendor):
+    """Five calls a minute: the sixth waits, and a line says for how long and why."""
+    vendor.settings.write_text(f'[polygon]\nurl = "{vendor.url}"\n')
+    span = ("--from", "2024-01-01", "--to", "2024-08-01")
+    outcome = command("data", "fetch", SYMBOL, *span)
+    assert outcome.code == 0, outcome.err
+    assert len(vendor.calls) == 7
+    assert vendor.clock.slept == [pytest.approx(60, abs=1)]
+    assert "waiting 60 s: the plan allows 5 calls a minute" in outcome.err
+
+
+def test_evolve_fetches_and_then_reads_the_cache(command, vendor):
+    """A search on a vendor's bars is one command; the second one makes no call."""
+    span = ("--from", "2024-01-01", "--to", "2024-02-15")
+    arguments = ("--data", SYMBOL, *span, *SMALL, "--json", "--quiet")
+    first = command("evolve", *arguments)
+    assert first.code == 0, first.err
+    assert first.json["data"]["symbol"] == "X:ADAUSD"
+    calls = len(vendor.calls)
+    again = command("evolve", *arguments)
+    assert again.json["front_hash"] == first.json["front_hash"]
+    assert len(vendor.calls) == calls
+
+
+def test_without_a_range_nothing_is_guessed(command, vendor):
+    """An empty cache and no --from is refused with the flag; a filled one is read as it is."""
+    outcome = command("evolve", "--data", SYMBOL, *SMALL)
+    assert (outcome.code, vendor.calls) == (2, [])
+    assert "nothing is cached; --from" in outcome.error
+    fetched = command("data", "fetch", SYMBOL, *SPAN, "--json").json
+    calls = len(vendor.calls)
+    shown = command("data", "show", SYMBOL, "--json").json
+    assert shown["hash"] == fetched["hash"]
+    assert len(vendor.calls) == calls
+
+
+def test_two_who_fetch_one_series_share_one_fetch(command, vendor):
+    """One asks the vendor, the other waits and finds the parts; both have the same bars."""
+    hashes, barrier = [], threading.Barrier(2)
+
+    def fetch():
+        barrier.wait()
+        hashes.append(loaded().content_hash)
+
+    threads = [threading.Thread(target=fetch) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(hashes) == 2
+    assert len(set(hashes)) == 1
+    assert len(vendor.calls) == 3
+
+
+def test_only_vendors_are_fetched(command, vendor):
+    """A file needs no fetching, and that is said."""
+    assert command("data", "fetch", "sample").code == 2
+
+
+@pytest.mark.parametrize("symbol", ["", "../../x", "X:BTC/USD", "a b", "Z:X", "é", "A" * 50, "X:"])
+def test_what_is_no_symbol_is_refused(command, vendor, symbol):
+    """No address and no path is made of it."""
+    outcome = command("data", "fetch", f"polygon:{symbol}", *SPAN)
+    assert outcome.code == 2
+    assert "is no symbol" in outcome.error
+    assert vendor.calls == []
+    assert os.listdir() == []
+
+
+def test_progress_goes_on_after_a_failure_that_passes(command, vendor):
+    """A wait is one line with its reason, and the bars are the same."""
+    vendor.fail(status(503), None, status(429, retry_after=7))
+    outcome = command("data", "fetch", SYMBOL, *SPAN, "--json")
+    assert outcome.code == 0, outcome.err
+    assert "waiting 7 s: status 429, try 1 of 8" in outcome.err
+    assert outcome.json["bars"] == 6720

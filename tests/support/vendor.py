@@ -1,0 +1,285 @@
+"""A vendor of bars on this machine, which speaks the real protocol and fails as it is told to."""
+
+import contextlib
+import gzip
+import json
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import numpy as np
+
+from data.vendor.sessions import session_days
+
+KEY = "canary+KEY/0123456789=%end"
+"""The one key that the vendor knows; its forms differ in addresses and in base64."""
+
+SPANS_MS = {"second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+BASE_MS = {"second": 1000, "minute": 60_000, "hour": 60_000, "day": 86_400_000}
+"""What the vendor counts by for each timespan: its limit is in these."""
+
+DAY_MS = 86_400_000
+OPEN_MS, CLOSE_MS = 14.5 * 3_600_000, 21 * 3_600_000
+
+
+@dataclass
+class Call:
+    """One request, as the vendor saw it.
+
+    Args:
+        path: With its query.
+        headers: Names in lower case.
+        at: Seconds of a clock that only rises.
+    """
+
+    path: str
+    headers: dict
+    at: float
+
+
+@dataclass
+class Vendor:
+    """What the vendor does, and what was asked of it.
+
+    Args:
+        url: Its address.
+        calls: All requests, in their order.
+        faults: What happens to the next requests, one each; None for nothing.
+        page_bases: Base bars a page at most, whatever limit is asked for.
+        calls_per_minute: More are answered with 429; None for no limit.
+        factor: What prices are multiplied with, as a split does.
+        without: Days, as text, without any bar.
+        status: The status of good pages.
+        always: What happens to every request that has no fault of its own.
+    """
+
+    url: str = ""
+    calls: list = field(default_factory=list)
+    faults: deque = field(default_factory=deque)
+    page_bases: int = 50_000
+    calls_per_minute: int | None = None
+    factor: float = 1.0
+    without: tuple = ()
+    status: str = "OK"
+    always: object = None
+
+    def fail(self, *faults):
+        """Let faults happen to the next requests."""
+        self.faults.extend(faults)
+
+
+@contextlib.contextmanager
+def running_vendor():
+    """A vendor on loopback, until the context ends."""
+    vendor = Vendor()
+
+    class Handler(_Handler):
+        state = vendor
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.block_on_close = False
+    vendor.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield vendor
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def times_of(symbol, start_ms, end_ms, step_ms, without=()):
+    """Times at which the market has bars, [N] milliseconds, from start to end included."""
+    first = -(-start_ms // step_ms) * step_ms
+    times = np.arange(first, end_ms + 1, step_ms, dtype=np.int64)
+    days = times // DAY_MS
+    if not symbol.startswith("X:"):
+        whole = (start_ms // DAY_MS * DAY_MS, (end_ms // DAY_MS + 1) * DAY_MS)
+        open_days = session_days(symbol, whole[0] * 10**6, whole[1] * 10**6).astype(np.int64)
+        inside = times % DAY_MS
+        is_day = step_ms == DAY_MS
+        times = times[np.isin(days, open_days)
+                      & (is_day | ((inside >= OPEN_MS) & (inside < CLOSE_MS)))]  # fmt: skip
+    shut = np.array(without, dtype="datetime64[D]").astype(np.int64)
+    return times[~np.isin(times // DAY_MS, shut)]
+
+
+def bars_at(times, factor=1.0):
+    """Bars of an invented market: any part of it is the same whenever it is asked for."""
+
+    def noise(salt):
+        mixed = (times.astype(np.uint64) // 1000 + salt) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+        return (mixed >> np.uint64(40)).astype(np.float64) / 2**24
+
+    middle = 100 + 10 * np.sin(times / 9e8) + 5 * np.sin(times / 4e7)
+    opening, close = middle + noise(1) - 0.5, middle + noise(2) - 0.5
+    top, bottom = np.maximum(opening, close) + noise(3), np.minimum(opening, close) - noise(4)
+    prices = [np.round(column * factor, 6) for column in (opening, top, bottom, close)]
+    return [*prices, np.round(1000 * noise(5) ** 4, 3)]
+
+
+def status(code, retry_after=None, body=None):
+    """A fault: another status."""
+
+    def fault(handler, reply):
+        headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+        said = {"status": "ERROR", "error": f"failed with {code}"} if body is None else body
+        handler.send_json(code, said, headers)
+
+    return fault
+
+
+def edited(change):
+    """A fault: the page says something else; `change` alters it in place."""
+
+    def fault(handler, reply):
+        change(reply)
+        handler.send_json(200, reply)
+
+    return fault
+
+
+def sent(content, coding=None, length=None):
+    """A fault: status 200 and these bytes, which may be fewer than are announced."""
+
+    def fault(handler, reply):
+        headers = {"Content-Encoding": coding} if coding else {}
+        handler.send_bytes(200, content, headers, length)
+
+    return fault
+
+
+def reset(handler, reply):
+    """A fault: the connection breaks in the middle of the body."""
+    content = json.dumps(reply).encode()
+    handler.send_bytes(200, content[: len(content) // 2], {}, len(content))
+    linger = struct.pack("ii", 1, 0)
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    handler.connection.close()
+
+
+def refused_connection(handler, reply):
+    """A fault: the connection breaks before anything is said."""
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.connection.close()
+
+
+def hanging(handler, reply):
+    """A fault: nothing comes, until the other side gives up."""
+    with contextlib.suppress(OSError):
+        handler.connection.settimeout(20)
+        handler.connection.recv(1)
+
+
+def cut(handler, reply):
+    """A fault: JSON that ends in the middle, sent as if it were whole."""
+    content = json.dumps(reply).encode()
+    handler.send_bytes(200, content[: len(content) // 2], {})
+
+
+def bomb(handler, reply):
+    """A fault: 200 kB that unpack to 200 MB."""
+    handler.send_bytes(200, gzip.compress(b" " * 200_000_000, 9), {"Content-Encoding": "gzip"})
+
+
+def flood(handler, reply):
+    """A fault: a body that goes on for 200 MB."""
+    with contextlib.suppress(OSError):
+        handler.send_head(200, {"Content-Length": "200000000"})
+        for _ in range(200):
+            handler.wfile.write(b" " * 1_000_000)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    state: Vendor
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+    def do_GET(self):
+        """Answer one request."""
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.state.calls.append(Call(self.path, headers, time.monotonic()))
+        self.close_connection = True
+        if headers.get("authorization") != f"Bearer {KEY}":
+            given = headers.get("authorization", "nothing")
+            self.send_json(401, {"status": "ERROR", "error": f"Unknown API Key {given}"})
+            return
+        if self._is_too_often():
+            self.send_json(429, {"status": "ERROR", "error": "You've exceeded the maximum"})
+            return
+        fault = self.state.faults.popleft() if self.state.faults else self.state.always
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            if fault is None:
+                self.send_json(200, self._page())
+            else:
+                fault(self, self._page())
+
+    def send_json(self, code, said, headers=None):
+        """Send an object, packed when the other side takes that."""
+        content, packed = json.dumps(said).encode(), {}
+        if "gzip" in self.headers.get("Accept-Encoding", ""):
+            content, packed = gzip.compress(content, 1), {"Content-Encoding": "gzip"}
+        self.send_bytes(code, content, {**packed, **(headers or {})})
+
+    def send_bytes(self, code, content, headers, length=None):
+        """Send bytes and say how many there are."""
+        self.send_head(code, {**headers, "Content-Length": str(length or len(content))})
+        self.wfile.write(content)
+        self.wfile.flush()
+
+    def send_head(self, code, headers):
+        """Send a status and headers."""
+        self.send_response(code)
+        for name, value in {"Content-Type": "application/json", **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def _is_too_often(self):
+        most = self.state.calls_per_minute
+        recent = [call for call in self.state.calls if call.at > time.monotonic() - 60]
+        return most is not None and len(recent) > most
+
+    def _page(self):
+        parts = urlsplit(self.path)
+        asked = dict(parse_qsl(parts.query))
+        _, _, _, _, symbol, _, multiplier, span, start, end = unquote(parts.path).split("/")
+        step_ms = int(multiplier) * SPANS_MS[span]
+        start_ms, end_ms = int(start), int(end)
+        limit = min(int(asked.get("limit", 5000)), self.state.page_bases)
+        last_ms = min(end_ms, start_ms + limit * BASE_MS[span] - 1)
+        last_ms = max(last_ms, start_ms + step_ms - 1)
+        times = times_of(symbol, start_ms, last_ms, step_ms, self.state.without)
+        rows = list(zip(times.tolist(), *(c.tolist() for c in self._columns(times)), strict=True))
+        page = {
+            "ticker": symbol,
+            "queryCount": len(rows),
+            "resultsCount": len(rows),
+            "adjusted": asked.get("adjusted", "true") == "true",
+            "status": self.state.status,
+            "request_id": "0123456789abcdef",
+            "count": len(rows),
+        }
+        if rows:
+            page["results"] = [
+                {"v": v, "vw": o, "o": o, "c": c, "h": h, "l": low, "t": t, "n": 1}
+                for t, o, h, low, c, v in rows
+            ]
+        if last_ms < end_ms:
+            place = f"/v2/aggs/ticker/{symbol}/range/{multiplier}/{span}/{last_ms + 1}/{end_ms}"
+            extra = f"adjusted={asked.get('adjusted', 'true')}&limit={limit}&sort=asc"
+            page["next_url"] = f"{self.state.url}{place}?cursor=bGltaXQ&{extra}"
+        return page
+
+    def _columns(self, times):
+        return bars_at(times, self.state.factor)
