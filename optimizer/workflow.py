@@ -161,7 +161,8 @@ def resume_run(
         last = store.last_generation()
         done = NO_GENERATION if last is None else last.number
         if "generations" not in flags:
-            config = config.model_copy(update={"generations": max(config.generations, done)})
+            planned = max(store.planned or config.generations, done)
+            config = config.model_copy(update={"generations": planned})
         result = recorded_result(store)
         is_finished = result is not None and done >= config.generations
         if is_finished and not _decides(flags):
@@ -246,15 +247,13 @@ def _search(
     try:
         return _searched(task, engine, store, last, observer, should_stop)
     except KeyboardInterrupt:
-        raise StoppedError(f"stopped at once; {_how_to_go_on(task, store)}") from None
+        raise StoppedError(f"stopped at once; {_how_to_go_on(store)}") from None
     except StoreError as error:
-        raise StoreError(f"{error}; {_how_to_go_on(task, store)}") from error
+        raise StoreError(f"{error}; {_how_to_go_on(store)}") from error
 
 
-def _how_to_go_on(task: Task, store: RunStore) -> str:
+def _how_to_go_on(store: RunStore) -> str:
     command = f"python -m optimizer evolve --resume {shlex.quote(str(store.path))}"
-    if store.header.get("generations") != task.config.generations:
-        command += f" --generations {task.config.generations}"
     return f"what was recorded is kept, go on with: {command}"
 
 
@@ -280,7 +279,7 @@ def _searched(
         if should_stop() and generation.number < task.config.generations:
             store.flush()
             raise StoppedError(
-                f"stopped after generation {generation.number}; {_how_to_go_on(task, store)}"
+                f"stopped after generation {generation.number}; {_how_to_go_on(store)}"
             )
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
@@ -344,6 +343,7 @@ def _result(
         "data": describe_data(task),
         "generation": last.number,
         "individuals": len(last.population),
+        "population": task.config.population,
         "infeasible": _infeasible(task, last),
         "objectives": list(task.goals.names),
         "front": describe_individuals(task, engine, genomes, objectives),

@@ -5,7 +5,14 @@ from pathlib import Path
 
 from rich.table import Table
 
-from optimizer.commands.console import certificate_line, front_table, genes_table, stderr, stdout
+from optimizer.commands.console import (
+    Lines,
+    certificate_line,
+    front_table,
+    genes_table,
+    stderr,
+    stdout,
+)
 from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
 from optimizer.commands.report import tell_report
@@ -63,6 +70,7 @@ def print_result(result: Result) -> None:
         f"{counted(timing['evaluated'], 'individual')} evaluated in "
         f"{timing['search_s']:.1f} s"
     )
+    _tell_diversity(console, result)
     console.print()
     if front:
         console.print(front_table(front, objectives))
@@ -80,6 +88,16 @@ def print_result(result: Result) -> None:
     console.print()
     console.say(certificate_line(_mapping(result["certificate"])))
     console.say(f"front {str(result['front_hash'])[:12]}, recorded in {result['path']}")
+
+
+def _tell_diversity(console: Lines, result: Result) -> None:
+    """Say when the bounds allowed fewer individuals than were asked for."""
+    found, asked = int(str(result["individuals"])), int(str(result.get("population", 0)))
+    if found == 1 < asked:
+        console.say("diversity 0: the bounds allow one individual, the search had nothing to vary")
+    elif found < asked:
+        told = f"{counted(found, 'individual')} where {number(asked)} were asked for"
+        console.say(f"low diversity: no more than {told} could be found within the bounds")
 
 
 def refuse_red(certificate: Mapping[str, object]) -> None:

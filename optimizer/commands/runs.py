@@ -57,7 +57,7 @@ def show_command(name: str, runs: Path, *, as_json: bool) -> None:
             "status": store.status,
             "strategy": store.header.get("strategy"),
             "data": store.header.get("data"),
-            "generations": f"{len(summaries) - 1} of {store.header.get('generations')}",
+            "generations": f"{len(summaries) - 1} of {store.planned}",
             "front": summaries[-1].front if summaries else 0,
             "go on with": f"python -m optimizer evolve --resume {store.path}",
         }

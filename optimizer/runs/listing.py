@@ -105,7 +105,6 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
         damaged = "; ".join(reader.recover().warnings)
     except StoreError as error:
         damaged = _first_line(error)
-    planned = header.get("generations")
     return RunSummary(
         id=path.name,
         path=path,
@@ -114,7 +113,7 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
         strategy=_text(header, "strategy"),
         data=_text(header, "data"),
         generations=generations,
-        planned=planned if isinstance(planned, int) else None,
+        planned=reader.planned,
         front_size=_front_size(result),
         damaged=damaged,
     )

@@ -53,6 +53,17 @@ class Reader:
             raise
 
     @property
+    def planned(self) -> int | None:
+        """How many generations the run was last asked for; None where nobody said.
+
+        A run may be resumed for more than it was begun for; the header stays as it was.
+        """
+        plans = [self.header, *self.resumptions()]
+        said = [plan["generations"] for plan in plans if isinstance(plan.get("generations"), int)]
+        newest = said[-1] if said else None
+        return newest if isinstance(newest, int) else None
+
+    @property
     def budget(self) -> int | None:
         """Bytes that populations may take, None where nobody said."""
         budget = self.format.get("budget")

@@ -103,10 +103,16 @@ def _differences(
         for key in sorted(old.keys() | new.keys()):
             yield from _differences(old.get(key, ABSENT), new.get(key, ABSENT), (*path, key))
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for index, pair in enumerate(zip(old, new, strict=True)):
-            yield from _differences(*pair, (*path, str(index)))
+        for index, (left, right) in enumerate(zip(old, new, strict=True)):
+            yield from _differences(left, right, (*path, _name_of(left, right) or str(index)))
     elif type(old) is not type(new) or old != new:
         yield path, old, new
+
+
+def _name_of(old: object, new: object) -> str:
+    """The name that both members of a list bear, as genes do, or nothing."""
+    names = [one.get("name") if isinstance(one, dict) else None for one in (old, new)]
+    return names[0] if isinstance(names[0], str) and names[0] == names[1] else ""
 
 
 def _decides(path: Sequence[str]) -> bool:

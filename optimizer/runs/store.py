@@ -163,6 +163,11 @@ class RunStore:
         return "running" if self._lock is not None or is_owned(self.path) else "interrupted"
 
     @property
+    def planned(self) -> int | None:
+        """How many generations it was last asked for."""
+        return self._reader.planned
+
+    @property
     def result(self) -> Mapping[str, object] | None:
         """What `finish` was given, None before.
 
@@ -262,6 +267,7 @@ class RunStore:
         differences = require_same(self.header, header)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         note = {"at": now, "after": writer.last, "differences": differences}
+        note["generations"] = header.get("generations")
         writer.recorder.submit(Note("resumption", encode(note, what="the resumption")))
         return differences
 
@@ -334,7 +340,9 @@ class _Writer:
 
     def __init__(self, reader: Reader, lock: OwnerLock, journal: str, recovery: Recovery) -> None:
         self.last = recovery.number
-        self._width = None if recovery.generation is None else _width(recovery.generation)
+        self._width = None
+        if recovery.generation is not None:
+            self._width = snapshot(recovery.generation).shape[1:]
         keep = reader.format["keep"]
         self._committer = Committer(
             open_writer(reader.path, journal),
@@ -353,23 +361,18 @@ class _Writer:
                 f"the next to record is {self.last + 1}"
             )
         taken = snapshot(generation)
-        if self._width not in (None, _width(generation)):
+        if self._width not in (None, taken.shape[1:]):
             raise StoreError(
                 f"generation {generation.number} has {taken.shape[1:]} genes and objectives, "
                 f"those before it {self._width}"
             )
         self.recorder.submit(taken)
-        self.last, self._width = generation.number, _width(generation)
+        self.last, self._width = generation.number, taken.shape[1:]
 
     def close(self) -> None:
         self.recorder.stop()
         self.recorder.check()
         self._committer.close()
-
-
-def _width(generation: Generation) -> tuple[int, int]:
-    population = generation.population
-    return population.genomes.shape[1], population.objectives.shape[1]
 
 
 def _require_known(keep: str, journal: str) -> None:

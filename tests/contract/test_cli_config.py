@@ -43,6 +43,9 @@ WRONG = [
     ("runs", r'"a\u0000b"', None, r"must be the name of a folder, got 'a\x00b'"),
     ("dedupe", '"yes"', None, "must be true or false, got 'yes'"),
     ("objectives", '["sharpe"]', None, "must be text, got ['sharpe']"),
+    ("constraints", '"sharpe > 1"', None, "must be a list of texts, got 'sharpe > 1'"),
+    ("over_windows", "1", None, "must be text, got 1"),
+    ("budget", '"lots"', "lots", "must be an amount of memory such as 512MiB, got 'lots'"),
     ("data", "1979-05-27", None, "must be a source of bars, or a list of sources, got dat"),
 ]
 
@@ -165,12 +168,31 @@ def test_equal_bounds_freeze_a_gene(command, market):
 
 
 def test_a_search_in_which_every_gene_is_frozen_runs(command, market):
-    """One individual, judged and certified."""
+    """One individual, judged and certified; that there was nothing to vary is said."""
     genes = prepare(RunConfig(data=market)).spec.layout.genes
     frozen = [f"--bound={gene.name}={gene.default}:{gene.default}" for gene in genes]
-    found = command("evolve", "--data", market, *SMALL, "--min-trades", "1", *frozen, "--json").json
+    arguments = ("evolve", "--data", market, *SMALL, "--min-trades", "1", *frozen)
+    assert "diversity 0: the bounds allow one individual" in command(*arguments).out
+    found = command(*arguments, "--json").json
     assert found["individuals"] == len(found["front"]) == 1
     assert found["front"][0]["genes"] == {gene.name: gene.default for gene in genes}
+
+
+def test_fewer_individuals_than_asked_for_are_told(command, market):
+    """Bounds with three points hold no more than three individuals."""
+    genes = prepare(RunConfig(data=market)).spec.layout.genes
+    frozen = [f"--bound={g.name}={g.default}:{g.default}" for g in genes if g.name != "max_hold"]
+    bounds = (*frozen, "--bound=max_hold=5:7", "--min-trades", "1")
+    told = command("evolve", "--data", market, *SMALL, *bounds).out
+    assert "low diversity: no more than 3 individuals where 8 were asked for" in told
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_a_population_of_any_size_is_searched(command, market, size):
+    """There is no number that it has to be a multiple of."""
+    arguments = ("--population", size, "--generations", "2", "--min-trades", "3")
+    found = command("evolve", "--data", market, *arguments, "--json").json
+    assert found["individuals"] == size
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,8 @@ def test_equal_headers_pass():
     [
         (("data_hash",), "bb", "data_hash: recorded 'aa', now 'bb'"),
         (("seed",), 8, "seed: recorded 7, now 8"),
-        (("genes", 0, "high"), 193, "genes.0.high: recorded 192, now 193"),
+        (("genes", 0, "high"), 193, "genes.ema_fast.high: recorded 192, now 193"),
+        (("genes", 0, "name"), "ema", "genes.0.name: recorded 'ema_fast', now 'ema'"),
         (("costs", "fee_bp"), 5.5, "costs.fee_bp: recorded 5.0, now 5.5"),
         (("config", "population"), 65, "config.population: recorded 64, now 65"),
         (("objectives",), ["sharpe"], "objectives: recorded"),

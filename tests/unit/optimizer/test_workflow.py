@@ -205,8 +205,11 @@ def test_a_run_can_be_made_longer(config, unbroken):
 def test_the_way_to_go_on_remembers_more_generations(config):
     """A run that was made longer and then stopped says how many it was to have."""
     begin(config.model_copy(update={"generations": 1}), Witness())
-    with pytest.raises(StoppedError, match=r"--generations 4$"):
+    with pytest.raises(StoppedError, match=r"go on with: .* --resume \S+$"):
         go_on(only_run(config), Witness(stop_after=2), generations=4)
+    (run,) = list_runs(Path(config.runs))
+    assert (run.planned, run.generations) == (4, 3)
+    assert go_on(only_run(config))["generation"] == 4
 
 
 def test_a_finished_run_is_not_run_again(config):
