@@ -85,7 +85,7 @@ def test_a_finished_run_is_shown_and_not_touched(command, whole):
     [
         (("--seed", "7"), ["seed: recorded 1, now 7"]),
         (("--population", "13"), ["population: recorded 12, now 13"]),
-        (("--bound", "max_hold=5:9"), ["recorded 96.0, now 9.0"]),
+        (("--bound", "max_hold=5:9"), ["genes.max_hold.high: recorded 384.0, now 9.0"]),
         (
             ("--strategy", "mean_reversion"),
             ["strategy: recorded 'seller_exhaustion', now 'mean_reversion'"],
@@ -143,6 +143,18 @@ def test_other_libraries_are_recorded_and_allowed(command, whole, broken, monkey
     again = command("evolve", "--resume", "latest", "--json").json
     assert again["front_hash"] == whole["front_hash"]
     assert command("runs", "verify", "latest").code == 0
+
+
+def test_another_law_is_another_run(command, whole, broken, monkeypatch):
+    """A run that an older engine began is not gone on with by a newer one."""
+    from optimizer import task
+
+    monkeypatch.setattr(task, "ENGINE_VERSION", task.ENGINE_VERSION + 1)
+    before = dump(broken)
+    outcome = command("evolve", "--resume", "latest")
+    assert (outcome.code, outcome.out) == (4, "")
+    assert "versions.engine: recorded" in outcome.error
+    assert dump(broken) == before
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",)], ids=["text", "json"])

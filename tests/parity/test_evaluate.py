@@ -69,7 +69,7 @@ def test_real_series_give_the_same_trades(name, device, real_folder):
     assert_same_trades(Reference(spec, [bars], windows), engine, random_genomes(spec, 10, seed=5))
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 512, 100_000], ids="P{}".format)
+@pytest.mark.parametrize("size", [1, 2, 7, 512, 65_535, 65_536, 100_000], ids="P{}".format)
 def test_population_size_changes_no_bit(size, device):
     """An individual's accumulators do not depend on how many others are evaluated with it."""
     bars = make_bars(11, 1500, jump=0.1)

@@ -1,0 +1,80 @@
+"""A search may go on for days: nothing that it holds or opens grows with its generations."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from optimizer.config import RunConfig
+from optimizer.runs import RunStore
+from optimizer.task import prepare
+from optimizer.workflow import record_bytes, start_run
+from tests.support.commands import write_market
+from tests.support.recording import quick_directory
+
+GENERATIONS = 10_000
+LENGTHS = {
+    "ema_fast": [20.0, 22.0],
+    "ema_slow": [200.0, 202.0],
+    "z_window": [100.0, 102.0],
+    "atr_window": [50.0, 52.0],
+}
+"""Few distinct rows, so that the search is as quick as it can be."""
+
+
+class Meter:
+    """An observer that looks at the process once in a while.
+
+    Args:
+        every: Generations from one look to the next.
+    """
+
+    def __init__(self, every):
+        self.memory = []
+        self.handles = []
+        self._every = every
+
+    def started(self, task, engine, store):
+        """The search is about to begin."""
+
+    def is_due(self, generation):
+        """Note the memory of this process and what it has open; nothing needs to be shown."""
+        if generation % self._every == self._every - 1:
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            self.memory.append(pages * os.sysconf("SC_PAGESIZE"))
+            self.handles.append(len(os.listdir("/proc/self/fd")))
+        return False
+
+    def generation(self, progress):
+        """Nothing is shown."""
+
+    def certifying(self, members):
+        """The search is over."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_memory_and_files_are_flat_over_10000_generations(tmp_path):
+    """After the first quarter memory rises by less than 8 MB, and no file more is open."""
+    meter = Meter(every=500)
+    with quick_directory() as runs:
+        config = RunConfig(
+            data=write_market(tmp_path / "bars.csv"),
+            bounds=LENGTHS,
+            population=16,
+            generations=GENERATIONS,
+            min_trades=3,
+            memory=10**7,
+            budget=10**6,
+            runs=str(runs),
+            report=False,
+        )
+        result = start_run(config, meter, lambda: False)
+        # The log is folded in on closing, so that what is left is the record itself.
+        taken = sum(file.stat().st_size for file in Path(result["path"]).iterdir())
+        with RunStore.open(Path(result["path"])) as store:
+            assert store.verify() == []
+    quarter = len(meter.memory) // 4
+    assert set(meter.handles[quarter:]) == {meter.handles[quarter]}
+    assert meter.memory[-1] - meter.memory[quarter] < 8 * 2**20
+    assert taken <= record_bytes(prepare(config))

@@ -1,0 +1,99 @@
+"""What a kill leaves behind at each step of writing: the files as they are just then."""
+
+import shutil
+from contextlib import suppress
+
+import pytest
+
+from optimizer.runs import RunStore
+from optimizer.runs import store as store_module
+from optimizer.runs.lock import OWNER, OwnerLock
+from tests.support.recording import (
+    HEADER,
+    assert_same_generation,
+    assert_sound,
+    made,
+    quick_directory,
+)
+
+RUN = "run-1"
+GENERATIONS = 6
+
+
+@pytest.fixture
+def tmp_path():
+    """A directory of the test's own that is not slowed down by a disk."""
+    with quick_directory() as directory:
+        yield directory
+
+
+class Camera:
+    """Copies a run's files at every step of its writer.
+
+    Args:
+        run: Directory of the run.
+        album: Where copies are put.
+        monkeypatch: Pytest's.
+    """
+
+    def __init__(self, run, album, monkeypatch):
+        self.safe = -1
+        self.shots = []
+        self._run = run
+        self._album = album
+        open_writer, note = store_module.open_writer, OwnerLock.note
+
+        def traced(path, journal):
+            connection = open_writer(path, journal)
+            connection.set_trace_callback(self.shoot)
+            return connection
+
+        def noted(lock, committed):
+            self.shoot()
+            note(lock, committed)
+            self.shoot()
+
+        monkeypatch.setattr(store_module, "open_writer", traced)
+        monkeypatch.setattr(OwnerLock, "note", noted)
+
+    def shoot(self, _statement=""):
+        """Copy all files, and remember what had been acknowledged."""
+        place = self._album / str(len(self.shots)) / RUN
+        place.mkdir(parents=True)
+        # The owner's note first: it may be older than the rows, never newer.
+        for name in [OWNER, *(p.name for p in self._run.iterdir() if p.name != OWNER)]:
+            with suppress(FileNotFoundError):
+                shutil.copyfile(self._run / name, place / name)
+        self.shots.append((place, self.safe))
+
+
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"keep": "front"}, {"keep": "last"}, {"budget": 1500}],
+    ids=["all", "front", "last", "budget"],
+)
+def test_a_kill_at_any_step_of_writing_loses_nothing(tmp_path, monkeypatch, options, journal):
+    """Each copy opens with all that was acknowledged, and goes on to the same end."""
+    with monkeypatch.context() as patched:
+        camera = Camera(tmp_path / RUN, tmp_path / "album", patched)
+        with RunStore.create(tmp_path, RUN, HEADER, journal=journal, **options) as store:
+            for number in range(GENERATIONS):
+                store.record(made(number))
+                store.flush()
+                camera.safe = number
+            store.finish({"front": []})
+    assert len(camera.shots) > 4 * GENERATIONS
+    for place, safe in camera.shots:
+        with RunStore.open(place, writable=True) as store:
+            last = store.last_generation()
+            found = -1 if last is None else last.number
+            assert found >= safe
+            if last is not None:
+                assert_same_generation(made(found), last)
+            assert store.warnings == ()
+            for number in range(found + 1, GENERATIONS):
+                store.record(made(number))
+            store.finish({"front": []})
+        with RunStore.open(place) as store:
+            assert_sound(store, GENERATIONS - 1)
