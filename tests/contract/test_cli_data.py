@@ -1,6 +1,8 @@
 """Data that is wrong, odd or ambiguous, as evolve, backtest and data show meet it (faults, A)."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.support.commands import COLUMNS, SMALL, write_market
@@ -238,3 +240,97 @@ def test_a_symbol_that_cannot_be_shown_is_refused(command, tmp_path, name):
     outcome = command("evolve", "--data", write_csv(tmp_path, rewritten(*LINES), f"{name}.csv"))
     assert outcome.code == 2
     assert outcome.error == f"the symbol {name!a} holds characters that cannot be printed"
+
+
+def test_prices_below_zero_are_traded_only_with_an_offset(command, tmp_path):
+    """Refused with the option; with it the search and its proof go through, and it is told."""
+    fallen = {name: LEGAL[name] - 90.0 for name in COLUMNS[1:5]}
+    spec = write_csv(tmp_path, csv_text({**LEGAL, **fallen}))
+    line = all_refuse(command, tmp_path, csv_text({**LEGAL, **fallen}))
+    assert "with a price that is not above zero" in line
+    assert "--price-offset lifts a market that fell below zero" in line
+    found = command("evolve", "--data", spec, *SMALL, "--price-offset", "90", "--json").json
+    assert found["certificate"]["mismatches"] == 0
+    assert found["data"]["notes"] == ["90 was added to every price"]
+    above = command("data", "show", spec, "--price-offset", "90", "--json").json
+    assert above["lowest low"] == pytest.approx(LEGAL["low"].min(), abs=1e-9)
+
+
+def test_a_high_that_misses_by_a_tick_is_widened_only_when_asked(command, tmp_path):
+    """By default there is no tolerance at all; a miss by more than the tick stays an error."""
+    high = max(LEGAL["open"][5], LEGAL["close"][5]) - 0.01
+    text = changed("high", high)
+    assert "--tick widens" in all_refuse(command, tmp_path, text)
+    assert "--tick widens" in all_refuse(command, tmp_path, text, "--tick", "0.001")
+    spec = write_csv(tmp_path, text)
+    found = command("evolve", "--data", spec, *SMALL, "--tick", "0.01", "--json").json
+    assert found["data"]["notes"] == ["1 bar widened to open and close, by 0.01 or less"]
+    assert found["data"]["bars"] == N_BARS
+
+
+@pytest.mark.parametrize("lines", [LINES[:0:-1], (*LINES[1:6], LINES[7], LINES[6], *LINES[8:])])
+def test_rows_are_sorted_only_when_asked(command, tmp_path, lines):
+    """Never in silence: the line names the option, and the note how many rows stood wrong."""
+    text = rewritten(LINES[0], *lines)
+    assert "or let --sort do it" in all_refuse(command, tmp_path, text)
+    clean = command("data", "show", write_csv(tmp_path, rewritten(*LINES)), "--json").json
+    found = command("data", "show", write_csv(tmp_path, text), "--sort", "--json").json
+    assert found["hash"] == clean["hash"]
+    assert "earlier than the one before, sorted by time" in found["notes"][0]
+
+
+def hours(*clocks):
+    """A file of hourly bars at local times of their own."""
+    columns = {name: LEGAL[name][: len(clocks)] for name in COLUMNS}
+    return csv_text(columns, times=list(clocks))
+
+
+@pytest.mark.parametrize(
+    ("clocks", "words"),
+    [
+        (("2024-11-03 00:30", "2024-11-03 01:30", "2024-11-03 02:30"), "exist twice"),
+        (("2024-03-10 01:30", "2024-03-10 02:30", "2024-03-10 03:30"), "do not exist"),
+    ],
+    ids=["twice", "never"],
+)
+def test_local_times_that_clocks_skip_or_repeat_are_refused(command, tmp_path, clocks, words):
+    """Neither is mapped to something that a person did not say."""
+    line = all_refuse(command, tmp_path, hours(*clocks), "--tz", "America/New_York")
+    assert words in line
+    assert "row 1" in line
+
+
+def test_sessions_stand_where_they_were_on_both_sides_of_a_change_of_clocks(command, tmp_path):
+    """New York opens at 14:30 UTC in winter and at 13:30 in summer."""
+    day = ("--timeframe", "1d")
+    clocks = [f"2024-03-{day:02d} 09:30" for day in (7, 8, 9, 10, 11, 12)]
+    spec = write_csv(tmp_path, hours(*clocks))
+    found = command("data", "show", spec, "--tz", "America/New_York", *day, "--json").json
+    assert found["first bar opens"] == "2024-03-07 14:30 UTC"
+    assert found["last bar opens"] == "2024-03-12 13:30 UTC"
+    utc = hours(
+        *(f"2024-03-{day:02d}T{13 if day > 9 else 14}:30Z" for day in (7, 8, 9, 10, 11, 12))
+    )
+    again = command("data", "show", write_csv(tmp_path, utc, "utc.csv"), *day, "--json").json
+    assert again["hash"] == found["hash"]
+
+
+def test_a_parquet_file_that_unpacks_to_too_much_is_refused(command, tmp_path):
+    """Half a gigabyte in less than a megabyte: its footer is enough to refuse it."""
+    path = tmp_path / "bomb.parquet"
+    zeros = pa.array(np.zeros(10_000_000))
+    pq.write_table(pa.table(dict.fromkeys(COLUMNS, zeros)), path, compression="zstd")
+    assert path.stat().st_size < 1_000_000
+    before = pa.total_allocated_bytes()
+    outcome = command("data", "show", path)
+    assert outcome.code == 2
+    assert "above the cap of 200000000; --max-bytes raises it" in outcome.error
+    assert pa.total_allocated_bytes() - before < 1_000_000
+
+
+def test_a_symbol_of_ten_kilobytes_is_refused(command, tmp_path):
+    """From a column of the file, where no name of a file limits it."""
+    named = [f"{LINES[0]},symbol", *(f"{line},{'A' * 10_000}" for line in LINES[1:20])]
+    line = all_refuse(command, tmp_path, rewritten(*named))
+    assert "the symbol has 10000 characters" in line
+    assert len(line) < 200
