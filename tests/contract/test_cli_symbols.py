@@ -103,6 +103,26 @@ def test_both_tables_are_shown(command, folder):
     assert command("runs", "show", "latest").out.split("evaluated")[0] in out
 
 
+def test_a_hundred_symbols_are_one_search(command, tmp_path):
+    """Of many lengths and prices: a front, a line for each, and a proof in all their windows."""
+    (tmp_path / "many").mkdir()
+    for seed in range(100):
+        size = {"tick": (1e-6, 0.01, 0.5)[seed % 3], "gaps": (seed % 2) * 0.05}
+        write_market(tmp_path / "many" / f"S{seed:03d}.csv", 300 + seed, seed=seed, **size)
+    short = ("ema_fast=3:20", "ema_slow=21:60", "z_window=20:80", "atr_window=3:40")
+    bounds = [part for bound in short for part in ("--bound", bound)]
+    arguments = ("--data", "many", "--holdout", "20%", *EASY, *bounds, "--min-trades", "0")
+    outcome = command("evolve", *arguments, "--quiet")
+    assert outcome.code == 0
+    table = outcome.out.split("Individual 0, symbol by symbol")[1]
+    assert [f" S{seed:03d} " in table for seed in range(100)] == [True] * 100
+    found = command("runs", "show", "latest", "--json").json["result"]
+    assert found["front"]
+    assert found["certificate"]["windows"] == 200
+    assert found["certificate"]["mismatches"] == 0
+    assert {len(member["by_window"]["sum_r"]) for member in found["front"]} == {200}
+
+
 def test_one_symbol_without_held_out_bars_has_neither_table(command, folder):
     """Nothing is shown that says nothing."""
     out = command("evolve", "--data", f"{folder}/AAA.csv", *EASY, "--quiet").out
