@@ -44,8 +44,10 @@ def over_windows(values: Floats, how: str, *, more_is_better: bool) -> Floats:
         [P]; NaN where a window is undefined, because no number stands for what nobody knows.
     """
     is_known = np.isfinite(values).all(axis=1)
-    found = _mean(values) if how == MEAN else _from_worst(values, how, more_is_better)
-    return np.where(is_known, found, np.nan)
+    # A mean of numbers may be beyond all numbers.
+    with np.errstate(over="ignore"):
+        found = _mean(values) if how == MEAN else _from_worst(values, how, more_is_better)
+    return np.where(is_known & np.isfinite(found), found, np.nan)
 
 
 def _mean(values: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from rich.table import Table
 
 from data import PROVIDERS
+from engine.metrics import METRICS
 from optimizer.commands.console import stdout
 from optimizer.objectives import OBJECTIVES
 from optimizer.shown import number
@@ -43,4 +44,10 @@ def objectives_command() -> None:
     table.add_column("the search")
     for objective in OBJECTIVES.values():
         table.add_row(objective.name, "maximises it" if objective.maximise else "minimises it")
-    stdout().print(table)
+    console = stdout()
+    console.print(table)
+    console.say(
+        "trades:min turns one; sharpe@worst says how windows make one number: mean, worst, q25"
+    )
+    others = ", ".join(name for name in METRICS if name not in OBJECTIVES)
+    console.say(f"--constraint 'max_drawdown <= 0.3' bounds any of them, and {others}")

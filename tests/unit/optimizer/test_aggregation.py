@@ -37,6 +37,12 @@ def test_one_undefined_window_is_undefined(how, undefined):
     assert np.isnan(found).tolist() == [True, False]
 
 
+def test_a_mean_beyond_all_numbers_is_undefined():
+    """No infinity becomes an objective."""
+    found = over_windows(np.array([[1.7e308, 1.7e308]]), "mean", more_is_better=True)
+    assert np.isnan(found).all()
+
+
 @pytest.mark.parametrize("how", ["mean", "worst", "q10", "q50"])
 def test_one_window_is_itself(how):
     """With a single window every way gives its value, bit for bit."""

@@ -1,0 +1,132 @@
+"""Laws of goals: who keeps what was asked stands before who does not, and NaN never counts."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.metrics import METRIC_INDEX, METRICS, MetricTable
+from optimizer.aggregation import over_windows
+from optimizer.constraints import Constraint, parse_constraint
+from optimizer.objectives import OBJECTIVES, Goals
+from optimizer.ranking import survive
+
+VALUES = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.floats(-3, 3),
+    st.sampled_from([0.0, -0.0, 1.0, 1e300, -1e300, 5e-324]),
+)
+WAYS = st.sampled_from(["mean", "worst", "q1", "q25", "q50"])
+SIGNS = st.sampled_from(["<", "<=", ">", ">="])
+NAMES = st.sampled_from(["sharpe", "max_drawdown", "calmar", "win_rate"])
+BOUNDS = st.one_of(st.floats(-2, 2), st.sampled_from([0.0, 1e290, -1e290, 5e-324]))
+CONSTRAINTS = st.builds(
+    Constraint, NAMES, SIGNS, BOUNDS, is_soft=st.booleans(), over=st.one_of(st.just(""), WAYS)
+)
+
+
+@st.composite
+def judged_worlds(draw):
+    """Goals, metrics of a few individuals, and the constraints that are hard."""
+    objectives = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
+    constraints = draw(st.lists(CONSTRAINTS, max_size=3, unique_by=lambda one: one.name))
+    goals = Goals(
+        tuple(OBJECTIVES[name] for name in objectives),
+        draw(st.integers(0, 5)),
+        tuple(constraints),
+        draw(WAYS),
+    )
+    shape = draw(st.integers(1, 6)), draw(st.integers(1, 4))
+    values = np.zeros((*shape, len(METRICS)))
+    for name in ("sharpe", "max_drawdown", "calmar", "win_rate"):
+        row = st.lists(VALUES, min_size=shape[1], max_size=shape[1])
+        values[:, :, METRIC_INDEX[name]] = [draw(row) for _ in range(shape[0])]
+    trades = st.lists(st.integers(0, 9), min_size=shape[1], max_size=shape[1])
+    values[:, :, METRIC_INDEX["trades"]] = [draw(trades) for _ in range(shape[0])]
+    return goals, MetricTable(values, np.zeros(values.shape, np.int8))
+
+
+def keeps(goals, metrics, constraint):
+    """Whether each individual keeps a constraint, by its own words."""
+    how = constraint.over or goals.over
+    column = metrics.column(constraint.metric)
+    return constraint.holds(over_windows(column, how, more_is_better=constraint.wants_more))
+
+
+@given(world=judged_worlds())
+def test_who_is_feasible_keeps_everything_that_must_hold(world):
+    """And whoever does not has a finite violation above 0, a failure, and no objectives."""
+    goals, metrics = world
+    found = goals.judge(metrics)
+    is_feasible = found.violations == 0
+    assert np.array_equal(is_feasible, found.failures == 0)
+    assert np.array_equal(is_feasible, np.isfinite(found.objectives).all(axis=1))
+    assert np.isnan(found.objectives[~is_feasible]).all()
+    assert (np.isfinite(found.violations) & (found.violations >= 0)).all()
+    assert (found.failures < len(goals.failure_names)).all()
+    for constraint in goals.constraints:
+        if not constraint.is_soft:
+            assert keeps(goals, metrics, constraint)[is_feasible].all()
+
+
+@given(world=judged_worlds())
+def test_the_feasible_survive_first(world):
+    """Whatever the objectives of the others would have been."""
+    goals, metrics = world
+    found = goals.judge(metrics)
+    order = survive(found.objectives, found.violations, len(found.violations))
+    violations = found.violations[order]
+    assert (np.diff(violations) >= 0).all()
+
+
+@given(world=judged_worlds())
+def test_one_by_one_is_all_together(world):
+    """Nobody's judgement depends on who else is judged."""
+    goals, metrics = world
+    together = goals.judge(metrics)
+    for i in range(len(together.failures)):
+        alone = goals.judge(
+            MetricTable(metrics.values[i : i + 1].copy(), metrics.reasons[i : i + 1])
+        )
+        assert alone.objectives.tobytes() == together.objectives[i : i + 1].tobytes()
+        assert alone.violations[0] == together.violations[i]
+        assert alone.failures[0] == together.failures[i]
+
+
+@given(world=judged_worlds())
+def test_missed_is_zero_just_where_all_soft_constraints_hold(world):
+    """It is a share, and says nothing about who is infeasible."""
+    goals, metrics = world
+    soft = [constraint for constraint in goals.constraints if constraint.is_soft]
+    found = goals.judge(metrics)
+    feasible = found.violations == 0
+    assert found.objectives.shape[1] == len(goals.names)
+    if soft and feasible.any():
+        missed = found.objectives[feasible, -1]
+        kept = np.all([keeps(goals, metrics, one)[feasible] for one in soft], axis=0)
+        assert np.array_equal(missed == 0, kept)
+        assert ((missed >= 0) & (missed <= 1)).all()
+
+
+@given(constraint=CONSTRAINTS)
+def test_a_constraint_reads_back_as_itself(constraint):
+    """Whatever its bound is, in every bit."""
+    assert parse_constraint(constraint.text) == constraint
+
+
+@given(
+    values=st.lists(st.lists(VALUES, min_size=3, max_size=3), min_size=1, max_size=5),
+    how=WAYS,
+    more_is_better=st.booleans(),
+)
+def test_the_order_of_windows_does_not_matter_but_to_the_mean(values, how, more_is_better):
+    """Worst and quantiles are members, whatever their order; none of them hides a NaN."""
+    table = np.array(values)
+    found = over_windows(table, how, more_is_better=more_is_better)
+    is_known = np.isfinite(table).all(axis=1)
+    assert np.isnan(found[~is_known]).all()
+    if how != "mean":
+        turned = over_windows(table[:, ::-1], how, more_is_better=more_is_better)
+        assert np.array_equal(found, turned, equal_nan=True)
+        assert all(
+            value in row for value, row in zip(found[is_known], table[is_known], strict=True)
+        )
