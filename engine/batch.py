@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
-from engine.backends import Form, choose_backend, load_backend
+from engine.backends import Form
+from engine.backends.chosen import Device, choose_device
 from engine.bank import RowBank
 from engine.costs import Costs
 from engine.errors import EngineError, GenomeError, MemoryPlanError
@@ -71,7 +72,7 @@ class Engine:
         windows: Each an independent backtest, at least one.
         costs: Costs and risk rules.
         device: ``"auto"``, or the name of a device, which then runs or raises: see
-            `engine.backends.choose_backend`.
+            `engine.backends.choose_backend`; or one that `choose_device` chose.
         threads: Cores of the CPU backend; all when None.
         memory_bytes: Room for rows and for what a device needs beside them, on each device; one GiB
             on the CPU and half of what is free on a GPU when None.
@@ -98,7 +99,7 @@ class Engine:
         windows: Sequence[Window],
         costs: Costs | None = None,
         *,
-        device: str = "auto",
+        device: str | Device = "auto",
         threads: int | None = None,
         memory_bytes: int | None = None,
         chunk: int | None = None,
@@ -106,13 +107,12 @@ class Engine:
         _check_windows(series, windows)
         if chunk is not None and chunk < 1:
             raise EngineError(f"chunk must be at least 1 individual, got {chunk}")
-        choice = choose_backend(device)
+        chosen = choose_device(device) if isinstance(device, str) else device
         self.spec = spec
         self.series = tuple(series)
         self.windows = tuple(windows)
         self.costs = costs or Costs()
-        self.device, self.device_reason = choice.label, choice.reason
-        maker = load_backend(choice.name, choice.devices)
+        self.device, self.device_reason, maker = chosen
         self._slot_bytes = maker.slot_bytes(self.series)
         self._room = maker.room(memory_bytes)
         capacity = _capacity(spec, self._slot_bytes, self._room.rows)

@@ -136,6 +136,9 @@ class RunConfig(BaseModel):
     device: Device = Field(
         "auto", description="Where to evaluate: auto, cpu, cuda for all GPUs, or cuda:0,1."
     )
+    on_gpu_loss: Literal["stop", "cpu"] = Field(
+        "stop", description="When a GPU fails three times in a row: stop, or go on with the CPU."
+    )
     threads: int | None = Field(None, ge=1, description="Cores to use; all of them if unset.")
     memory: Room = Field(
         None,

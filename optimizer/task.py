@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from data import Bars, Window
+from engine.backends.chosen import choose_device
 from engine.batch import ENGINE_VERSION, Engine
 from engine.costs import Costs
 from engine.ledger import REASONS, Ledger
@@ -79,7 +80,7 @@ class Task:
             series,
             windows,
             self.costs,
-            device=device or self.config.device,
+            device=choose_device(device or self.config.device, on_loss=self.config.on_gpu_loss),
             threads=self.config.threads,
             memory_bytes=self.config.memory,
         )

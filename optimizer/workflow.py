@@ -31,7 +31,17 @@ REVERIFIED_INDIVIDUALS = 8
 NO_GENERATION = -1
 
 HARMLESS = frozenset(
-    {"generations", "device", "threads", "memory", "runs", "keep", "budget", "report"}
+    {
+        "generations",
+        "device",
+        "on_gpu_loss",
+        "threads",
+        "memory",
+        "runs",
+        "keep",
+        "budget",
+        "report",
+    }
 )
 """Fields that never change a result."""
 

@@ -50,10 +50,10 @@ def out_of_memory(times):
 
 def main():
     """Compare rows, signals, trades and accumulators of both strategies on small worlds."""
-    load_backend = engine.batch.load_backend
+    load_backend = engine.backends.chosen.load_backend
     engine.backends.why_absent = lambda name: ""
     engine.backends.count_gpus = lambda: 1
-    engine.batch.load_backend = lambda name, devices: (
+    engine.backends.chosen.load_backend = lambda name, devices: (
         Interpreted if name == "cuda" else load_backend(name, devices)
     )
     for name, spec in SHORT_SPECS.items():

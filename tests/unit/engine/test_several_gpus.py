@@ -5,8 +5,8 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-import engine.batch
 from data.bars import Window
+from engine.backends.chosen import Device
 from engine.backends.cpu import CpuBackend
 from engine.backends.cuda import SeveralGpus
 from engine.batch import Engine
@@ -28,7 +28,7 @@ class Counting(CpuBackend):
 
 
 @pytest.fixture
-def split(monkeypatch):
+def split():
     """Make an engine whose backend is split into parts; gives both."""
 
     def made(n_parts, fewest):
@@ -39,8 +39,8 @@ def split(monkeypatch):
                 parts.extend(Counting(*arguments, **options) for _ in range(n_parts))
                 return SeveralGpus(parts, fewest=fewest)
 
-        monkeypatch.setattr(engine.batch, "load_backend", lambda name, devices: Maker)
-        return Engine(SPEC, [BARS], WINDOWS, device="cpu", threads=1), parts
+        device = Device("several", "a test", Maker)
+        return Engine(SPEC, [BARS], WINDOWS, device=device, threads=1), parts
 
     return made
 

@@ -1,0 +1,10 @@
+"""A backend in a process of its own, so that a device that fails takes nothing else with it.
+
+After an illegal address a GPU answers its process with errors only. Here that process is a child:
+the parent keeps the population, the random numbers and the record, replaces the child, fills its
+rows anew, and asks again; the bits are the same.
+"""
+
+from engine.backends.isolated.parent import IsolatedBackend, IsolatedMaker
+
+__all__ = ["IsolatedBackend", "IsolatedMaker"]

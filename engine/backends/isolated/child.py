@@ -1,0 +1,153 @@
+"""The child: answers one frame after another until the parent closes the pipe.
+
+Run as ``python -m engine.backends.isolated.child BACKEND [NUMBERS]``.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from data.bars import Window
+from engine.backends import BackendMaker, Form, load_backend
+from engine.backends.contract import Backend
+from engine.backends.isolated.plain import bars_of, spec_of
+from engine.backends.isolated.wire import ClosedError, Frame, receive, send
+from engine.costs import Costs
+from engine.errors import DeviceError, DeviceLostError
+from engine.ledger import Ledger
+
+LEDGER_COLUMNS = tuple(field.name for field in fields(Ledger) if field.name != "rejected")
+
+
+class Servant:
+    """Answers frames with a backend.
+
+    Args:
+        maker: What makes it, once the parent has sent series.
+    """
+
+    def __init__(self, maker: BackendMaker) -> None:
+        self._maker = maker
+        self._backend: Backend
+        self._windows: tuple[Window, ...] = ()
+
+    def answer(self, frame: Frame) -> Frame:
+        """Do what a frame asks."""
+        actions: dict[str, Callable[[Frame], Frame]] = {
+            "slot_bytes": self._slot_bytes,
+            "room": self._room,
+            "make": self._make,
+            "fill": self._fill,
+            "windows": self._set_windows,
+            "evaluate": self._evaluate,
+            "signals": self._signals,
+            "trades": self._trades,
+            "rows": self._rows,
+        }
+        return actions[frame.kind](frame)
+
+    def _slot_bytes(self, frame: Frame) -> Frame:
+        lengths: Any = frame.told["lengths"]
+        return Frame("done", {"bytes": self._maker.slot_bytes([range(n) for n in lengths])})  # type: ignore[misc]
+
+    def _room(self, frame: Frame) -> Frame:
+        memory_bytes: Any = frame.told["bytes"]
+        return Frame("done", self._maker.room(memory_bytes)._asdict())
+
+    def _make(self, frame: Frame) -> Frame:
+        told: Any = frame.told
+        self._backend = self._maker(
+            spec_of(told["spec"]),
+            bars_of(told["series"], frame.arrays),
+            Costs(**told["costs"]),
+            capacity=told["capacity"],
+            work_bytes=told["work_bytes"],
+            threads=told["threads"],
+        )
+        return Frame("done", {"threads": self._backend.threads})
+
+    def _fill(self, frame: Frame) -> Frame:
+        form: Any = frame.told["form"]
+        lengths, slots = frame.arrays
+        self._backend.fill(Form(*form), lengths, slots)  # type: ignore[arg-type]
+        return Frame("done")
+
+    def _set_windows(self, frame: Frame) -> Frame:
+        windows: Any = frame.told["windows"]
+        self._windows = tuple(Window(*window) for window in windows)
+        return Frame("done")
+
+    def _evaluate(self, frame: Frame) -> Frame:
+        genomes, slots = frame.arrays
+        found = self._backend.evaluate(genomes, slots, self._windows)  # type: ignore[arg-type]
+        return Frame("done", {}, [found])
+
+    def _signals(self, frame: Frame) -> Frame:
+        window: Any = frame.told["window"]
+        genome, slots = frame.arrays
+        found = self._backend.signals(genome, slots, Window(*window))  # type: ignore[arg-type]
+        return Frame("done", {}, [found])
+
+    def _trades(self, frame: Frame) -> Frame:
+        window: Any = frame.told["window"]
+        genome, slots = frame.arrays
+        ledger = self._backend.trades(genome, slots, Window(*window))  # type: ignore[arg-type]
+        columns = [getattr(ledger, name) for name in LEDGER_COLUMNS]
+        return Frame("done", {"rejected": ledger.rejected}, columns)
+
+    def _rows(self, frame: Frame) -> Frame:
+        told: Any = frame.told
+        return Frame("done", {}, [self._backend.rows(told["slot"], told["series"])])
+
+
+def serve(maker: BackendMaker, source: int, target: int) -> None:
+    """Answer until the parent is gone.
+
+    Args:
+        maker: Of the backend.
+        source: Descriptor that frames come from.
+        target: Descriptor that answers go to.
+    """
+    servant = Servant(maker)
+    while True:
+        try:
+            frame = receive(source)
+        except ClosedError:
+            return
+        try:
+            answer = servant.answer(frame)
+        except DeviceLostError as error:
+            answer = Frame("lost", {"why": str(error)})
+        except DeviceError as error:
+            answer = Frame("device", {"why": str(error)})
+        except Exception as error:
+            answer = Frame("defect", {"why": f"{type(error).__name__}: {error}"})
+        try:
+            send(target, answer)
+        except ClosedError:
+            return
+
+
+def standard_pipes() -> tuple[int, int]:
+    """The parent's pipes, moved away from where libraries print."""
+    # Ctrl-C is the parent's to answer; it closes the pipe when it is done.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    source, target = os.dup(0), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    return source, target
+
+
+def main() -> None:
+    """Serve the backend that the command line names."""
+    source, target = standard_pipes()
+    name, *numbers = sys.argv[1:]
+    devices = tuple(int(number) for number in numbers[0].split(",")) if numbers else ()
+    serve(load_backend(name, devices), source, target)
+
+
+if __name__ == "__main__":
+    main()

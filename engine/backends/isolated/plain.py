@@ -1,0 +1,57 @@
+"""Strategies and bars as plain values, and back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from data.bars import Bars, Window
+from engine.backends.isolated.wire import Array
+from strategy.genes import Gene, GenomeLayout, LessThan
+from strategy.spec import Bracket, Comparison, Row, StrategySpec
+
+COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
+
+
+def plain_spec(spec: StrategySpec) -> dict[str, object]:
+    """A strategy as plain values."""
+    return asdict(spec)
+
+
+def spec_of(told: Mapping[str, Any]) -> StrategySpec:
+    """The strategy that `plain_spec` told."""
+    layout = GenomeLayout(
+        tuple(Gene(**gene) for gene in told["layout"]["genes"]),
+        tuple(LessThan(**pair) for pair in told["layout"]["constraints"]),
+    )
+    return StrategySpec(
+        **{
+            **told,
+            "layout": layout,
+            "rows": tuple(Row(**{**row, "lengths": tuple(row["lengths"])}) for row in told["rows"]),
+            "entry": tuple(Comparison(**comparison) for comparison in told["entry"]),
+            "bracket": Bracket(**told["bracket"]),
+        }
+    )
+
+
+def plain_bars(series: Sequence[Bars]) -> tuple[list[list[object]], list[Array]]:
+    """Series as names and durations, and their columns one after the other."""
+    told: list[list[object]] = [[bars.symbol, bars.timeframe_ns] for bars in series]
+    return told, [getattr(bars, name) for bars in series for name in COLUMNS]
+
+
+def bars_of(told: Sequence[Any], arrays: Sequence[Array]) -> list[Bars]:
+    """The series that `plain_bars` told."""
+    return [
+        Bars(
+            **dict(zip(COLUMNS, arrays[6 * i : 6 * i + 6], strict=True)),  # type: ignore[arg-type]
+            symbol=symbol,
+            timeframe_ns=timeframe_ns,
+        )
+        for i, (symbol, timeframe_ns) in enumerate(told)
+    ]
+
+
+def plain_windows(windows: Sequence[Window]) -> list[list[int]]:
+    """Windows as plain values."""
+    return [[window.series, window.start, window.end] for window in windows]

@@ -1,0 +1,206 @@
+"""A device in a process of its own: whatever happens to the process, the bits are the same."""
+
+import os
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.bars import Window
+from engine.backends.chosen import Device
+from engine.backends.cpu import CpuBackend
+from engine.backends.isolated import IsolatedMaker, parent
+from engine.backends.isolated.plain import plain_spec, spec_of
+from engine.backends.isolated.wire import ClosedError, Frame, receive, send
+from engine.batch import Engine
+from engine.costs import Costs
+from engine.errors import DeviceError, DeviceLostError, EngineError
+from strategy import STRATEGIES
+from tests.support.parity import assert_same_bits
+from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
+
+SPEC = SHORT_SPECS["seller_exhaustion"]
+SERIES = [make_bars(7, 500, jump=0.1), make_bars(8, 300)]
+WINDOWS = [Window.whole(SERIES[0]), Window(1, 20, 280)]
+COSTS = Costs(fee_bp=7.0, risk_fraction=0.03)
+
+
+def expected(genomes):
+    """What the CPU says in this process."""
+    return Engine(SPEC, SERIES, WINDOWS, COSTS, device="cpu", threads=1).evaluate(genomes)
+
+
+@pytest.fixture
+def isolated(tmp_path):
+    """Make an engine whose device lives in a child that fails as told; gives its backend too."""
+
+    def made(fault, calls, on_loss="stop"):
+        module = "tests.support.failing_child"
+        command = [sys.executable, "-m", module, fault, calls, str(tmp_path / "calls")]
+        maker = IsolatedMaker("cpu", (), CpuBackend, on_loss=on_loss, command=command)
+        device = Device("a child", "a test", maker)
+        return Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
+
+    return made
+
+
+def pids(folder):
+    """Processes that were asked to evaluate, in order."""
+    return [int(line) for line in (folder / "calls").read_text().split()]
+
+
+@pytest.mark.parametrize("fault", ["killed", "lost", "short", "numberless"])
+def test_a_failed_child_is_replaced(isolated, tmp_path, fault, caplog):
+    """The third evaluation fails; another process makes it again, with the same rows and bits."""
+    engine = isolated(fault, "3")
+    for seed in range(1, 6):
+        genomes = random_genomes(SPEC, 20, seed)
+        assert_same_bits(expected(genomes), engine.evaluate(genomes), f"population {seed}")
+    asked = pids(tmp_path)
+    assert len(asked) == 6
+    assert len(set(asked[:3])) == len(set(asked[3:])) == 1
+    assert asked[0] != asked[-1]
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "failure 1 in a row" in line
+
+
+def test_a_child_that_hangs_is_replaced(isolated, tmp_path, monkeypatch):
+    """No answer in time is a failure; the process is ended, not waited for."""
+    engine = isolated("hangs", "2")
+    genomes = random_genomes(SPEC, 5, seed=1)
+    engine.evaluate(genomes)
+    monkeypatch.setattr(parent, "SHORTEST_DEADLINE_S", 1.0)
+    began = time.monotonic()
+    assert_same_bits(expected(genomes), engine.evaluate(genomes), "after the hang")
+    assert time.monotonic() - began < 60
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids(tmp_path)[0], 0)
+
+
+def test_three_failures_in_a_row_stop(isolated, tmp_path):
+    """A device that keeps failing is not asked a fourth time; the error says what to do."""
+    engine = isolated("lost", "2,3,4,5,6")
+    genomes = random_genomes(SPEC, 5, seed=1)
+    engine.evaluate(genomes)
+    with pytest.raises(DeviceLostError, match=r"failed 3 times in a row, .*--on-gpu-loss cpu"):
+        engine.evaluate(genomes)
+    assert len(set(pids(tmp_path))) == 3
+
+
+def test_failures_between_successes_do_not_add_up(isolated):
+    """Only failures in a row count."""
+    engine = isolated("killed", "2,4,6,8,10")
+    for seed in range(1, 7):
+        genomes = random_genomes(SPEC, 5, seed)
+        assert_same_bits(expected(genomes), engine.evaluate(genomes), f"population {seed}")
+
+
+@pytest.mark.parametrize(("fault", "calls"), [("killed", "2,3,4"), ("full", "2")])
+def test_the_cpu_goes_on_when_asked_to(isolated, fault, calls):
+    """With the fallback chosen, a device that fails for good costs time and no bit."""
+    engine = isolated(fault, calls, on_loss="cpu")
+    for seed in range(1, 5):
+        genomes = random_genomes(SPEC, 15, seed)
+        assert_same_bits(expected(genomes), engine.evaluate(genomes), f"population {seed}")
+    alone = Engine(SPEC, SERIES, WINDOWS, COSTS, device="cpu")
+    for left, right in zip(alone.trades(genomes[0]), engine.trades(genomes[0]), strict=True):
+        assert_same_bits(left.r, right.r, "ledger")
+
+
+def test_a_full_device_is_told_as_it_is(isolated):
+    """Another process would be as short of memory: the error is the device's own."""
+    engine = isolated("full", "1")
+    with pytest.raises(DeviceError, match="ran out of memory"):
+        engine.evaluate(random_genomes(SPEC, 5, seed=1))
+
+
+def test_a_defect_is_not_blamed_on_the_device(isolated):
+    """What would happen again in another process is raised with its name."""
+    engine = isolated("defect", "1")
+    with pytest.raises(EngineError, match="met a defect: IndexError: list index out of range"):
+        engine.evaluate(random_genomes(SPEC, 5, seed=1))
+
+
+def test_everything_that_an_engine_gives_crosses_the_pipe(isolated):
+    """Rows, signals and ledgers are those of the process itself."""
+    engine, alone = isolated("killed", "0"), Engine(SPEC, SERIES, WINDOWS, COSTS, device="cpu")
+    genome = random_genomes(SPEC, 2, seed=3)[0]
+    for left, right in zip(alone.signals(genome), engine.signals(genome), strict=True):
+        assert_same_bits(left, right, "signals")
+    for left, right in zip(alone.trades(genome), engine.trades(genome), strict=True):
+        assert left.rejected == right.rejected
+        for name, column in left.columns().items():
+            assert_same_bits(column, right.columns()[name], name)
+    form = engine._columns[0][0]
+    assert_same_bits(alone.row(form, (5,), 1), engine.row(form, (5,), 1), "row")
+    assert engine.threads == 1
+
+
+def test_the_child_ends_with_its_parent(isolated, tmp_path):
+    """No process is left behind when the engine is gone."""
+    engine = isolated("killed", "0")
+    engine.evaluate(random_genomes(SPEC, 2, seed=1))
+    (pid,) = set(pids(tmp_path))
+    os.kill(pid, 0)
+    del engine
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_program_that_is_no_child_is_refused():
+    """A child that cannot start is a device that is not there, not a hang."""
+    maker = IsolatedMaker(
+        "cpu", (), CpuBackend, command=[sys.executable, "-c", "raise SystemExit(3)"]
+    )
+    with pytest.raises(DeviceLostError, match="process failed"):
+        Engine(SPEC, SERIES, WINDOWS, device=Device("none", "a test", maker))
+
+
+@pytest.mark.parametrize("name", sorted(STRATEGIES))
+def test_strategies_cross_the_pipe(name):
+    """A strategy told in plain values is the same strategy."""
+    import json
+
+    spec = SHORT_SPECS[name]
+    assert spec_of(json.loads(json.dumps(plain_spec(spec)))) == spec
+
+
+@given(
+    st.text(max_size=20),
+    st.dictionaries(st.text(max_size=5), st.integers() | st.floats(allow_nan=False), max_size=3),
+    st.lists(st.integers(0, 50), max_size=3),
+)
+def test_frames_arrive_as_sent(kind, told, sizes):
+    """Any kind, values and arrays, to the last bit."""
+    rng = np.random.Generator(np.random.PCG64(len(sizes)))
+    arrays = [rng.integers(0, 255, size * 8, np.uint8).view(np.float64) for size in sizes]
+    reader, writer = os.pipe()
+    try:
+        send(writer, Frame(kind, told, arrays))
+        found = receive(reader, 5.0)
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert (found.kind, found.told) == (kind, told)
+    assert [array.tobytes() for array in found.arrays] == [array.tobytes() for array in arrays]
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", "ended"),
+        (b"\x05\0\0\0\0\0\0\0[1,", "ended"),
+        (b"\x04\0\0\0\0\0\0\0nope", "not a frame"),
+    ],
+)
+def test_what_is_no_frame_is_refused(raw, why):
+    """Half a frame, none, or noise: an error at once."""
+    reader, writer = os.pipe()
+    os.write(writer, raw)
+    os.close(writer)
+    with pytest.raises(ClosedError, match=why):
+        receive(reader, 5.0)
+    os.close(reader)
