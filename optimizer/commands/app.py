@@ -75,12 +75,18 @@ def backtest(
     trades: Annotated[
         Path | None, typer.Option("--trades", help="Write the ledger as CSV.", metavar="FILE")
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", help="Draw it as .html or .png.", metavar="FILE"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Backtest one individual: the strategy's default genes unless others are given."""
     from optimizer.commands.backtest import backtest_command
 
-    backtest_command(flags, config, genes, set_, engine=engine, trades=trades, as_json=as_json)
+    backtest_command(
+        flags, config, genes, set_, engine=engine, trades=trades, plot=plot, as_json=as_json
+    )
 
 
 @app.command()

@@ -1,9 +1,10 @@
 """backtest: one individual, its metrics and its ledger."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from optimizer.written import write_whole
 from strategy import GenomeLayout
 from strategy.errors import GeneError
 
+if TYPE_CHECKING:
+    from optimizer.report.single import Single
+
 BY_SYMBOL = ("trades", "sum_r", "sharpe", "total_return", "max_drawdown")
 """Metrics that are shown symbol by symbol."""
 
@@ -39,9 +43,11 @@ def backtest_command(
     *,
     engine: str,
     trades: Path | None,
+    plot: Path | None,
     as_json: bool,
 ) -> None:
     """Backtest one individual and print what it did."""
+    draw = None if plot is None else drawer_of(plot)
     task = prepare(resolve_config(config_file, flags))
     given = {} if genes_file is None else read_genes(genes_file)
     genome = genome_of(task.spec.layout, {**given, **parse_settings(settings)})
@@ -52,6 +58,9 @@ def backtest_command(
     found = _describe(task, genome, ledgers, accumulators) | {"engine": engine}
     for note in task.markets.notes:
         stderr().say(f"note: {note}")
+    if plot is not None and draw is not None:
+        write_whole(plot, draw(task, genome))
+        (stderr() if as_json else stdout()).say(f"plot {plot}")
     if as_json:
         print_json(found)
         return
@@ -59,6 +68,30 @@ def backtest_command(
     if trades is not None:
         stdout().say(f"\nledger written to {trades}")
     stdout().say(_intrabar_line(_intrabar(task, ledgers)))
+
+
+def drawer_of(plot: Path) -> Callable[[Task, Floats], str | bytes]:
+    """What draws an individual into a file of that name.
+
+    Raises:
+        ConfigError: When the name says no kind that is known.
+    """
+    # Drawing libraries are loaded only when something is to be drawn.
+    if plot.suffix.lower() == ".html":
+        from optimizer.report.page import page_html
+
+        return lambda task, genome: page_html(_single(task, genome))
+    if plot.suffix.lower() == ".png":
+        from optimizer.report.picture import picture
+
+        return lambda task, genome: picture(_single(task, genome))
+    raise ConfigError(f"--plot {plot}: unknown kind of file; name it .html or .png")
+
+
+def _single(task: Task, genome: Floats) -> "Single":
+    from optimizer.report.single import Single
+
+    return Single(task, genome)
 
 
 def ledger_table(

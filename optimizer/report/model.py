@@ -212,6 +212,7 @@ def _details(run: "Run", chosen: Chosen, data: Plain) -> Plain:
         "shownSeries": [{"series": s, "name": run.symbols[s]} for s in shown],
         "symbols": list(run.symbols),
         "hasHeldOut": run.has_held_out,
+        "costPerSide": run.task.costs.per_side,
         "bars": _bars(run, others),
     }
 
@@ -271,16 +272,27 @@ def _charts(run: "Run", member: int, trades: Trades, shown: Sequence[int]) -> Pl
 
 
 def _columns(trades: Trades) -> Plain:
-    """Trades as the script reads them; bar numbers fit 32 bits, as engines hold them."""
-    whole = {
-        n: getattr(trades, n) for n in ("series", "is_held_out", "entry_bar", "exit_bar", "reason")
+    """Trades as the script reads them, in as few bytes as they can be had back from exactly.
+
+    Times and numbers of bars travel as steps, which repeat; an exit at the stop or the target, and
+    what follows from the rest by one formula of the law, does not travel at all.
+    """
+    is_at_level = (trades.exit == trades.stop) | (trades.exit == trades.target)
+    return {
+        "series": trades.series,
+        "is_held_out": trades.is_held_out,
+        "reason": trades.reason,
+        "entry_bar": np.diff(trades.entry_bar, prepend=0),
+        "bars_held": trades.bars_held,
+        "entry_ms": np.diff(milliseconds(trades.entry_ns), prepend=0.0),
+        "held_ms": milliseconds(trades.exit_ns - trades.entry_ns),
+        "entry": trades.entry,
+        "stop": trades.stop,
+        "target": trades.target,
+        "level": np.where(trades.exit == trades.target, 2, 1) * is_at_level,
+        "exit": np.where(is_at_level, 0.0, trades.exit),
+        "r": trades.r,
     }
-    prices = {n: getattr(trades, n) for n in ("entry", "stop", "target", "exit", "r", "cost_r")}
-    times = {
-        "entry_ms": milliseconds(trades.entry_ns),
-        "exit_ms": milliseconds(trades.exit_ns),
-    }
-    return {**whole, **prices, **times}
 
 
 def _bars(run: "Run", members: Sequence[Trades]) -> Plain:

@@ -25,6 +25,9 @@ FILE_NAME = "report.html"
 MOST_SIDE_BY_SIDE = 10
 """Members whose in-sample and held-out figures stand at the top."""
 
+PARTS = ("verdict", "front", "individual", "trades", "sensitivity", "search")
+PARTS_OF_A_SEARCH = ("front", "search")
+
 LONGEST_TEXT = 400
 """Longer texts are cut, and say how long they were."""
 
@@ -99,7 +102,8 @@ def _static(run: "Run", chosen: Chosen | None) -> Mapping[str, object]:
         else (counted(total, "member"))
     )
     return {
-        "title": f"Run {run.id}",
+        "title": run.title,
+        "is_search": run.is_search,
         "strategy": words(str(run.header.get("strategy"))),
         "data": run.header.get("data"),
         "headline": headline(run),
@@ -121,14 +125,7 @@ def _static(run: "Run", chosen: Chosen | None) -> Mapping[str, object]:
         "metrics_caption": "Metrics, in-sample and held out" if run.has_held_out else "Metrics",
         "search_note": _search_note(run),
         "footer": _footer(run),
-        "parts": [
-            {"id": "verdict", "title": "Verdict"},
-            {"id": "front", "title": "Front"},
-            {"id": "individual", "title": "Individual"},
-            {"id": "trades", "title": "Trades"},
-            {"id": "sensitivity", "title": "Sensitivity"},
-            {"id": "search", "title": "Search"},
-        ],
+        "parts": [part for part in PARTS if run.is_search or part not in PARTS_OF_A_SEARCH],
     }
 
 
@@ -139,6 +136,8 @@ def _kind(run: "Run", column: str) -> str:
 
 
 def _search_note(run: "Run") -> str:
+    if not run.is_search:
+        return ""
     history = run.history
     told = f"{counted(len(run.summaries), 'generation')} of up to "
     told += counted(int(run.generations["individuals"].max()), "individual") + "."
@@ -150,7 +149,8 @@ def _search_note(run: "Run") -> str:
 
 
 def _footer(run: "Run") -> str:
+    made_from = f"run {run.id} of " if run.is_search else ""
     versions = run.header.get("versions")
     known = versions if isinstance(versions, Mapping) else {}
     made = ", ".join(f"{name} {version}" for name, version in sorted(known.items()))
-    return f"Made from run {run.id} of {run.header.get('created_at')} with {made}. All times UTC."
+    return f"Made from {made_from}{run.header.get('created_at')} with {made}. All times UTC."

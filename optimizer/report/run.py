@@ -46,6 +46,9 @@ class Run:
         StoreError: When there is no such run, it is damaged, or it has no generation yet.
     """
 
+    is_search = True
+    """Whether a search led to the front."""
+
     def __init__(self, path: Path, data: str | None = None) -> None:
         self.path = path
         self._flags: Mapping[str, object] = {} if data is None else {"data": data}
@@ -67,6 +70,11 @@ class Run:
     def id(self) -> str:
         """Name of the run."""
         return self.path.name
+
+    @property
+    def title(self) -> str:
+        """What its page is called."""
+        return f"Run {self.id}"
 
     @cached_property
     def genes(self) -> tuple[str, ...]:

@@ -44,6 +44,8 @@ class Caution:
 
 def headline(run: "Run") -> str:
     """One sentence that says what was found."""
+    if not run.is_search:
+        return f"{counted(float(run.front['trades'].iloc[0]), 'trade')} of one individual."
     if not run.members:
         return "No strategy traded well enough to be judged: the front is empty."
     first = run.objectives[0]
@@ -61,7 +63,7 @@ def data_facts(run: "Run") -> list[Fact]:
     if run.bars_problem:
         return [*facts, ("Bars", f"not there: {run.bars_problem}")]
     markets = run.task.markets
-    facts.append(("In-sample", _range(run.series, markets.windows)))
+    facts.append(("In-sample" if run.is_search else "Range", _range(run.series, markets.windows)))
     if markets.held_out:
         facts.append(("Held out", _range(run.series, markets.held_out)))
     gaps = [bars.gaps() for bars in run.series]
@@ -73,10 +75,20 @@ def data_facts(run: "Run") -> list[Fact]:
 
 def search_facts(run: "Run") -> list[Fact]:
     """How it was searched."""
-    tried = sum(summary.evaluated for summary in run.summaries)
     costs = run.header.get("costs")
-    facts = [
-        ("Strategy", str(run.header.get("strategy"))),
+    facts = [("Strategy", str(run.header.get("strategy")))]
+    if run.is_search:
+        facts += _searched(run)
+    if isinstance(costs, dict):
+        fee, slippage = number(costs.get("fee_bp")), number(costs.get("slippage_bp"))
+        facts.append(("Costs", f"{fee} bp fee and {slippage} bp slippage a side"))
+    return facts
+
+
+def _searched(run: "Run") -> list[Fact]:
+    tried = sum(summary.evaluated for summary in run.summaries)
+    return [
+        ("Certificate", certificate_words(run)),
         ("Objectives", ", ".join(words(name) for name in run.objectives)),
         (
             "Tried",
@@ -84,15 +96,6 @@ def search_facts(run: "Run") -> list[Fact]:
             f"seed {run.header.get('seed')}",
         ),
     ]
-    if isinstance(costs, dict):
-        facts.append(
-            (
-                "Costs",
-                f"{number(costs.get('fee_bp'))} bp fee and {number(costs.get('slippage_bp'))}"
-                " bp slippage a side",
-            )
-        )
-    return [*facts, ("Certificate", certificate_words(run))]
 
 
 def certificate_words(run: "Run") -> str:
@@ -110,7 +113,9 @@ def certificate_words(run: "Run") -> str:
 
 def cautions(run: "Run") -> list[Caution]:
     """Everything that speaks against believing a run, the gravest first."""
-    found = [*_grave(run), *_held_out(run), *_luck(run), *_few(run), *_bounds(run), *_rejected(run)]
+    found = [*_grave(run), *_few(run)]
+    if run.is_search:
+        found += [*_held_out(run), *_luck(run), *_bounds(run), *_rejected(run)]
     found += [Caution("quirk", note) for note in _notes(run)]
     return sorted(found, key=lambda warning: not warning.is_grave)
 
@@ -162,7 +167,7 @@ def _grave(run: "Run") -> list[Caution]:
     if run.header.get("is_simulated"):
         text = "The market is simulated. Nothing here says anything about a real one."
         found.append(Caution("simulated", text, is_grave=True))
-    if certificate_words(run).startswith("RED"):
+    if run.is_search and certificate_words(run).startswith("RED"):
         text = "Reference and engine disagree: no figure on this page can be trusted."
         found.append(Caution("red", text, is_grave=True))
     if run.status != "finished":
@@ -171,7 +176,7 @@ def _grave(run: "Run") -> list[Caution]:
     if run.bars_problem:
         text = f"The bars could not be loaded, so trades are left out: {run.bars_problem}"
         found.append(Caution("bars", text, is_grave=True))
-    if run.members and not run.has_held_out:
+    if run.is_search and run.members and not run.has_held_out:
         text = (
             "All figures are in-sample: the search chose these individuals on the very bars that "
             "are shown. None of them has been tried on bars that the search has not seen."

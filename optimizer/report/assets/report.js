@@ -42,6 +42,20 @@
     return JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)), revive);
   }
 
+  // Trades travel as steps; this gives the columns back, each number as it was.
+  function unroll(t) {
+    if (t.cost_r) return t;
+    const n = t.r.length;
+    const sum = (steps, into) => { let at = 0; for (let i = 0; i < n; i++) into[i] = at += steps[i]; return into; };
+    t.entry_bar = sum(t.entry_bar, new Int32Array(n));
+    t.entry_ms = sum(t.entry_ms, new Float64Array(n));
+    t.exit_bar = t.entry_bar.map((bar, i) => bar + t.bars_held[i] - 1);
+    t.exit_ms = t.entry_ms.map((ms, i) => ms + t.held_ms[i]);
+    t.exit = t.exit.map((price, i) => [price, t.stop[i], t.target[i]][t.level[i]]);
+    t.cost_r = t.entry.map((price, i) => data.costPerSide * (price + t.exit[i]) / (price - t.stop[i]));
+    return t;
+  }
+
   // Charts.
   function themed(layout) {
     const { ink, grid, line, box } = THEMES[theme];
@@ -181,7 +195,7 @@
   function highlight() {
     for (const name of ["front", "front3d", "parallel"]) {
       const figure = document.querySelector(`figure[data-chart="${name}"]`);
-      if (!drawn.has(figure) || !figure.chart || member < 0) continue;
+      if (!figure || !drawn.has(figure) || !figure.chart || member < 0) continue;
       const plot = figure.querySelector(".plot");
       if (name === "front") {
         const line = Array.from(figure.chart.data[0].x, (_, i) => (i === member ? 3 : 1));
@@ -231,8 +245,8 @@
     if (!(number in data.members)) return;
     member = number;
     const one = data.members[number], detail = data.details[number];
-    byId("chosen").textContent = `Member ${number}${one.role ? `: ${one.role}` : ""}`;
-    for (const row of byId("front-table").tBodies[0].rows) row.setAttribute("aria-selected", String(Number(row.dataset.member) === number));
+    byId("chosen").textContent = byId("front-table") ? `Member ${number}${one.role ? `: ${one.role}` : ""}` : "";
+    for (const row of byId("front-table")?.tBodies[0].rows ?? []) row.setAttribute("aria-selected", String(Number(row.dataset.member) === number));
     pairs("metrics", one.metrics.map(([name, ...texts]) => [name, texts]));
     pairs("genes", one.genes.map(([name, text, share]) => [name, [text], share]));
     byId("detail").hidden = !detail;
@@ -263,6 +277,7 @@
       show(find(name), merged(data.shared[name], detail.charts[name]));
     }
     showPrice();
+    unroll(detail.trades);
     trades = Array.from({ length: detail.trades.r.length }, (_, i) => i);
     chosenTrade = -1;
     filterTrades();
@@ -433,8 +448,10 @@
     makeFrontTable();
     makeTradeTable();
     drawFront();
-    fill(byId("convergence"), data.shared.convergence);
-    fill(byId("gene-fans"), data.shared.genes);
+    if (byId("search")) {
+      fill(byId("convergence"), data.shared.convergence);
+      fill(byId("gene-fans"), data.shared.genes);
+    }
     const asked = /^#member=(\d+)$/.exec(location.hash);
     if (data.members.length) select(asked && Number(asked[1]) in data.members ? Number(asked[1]) : data.first);
     byId("status").textContent = "";

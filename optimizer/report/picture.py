@@ -1,0 +1,110 @@
+"""An individual's result as one picture, drawn without a browser."""
+
+import io
+from typing import TYPE_CHECKING
+
+import matplotlib.dates
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from optimizer.generation import Floats
+from optimizer.report.charts.chart import BLUE, GREEN, GREY, ORANGE, RED, thinned, words
+from optimizer.report.gallery import HOLD_POINTS
+from optimizer.report.trades import Curve, Ints, Trades, buy_and_hold, drawdown
+from optimizer.shown import metric
+
+if TYPE_CHECKING:
+    from optimizer.report.run import Run
+
+SIZE_INCHES = (12.0, 10.0)
+DOTS_PER_INCH = 120
+SHOWN = ("trades", "win_rate", "mean_r", "sharpe", "total_return", "max_drawdown")
+NS_PER_DAY = 86_400_000_000_000
+LONGEST_TITLE = 100
+
+
+def picture(run: "Run", member: int = 0) -> bytes:
+    """Equity and drawdown against buying and holding, and price with trades, as a PNG.
+
+    Args:
+        run: Any run, or a single individual.
+        member: Row of its front.
+
+    Returns:
+        The content of the file. With several series the price is that of the one with most trades.
+    """
+    trades = run.trade_columns(member)
+    figure = Figure(figsize=SIZE_INCHES, layout="constrained")
+    FigureCanvasAgg(figure)
+    top, middle, bottom = figure.subplots(3, 1, height_ratios=[3, 1.2, 3])
+    hold = buy_and_hold(run.spans, run.series, run.task.costs, HOLD_POINTS)
+    for curve, label, colour in (
+        (hold, "buy and hold", ORANGE),
+        (run.equity_curve(trades), "the individual", BLUE),
+    ):
+        _line(top, curve, curve.value, label, colour)
+        _line(middle, curve, drawdown(curve), label, colour)
+    top.set_ylabel("equity")
+    top.legend(loc="upper left")
+    middle.set_ylabel("drawdown")
+    _price(bottom, run, trades)
+    title = figure.suptitle(_title(run, member), fontsize=11)
+    title.set_parse_math(False)
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
+    return content.getvalue()
+
+
+def _line(axes: Axes, curve: Curve, values: Floats, label: str, colour: str) -> None:
+    at = thinned(values)
+    axes.step(_days(curve.time_ns[at]), values[at], where="post", color=colour, label=label)
+    _dates(axes)
+
+
+def _price(axes: Axes, run: "Run", trades: Trades) -> None:
+    """Closes of the series with most trades, and where it was entered and left."""
+    series = int(np.bincount(trades.series, minlength=len(run.series)).argmax())
+    bars, span = run.series[series], run.spans[series]
+    close = bars.close[span.start : span.end]
+    at = thinned(close)
+    axes.plot(_days(bars.timestamp[span.start + at]), close[at], color=GREY, linewidth=0.8)
+    own = trades.series == series
+    axes.plot(_days(trades.entry_ns[own]), trades.entry[own], "^", color=BLUE, markersize=4)
+    for label, chosen, colour in (
+        ("exit with a gain", own & (trades.r > 0), GREEN),
+        ("exit with a loss", own & (trades.r <= 0), RED),
+    ):
+        time = _days(trades.exit_ns[chosen])
+        axes.plot(time, trades.exit[chosen], "o", color=colour, markersize=3, label=label)
+    axes.set_ylabel(_plain(f"price, {run.symbols[series]}")).set_parse_math(False)
+    axes.legend(loc="upper left")
+    _dates(axes)
+
+
+def _dates(axes: Axes) -> None:
+    locator = matplotlib.dates.AutoDateLocator()
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(matplotlib.dates.ConciseDateFormatter(locator))
+    axes.grid(alpha=0.3)
+
+
+def _days(time_ns: Ints) -> Floats:
+    """Times as matplotlib takes them: days since 1970 UTC."""
+    days: Floats = time_ns.astype(np.float64) / NS_PER_DAY
+    return days
+
+
+def _title(run: "Run", member: int) -> str:
+    row = run.front.iloc[member]
+    told = ", ".join(f"{words(n)} {metric(n, float(row[n]))}" for n in SHOWN if n in row.index)
+    simulated = " (SIMULATED)" if run.header.get("is_simulated") else ""
+    name = _plain(f"{run.header['strategy']} on {run.header['data']}{simulated}")
+    return f"{name}\n{told}"
+
+
+def _plain(text: str) -> str:
+    """Text in letters that every font has, and no longer than the picture is wide."""
+    cut = text if len(text) <= LONGEST_TITLE else text[:LONGEST_TITLE] + "..."
+    return cut.encode("ascii", "replace").decode("ascii")
