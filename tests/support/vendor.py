@@ -23,6 +23,9 @@ SPANS_MS = {"second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_0
 BASE_MS = {"second": 1000, "minute": 60_000, "hour": 60_000, "day": 86_400_000}
 """What the vendor counts by for each timespan: its limit is in these."""
 
+SAID = {"Content-Type": "application/json", "Connection": "close"}
+"""Headers of every answer."""
+
 DAY_MS = 86_400_000
 OPEN_MS, CLOSE_MS = 14.5 * 3_600_000, 21 * 3_600_000
 
@@ -241,7 +244,7 @@ class _Handler(BaseHTTPRequestHandler):
     def send_head(self, code, headers):
         """Send a status and headers."""
         self.send_response(code)
-        for name, value in {"Content-Type": "application/json", **headers}.items():
+        for name, value in {**SAID, **headers}.items():
             self.send_header(name, value)
         self.end_headers()
 
