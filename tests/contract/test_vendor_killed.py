@@ -1,0 +1,110 @@
+"""A long fetch that is killed again and again, and two processes that fetch at once."""
+
+import random
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import run, start
+from tests.support.vendor import KEY, running_vendor
+
+SYMBOL = "polygon:X:ADAUSD"
+LONG = ("--from", "2022-01-01", "--to", "2024-01-01", "--timeframe", "1m")
+MINUTES = 730 * 1440
+KILLS = 20
+LARGEST_KB = 1_000_000
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home in which a vendor on loopback is configured, and what a process needs to see it."""
+    with running_vendor() as vendor:
+        settings = tmp_path / "config" / "exhaustion-optimizer" / "vendors.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(f'[polygon]\nurl = "{vendor.url}"\ncalls_per_minute = 100000\n')
+        vendor.env = {
+            "XDG_CONFIG_HOME": str(tmp_path / "config"),
+            "XDG_CACHE_HOME": str(tmp_path / "cache"),
+            "POLYGON_API_KEY": KEY,
+        }
+        yield vendor
+
+
+def fetch(home, cwd, *arguments, cache):
+    """A fetch as a process of its own, to its end."""
+    return run("data", "fetch", SYMBOL, *arguments, "--cache", cache, "--json", cwd=cwd,
+               env=home.env)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_two_years_of_minutes_survive_twenty_kills(home, tmp_path, capsys):
+    """A million bars: the hash of a fetch that was killed 20 times is that of an unbroken one."""
+    began = time.monotonic()
+    whole = fetch(home, tmp_path, *LONG, cache="whole")
+    seconds = time.monotonic() - began
+    assert whole.code == 0, whole.err
+    assert whole.json["bars"] == MINUTES
+    peak_kb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert peak_kb < LARGEST_KB
+    calls = len(home.calls)
+    moments = random.Random(7)
+    for _ in range(KILLS):
+        command = ("data", "fetch", SYMBOL, *LONG, "--cache", "killed")
+        with start(*command, cwd=tmp_path, env=home.env) as process:
+            time.sleep(moments.uniform(0.2, 2.5))
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        assert process.returncode == -signal.SIGKILL
+    parts_left = len(list((tmp_path / "killed").rglob("*.parquet")))
+    last = fetch(home, tmp_path, *LONG, cache="killed")
+    assert last.code == 0, last.err
+    assert last.json["hash"] == whole.json["hash"]
+    assert len(list((tmp_path / "killed").rglob("*.parquet"))) == 24
+    assert not list((tmp_path / "killed").rglob("*.draft"))
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{MINUTES:,} bars in {seconds:.1f} s and {calls} calls, peak {peak_kb // 1000} MB; "
+            f"after {KILLS} kills {parts_left} of 24 parts were safe, {len(home.calls) - calls} "
+            "calls in all\n"
+        )
+
+
+def test_two_processes_fetch_a_series_once(home, tmp_path):
+    """One asks the vendor and the other waits; both end well with the same bars."""
+    span = ("--from", "2024-01-01", "--to", "2024-07-01", "--cache", "shared", "--json")
+    command = ("data", "fetch", SYMBOL, *span)
+    processes = [start(*command, cwd=tmp_path, env=home.env) for _ in range(2)]
+    ends = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], ends
+    assert ends[0][0] == ends[1][0]
+    assert len(home.calls) == 6
+    assert len(list((tmp_path / "shared").rglob("*.parquet"))) == 6
+
+
+def test_a_fetch_that_is_stopped_keeps_what_it_has(home, tmp_path):
+    """Ctrl-C ends with code 130; the next fetch asks for the rest only."""
+    home.always = slow
+    command = ("data", "fetch", SYMBOL, "--from", "2024-01-01", "--to", "2024-07-01")
+    with start(*command, cwd=tmp_path, env=home.env) as process:
+        while len(home.calls) < 3:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    home.always = None
+    had = len(list(Path(home.env["XDG_CACHE_HOME"]).rglob("*.parquet")))
+    assert had >= 1
+    calls = len(home.calls)
+    assert run(*command, cwd=tmp_path, env=home.env).code == 0
+    assert len(home.calls) - calls == 6 - had
+
+
+def slow(handler, reply):
+    """A fault: the page takes a while."""
+    time.sleep(0.2)
+    handler.send_json(200, reply)
