@@ -239,7 +239,8 @@ def test_what_changes_no_result_may_differ(task, market, name, value):
 def test_every_knob_decides_or_does_not(market):
     """A knob that is added must be put into one of the two lists above."""
     elsewhere = {"data", "tz", "drop_bad_bars", "scale_lengths", "sort", "columns", "time_format"}
-    elsewhere |= {"decimal", "tick", "price_offset", "max_gap"}  # they show in bars and genes
+    elsewhere |= {"decimal", "tick", "price_offset", "max_gap"}
+    elsewhere |= {"adjusted", "accept_missing", "cache"}  # they show in bars and genes
     assert set(RunConfig.model_fields) == {*DECIDING, *HARMLESS, *elsewhere}
 
 
