@@ -7,11 +7,10 @@ import moocore
 import numpy as np
 
 from optimizer.errors import StoreError
-from optimizer.exported import texts_of
-from optimizer.generation import Floats
+from optimizer.exported import newest_front, texts_of
+from optimizer.generation import Floats, Population
 from optimizer.objectives import is_maximised
 from optimizer.runs import RunStore, compare_headers
-from optimizer.search import front_of
 
 REFERENCE = 1.1
 """Corner of the box that is measured, where the fronts of all runs together span 0 to 1.
@@ -52,12 +51,6 @@ class Compared:
     differs: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class _Front:
-    genomes: Floats
-    objectives: Floats
-
-
 def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
     """Compare the newest fronts of runs.
 
@@ -77,7 +70,7 @@ def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
                 f"run '{store.run_id}' strives for {', '.join(texts_of(store, 'objectives'))} and "
                 f"run '{stores[0].run_id}' for {', '.join(objectives)}: nothing to compare"
             )
-    fronts = [_newest_front(store) for store in stores]
+    fronts = [newest_front(store) for store in stores]
     volumes = _hypervolumes([front.objectives for front in fronts])
     return [
         _compared(store, place, fronts, volumes, stores[0]) for place, store in enumerate(stores)
@@ -85,7 +78,11 @@ def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
 
 
 def _compared(
-    store: RunStore, place: int, fronts: Sequence[_Front], volumes: Sequence[float], first: RunStore
+    store: RunStore,
+    place: int,
+    fronts: Sequence[Population],
+    volumes: Sequence[float],
+    first: RunStore,
 ) -> Compared:
     summaries = list(store.generations())
     own = fronts[place]
@@ -109,14 +106,6 @@ def _best(store: RunStore, objectives: Floats) -> tuple[float, ...]:
         return ()
     signs = np.where([is_maximised(name) for name in texts_of(store, "objectives")], -1.0, 1.0)
     return tuple((signs * objectives.min(axis=0) + 0.0).tolist())
-
-
-def _newest_front(store: RunStore) -> _Front:
-    last = store.last_generation()
-    if last is None:
-        raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
-    population = last.population.take(front_of(last.population))
-    return _Front(population.genomes, population.objectives)
 
 
 def _hypervolumes(fronts: Sequence[Floats]) -> list[float]:

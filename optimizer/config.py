@@ -5,7 +5,6 @@ What is given on the command line wins over a file, and a file over the defaults
 environment variable changes a result.
 """
 
-import tomllib
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,10 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from optimizer.errors import ConfigError
+from optimizer.pages import read_toml
 from optimizer.values import Bound, Bytes, Device, Eta, Folder, Room, Specs, Words
-
-LARGEST_FILE_BYTES = 1_000_000
-"""A configuration is a page of text; anything larger is something else."""
 
 MOST_SHOWN_CHARACTERS = 60
 
@@ -123,7 +120,26 @@ class RunConfig(BaseModel):
     generations: int = Field(
         50, ge=0, le=10_000_000, description="Generations after the initial one."
     )
+    max_evaluations: int | None = Field(
+        None, ge=1, description="Stop before more individuals than this are evaluated."
+    )
+    max_seconds: float | None = Field(
+        None,
+        gt=0,
+        description="Stop after so many seconds of search; where that is depends on the machine.",
+    )
+    plateau: int | None = Field(
+        None, ge=1, description="Stop after so many generations without growth of hypervolume."
+    )
     seed: int = Field(1, ge=0, le=2**63 - 1, description="Decides every random number.")
+    warm_start: str | None = Field(
+        None, description="Individuals to begin with: a .json or .csv file, or a run."
+    )
+    polish: int = Field(
+        4096,
+        ge=0,
+        description="Neighbours of the final front that are tried at most, all in one batch.",
+    )
     crossover_probability: float = Field(
         0.9, ge=0, le=1, description="Chance that two parents are crossed."
     )
@@ -131,7 +147,42 @@ class RunConfig(BaseModel):
     mutation_probability: float | None = Field(
         None, ge=0, le=1, description="Chance of a gene to mutate; one gene of a genome if unset."
     )
-    mutation_eta: Eta = Field(15, description="Distribution index of the mutation.")
+    mutation_eta: Eta = Field(7, description="Distribution index of the mutation.")
+    adapt: bool = Field(True, description="Use operators more often that do well.")
+    survival: Literal["auto", "crowding", "hypervolume", "reference"] = Field(
+        "auto",
+        description="Who survives: NSGA-II's crowding, hypervolume, or NSGA-III's reference "
+        "directions; auto is hypervolume up to three objectives, reference beyond.",
+    )
+    archive: int = Field(
+        1000,
+        ge=1,
+        le=1_000_000,
+        description="Compromises that are kept at most, of all ever seen; when there are more, "
+        "those leave that cost the least hypervolume.",
+    )
+    elite: float = Field(0.0, ge=0, le=1, description="Chance of a parent to be of the archive.")
+    immigrants: float = Field(
+        0.0, ge=0, le=1, description="Share of newcomers that are drawn from anywhere."
+    )
+    patience: int | None = Field(
+        20, ge=1, description="Generations without growth of hypervolume that are stagnation."
+    )
+    on_stagnation: Literal["immigrants", "restart"] = Field(
+        "immigrants",
+        description="Answer to stagnation: half of the newcomers from anywhere, or a new "
+        "population beside the archive.",
+    )
+    islands: int = Field(
+        1,
+        ge=1,
+        le=1024,
+        description="Parts of the population that breed apart; fewer where they would hold less "
+        "than 8 individuals.",
+    )
+    migration: int = Field(
+        10, ge=1, description="Generations between visits of the best to the next island."
+    )
 
     device: Device = Field(
         "auto", description="Where to evaluate: auto, cpu, cuda for all GPUs, or cuda:0,1."
@@ -169,7 +220,7 @@ def resolve_config(path: Path | None, flags: Mapping[str, object]) -> RunConfig:
     Raises:
         ConfigError: Naming every wrong key at once.
     """
-    given = {} if path is None else _read_toml(path)
+    given = {} if path is None else read_toml(path)
     return make_config(overlaid(given, flags), where=str(path), flags=flags)
 
 
@@ -252,27 +303,6 @@ def kind_of(field: FieldInfo) -> type:
     return kinds[0] if kinds else annotation  # type: ignore[return-value]
 
 
-def read_page(path: Path, otherwise: str) -> str:
-    """Read a small text file.
-
-    Args:
-        path: File of at most `LARGEST_FILE_BYTES`; never read further, whatever size it claims.
-        otherwise: What the error says that a larger one is.
-
-    Returns:
-        Its text.
-
-    Raises:
-        ConfigError: When it is larger.
-        OSError, UnicodeDecodeError: When it cannot be read, or is not UTF-8.
-    """
-    with open(path, "rb") as file:
-        content = file.read(LARGEST_FILE_BYTES + 1)
-    if len(content) > LARGEST_FILE_BYTES:
-        raise ConfigError(f"{path}: larger than {LARGEST_FILE_BYTES:,} bytes; {otherwise}")
-    return content.decode("utf-8")
-
-
 def to_toml(config: RunConfig) -> str:
     """Write a configuration as TOML, each key under its description.
 
@@ -311,24 +341,6 @@ def _toml_value(value: object) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     plain = "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in escaped)
     return f'"{plain}"'
-
-
-def _read_toml(path: Path) -> dict[str, object]:
-    try:
-        if path.is_dir():
-            raise ConfigError(f"{path}: is a folder; name a TOML file")
-        return tomllib.loads(read_page(path, "no configuration"))
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: is not text; name a TOML file") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}") from None
-    except RecursionError:
-        raise ConfigError(f"{path}: nested too deep for a configuration") from None
-    except ValueError as error:
-        # Whole numbers of thousands of digits are refused by Python itself.
-        raise ConfigError(f"{path}: {error}") from None
 
 
 def _problem(place: tuple[int | str, ...], value: object, flags: Collection[str]) -> str:

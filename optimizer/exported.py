@@ -4,15 +4,16 @@ Columns are plain lists, so that any kind of file can be made from them.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import numpy as np
 
 from optimizer.errors import StoreError
-from optimizer.generation import LINEAGE, OPERATORS, UNKNOWN, Population
+from optimizer.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population, Serials
 from optimizer.objectives import is_maximised
 from optimizer.runs import RunStore
+from optimizer.search import final_front
 from optimizer.workflow import recorded_result
 
 What = Literal["front", "generations", "individuals"]
@@ -92,6 +93,44 @@ def recorded_individuals(store: RunStore) -> Recorded:
     names = [field.name for field in fields(Population)]
     together = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
     return Recorded(Population(*together), np.array(born, dtype=np.int64))
+
+
+def newest_front(store: RunStore) -> Population:
+    """The front of a run: that of its result, polished, or else that of its newest generation.
+
+    Args:
+        store: The run, open for reading.
+
+    Raises:
+        StoreError: When it has recorded no generation.
+    """
+    last, result = store.last_generation(), store.result
+    if last is None:
+        raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
+    front, members = final_front(last), None if result is None else result.get("front")
+    if not isinstance(members, list):
+        return front
+    tables = [
+        np.array([[member[part][name] for name in names] for member in members], dtype=np.float64)
+        for part, names in (
+            ("genes", gene_names(store)),
+            ("objectives", texts_of(store, "objectives")),
+        )
+    ]
+    genomes, objectives = (table.reshape(len(members), -1) for table in tables)
+    nothing = np.zeros(len(members))
+    found = Population(genomes, objectives, nothing, nothing.astype(np.int16))
+    # Signs are their own inverse, so the way back is the way there.
+    return replace(natural(store, found), lineage=_lineage_of(genomes, front))
+
+
+def _lineage_of(genomes: Floats, front: Population) -> Serials:
+    """Lineage of each genome that is in a front; unknown parents and ``polish`` for the others."""
+    known = {
+        genome.tobytes(): line for genome, line in zip(front.genomes, front.lineage, strict=True)
+    }
+    polished = np.array([UNKNOWN, UNKNOWN, UNKNOWN, OPERATORS.index("polish")])
+    return np.array([known.get(genome.tobytes(), polished) for genome in genomes]).reshape(-1, 4)
 
 
 def gene_names(store: RunStore) -> list[str]:

@@ -14,7 +14,18 @@ Serials = npt.NDArray[np.int64]
 LINEAGE = ("serial", "mother", "father", "operator")
 """Columns of a lineage."""
 
-OPERATORS = ("sample", "published", "guest", "cross", "mutate", "difference", "immigrate")
+OPERATORS = (
+    "sample",
+    "published",
+    "guest",
+    "cross",
+    "mutate",
+    "difference",
+    "immigrate",
+    "exchange",
+    "polish",
+    "lattice",
+)
 """How individuals come about, by their codes in a lineage; a code is never reused."""
 
 Scalar = TypeVar("Scalar", bound=np.generic)

@@ -25,6 +25,12 @@ Indices = npt.NDArray[np.int64]
 ETAS = (1, 3, 7, 15, 31, 63)
 """Legal distribution indices; a larger one keeps children nearer to their parents."""
 
+FINE, COARSE = 63, 3
+"""Distribution indices of small and of wide steps."""
+
+SHARES = np.array([0.125, 0.5, 1.0])
+"""Chances of a gene to be moved by a difference."""
+
 
 def squarings(eta: int, name: str = "eta") -> int:
     """Count the squarings that make the power eta + 1, and the square roots that make its root.
@@ -178,6 +184,78 @@ def mutate_polynomial(
     mutants = genomes.copy()
     mutants[is_mutated] = np.where(is_int, whole, moved)
     return mutants
+
+
+def exchange_genes(
+    rng: np.random.Generator, mothers: Floats, fathers: Floats, share: float
+) -> Floats:
+    """Give each child some genes of its father, the rest of its mother.
+
+    Args:
+        rng: Random stream.
+        mothers: [P, G].
+        fathers: [P, G].
+        share: Chance of each gene to be the father's, 0 to 1.
+
+    Returns:
+        [P, G]; inside the bounds when the parents are. Constraints are not repaired.
+
+    Source: Syswerda, "Uniform crossover in genetic algorithms", 1989.
+    """
+    return np.where(rng.random(mothers.shape) < share, fathers, mothers)
+
+
+def move_by_difference(
+    rng: np.random.Generator, parents: Floats, ahead: Floats, behind: Floats, layout: GenomeLayout
+) -> Floats:
+    """Move parents along the difference of two others, in some of their genes.
+
+    Step and share of genes are drawn anew for each child: the step is uniform from 1/4 to 1, the
+    chance of a gene is one of 1/8, 1/2 and 1. One gene at least moves. Where a child would leave
+    its bounds it goes half of the way from its parent to the bound.
+
+    Args:
+        rng: Random stream.
+        parents: [P, G] inside their bounds.
+        ahead: [P, G], where differences end.
+        behind: [P, G], where they begin.
+        layout: Bounds and kinds of the genes.
+
+    Returns:
+        [P, G] inside their bounds, whole genes rounded. Constraints are not repaired.
+
+    Source: Storn and Price, "Differential evolution", 1997; steps and shares are a house rule.
+    """
+    draws = rng.random((3, len(parents), 1))
+    steps = 0.25 + 0.75 * draws[0]
+    share = SHARES[np.floor(draws[1] * len(SHARES)).astype(np.int64)]
+    is_moved = rng.random(parents.shape) < share
+    one = np.floor(draws[2, :, 0] * len(layout)).astype(np.int64)
+    is_moved[np.arange(len(parents)), one] = True
+    moved = np.where(is_moved, parents + steps * (ahead - behind), parents)
+    moved = np.where(moved < layout.low, 0.5 * (parents + layout.low), moved)
+    moved = np.where(moved > layout.high, 0.5 * (parents + layout.high), moved)
+    return layout.clip(moved)
+
+
+def nudge_genomes(rng: np.random.Generator, genomes: Floats, layout: GenomeLayout) -> Floats:
+    """Mutate one gene of each genome on average, half of the genomes finely and half coarsely.
+
+    Args:
+        rng: Random stream.
+        genomes: [P, G] inside their bounds.
+        layout: Bounds and kinds of the genes.
+
+    Returns:
+        [P, G] inside their bounds. Constraints are not repaired.
+    """
+    half = len(genomes) // 2
+    chance = 1.0 / max(1, int((layout.low < layout.high).sum()))
+    parts = [
+        mutate_polynomial(rng, part, layout, eta=eta, probability=chance)
+        for part, eta in ((genomes[:half], FINE), (genomes[half:], COARSE))
+    ]
+    return np.concatenate(parts)
 
 
 def _power(values: Floats, n_squarings: int) -> Floats:

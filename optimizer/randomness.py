@@ -24,6 +24,13 @@ PURPOSES = {
     "mutate": 3,
     "redraw": 4,
     "immigrate": 5,
+    "operator": 6,
+    "elite": 7,
+    "difference": 8,
+    "exchange": 9,
+    "measure": 10,
+    "stir": 11,
+    "polish": 12,
 }
 """What a stream is drawn for; a number is part of every recorded run and is never reused."""
 

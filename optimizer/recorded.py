@@ -9,7 +9,7 @@ from optimizer.config import make_config, overlaid
 from optimizer.errors import StoreError
 from optimizer.generation import Floats
 from optimizer.runs import RunStore
-from optimizer.search import front_of
+from optimizer.search import final_front
 from optimizer.task import Task, header_of, prepare
 
 SAME = ("data_hash", "genes", "costs", "windows", "held_out", "strategy")
@@ -34,8 +34,12 @@ def recorded_front(path: Path, flags: Mapping[str, object]) -> tuple[Task, Float
         if last is None:
             raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
         task = recorded_task(store, flags)
-    genomes = np.array(last.population.genomes[front_of(last.population)])
-    return task, genomes
+        result = store.result
+    members = [] if result is None else result.get("front")
+    if isinstance(members, list) and members:
+        # A finished run has polished its front since its last generation.
+        return task, np.array([task.spec.layout.encode(member["genes"]) for member in members])
+    return task, np.array(final_front(last).genomes)
 
 
 def recorded_task(store: RunStore, flags: Mapping[str, object]) -> Task:

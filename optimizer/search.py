@@ -9,39 +9,55 @@ NSGA-II", 2002; that no genome is evaluated twice is a house rule, because it bu
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import pairwise
 from time import perf_counter
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from optimizer.archive import box_of, extended, hypervolume
+from optimizer.breeding import ADAPTED, Brood, Draws, Plan, breed, credited, rates_of, settle
 from optimizer.errors import OptimizerError
-from optimizer.generation import Codes, Evaluation, Floats, Generation, Population
+from optimizer.generation import Codes, Evaluation, Floats, Generation, Population, nobody
+from optimizer.memory import Memory, fresh_memory, from_numbers, to_numbers
 from optimizer.problem import Problem, SearchSettings
-from optimizer.randomness import stream
 from optimizer.ranking import nondominated_ranks
 from optimizer.toolbox import Toolbox, make_toolbox
-from strategy import GenomeLayout
 
-__all__ = ["Problem", "SearchSettings", "evolve", "front_hash", "front_of"]
+__all__ = [
+    "Problem",
+    "SearchSettings",
+    "count_failures",
+    "evolve",
+    "final_front",
+    "front_hash",
+    "front_of",
+]
 
 Bools = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
-Scalar = TypeVar("Scalar", bound=np.generic)
-Draw = Callable[[str], np.random.Generator]
-Redraw = Callable[[Floats], Floats]
 
-MUTATION_ROUNDS = 4
-"""How often an offspring that is already known is mutated again before it is given up."""
+NONE: Indices = np.empty(0, dtype=np.int64)
 
-IMMIGRANT_ROUNDS = 4
-"""How often an individual from anywhere is then tried in its place before the place stays empty."""
+STIR = 0.5
+"""Share of a generation that comes from anywhere when the search stagnates."""
+
+TRIFLE = 2.0**-12
+"""Growth of the hypervolume by less than this share of it counts as none."""
+
+VISITORS = 8
+"""One in so many of an island visits the next at a migration."""
 
 
 def evolve(
-    problem: Problem, settings: SearchSettings, *, resume_from: Generation | None = None
+    problem: Problem,
+    settings: SearchSettings,
+    *,
+    resume_from: Generation | None = None,
+    guests: Floats | None = None,
 ) -> Iterator[Generation]:
     """Search, one generation at a time.
 
@@ -50,9 +66,10 @@ def evolve(
         settings: How to search.
         resume_from: The last generation of a run with the same problem and settings; the bits of
             all that follow are those of the run that was never interrupted.
+        guests: [N, G] genomes to begin with, beside the default one; they are repaired.
 
     Yields:
-        Generations 0 (the strategy's default genome and a uniform sample) to
+        Generations 0 (the strategy's default genome, guests and a uniform sample) to
         `settings.generations`, or those after `resume_from`. Arrays are read-only. A population is
         smaller than asked only when no further distinct individual was found.
 
@@ -61,26 +78,38 @@ def evolve(
     """
     toolbox = make_toolbox(problem, settings)
     first = 0 if resume_from is None else resume_from.number + 1
-    population = None if resume_from is None else resume_from.population
+    state = _begun(problem, settings, resume_from)
+    strangers = np.empty((0, len(problem.layout))) if guests is None else guests
     for number in range(first, settings.generations + 1):
         started = perf_counter()
-        draw = partial(stream, settings.seed, number)
-        if population is None:
-            genomes, is_repaired = _settlers(toolbox, problem.layout, draw, settings.population)
+        draws = Draws(settings.seed, number)
+        if number == 0:
+            brood = settle(toolbox, problem.layout, draws, settings.population, strangers)
+            brood = _spread(brood, settings)
         else:
-            genomes, is_repaired = _offspring(
-                toolbox, problem.layout, draw, settings.population, parents=population
-            )
-        newcomers = _judged(toolbox, problem, genomes)
-        population = _survivors(toolbox, population, newcomers, settings.population)
+            plan = _plan(settings, state.memory, number)
+            elders = state.archive if settings.islands == 1 else state.archive.take(NONE)
+            hosts = _hosts(state, settings, number)
+            brood = breed(toolbox, problem.layout, draws, hosts, elders, plan)
+        newcomers = _judged(toolbox, problem, brood, state.memory.evaluated)
+        state = _next(toolbox, settings, state, brood, newcomers, number)
         yield Generation(
             number=number,
-            population=population,
+            population=state.population,
             evaluated=len(newcomers),
             seconds=perf_counter() - started,
-            repaired=int(is_repaired.sum()),
-            rejected=_failure_counts(problem.failure_names, newcomers.failures),
+            repaired=int(brood.is_repaired.sum()),
+            rejected=count_failures(problem.failure_names, newcomers.failures),
+            archive=state.archive,
+            memory=to_numbers(state.memory),
+            hypervolume=state.hypervolume,
         )
+
+
+def final_front(generation: Generation) -> Population:
+    """What a search has found by a generation: its archive, sorted by genome, first gene first."""
+    archive = generation.archive
+    return archive.take(np.lexsort(archive.genomes.T[::-1]))
 
 
 def front_of(population: Population) -> Indices:
@@ -125,100 +154,131 @@ def front_hash(genomes: Floats, objectives: Floats) -> str:
     return digest.hexdigest()
 
 
-def _settlers(
-    toolbox: Toolbox, layout: GenomeLayout, draw: Draw, count: int
-) -> tuple[Floats, Bools]:
-    """The first population: the strategy as published, and a uniform sample."""
-    genomes = toolbox.sample(draw("initial"), count=count)
-    genomes[0] = layout.defaults
-    immigrate = _immigration(toolbox, draw)
-    return _distinct(layout, genomes, None, [immigrate] * IMMIGRANT_ROUNDS)
-
-
-def _offspring(
-    toolbox: Toolbox, layout: GenomeLayout, draw: Draw, count: int, *, parents: Population
-) -> tuple[Floats, Bools]:
-    """Children of a population, none of them equal to a parent or to another child."""
-    ranking = toolbox.rank(parents.objectives, parents.violations)
-    chosen = toolbox.select(draw("select"), ranking, count=count)
-    children = toolbox.mate(draw("crossover"), parents.genomes[chosen])
-    children = toolbox.mutate(draw("mutate"), children)
-    mutate = partial(toolbox.mutate, draw("redraw"))
-    immigrate = _immigration(toolbox, draw)
-    redraws = [mutate] * MUTATION_ROUNDS + [immigrate] * IMMIGRANT_ROUNDS
-    return _distinct(layout, children, parents.genomes, redraws)
-
-
-def _immigration(toolbox: Toolbox, draw: Draw) -> Redraw:
-    rng = draw("immigrate")
-    return lambda genomes: np.asarray(toolbox.sample(rng, count=len(genomes)))
-
-
-def _distinct(
-    layout: GenomeLayout, drawn: Floats, taken: Floats | None, redraws: Sequence[Redraw]
-) -> tuple[Floats, Bools]:
-    """Repair genomes and replace those that are known; give up those that stay known.
+def count_failures(names: Sequence[str], failures: Codes) -> dict[str, int]:
+    """How many individuals failed for which reason; only reasons that occurred.
 
     Args:
-        layout: Bounds and constraints.
-        drawn: [P, G] as the operators left them.
-        taken: [N, G] genomes that exist already.
-        redraws: What to try on the repeats, one after the other.
-
-    Returns:
-        [Q, G] legal genomes, each new and there only once, Q at most P; and [Q], which of them
-        broke a constraint when they were drawn.
+        names: Of the failure codes, the first of them empty.
+        failures: [P] codes.
     """
-    seen = set() if taken is None else set(_row_keys(taken))
-    genomes, is_repaired = _repair(layout, drawn)
-    repeats = np.flatnonzero(_admit(genomes, seen))
-    for redraw in redraws:
-        if not repeats.size:
-            break
-        genomes[repeats], is_repaired[repeats] = _repair(layout, redraw(genomes[repeats]))
-        repeats = repeats[_admit(genomes[repeats], seen)]
-    is_kept = np.ones(len(genomes), dtype=np.bool_)
-    is_kept[repeats] = False
-    return genomes[is_kept], is_repaired[is_kept]
+    counts = np.bincount(failures, minlength=len(names)).tolist()
+    return {name: count for name, count in zip(names[1:], counts[1:], strict=True) if count}
 
 
-def _repair(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, Bools]:
-    """Legal genomes [P, G] without negative zeros, and which of them broke a constraint [P]."""
-    legal, n_broken = layout.repair(genomes)
-    is_broken = np.zeros(len(genomes), dtype=np.bool_)
-    if n_broken:
-        is_broken = (legal != layout.clip(genomes)).any(axis=1)
-    return legal + 0.0, is_broken
+@dataclass(frozen=True)
+class _State:
+    """What a search has between two generations."""
+
+    population: Population
+    archive: Population
+    memory: Memory
+    hypervolume: float = 0.0
+
+    def islands(self) -> list[Population]:
+        """The population of each island."""
+        ends = np.cumsum((0, *self.memory.sizes)).tolist()
+        return [self.population.take(np.arange(*pair)) for pair in pairwise(ends)]
 
 
-def _admit(genomes: Floats, seen: set[bytes]) -> Bools:
-    """Add genomes [P, G] to those seen, and say which were there before [P]."""
-    is_known = np.zeros(len(genomes), dtype=np.bool_)
-    for place, key in enumerate(_row_keys(genomes)):
-        if key in seen:
-            is_known[place] = True
-        else:
-            seen.add(key)
-    return is_known
+def _begun(problem: Problem, settings: SearchSettings, last: Generation | None) -> _State:
+    """The state after a generation, or before the first."""
+    n_genes, n_objectives = len(problem.layout), problem.n_objectives
+    empty = nobody(n_genes, n_objectives)
+    memory = fresh_memory(len(ADAPTED), n_objectives)
+    if last is None:
+        return _State(empty, empty, memory)
+    if len(last.memory):
+        memory = from_numbers(last.memory, n_objectives)
+        return _State(last.population, last.archive, memory, last.hypervolume)
+    sizes = tuple(_parts(len(last.population), settings.islands))
+    archive, _ = extended(empty, last.population, settings.archive)
+    return _State(last.population, archive, replace(memory, sizes=sizes))
 
 
-def _row_keys(genomes: Floats) -> list[bytes]:
-    """The bytes of each genome, [P]."""
-    rows = np.ascontiguousarray(genomes)
-    keys: list[bytes] = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
-    return keys
+def _parts(count: int, islands: int) -> list[int]:
+    """Sizes of islands that hold a count between them, the first ones larger."""
+    return [count // islands + (i < count % islands) for i in range(islands)]
 
 
-def _judged(toolbox: Toolbox, problem: Problem, genomes: Floats) -> Population:
-    """Genomes [P, G] with their evaluation; an empty array is not worth a call."""
-    if not len(genomes):
-        nothing = np.empty(0)
-        return Population(
-            genomes, np.empty((0, problem.n_objectives)), nothing, nothing.astype(np.int16)
-        )
-    evaluation: Evaluation = toolbox.evaluate(genomes)
-    _check(evaluation, problem, len(genomes))
-    return Population(genomes, evaluation.objectives, evaluation.violations, evaluation.failures)
+def _spread(brood: Brood, settings: SearchSettings) -> Brood:
+    """The first brood, divided among the islands in turn."""
+    return replace(brood, island=np.arange(len(brood)) % settings.islands)
+
+
+def _is_stagnant(settings: SearchSettings, memory: Memory, number: int) -> bool:
+    """Whether a generation has to answer that hypervolume has not grown for too long."""
+    last = max(memory.grown_at, memory.stirred_at)
+    return settings.patience is not None and number - last > settings.patience
+
+
+def _plan(settings: SearchSettings, memory: Memory, number: int) -> Plan:
+    """How to breed a generation."""
+    is_stagnant = _is_stagnant(settings, memory, number)
+    answer = {"immigrants": STIR, "restart": 1.0}[settings.on_stagnation] if is_stagnant else 0.0
+    rates = rates_of(memory.credits if settings.adapt else (1.0,) * len(memory.credits))
+    return Plan(
+        counts=tuple(_parts(settings.population, settings.islands)),
+        rates=rates,
+        elite=settings.elite if settings.islands == 1 else 0.0,
+        immigrants=max(settings.immigrants, answer),
+    )
+
+
+def _hosts(state: _State, settings: SearchSettings, number: int) -> list[Population]:
+    """Who breeds on each island: its own, and at times the best of the island before it."""
+    own = state.islands()
+    if len(own) == 1 or number % settings.migration:
+        return own
+    best = [island.take(np.arange(-(-len(island) // VISITORS))) for island in own]
+    return [Population.joined(island, best[i - 1]) for i, island in enumerate(own)]
+
+
+def _judged(toolbox: Toolbox, problem: Problem, brood: Brood, first: int) -> Population:
+    """A brood with its evaluation, numbered from `first`; an empty one is not worth a call."""
+    if not len(brood):
+        return nobody(len(problem.layout), problem.n_objectives)
+    evaluation: Evaluation = toolbox.evaluate(brood.genomes)
+    _check(evaluation, problem, len(brood))
+    lineage = brood.lineage.copy()
+    lineage[:, 0] = first + np.arange(len(brood))
+    return Population(
+        brood.genomes, evaluation.objectives, evaluation.violations, evaluation.failures, lineage
+    )
+
+
+def _next(
+    toolbox: Toolbox,
+    settings: SearchSettings,
+    state: _State,
+    brood: Brood,
+    newcomers: Population,
+    number: int,
+) -> _State:
+    """The state after a generation's newcomers were judged."""
+    is_stagnant = number > 0 and _is_stagnant(settings, state.memory, number)
+    is_new_start = is_stagnant and settings.on_stagnation == "restart"
+    archive, admitted = extended(state.archive, newcomers, settings.archive)
+    hosts = _hosts(state, settings, number) if number and not is_new_start else []
+    keeps = _parts(settings.population, settings.islands)
+    survivors = [
+        _survivors(toolbox, hosts[i] if hosts else None, newcomers, brood.island == i, keep)
+        for i, keep in enumerate(keeps)
+    ]
+    population = reduce(Population.joined, survivors)
+    memory = replace(
+        state.memory,
+        evaluated=state.memory.evaluated + len(newcomers),
+        sizes=tuple(len(island) for island in survivors),
+        credits=credited(state.memory.credits, brood.lineage[:, 3], admitted),
+        stirred_at=number if is_stagnant else state.memory.stirred_at,
+    )
+    if not memory.has_box and (newcomers.violations == 0).any():
+        low, high = box_of(newcomers.objectives[newcomers.violations == 0])
+        memory = replace(memory, low=low, high=high)
+    size = hypervolume(archive.objectives, memory.low, memory.high) if memory.has_box else 0.0
+    if size > memory.best * (1.0 + TRIFLE):
+        memory = replace(memory, best=size, grown_at=number)
+    return _State(population.take(np.arange(len(population))), archive, memory, size)
 
 
 def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
@@ -239,27 +299,15 @@ def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
 
 
 def _survivors(
-    toolbox: Toolbox, population: Population | None, newcomers: Population, keep: int
+    toolbox: Toolbox,
+    hosts: Population | None,
+    newcomers: Population,
+    is_native: Bools,
+    keep: int,
 ) -> Population:
-    """The best of old and new, best first; the old stand before the new where nothing decides."""
-    pools = [newcomers] if population is None else [population, newcomers]
-    objectives = np.concatenate([pool.objectives for pool in pools])
-    violations = np.concatenate([pool.violations for pool in pools])
-    order: Indices = toolbox.survive(objectives, violations, keep)
-    return Population(
-        genomes=_frozen(np.concatenate([pool.genomes for pool in pools])[order]),
-        objectives=_frozen(objectives[order]),
-        violations=_frozen(violations[order]),
-        failures=_frozen(np.concatenate([pool.failures for pool in pools])[order]),
-    )
-
-
-def _frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    array.flags.writeable = False
-    return array
-
-
-def _failure_counts(names: Sequence[str], failures: Codes) -> dict[str, int]:
-    """How many individuals failed for which reason; only reasons that occurred."""
-    counts = np.bincount(failures, minlength=len(names)).tolist()
-    return {name: count for name, count in zip(names[1:], counts[1:], strict=True) if count}
+    """The best of an island, best first; the old stand before the new where nothing decides."""
+    pool = newcomers.take(np.flatnonzero(is_native))
+    if hosts is not None:
+        pool = Population.joined(hosts, pool)
+    order: Indices = toolbox.survive(pool.objectives, pool.violations, keep)
+    return pool.take(order)

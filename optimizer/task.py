@@ -1,7 +1,7 @@
 """What a configuration asks for, loaded and checked before any work begins."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from data import Bars, Window
@@ -14,12 +14,19 @@ from engine.parity import data_hash, versions
 from optimizer.config import RunConfig
 from optimizer.constraints import parse_constraints
 from optimizer.errors import ConfigError
-from optimizer.generation import Evaluation, Floats
+from optimizer.generation import Evaluation, Floats, Generation
 from optimizer.markets import Markets, load_markets
 from optimizer.objectives import Goals, parse_objectives
 from optimizer.problem import SearchSettings
+from optimizer.stopping import StopRules
 from strategy import GenomeLayout, StrategySpec, find_strategy
 from strategy.errors import GeneError
+
+SEARCH_VERSION = 2
+"""Goes up whenever the same seed and settings lead to other individuals."""
+
+SMALLEST_ISLAND = 8
+"""An island of fewer individuals has nobody to choose from; there are fewer islands then."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,22 @@ class Task:
             crossover_eta=config.crossover_eta,
             mutation_probability=config.mutation_probability,
             mutation_eta=config.mutation_eta,
+            adapt=config.adapt,
+            survival=config.survival,
+            archive=config.archive,
+            elite=config.elite,
+            immigrants=config.immigrants,
+            patience=config.patience,
+            on_stagnation=config.on_stagnation,
+            islands=max(1, min(config.islands, config.population // SMALLEST_ISLAND)),
+            migration=config.migration,
         )
+
+    def stop_reason(self, last: Generation, seconds: float) -> str:
+        """Why to stop after a generation before the last one planned; empty to go on."""
+        config = self.config
+        rules = StopRules(config.max_evaluations, config.max_seconds, config.plateau)
+        return rules.reason(last, config.population, seconds)
 
     def _engine(
         self, series: Sequence[Bars], windows: Sequence[Window], device: str | None
@@ -219,11 +241,11 @@ def header_of(task: Task, device: str) -> Mapping[str, object]:
         "generations": config.generations,
         "seed": config.seed,
         "operators": {
-            "crossover_probability": config.crossover_probability,
-            "crossover_eta": config.crossover_eta,
-            "mutation_probability": config.mutation_probability,
-            "mutation_eta": config.mutation_eta,
+            name: value
+            for name, value in asdict(task.settings()).items()
+            if name not in ("population", "generations", "seed")
         },
+        "polish": config.polish,
         "failure_names": list(task.goals.failure_names),
         "device": device,
         "threads": config.threads,
@@ -231,6 +253,7 @@ def header_of(task: Task, device: str) -> Mapping[str, object]:
         "versions": {
             "engine": ENGINE_VERSION,
             "strategy": task.spec.version,
+            "search": SEARCH_VERSION,
             **versions(),
         },
         "command": config.model_dump(mode="json"),

@@ -8,12 +8,16 @@ from deap.base import Toolbox
 
 from optimizer.operators import (
     cross_simulated_binary,
+    exchange_genes,
+    move_by_difference,
     mutate_polynomial,
+    nudge_genomes,
     sample_genomes,
     select_parents,
 )
 from optimizer.problem import Problem, SearchSettings
-from optimizer.ranking import rank_individuals, survive
+from optimizer.ranking import rank_individuals
+from optimizer.survival import rule_of
 
 __all__ = ["Toolbox", "make_toolbox"]
 
@@ -32,6 +36,9 @@ def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
         - ``select(rng, ranking, count) -> [count]`` indices of parents
         - ``mate(rng, parents [P, G]) -> [P, G]``
         - ``mutate(rng, genomes [P, G]) -> [P, G]``
+        - ``exchange(rng, mothers [P, G], fathers [P, G]) -> [P, G]``
+        - ``differ(rng, parents [P, G], ahead [P, G], behind [P, G]) -> [P, G]``
+        - ``nudge(rng, genomes [P, G]) -> [P, G]``
         - ``evaluate(genomes [P, G]) -> Evaluation``
         - ``rank(objectives [P, O], violations [P]) -> Ranking``
         - ``survive(objectives [P, O], violations [P], keep) -> [keep]`` indices, best first
@@ -54,7 +61,10 @@ def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
         eta=settings.mutation_eta,
         probability=settings.mutation_chance(layout),
     )
+    toolbox.register("exchange", exchange_genes, share=0.5)
+    toolbox.register("differ", move_by_difference, layout=layout)
+    toolbox.register("nudge", nudge_genomes, layout=layout)
     toolbox.register("evaluate", problem.evaluate)
     toolbox.register("rank", rank_individuals)
-    toolbox.register("survive", survive)
+    toolbox.register("survive", rule_of(settings.survival, problem.n_objectives))
     return toolbox

@@ -19,10 +19,12 @@ from engine.metrics import METRICS
 from engine.parity import Certificate, certify
 from optimizer.config import RunConfig, make_config, overlaid
 from optimizer.errors import ConfigError, StoppedError, StoreError
-from optimizer.generation import Generation
+from optimizer.generation import Floats, Generation, Population
+from optimizer.guests import guests_hash, load_guests
 from optimizer.individuals import describe_individuals
+from optimizer.polish import polished_front
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
-from optimizer.search import evolve, front_hash, front_of
+from optimizer.search import count_failures, evolve, front_hash
 from optimizer.task import EngineProblem, Task, describe_data, header_of, prepare
 
 REVERIFIED_INDIVIDUALS = 8
@@ -30,9 +32,12 @@ REVERIFIED_INDIVIDUALS = 8
 
 NO_GENERATION = -1
 
+STOPS = frozenset({"generations", "max_evaluations", "max_seconds", "plateau"})
+"""Fields that say when to stop; they change no generation, only which is the last."""
+
 HARMLESS = frozenset(
     {
-        "generations",
+        *STOPS,
         "device",
         "on_gpu_loss",
         "threads",
@@ -41,9 +46,10 @@ HARMLESS = frozenset(
         "keep",
         "budget",
         "report",
+        "warm_start",
     }
 )
-"""Fields that never change a result."""
+"""Fields that may be given anew when a run is taken up; guests are compared by their hash."""
 
 Result = Mapping[str, object]
 ShouldStop = Callable[[], bool]
@@ -126,11 +132,12 @@ def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) ->
     engine = task.engine()
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
-    header = header_of(task, engine.device)
+    guests = _guests(task)
+    header = {**header_of(task, engine.device), "guests": guests_hash(guests)}
     with RunStore.create(
         runs, new_run_id(), header, keep=config.keep, budget=config.budget
     ) as store:
-        return _search(task, engine, store, None, observer, should_stop)
+        return _search(_Job(task, engine, store, guests), None, observer, should_stop)
 
 
 def record_bytes(task: Task) -> int:
@@ -143,6 +150,7 @@ def record_bytes(task: Task) -> int:
         config.generations,
         keep=config.keep,
         budget=config.budget,
+        archive=config.archive,
     )
 
 
@@ -174,12 +182,16 @@ def resume_run(
             planned = max(store.planned or config.generations, done)
             config = config.model_copy(update={"generations": planned})
         result = recorded_result(store)
-        is_finished = result is not None and done >= config.generations
+        is_finished = _is_finished(result, done) and (
+            done >= config.generations or not flags.keys() & STOPS
+        )
         if is_finished and not _decides(flags):
             return {**(result or {}), "resumed": "already finished"}
         task = prepare(config, for_search=True)
         engine = task.engine()
-        header = header_of(task, engine.device)
+        guests = _guests(task) if last is None else None
+        known = store.header.get("guests") if last else guests_hash(guests)
+        header = {**header_of(task, engine.device), "guests": known}
         if is_finished:
             require_same(store.header, header)
             return {**(result or {}), "resumed": "already finished"}
@@ -190,7 +202,7 @@ def resume_run(
         store.resume_with(header)
         if last is not None:
             _reverify(EngineProblem(task, engine), last)
-        return _search(task, engine, store, last, observer, should_stop)
+        return _search(_Job(task, engine, store, guests), last, observer, should_stop)
 
 
 def recorded_result(store: RunStore) -> Result | None:
@@ -220,6 +232,11 @@ def _ordered(values: Mapping[str, object], names: Sequence[str]) -> dict[str, ob
     return {name: values[name] for name in names if name in values} | dict(values)
 
 
+def _is_finished(result: Result | None, done: int) -> bool:
+    """Whether a run has a result, and the generation that it was made from."""
+    return result is not None and done >= int(str(result.get("generation", done)))
+
+
 def _decides(flags: Mapping[str, object]) -> bool:
     """Whether any of the flags could change a result."""
     return any(name not in HARMLESS for name in flags)
@@ -246,20 +263,32 @@ def _reverify(problem: EngineProblem, last: Generation) -> None:
         )
 
 
+@dataclass(frozen=True)
+class _Job:
+    """What one search needs: its task, where it is judged and recorded, and who is there first."""
+
+    task: Task
+    engine: Engine
+    store: RunStore
+    guests: Floats | None
+
+
+def _guests(task: Task) -> Floats | None:
+    """Genomes to begin with, None when none were asked for."""
+    if task.config.warm_start is None:
+        return None
+    return load_guests(task.config.warm_start, task.spec.layout, Path(task.config.runs))
+
+
 def _search(
-    task: Task,
-    engine: Engine,
-    store: RunStore,
-    last: Generation | None,
-    observer: Observer,
-    should_stop: ShouldStop,
+    job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> Result:
     try:
-        return _searched(task, engine, store, last, observer, should_stop)
+        return _searched(job, last, observer, should_stop)
     except KeyboardInterrupt:
-        raise StoppedError(f"stopped at once; {_how_to_go_on(store)}") from None
+        raise StoppedError(f"stopped at once; {_how_to_go_on(job.store)}") from None
     except StoreError as error:
-        raise StoreError(f"{error}; {_how_to_go_on(store)}") from error
+        raise StoreError(f"{error}; {_how_to_go_on(job.store)}") from error
 
 
 def _how_to_go_on(store: RunStore) -> str:
@@ -268,25 +297,23 @@ def _how_to_go_on(store: RunStore) -> str:
 
 
 def _searched(
-    task: Task,
-    engine: Engine,
-    store: RunStore,
-    last: Generation | None,
-    observer: Observer,
-    should_stop: ShouldStop,
+    job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> Result:
+    task, engine, store = job.task, job.engine, job.store
     observer.started(task, engine, store)
     began = perf_counter()
+    problem = EngineProblem(task, engine)
     evaluated, since = 0, 0 if last is None else last.number
-    search = evolve(EngineProblem(task, engine), task.settings(), resume_from=last)
-    for generation in search:
+    why = "" if last is None else task.stop_reason(last, 0.0)
+    search = evolve(problem, task.settings(), resume_from=last, guests=job.guests)
+    while not why and (generation := next(search, None)) is not None:
         store.record(generation)
         evaluated += generation.evaluated
-        if observer.is_due(generation.number):
-            seconds = perf_counter() - began
+        seconds = perf_counter() - began
+        last, why = generation, task.stop_reason(generation, seconds)
+        if why or observer.is_due(generation.number):
             observer.generation(_progress(task, generation, evaluated, seconds, since))
-        last = generation
-        if should_stop() and generation.number < task.config.generations:
+        if should_stop() and not why and generation.number < task.config.generations:
             store.flush()
             raise StoppedError(
                 f"stopped after generation {generation.number}; {_how_to_go_on(store)}"
@@ -294,18 +321,21 @@ def _searched(
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
     store.flush()
+    front, n_polished = polished_front(
+        problem, last, at_most=task.config.polish, keep=task.config.archive
+    )
     searched = perf_counter() - began
-    members = front_of(last.population)
-    observer.certifying(len(members))
+    observer.certifying(len(front))
     proven = task.full_engine(engine.device) if task.markets.held_out else engine
-    certificate = certify(proven, last.population.genomes[members])
+    certificate = certify(proven, front.genomes)
     timing = {
         "search_s": searched,
         "certificate_s": perf_counter() - began - searched,
-        "evaluated": evaluated,
-        "individual_bars_per_s": evaluated * task.markets.n_bars / searched,
+        "evaluated": evaluated + n_polished,
+        "individual_bars_per_s": (evaluated + n_polished) * task.markets.n_bars / searched,
     }
-    result = _result(task, proven, store, last, certificate, timing)
+    ended = {"stopped_by": why or "generations", "polished": n_polished, "timing": timing}
+    result = {**_result(task, proven, store, last, front, certificate), **ended}
     store.finish(result)
     return result
 
@@ -313,12 +343,11 @@ def _searched(
 def _progress(
     task: Task, generation: Generation, evaluated: int, seconds: float, since: int
 ) -> Progress:
-    population = generation.population
-    members = front_of(population)
-    natural = task.goals.natural(population.objectives[members])
+    population, found = generation.population, generation.archive
+    natural = task.goals.natural(found.objectives)
     signs = np.array(task.goals.maximised)
     best = np.full(len(signs), np.nan)
-    if len(members):
+    if len(found):
         best = np.where(signs, natural.max(axis=0), natural.min(axis=0))
     return Progress(
         generation=generation.number,
@@ -326,7 +355,7 @@ def _progress(
         individuals=len(population),
         evaluated=evaluated,
         feasible=float((population.violations == 0).mean()),
-        front=len(members),
+        front=len(found),
         hypervolume=generation.hypervolume,
         best=tuple(best.tolist()),
         rejected=generation.rejected,
@@ -341,11 +370,9 @@ def _result(
     engine: Engine,
     store: RunStore,
     last: Generation,
+    front: Population,
     certificate: Certificate,
-    timing: Mapping[str, object],
 ) -> Result:
-    members = front_of(last.population)
-    genomes, objectives = last.population.genomes[members], last.population.objectives[members]
     return {
         "run": store.run_id,
         "path": str(store.path),
@@ -354,19 +381,12 @@ def _result(
         "generation": last.number,
         "individuals": len(last.population),
         "population": task.config.population,
-        "infeasible": _infeasible(task, last),
+        "infeasible": count_failures(task.goals.failure_names, last.population.failures),
         "objectives": list(task.goals.names),
-        "front": describe_individuals(task, engine, genomes, objectives),
-        "front_hash": front_hash(genomes, objectives),
+        "front": describe_individuals(task, engine, front.genomes, front.objectives),
+        "front_hash": front_hash(front.genomes, front.objectives),
         "data_hash": certificate.data_hash,
         "certificate": certificate.as_dict(),
         "device": {"name": engine.device, "threads": engine.threads, "why": engine.device_reason},
-        "timing": dict(timing),
+        "hypervolume": last.hypervolume,
     }
-
-
-def _infeasible(task: Task, last: Generation) -> dict[str, int]:
-    """Reason to how many individuals of a generation are infeasible for it."""
-    counts = np.bincount(last.population.failures, minlength=1).tolist()
-    names = task.goals.failure_names[: len(counts)]
-    return {name: n for name, n in zip(names, counts, strict=True) if name and n}

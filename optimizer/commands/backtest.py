@@ -17,11 +17,12 @@ from optimizer.commands.console import columns_table, facts_table, stderr, stdou
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.output import csv_text, print_json
 from optimizer.commands.symbols import symbols_table
-from optimizer.config import read_page, resolve_config
+from optimizer.config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.generation import Floats
 from optimizer.individuals import mean_metrics
 from optimizer.markets import Markets
+from optimizer.pages import read_page
 from optimizer.shown import counted, metric
 from optimizer.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
 from optimizer.written import write_whole

@@ -11,11 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import ConfigError, OptimizerError
-from optimizer.exported import Recorded, natural, recorded_individuals, texts_of
+from optimizer.exported import (
+    Recorded,
+    natural,
+    newest_front,
+    recorded_individuals,
+    texts_of,
+)
 from optimizer.generation import LINEAGE, OPERATORS, UNKNOWN, Population
 from optimizer.objectives import is_maximised
 from optimizer.runs import RunStore
-from optimizer.search import front_of
 
 try:
     import optuna
@@ -48,8 +53,9 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
         OptimizerError: When the file cannot be written.
         StoreError: When the run has recorded nobody.
     """
-    recorded = recorded_individuals(store)
-    front = _newest_front(store)
+    found = newest_front(store)
+    recorded = _all_individuals(store, found)
+    front = {genome.tobytes() for genome in found.genomes}
     chosen = _chosen(recorded.population, front, sample)
     trials = _trials(store, Recorded(recorded.population.take(chosen), recorded.born[chosen]))
     names = texts_of(store, "objectives")
@@ -77,11 +83,17 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
     )
 
 
-def _newest_front(store: RunStore) -> set[bytes]:
-    last = store.last_generation()
-    if last is None:
-        return set()
-    return {genome.tobytes() for genome in last.population.genomes[front_of(last.population)]}
+def _all_individuals(store: RunStore, front: Population) -> Recorded:
+    """Everybody who is recorded, and after them those that only polishing found."""
+    recorded = recorded_individuals(store)
+    known = {genome.tobytes() for genome in recorded.population.genomes}
+    is_new = np.array([genome.tobytes() not in known for genome in front.genomes], np.bool_)
+    extra = front.take(np.flatnonzero(is_new))
+    newest = recorded.born.max(initial=0)
+    return Recorded(
+        Population.joined(recorded.population, extra),
+        np.concatenate([recorded.born, np.full(len(extra), newest, np.int64)]),
+    )
 
 
 def _chosen(population: Population, front: set[bytes], sample: int) -> npt.NDArray[np.int64]:

@@ -23,7 +23,7 @@ from optimizer.report.pick import by_robustness, by_weight, knee, weights_of
 from optimizer.report.plots import Plots
 from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve
 from optimizer.runs import GenerationSummary, RunStore, find_run
-from optimizer.search import front_of
+from optimizer.search import final_front
 from optimizer.shown import HELD_OUT
 from optimizer.task import EngineProblem, Task
 from optimizer.workflow import Result, recorded_result
@@ -336,13 +336,8 @@ class Run:
         return member
 
     def _last_members(self) -> list[Individual]:
-        population = self._last.population
-        chosen = front_of(population)
-        return list(
-            describe_individuals(
-                self.task, self.engine, population.genomes[chosen], population.objectives[chosen]
-            )
-        )
+        front = final_front(self._last)
+        return list(describe_individuals(self.task, self.engine, front.genomes, front.objectives))
 
 
 def load_run(name: str = "latest", runs: str | Path = "runs", data: str | None = None) -> Run:

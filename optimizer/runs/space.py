@@ -25,6 +25,9 @@ USABLE_BYTES = 4000
 ROW_BYTES = 1024
 """What a row takes beside its population: digests, summary, and the tables' own bookkeeping."""
 
+STATE_BYTES = 512
+"""What a search of a few islands remembers beside its individuals."""
+
 LOG_BYTES = 12 * 2**20
 """What the write-ahead log and the run's other files take, but for large populations."""
 
@@ -37,6 +40,7 @@ def estimate_bytes(
     *,
     keep: Keep = "all",
     budget: int | None = None,
+    archive: int = 0,
 ) -> int:
     """Bytes that a run takes on disk, while it runs.
 
@@ -48,13 +52,14 @@ def estimate_bytes(
         keep: What stays of older generations. A front may grow to the whole population, so
             ``"front"`` is estimated as ``"all"``; only ``"last"`` has a smaller bound.
         budget: As in `RunStore.create`; a bound as well, whatever `keep` is.
+        archive: Most individuals of the archive, which is kept with each whole generation.
 
     Returns:
         A bound from above: at most about twice what the populations take, and `LOG_BYTES`.
     """
     rows = generations + 1
     whole_rows = min(rows, WHOLE_GENERATIONS + 1) if keep == "last" else rows
-    population = whole_bytes(individuals, genes, objectives)
+    population = whole_bytes(individuals + archive, genes, objectives) + STATE_BYTES
     pages = _pages(rows - whole_rows, ROW_BYTES) + _pages(whole_rows, ROW_BYTES + population)
     if budget is not None:
         newest = _pages(min(rows, WHOLE_GENERATIONS + 1), ROW_BYTES + population)

@@ -17,23 +17,16 @@ from engine.ledger import ACCUMULATORS
 from engine.metrics import compute_metrics, span_of
 from engine.reference import Reference
 from optimizer.objectives import Goals, parse_objectives
-from optimizer.search import SearchSettings, evolve, front_hash, front_of
+from optimizer.search import evolve, final_front, front_hash
 from strategy import STRATEGIES
 from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.searches import settings
 
 FOLDER = Path(__file__).parent
 BARS = load_bars("sample")
 WINDOWS = [Window.whole(BARS)]
 PLATFORM = f"{sys.platform} {platform.machine()}"
-SETTINGS = SearchSettings(
-    population=32,
-    generations=10,
-    seed=1,
-    crossover_probability=0.9,
-    crossover_eta=15,
-    mutation_probability=None,
-    mutation_eta=15,
-)
+SETTINGS = settings(population=32, generations=10, seed=1)
 
 
 class GoldenProblem:
@@ -72,10 +65,10 @@ def evolved_of(name):
     """The front after ten generations of 32, by its hash and its first member."""
     spec = STRATEGIES[name]
     *_, last = evolve(GoldenProblem(spec), SETTINGS)
-    population, members = last.population, front_of(last.population)
-    genomes, objectives = population.genomes[members], population.objectives[members]
+    front = final_front(last)
+    genomes, objectives = front.genomes, front.objectives
     return {
-        "members": len(members),
+        "members": len(front),
         "front_hash": front_hash(genomes, objectives),
         "first_genes": spec.layout.decode(genomes[0]),
         "first_objectives": objectives[0].tolist(),

@@ -103,17 +103,24 @@ class HalfForbidden(Analytic):
         return np.where(is_forbidden, np.nan, super().objectives_of(genomes))
 
 
-def settings(population: int, generations: int, seed: int = 7) -> SearchSettings:
+def settings(population: int, generations: int, seed: int = 7, **others: object) -> SearchSettings:
     """Settings as a run would use them."""
-    return SearchSettings(
-        population=population,
-        generations=generations,
-        seed=seed,
-        crossover_probability=0.9,
-        crossover_eta=15,
-        mutation_probability=None,
-        mutation_eta=15,
-    )
+    given = {
+        "crossover_probability": 0.9,
+        "crossover_eta": 15,
+        "mutation_probability": None,
+        "mutation_eta": 7,
+        "adapt": True,
+        "survival": "auto",
+        "archive": 1000,
+        "elite": 0.0,
+        "immigrants": 0.0,
+        "patience": 20,
+        "on_stagnation": "immigrants",
+        "islands": 1,
+        "migration": 10,
+    }
+    return SearchSettings(population, generations, seed, **(given | others))
 
 
 def bits(generations: Sequence[Generation]) -> list[tuple[object, ...]]:
@@ -128,6 +135,12 @@ def bits(generations: Sequence[Generation]) -> list[tuple[object, ...]]:
             generation.evaluated,
             generation.repaired,
             dict(generation.rejected),
+            generation.population.lineage.tobytes(),
+            generation.archive.genomes.tobytes(),
+            generation.archive.objectives.tobytes(),
+            generation.archive.lineage.tobytes(),
+            generation.memory.tobytes(),
+            generation.hypervolume,
         )
         for generation in generations
     ]

@@ -132,7 +132,11 @@ def test_resume_equals_the_unbroken_run(layout):
     problem = HalfForbidden(layout, 3)
     whole = run(problem, 7, 9)
     for generation in whole:
-        stored = replace(generation, population=from_bytes(generation.population))
+        stored = replace(
+            generation,
+            population=from_bytes(generation.population),
+            archive=from_bytes(generation.archive),
+        )
         rest = run(problem, 7, 9, resume_from=stored)
         assert bits(rest) == bits(whole[generation.number + 1 :])
 
@@ -147,6 +151,7 @@ def from_bytes(population):
                 population.objectives,
                 population.violations,
                 population.failures,
+                population.lineage,
             )
         )
     )

@@ -196,7 +196,17 @@ DECIDING = {
     "crossover_probability": 0.5,
     "crossover_eta": 7,
     "mutation_probability": 0.5,
-    "mutation_eta": 7,
+    "mutation_eta": 15,
+    "adapt": False,
+    "survival": "crowding",
+    "archive": 7,
+    "elite": 0.5,
+    "immigrants": 0.5,
+    "patience": 3,
+    "on_stagnation": "restart",
+    "islands": 2,
+    "migration": 3,
+    "polish": 7,
     "bounds": {"z_window": [100.0, 200.0]},
     "start": "1970-01-20",
     "end": "1970-01-20",
@@ -214,6 +224,9 @@ HARMLESS = {
     "budget": 10**6,
     "report": False,
     "generations": 3,
+    "max_evaluations": 300,
+    "max_seconds": 3.0,
+    "plateau": 3,
     "max_bytes": 10**8,
     "dedupe": True,
     "bounds": {"ema_fast": [12.0, 192.0]},
@@ -241,6 +254,7 @@ def test_every_knob_decides_or_does_not(market):
     elsewhere = {"data", "tz", "drop_bad_bars", "scale_lengths", "sort", "columns", "time_format"}
     elsewhere |= {"decimal", "tick", "price_offset", "max_gap"}
     elsewhere |= {"adjusted", "accept_missing", "cache"}  # they show in bars and genes
+    elsewhere.add("warm_start")  # the workflow adds the hash of its genomes
     assert set(RunConfig.model_fields) == {*DECIDING, *HARMLESS, *elsewhere}
 
 

@@ -27,7 +27,7 @@ def test_words_are_bound_to_genes_and_settings():
     mated = cross_simulated_binary(
         stream(1, 1, "crossover"), genomes, layout, eta=15, probability=0.9
     )
-    mutated = mutate_polynomial(stream(1, 1, "mutate"), genomes, layout, eta=15, probability=0.2)
+    mutated = mutate_polynomial(stream(1, 1, "mutate"), genomes, layout, eta=7, probability=0.2)
     assert np.array_equal(mated, toolbox.mate(stream(1, 1, "crossover"), genomes))
     assert np.array_equal(mutated, toolbox.mutate(stream(1, 1, "mutate"), genomes))
 

@@ -1,0 +1,169 @@
+"""The best compromises ever seen: how they are kept, thinned and measured, without randomness.
+
+An archive holds feasible individuals that nobody found so far dominates, one for each combination
+of objectives (the first that had it), in the order in which they were found.
+
+When it is full, those leave that are missed least: with two or three objectives those whose
+removal costs the least hypervolume, else those that are most crowded. The best in each objective
+always stay, and of two that are missed alike the older one stays.
+
+Sources: hypervolume and contributions by moocore (Fonseca, Paquete, Lopez-Ibanez, 2006; Guerreiro
+and Fonseca, 2018); removal in rounds is a house rule, because one removal changes what its
+neighbours are worth.
+"""
+
+import moocore
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.generation import Floats, Population
+from optimizer.randomness import stream
+from optimizer.ranking import crowding_distances
+
+Indices = npt.NDArray[np.int64]
+
+MARGIN = 0.1
+"""The reference point lies this share of the front's extent beyond its worst values."""
+
+ROUNDS = 4
+"""In so many rounds what is too much is removed."""
+
+EXACT_OBJECTIVES = 4
+"""Up to so many objectives hypervolume is exact; beyond it is estimated by sampling."""
+
+CONTRIBUTION_OBJECTIVES = 3
+"""Up to so many objectives contributions are fast for any size of archive."""
+
+SAMPLES = 2048
+"""Points of the estimate; the share of them that is dominated."""
+
+
+def undominated(objectives: Floats) -> npt.NDArray[np.bool_]:
+    """Which individuals are dominated by none and equal to none before them.
+
+    Args:
+        objectives: [P, O], minimised, finite.
+
+    Returns:
+        [P].
+    """
+    if not len(objectives):
+        return np.zeros(0, dtype=np.bool_)
+    return np.asarray(moocore.is_nondominated(objectives), dtype=np.bool_)
+
+
+def extended(archive: Population, newcomers: Population, keep: int) -> tuple[Population, Indices]:
+    """An archive after newcomers were judged.
+
+    Args:
+        archive: Before; mutually undominated, without equals.
+        newcomers: Any individuals.
+        keep: How many it holds at most.
+
+    Returns:
+        The archive, and which of the newcomers are in it [N].
+    """
+    places = np.flatnonzero(newcomers.violations == 0)
+    places = places[undominated(newcomers.objectives[places])]
+    joined = (
+        Population.joined(archive, newcomers.take(places))
+        if len(archive)
+        else (newcomers.take(places))
+    )
+    best = np.flatnonzero(undominated(joined.objectives))
+    if len(best) > keep:
+        best = best[thinned(joined.objectives[best], keep)]
+    admitted = places[best[best >= len(archive)] - len(archive)]
+    return joined.take(best), admitted
+
+
+def thinned(objectives: Floats, keep: int) -> Indices:
+    """Which of a front to keep when there are too many.
+
+    Args:
+        objectives: [F, O], mutually undominated.
+        keep: How many, at least 1.
+
+    Returns:
+        [min(F, keep)] places, in their order.
+    """
+    places: Indices = np.arange(len(objectives))
+    excess = len(places) - keep
+    step = -(-excess // ROUNDS)
+    while len(places) > keep:
+        worth = worths(objectives[places])
+        n_leaving = min(step, len(places) - keep)
+        # Stable on the reversed order: of equals the later one leaves.
+        by_worth = len(places) - 1 - np.argsort(worth[::-1], kind="stable")
+        stays = np.ones(len(places), dtype=np.bool_)
+        stays[by_worth[:n_leaving]] = False
+        places = places[stays]
+    return places
+
+
+def worths(objectives: Floats) -> Floats:
+    """How much each member of a front would be missed.
+
+    Args:
+        objectives: [F, O], mutually undominated.
+
+    Returns:
+        [F], infinite for the best in each objective, 0 for the later ones of equals.
+    """
+    count, n_objectives = objectives.shape
+    if n_objectives == 1 or n_objectives > CONTRIBUTION_OBJECTIVES:
+        return crowding_distances(objectives, np.zeros(count, dtype=np.int64))
+    scaled = _scaled(objectives)
+    worth = np.asarray(moocore.hv_contributions(scaled, ref=1.0 + MARGIN), dtype=np.float64)
+    worth[scaled.argmin(axis=0)] = np.inf
+    return worth
+
+
+def box_of(objectives: Floats) -> tuple[Floats, Floats]:
+    """The box in which a run measures hypervolume: what its first feasible individuals span.
+
+    Args:
+        objectives: [P, O] of feasible individuals, P at least 1.
+
+    Returns:
+        Best and worst corner, [O] each; the worst is `MARGIN` beyond.
+    """
+    low, high = objectives.min(axis=0), objectives.max(axis=0)
+    extent = np.where(high > low, high - low, 1.0)
+    return low, high + MARGIN * extent
+
+
+def hypervolume(objectives: Floats, low: Floats, high: Floats) -> float:
+    """What a front dominates of what lies below the worst corner of a box, in units of the box.
+
+    Args:
+        objectives: [F, O].
+        low: [O], best corner.
+        high: [O], worst corner; what lies beyond it does not count.
+
+    Returns:
+        0 or more; above 1 where the front lies beyond the best corner. With more than
+        `EXACT_OBJECTIVES` objectives an estimate within the box, at most 1.
+    """
+    scaled = (objectives - low) / (high - low)
+    scaled = scaled[(scaled < 1.0).all(axis=1)]
+    if not len(scaled):
+        return 0.0
+    if scaled.shape[1] == 1:
+        return float(1.0 - scaled.min())
+    if scaled.shape[1] <= EXACT_OBJECTIVES:
+        return float(moocore.hypervolume(scaled, ref=1.0))
+    points = stream(0, 0, "measure").random((SAMPLES, scaled.shape[1]))
+    is_dominated = np.zeros(SAMPLES, dtype=np.bool_)
+    for member in scaled:
+        is_dominated |= (points >= member).all(axis=1)
+    return float(is_dominated.mean())
+
+
+def _scaled(objectives: Floats) -> Floats:
+    """Objectives in units of the front's own extent, 0 the best and 1 the worst."""
+    # Halved first, so that no extent overflows.
+    halves = objectives * 0.5
+    low, high = halves.min(axis=0), halves.max(axis=0)
+    scaled: Floats = (halves - low) / np.where(high > low, high - low, 1.0)
+    return scaled

@@ -1,0 +1,361 @@
+"""How the next newcomers come about: parents, operators and their rates, and no repeats.
+
+Every operator makes a share of the newcomers. Shares follow how many of an operator's children
+were admitted to the archive lately, so that a search finds out by itself what moves its problem.
+
+Sources: probability matching with a floor, Thierens, "An adaptive pursuit strategy for allocating
+operator probabilities", 2005; equal spacing of shares, Baker, "Reducing bias and inefficiency in
+the selection algorithm", 1987; that no genome is judged twice is a house rule, it buys nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.generation import OPERATORS, UNKNOWN, Floats, Population, Serials
+from optimizer.randomness import stream
+from optimizer.toolbox import Toolbox
+from strategy import GenomeLayout
+
+Bools = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.int64]
+Redraw = Callable[[Floats], Floats]
+
+ADAPTED = ("cross", "exchange", "difference", "mutate")
+"""Operators whose rates adapt, in the order of a memory's credits."""
+
+FLOOR = 0.25
+"""This share of the newcomers is divided evenly, so that no operator is forgotten."""
+
+LEARNING = 0.125
+"""Weight of the newest generation in an operator's credit."""
+
+MUTATION_ROUNDS = 4
+"""How often an offspring that is already known is mutated again before it is given up."""
+
+IMMIGRANT_ROUNDS = 4
+"""How often an individual from anywhere is then tried in its place before the place stays empty."""
+
+
+class Draws:
+    """The random streams of one generation, each opened once and then drawn from in turn.
+
+    Args:
+        seed: Of the run.
+        generation: Its number.
+    """
+
+    def __init__(self, seed: int, generation: int) -> None:
+        self._address = (seed, generation)
+        self._open: dict[str, np.random.Generator] = {}
+
+    def __call__(self, purpose: str) -> np.random.Generator:
+        """The stream of a purpose, where it was left."""
+        if purpose not in self._open:
+            self._open[purpose] = stream(*self._address, purpose)
+        return self._open[purpose]
+
+
+@dataclass(frozen=True)
+class Brood:
+    """Newcomers before they are judged.
+
+    Args:
+        genomes: [P, G].
+        lineage: [P, 4], columns `LINEAGE`; serials are still unknown.
+        is_repaired: [P], whose genes broke a constraint when they were drawn.
+        island: [P], where they were born.
+    """
+
+    genomes: Floats
+    lineage: Serials
+    is_repaired: Bools
+    island: Indices
+
+    def __len__(self) -> int:
+        return len(self.genomes)
+
+
+def settle(
+    toolbox: Toolbox, layout: GenomeLayout, draws: Draws, count: int, guests: Floats
+) -> Brood:
+    """The first newcomers: the strategy as published, guests, and a uniform sample.
+
+    Args:
+        toolbox: Operators.
+        layout: Genes.
+        draws: Of the generation.
+        count: How many in all.
+        guests: [N, G] genomes to begin with, of which as many as there is room for are taken.
+
+    Returns:
+        The brood, each genome new.
+    """
+    genomes = toolbox.sample(draws("initial"), count=count)
+    genomes[0] = layout.defaults
+    n_guests = min(len(guests), count - 1)
+    genomes[1 : 1 + n_guests] = guests[:n_guests]
+    codes = np.full(count, OPERATORS.index("sample"))
+    codes[0] = OPERATORS.index("published")
+    codes[1 : 1 + n_guests] = OPERATORS.index("guest")
+    drawn = _Drawn(genomes, codes, np.full((count, 2), UNKNOWN))
+    return _distinct(toolbox, layout, draws, drawn, None, can_mutate=False)
+
+
+def breed(
+    toolbox: Toolbox,
+    layout: GenomeLayout,
+    draws: Draws,
+    parents: Sequence[Population],
+    archive: Population,
+    plan: "Plan",
+) -> Brood:
+    """Children of each island's population, none of them known.
+
+    Args:
+        toolbox: Operators.
+        layout: Genes.
+        draws: Of the generation.
+        parents: Population of each island.
+        archive: Where elite parents come from.
+        plan: How many children, and by which operators.
+
+    Returns:
+        The brood of all islands.
+    """
+    drawn = [
+        _children(toolbox, draws, island, archive, plan, count)
+        for island, count in zip(parents, plan.counts, strict=True)
+    ]
+    together = _Drawn(
+        np.concatenate([part.genomes for part in drawn]),
+        np.concatenate([part.codes for part in drawn]),
+        np.concatenate([part.parents for part in drawn]),
+    )
+    known = np.concatenate([*(island.genomes for island in parents), archive.genomes])
+    brood = _distinct(toolbox, layout, draws, together, known, can_mutate=True)
+    return replace(brood, island=np.repeat(np.arange(len(parents)), plan.counts)[brood.island])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a generation is bred.
+
+    Args:
+        counts: [I], children of each island.
+        rates: [K], share of each operator in `ADAPTED`; their sum is 1.
+        elite: Chance of a parent to come from the archive.
+        immigrants: Share of the newcomers from anywhere.
+    """
+
+    counts: tuple[int, ...]
+    rates: tuple[float, ...]
+    elite: float
+    immigrants: float
+
+
+def rates_of(credits: Sequence[float]) -> tuple[float, ...]:
+    """Share of each operator [K], from how well it did; `FLOOR` of all is divided evenly."""
+    total = sum(credits)
+    even = 1.0 / len(credits)
+    if total <= 0:
+        return (even,) * len(credits)
+    return tuple(FLOOR * even + (1.0 - FLOOR) * (credit / total) for credit in credits)
+
+
+def credited(credits: Sequence[float], codes: Serials, admitted: Indices) -> tuple[float, ...]:
+    """Credits after a generation.
+
+    Args:
+        credits: [K] before.
+        codes: [P], operator of each newcomer.
+        admitted: [N], which of them the archive took.
+
+    Returns:
+        [K]; that of an operator that made none, and all when none was admitted, stay.
+    """
+    if not len(admitted):
+        return tuple(credits)
+    tried = np.bincount(codes, minlength=len(OPERATORS)).tolist()
+    good = np.bincount(codes[admitted], minlength=len(OPERATORS)).tolist()
+    places = [OPERATORS.index(name) for name in ADAPTED]
+    return tuple(
+        credit + LEARNING * (good[place] / tried[place] - credit) if tried[place] else credit
+        for credit, place in zip(credits, places, strict=True)
+    )
+
+
+def shares(rates: Sequence[float], count: int, offset: float) -> list[int]:
+    """Divide a count, each part its rate times the count rounded down or up.
+
+    Args:
+        rates: [K], sum 1.
+        count: What to divide.
+        offset: 0 to 1, random.
+
+    Returns:
+        [K], sum `count`.
+    """
+    edges = [0]
+    reached = 0.0
+    for rate in rates[:-1]:
+        reached += rate
+        edges.append(min(count, int(reached * count + offset)))
+    edges.append(count)
+    return [high - low for low, high in pairwise(edges)]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Genomes [P, G] as operators left them, codes of these [P], and parents' serials [P, 2]."""
+
+    genomes: Floats
+    codes: Indices
+    parents: Serials
+
+
+def _children(
+    toolbox: Toolbox,
+    draws: Draws,
+    population: Population,
+    archive: Population,
+    plan: Plan,
+    count: int,
+) -> _Drawn:
+    """Children of one island, repeats and broken constraints among them."""
+    n_immigrants = shares(
+        (plan.immigrants, 1.0 - plan.immigrants), count, float(draws("stir").random())
+    )[0]
+    n_bred = count - n_immigrants
+    n_cross, _, n_differ, _ = parts = shares(plan.rates, n_bred, float(draws("operator").random()))
+    pool, chosen = _parents(toolbox, draws, population, archive, plan.elite, n_bred)
+    mothers, fathers = chosen[:, 0], chosen[:, 1]
+    ends = np.cumsum(parts)
+    crossed = _crossed(toolbox, draws, pool, chosen[:n_cross])
+    swapped = slice(n_cross, ends[1])
+    swaps = toolbox.exchange(draws("exchange"), pool[mothers[swapped]], pool[fathers[swapped]])
+    differing = slice(ends[1], ends[2])
+    others = draws("difference").random((2, n_differ))
+    ahead, behind = np.floor(others * len(pool)).astype(np.int64)
+    moves = toolbox.differ(draws("difference"), pool[mothers[differing]], pool[ahead], pool[behind])
+    bred = toolbox.mutate(draws("mutate"), np.concatenate([crossed, swaps, moves]))
+    nudged = toolbox.nudge(draws("mutate"), pool[mothers[ends[2] :]])
+    guests = toolbox.sample(draws("immigrate"), count=n_immigrants)
+    codes = [OPERATORS.index(name) for name in (*ADAPTED, "immigrate")]
+    serials = np.concatenate([population.lineage[:, 0], archive.lineage[:, 0]])
+    lineage = serials[chosen]
+    lineage[ends[2] :, 1] = UNKNOWN
+    lineage = np.concatenate([lineage, np.full((n_immigrants, 2), UNKNOWN)])
+    genomes = np.concatenate([bred, nudged, guests])
+    return _Drawn(genomes, np.repeat(codes, [*parts, n_immigrants]), lineage)
+
+
+def _parents(
+    toolbox: Toolbox,
+    draws: Draws,
+    population: Population,
+    archive: Population,
+    elite: float,
+    count: int,
+) -> tuple[Floats, Indices]:
+    """Genomes to breed from, and a mother and a father for each child [count, 2]."""
+    pool = np.concatenate([population.genomes, archive.genomes])
+    ranking = toolbox.rank(population.objectives, population.violations)
+    chosen = toolbox.select(draws("select"), ranking, count=2 * count)
+    numbers = draws("elite").random((2, 2 * count))
+    places = len(population) + np.floor(numbers[1] * len(archive)).astype(np.int64)
+    is_elite = (numbers[0] < elite) & (len(archive) > 0)
+    return pool, np.where(is_elite, places, chosen).reshape(count, 2)
+
+
+def _crossed(toolbox: Toolbox, draws: Draws, pool: Floats, chosen: Indices) -> Floats:
+    """One child of each pair [N, 2]: the one that the crossover puts in the mother's place."""
+    return np.asarray(toolbox.mate(draws("crossover"), pool[chosen.ravel()]))[0::2]
+
+
+def _distinct(
+    toolbox: Toolbox,
+    layout: GenomeLayout,
+    draws: Draws,
+    drawn: _Drawn,
+    known: Floats | None,
+    *,
+    can_mutate: bool,
+) -> Brood:
+    """Repair genomes and replace those that are known; give up those that stay known.
+
+    Args:
+        toolbox: Operators.
+        layout: Bounds and constraints.
+        draws: Of the generation.
+        drawn: P individuals as the operators left them.
+        known: [N, G] genomes that exist already.
+        can_mutate: Whether a repeat is mutated before it is drawn from anywhere.
+
+    Returns:
+        Legal genomes, each new and there only once, at most P; `island` is the place that each
+        had in `drawn`.
+    """
+    seen = set() if known is None else set(row_keys(known))
+    codes = drawn.codes.copy()
+    genomes, is_repaired = repaired(layout, drawn.genomes)
+    repeats = np.flatnonzero(_admit(genomes, seen))
+    for redraw, code in _redraws(toolbox, draws, can_mutate=can_mutate):
+        if not repeats.size:
+            break
+        genomes[repeats], is_repaired[repeats] = repaired(layout, redraw(genomes[repeats]))
+        codes[repeats] = code
+        repeats = repeats[_admit(genomes[repeats], seen)]
+    is_kept = np.ones(len(genomes), dtype=np.bool_)
+    is_kept[repeats] = False
+    places = np.flatnonzero(is_kept)
+    is_alien = codes == OPERATORS.index("immigrate")
+    parents = np.where(is_alien[:, None], UNKNOWN, drawn.parents)
+    unknown = np.full(len(genomes), UNKNOWN)
+    lineage = np.column_stack([unknown, parents, codes])
+    return Brood(genomes[places], lineage[places], is_repaired[places], places)
+
+
+def _redraws(toolbox: Toolbox, draws: Draws, *, can_mutate: bool) -> list[tuple[Redraw, int]]:
+    """What to try on repeats, one after the other, with the code that they then bear."""
+
+    def mutate(genomes: Floats) -> Floats:
+        return np.asarray(toolbox.mutate(draws("redraw"), genomes))
+
+    def immigrate(genomes: Floats) -> Floats:
+        return np.asarray(toolbox.sample(draws("immigrate"), count=len(genomes)))
+
+    tries: list[tuple[Redraw, int]] = []
+    if can_mutate:
+        tries += [(mutate, OPERATORS.index("mutate"))] * MUTATION_ROUNDS
+    return tries + [(immigrate, OPERATORS.index("immigrate"))] * IMMIGRANT_ROUNDS
+
+
+def repaired(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, Bools]:
+    """Legal genomes [P, G] without negative zeros, and which of them broke a constraint [P]."""
+    legal, n_broken = layout.repair(genomes)
+    is_broken = np.zeros(len(genomes), dtype=np.bool_)
+    if n_broken:
+        is_broken = (legal != layout.clip(genomes)).any(axis=1)
+    return legal + 0.0, is_broken
+
+
+def row_keys(genomes: Floats) -> list[bytes]:
+    """The bytes of each genome, [P]."""
+    rows = np.ascontiguousarray(genomes)
+    keys: list[bytes] = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
+    return keys
+
+
+def _admit(genomes: Floats, seen: set[bytes]) -> Bools:
+    """Add genomes [P, G] to those seen, and say which were there before [P]."""
+    is_known = np.zeros(len(genomes), dtype=np.bool_)
+    for place, key in enumerate(row_keys(genomes)):
+        if key in seen:
+            is_known[place] = True
+        else:
+            seen.add(key)
+    return is_known

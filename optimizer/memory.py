@@ -1,0 +1,81 @@
+"""What a search remembers beside its individuals, as a frozen value and as plain numbers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.generation import Floats
+
+FIXED = 5
+"""Numbers of a memory whose count does not depend on the run."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What must be known, beside population and archive, to go on with the same bits.
+
+    Args:
+        evaluated: Individuals judged so far.
+        best: Hypervolume when it last grew.
+        grown_at: Generation in which it last grew by more than a trifle.
+        stirred_at: Generation in which stagnation was last answered.
+        sizes: [I], individuals of each island, in the order of the population.
+        credits: [K], how well each operator did lately, 0 to 1.
+        low: [O], best corner of the box of the hypervolume; NaN before there is one.
+        high: [O], its worst corner.
+    """
+
+    evaluated: int
+    best: float
+    grown_at: int
+    stirred_at: int
+    sizes: tuple[int, ...]
+    credits: tuple[float, ...]
+    low: Floats
+    high: Floats
+
+    @property
+    def has_box(self) -> bool:
+        """Whether hypervolume can be measured."""
+        return bool(np.isfinite(self.low).all())
+
+
+def fresh_memory(n_operators: int, n_objectives: int) -> Memory:
+    """What a search knows before it begins.
+
+    Args:
+        n_operators: K; all are trusted alike.
+        n_objectives: O.
+    """
+    unknown = np.full(n_objectives, np.nan)
+    return Memory(0, 0.0, 0, 0, (), (1.0,) * n_operators, unknown, unknown)
+
+
+def to_numbers(memory: Memory) -> Floats:
+    """All of a memory in one array [S]; whole numbers below 2**53 are exact in it."""
+    fixed = [memory.evaluated, memory.best, memory.grown_at, memory.stirred_at, len(memory.sizes)]
+    return np.array(
+        [*fixed, *memory.sizes, *memory.credits, *memory.low, *memory.high], dtype=np.float64
+    )
+
+
+def from_numbers(numbers: Floats, n_objectives: int) -> Memory:
+    """The memory that `to_numbers` wrote.
+
+    Args:
+        numbers: [S].
+        n_objectives: O.
+    """
+    evaluated, best, grown_at, stirred_at, n_islands = numbers[:FIXED].tolist()
+    sizes, rest = np.split(numbers[FIXED:], [int(n_islands)])
+    credits, low, high = np.split(rest, [-2 * n_objectives, -n_objectives])
+    return Memory(
+        evaluated=int(evaluated),
+        best=best,
+        grown_at=int(grown_at),
+        stirred_at=int(stirred_at),
+        sizes=tuple(int(size) for size in sizes),
+        credits=tuple(credits.tolist()),
+        low=low,
+        high=high,
+    )

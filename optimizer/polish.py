@@ -1,0 +1,103 @@
+"""The last touch: the neighbours of a front on the lattice of its genes, judged in one batch.
+
+A neighbour differs in one gene by one step: 1 for whole genes, 1/128 of the span of bounds for the
+others. What is polished depends on the front alone, so it adds no randomness and needs no record.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from optimizer.archive import extended, worths
+from optimizer.breeding import repaired, row_keys
+from optimizer.generation import OPERATORS, UNKNOWN, Floats, Generation, Population
+from optimizer.memory import from_numbers
+from optimizer.problem import Problem
+from optimizer.search import final_front
+from strategy import GenomeLayout
+
+STEPS = 128
+"""Steps from one bound to the other of a gene that is not whole."""
+
+
+def neighbours(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, np.ndarray]:
+    """All genomes one step away, each once.
+
+    Args:
+        layout: Bounds and constraints.
+        genomes: [F, G], legal.
+
+    Returns:
+        [N, G] legal genomes, none of them among `genomes`, those of the first genome first; and
+        [N], the place of the genome that each is a neighbour of.
+    """
+    spans = layout.high - layout.low
+    steps = np.where(layout.is_int, 1.0, spans / STEPS)
+    free = np.flatnonzero(spans > 0)
+    moves = np.zeros((2 * len(free), len(layout)))
+    moves[np.arange(len(free)), free] = steps[free]
+    moves[len(free) + np.arange(len(free)), free] = -steps[free]
+    moved = (genomes[:, None, :] + moves).reshape(-1, len(layout))
+    origins = np.repeat(np.arange(len(genomes)), len(moves))
+    moved, _ = repaired(layout, moved)
+    seen = set(row_keys(genomes))
+    is_new = np.zeros(len(moved), dtype=np.bool_)
+    for place, key in enumerate(row_keys(moved)):
+        is_new[place] = key not in seen
+        seen.add(key)
+    return moved[is_new], origins[is_new]
+
+
+def polished(
+    problem: Problem, archive: Population, *, at_most: int, keep: int, first_serial: int
+) -> tuple[Population, int]:
+    """A front after its neighbours were judged.
+
+    Args:
+        problem: How to judge.
+        archive: The front.
+        at_most: How many neighbours are judged at most; those of members that would be missed
+            most come first.
+        keep: How many the archive holds at most.
+        first_serial: Number of the first neighbour in the order of evaluation.
+
+    Returns:
+        The new archive, and how many neighbours were judged.
+    """
+    if not len(archive) or at_most <= 0:
+        return archive, 0
+    order = np.argsort(-worths(archive.objectives), kind="stable")
+    genomes, origins = neighbours(problem.layout, archive.genomes[order])
+    genomes, origins = genomes[:at_most], order[origins[:at_most]]
+    if not len(genomes):
+        return archive, 0
+    found = problem.evaluate(genomes)
+    count = len(genomes)
+    lineage = np.column_stack(
+        [
+            first_serial + np.arange(count),
+            archive.lineage[origins, 0],
+            np.full(count, UNKNOWN),
+            np.full(count, OPERATORS.index("polish")),
+        ]
+    )
+    newcomers = Population(genomes, found.objectives, found.violations, found.failures, lineage)
+    return extended(archive, newcomers, keep)[0], count
+
+
+def polished_front(
+    problem: Problem, last: Generation, *, at_most: int, keep: int
+) -> tuple[Population, int]:
+    """The front that a search ends with, sorted by genome, and how many it took to polish it.
+
+    Args:
+        problem: How to judge.
+        last: The last generation.
+        at_most: As in `polished`.
+        keep: As in `polished`.
+    """
+    memory = from_numbers(last.memory, problem.n_objectives)
+    archive, count = polished(
+        problem, last.archive, at_most=at_most, keep=keep, first_serial=memory.evaluated
+    )
+    return final_front(replace(last, archive=archive)), count

@@ -1,0 +1,174 @@
+"""NSGA-III's survival: spread over reference directions, for four and more objectives.
+
+Objectives are moved so that the best of each is 0 and scaled by where the plane through the
+extreme points meets the axes. Everyone joins the nearest reference direction, and places go to
+directions that have fewest. Where the original draws lots, the nearer and then the earlier
+individual comes first here, so that survival needs no randomness.
+
+Sums and products are written out per objective: a library's matrix product may round differently
+on another processor.
+
+Sources: Deb and Jain, "An evolutionary many-objective optimization algorithm using
+reference-point-based nondominated sorting approach", IEEE Transactions on Evolutionary
+Computation 18(4), 2014; Das and Dennis, "Normal-boundary intersection", 1998, for the directions.
+"""
+
+from functools import cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+
+from optimizer.generation import Floats
+from optimizer.ranking import rank_individuals
+
+Indices = npt.NDArray[np.int64]
+
+AXIS_WEIGHT = 1e6
+"""How much the other objectives weigh when the extreme point of one is looked for."""
+
+SMALLEST = 2.0**-20
+"""Extents below this count as none."""
+
+
+@cache
+def directions(n_objectives: int, at_most: int) -> Floats:
+    """Evenly spaced directions, as many as possible but no more than there are places.
+
+    Args:
+        n_objectives: O, at least 1.
+        at_most: How many at most; the axes themselves are always among them.
+
+    Returns:
+        [R, O], read-only, each summing to 1 but for rounding.
+    """
+    parts = 1
+    while comb(n_objectives + parts, parts + 1) <= at_most and parts < at_most:
+        parts += 1
+    bars = combinations(range(parts + n_objectives - 1), n_objectives - 1)
+    ends = np.array([(-1, *places, parts + n_objectives - 1) for places in bars])
+    found: Floats = (np.diff(ends, axis=1) - 1) / parts
+    found.flags.writeable = False
+    return found
+
+
+def survive_by_reference(objectives: Floats, violations: Floats, keep: int) -> Indices:
+    """Choose who goes on: whole fronts, then those whose direction has fewest.
+
+    Args:
+        objectives: [P, O], as in `rank_individuals`.
+        violations: [P], as in `rank_individuals`.
+        keep: How many survive, at least 0.
+
+    Returns:
+        [min(P, keep)] indices, best first; infeasible individuals follow by violation.
+
+    Raises:
+        OptimizerError: As in `rank_individuals`.
+    """
+    ranking = rank_individuals(objectives, violations)
+    order = ranking.order()
+    if len(order) <= keep or not keep:
+        return order[:keep]
+    cut = ranking.ranks[order[keep - 1]]
+    whole = order[ranking.ranks[order] < cut]
+    last = np.flatnonzero(ranking.ranks == cut)
+    if violations[last[0]] > 0 or len(whole) + len(last) == keep:
+        return order[:keep]
+    pool = np.concatenate([whole, last])
+    is_first = ranking.ranks[pool] == 0
+    places = normalised(objectives[pool], is_first)
+    niche, distance = associated(places, directions(objectives.shape[1], keep))
+    chosen = _filled(niche, distance, len(whole), keep - len(whole))
+    best: Indices = np.concatenate([whole, pool[chosen]])
+    return best
+
+
+def normalised(objectives: Floats, is_first: npt.NDArray[np.bool_]) -> Floats:
+    """Objectives with the ideal point at 0 and the plane of extreme points at 1 on each axis.
+
+    Args:
+        objectives: [N, O].
+        is_first: [N], who belongs to the first front.
+
+    Returns:
+        [N, O], 0 or more.
+    """
+    moved = objectives - objectives.min(axis=0)
+    extremes = moved[_extreme_places(moved)]
+    intercepts = _intercepts(extremes)
+    worst = moved[is_first].max(axis=0)
+    if intercepts is None or (intercepts < SMALLEST).any():
+        intercepts = np.where(worst > SMALLEST, worst, moved.max(axis=0))
+    scaled: Floats = moved / np.where(intercepts > SMALLEST, intercepts, 1.0)
+    return scaled
+
+
+def associated(places: Floats, lines: Floats) -> tuple[Indices, Floats]:
+    """The nearest direction of each individual, and how far it is.
+
+    Args:
+        places: [N, O] normalised objectives.
+        lines: [R, O] directions.
+
+    Returns:
+        [N] numbers of directions, the first of several as near, and [N] squared distances.
+    """
+    along = np.zeros((len(places), len(lines)))
+    for place, line in zip(places.T, lines.T, strict=True):
+        along += place[:, None] * line
+    length = np.zeros(len(lines))
+    for line in lines.T:
+        length += line * line
+    square = np.zeros(len(places))
+    for place in places.T:
+        square += place * place
+    # |x|^2 - (x.w)^2 / |w|^2: the nearest direction has the greatest share along it.
+    share = along * along / length
+    niche = share.argmax(axis=1)
+    return niche, square - share[np.arange(len(places)), niche]
+
+
+def _extreme_places(moved: Floats) -> Indices:
+    """For each objective who is best when all others weigh `AXIS_WEIGHT` times as much, [O]."""
+    n_objectives = moved.shape[1]
+    weights = np.where(np.eye(n_objectives, dtype=np.bool_), 1.0, AXIS_WEIGHT)
+    found = [int((moved * weight).max(axis=1).argmin()) for weight in weights]
+    return np.array(found, dtype=np.int64)
+
+
+def _intercepts(extremes: Floats) -> Floats | None:
+    """Where the plane through the rows [O, O] meets each axis; None when there is no such plane."""
+    rows = [[*row, 1.0] for row in extremes.tolist()]
+    count = len(rows)
+    for i in range(count):
+        pivot = max(range(i, count), key=lambda k: abs(rows[k][i]))
+        if abs(rows[pivot][i]) <= SMALLEST:
+            return None
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        for k in range(count):
+            if k != i:
+                factor = rows[k][i] / rows[i][i]
+                rows[k] = [a - factor * b for a, b in zip(rows[k], rows[i], strict=True)]
+    inverse = np.array([rows[i][-1] / rows[i][i] for i in range(count)])
+    if not (np.isfinite(inverse).all() and (inverse > 0).all()):
+        return None
+    return np.asarray(1.0 / inverse, dtype=np.float64)
+
+
+def _filled(niche: Indices, distance: Floats, n_whole: int, room: int) -> Indices:
+    """Places of those of the last front that fill the room [room], the first chosen first.
+
+    Each time the direction with fewest individuals takes its nearest one that is left.
+    """
+    counts = np.bincount(niche[:n_whole], minlength=int(niche.max()) + 1)
+    last = np.arange(n_whole, len(niche))
+    by_niche = last[np.lexsort((last, distance[last], niche[last]))]
+    groups = niche[by_niche]
+    starts = np.searchsorted(groups, groups, side="left")
+    # The k-th of a direction comes when the direction has its count and k more.
+    level = counts[groups] + (np.arange(len(groups)) - starts)
+    chosen = by_niche[np.lexsort((by_niche, groups, level))]
+    taken: Indices = chosen[:room]
+    return taken
