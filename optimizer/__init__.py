@@ -1,6 +1,7 @@
 """Search for parameter sets, record what was found, show it.
 
-``load_run`` opens a recorded run; its front, generations and trades are pandas frames.
+``evolve`` searches, ``load_run`` opens what was recorded; its front, generations and trades are
+pandas frames.
 """
 
 from pathlib import Path
@@ -9,12 +10,31 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from optimizer.report import Run
 
-__all__ = ["load_run"]
+__all__ = ["evolve", "load_run"]
+
+
+def evolve(**settings: object) -> "Run":
+    """Search, certify and record, without a word.
+
+    Args:
+        settings: Fields of `optimizer.config.RunConfig`, such as ``population=64``; what is not
+            named has its default.
+
+    Returns:
+        The recorded run.
+
+    Raises:
+        ConfigError: When a setting is unknown or wrong.
+        ParityError: When reference and engine disagree; the run is recorded all the same.
+    """
+    # Loaded only now: every command imports this package, and few need all of it.
+    from optimizer.report.searched import evolve as search
+
+    return search(settings)
 
 
 def load_run(name: str = "latest", runs: str | Path = "runs", data: str | None = None) -> "Run":
     """Open a recorded run; see `optimizer.report.load_run`."""
-    # Loaded only now: every command imports this package, and few need tables.
     from optimizer.report import load_run as load
 
     return load(name, runs, data)

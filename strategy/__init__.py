@@ -2,7 +2,7 @@
 
 from strategy.errors import StrategyError
 from strategy.genes import Gene, GenomeLayout, LessThan
-from strategy.rules import STRATEGIES, find_strategy
+from strategy.rules import STRATEGIES, find_strategy, register
 from strategy.spec import Bracket, Comparison, Row, StrategySpec
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "StrategyError",
     "StrategySpec",
     "find_strategy",
+    "register",
 ]

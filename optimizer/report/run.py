@@ -17,6 +17,7 @@ from optimizer.generation import Floats
 from optimizer.individuals import describe_individuals
 from optimizer.objectives import is_maximised
 from optimizer.recorded import recorded_task
+from optimizer.report.apart import Apart
 from optimizer.report.frames import trades_frame
 from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_robustness, by_weight, knee, weights_of
@@ -251,6 +252,10 @@ class Run:
         True
         """
         return trades_frame(self.trade_columns(member), self.symbols)
+
+    def apart(self, member: int, window: int = 0) -> Apart:
+        """A member taken apart in one of its windows: rows, signals, trades twice."""
+        return Apart(self.task, self.genomes[self.check_member(member)], window)
 
     def equity(self, member: int) -> pd.Series:
         """Equity of a member after each of its trades, from 1, by time."""

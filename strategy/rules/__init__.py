@@ -10,6 +10,25 @@ STRATEGIES: dict[str, StrategySpec] = {
 }
 
 
+def register(spec: StrategySpec) -> StrategySpec:
+    """Make a strategy known by its name, in this process.
+
+    Args:
+        spec: Of a strategy of your own.
+
+    Returns:
+        The same.
+
+    Raises:
+        StrategyError: When another strategy has that name.
+    """
+    if STRATEGIES.setdefault(spec.name, spec) != spec:
+        raise StrategyError(
+            f"there is another strategy '{spec.name}' already; name yours otherwise"
+        )
+    return spec
+
+
 def find_strategy(name: str) -> StrategySpec:
     """The strategy of that name.
 

@@ -1,0 +1,118 @@
+"""One individual taken apart: its rows, its signals, and each trade in reference and engine."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from engine.ledger import Ledger, Trade
+from engine.reference import Reference
+from optimizer.generation import Floats
+from optimizer.report.frames import trades_frame
+from optimizer.report.trades import Bools, collect_trades
+from optimizer.task import Task
+
+
+class Apart:
+    """What an individual does in one window, seen from inside.
+
+    >>> from optimizer import load_run
+    >>> apart = load_run(example).apart(0)
+    >>> bool(apart.trades()["same"].all())
+    True
+
+    Args:
+        task: What it trades.
+        genome: [G], legal.
+        window: Number of the window.
+    """
+
+    def __init__(self, task: Task, genome: Floats, window: int = 0) -> None:
+        self.task = task
+        self.genome = genome
+        self.genes: Mapping[str, float] = task.spec.layout.decode(genome)
+        self.window = task.markets.all_windows[window]
+        markets = task.markets
+        self._number = window
+        self._engine = task.full_engine(device="cpu")
+        self._reference = Reference(task.spec, list(markets.series), [self.window], task.costs)
+
+    def rows(self) -> pd.DataFrame:
+        """Every indicator row of the individual, bar by bar, as the reference computes it.
+
+        Returns:
+            A row a bar of the window, by the time at which the bar opens, with its number and its
+            prices first; NaN before an indicator is known.
+        """
+        window, spec = self.window, self.task.spec
+        bars = self.task.markets.series[window.series]
+        kept = slice(window.start, window.end)
+        columns: dict[str, object] = {"bar": np.arange(window.start, window.end)}
+        columns |= {name: getattr(bars, name)[kept] for name in ("open", "high", "low", "close")}
+        for row in spec.rows:
+            found = self._reference.row(row, self.genes, window.series)
+            columns[f"row {row.name}"] = np.array(found)[kept]
+        index = pd.to_datetime(bars.timestamp[kept], unit="ns", utc=True)
+        return pd.DataFrame(columns, index=pd.DatetimeIndex(index, name="time"))
+
+    def entry(self) -> pd.DataFrame:
+        """Whether each comparison of the entry holds, bar by bar, and whether all do.
+
+        Returns:
+            A row a bar of the window: a column a comparison, ``all`` of them, and whether the bar
+            is a ``signal``, for which the warm-up must be over and a bar must follow.
+        """
+        rows = self.rows()
+        found = pd.DataFrame({"bar": rows["bar"]}, index=rows.index)
+        for one in self.task.spec.entry:
+            left = rows[f"row {one.left}"]
+            right = self.genes[one.right] if one.right in self.genes else rows[f"row {one.right}"]
+            holds = left > right if one.relation == ">" else left < right
+            found[f"{one.left} {one.relation} {one.right}"] = holds
+        found["all"] = found.iloc[:, 1:].all(axis=1)
+        found["signal"] = found["bar"].isin(self.signals())
+        return found
+
+    def signals(self) -> list[int]:
+        """Bars that signal, whatever the position, as the reference finds them."""
+        return list(self._reference.signals(self.genome)[0])
+
+    def trades(self) -> pd.DataFrame:
+        """Each trade in reference and engine, side by side.
+
+        Returns:
+            A row a trade: what the reference says, ``engine_`` before what the engine says of the
+            same, and ``same``, whether all of it is equal in every bit.
+        """
+        (expected,) = self._reference.trades(self.genome)
+        actual = self._engine.trades(self.genome)[self._number]
+        frame = self._frame(expected)
+        other = self._frame(actual)
+        for name in ("exit_bar", "exit", "r"):
+            frame[f"engine_{name}"] = other[name].reindex(frame.index)
+        same = np.zeros(max(len(expected), len(actual)), np.bool_)
+        both = min(len(expected), len(actual))
+        same[:both] = _equal_trades(expected, actual, both)
+        frame["same"] = same[: len(frame)]
+        return frame
+
+    def _frame(self, ledger: Ledger) -> pd.DataFrame:
+        markets = self.task.markets
+        found = collect_trades([ledger], [self.window], markets.series, self.task.costs, 1)
+        return trades_frame(found, markets.names).drop(columns=["window", "sample"])
+
+
+def _equal_trades(expected: Ledger, actual: Ledger, count: int) -> Bools:
+    """Which of the first trades of two ledgers are equal in every bit, [count]."""
+    same = np.ones(count, np.bool_)
+    for name in Trade._fields:
+        left, right = getattr(expected, name)[:count], getattr(actual, name)[:count]
+        same &= _bits(left) == _bits(right)
+    return same
+
+
+def _bits(column: npt.NDArray[np.generic]) -> npt.NDArray[np.void]:
+    """The bytes of each number [K], so that two zeros of different sign differ."""
+    rows = np.ascontiguousarray(column)
+    return rows.view(f"V{rows.itemsize}")

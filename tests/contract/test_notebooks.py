@@ -1,0 +1,42 @@
+"""Notebooks run from a fresh install on the sample, and say first what they teach."""
+
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("default")
+def test_a_notebook_runs_from_top_to_bottom(path, tmp_path, monkeypatch):
+    """Every cell runs without an error, and the helpers are in the package, not in cells."""
+    monkeypatch.setenv(
+        "PYTHONPATH", str(FOLDER.parent) + os.pathsep + os.environ.get("PYTHONPATH", "")
+    )
+    monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
+    client.execute()
+    outputs = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+    assert sum(map(len, outputs)) >= len(outputs) - 2
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_says_what_it_teaches(path):
+    """The first cell tells the reader what will be learned; no cell defines a function."""
+    cells = nbformat.read(path, as_version=4).cells
+    assert cells[0].cell_type == "markdown"
+    assert "You will learn" in cells[0].source
+    assert not [cell for cell in cells if cell.source.startswith("def ")]
+    assert not [cell for cell in cells if cell.cell_type == "code" and cell.outputs]
+
+
+def test_all_three_notebooks_are_there():
+    """What README names exists."""
+    assert {path.stem for path in NOTEBOOKS} == {"fronts", "parity", "your_strategy"}
