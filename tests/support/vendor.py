@@ -59,6 +59,7 @@ class Vendor:
         without: Days, as text, without any bar.
         status: The status of good pages.
         always: What happens to every request that has no fault of its own.
+        key: The one that it knows.
     """
 
     url: str = ""
@@ -70,6 +71,7 @@ class Vendor:
     without: tuple = ()
     status: str = "OK"
     always: object = None
+    key: str = KEY
 
     def fail(self, *faults):
         """Let faults happen to the next requests."""
@@ -214,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.state.calls.append(Call(self.path, headers, time.monotonic()))
         self.close_connection = True
-        if headers.get("authorization") != f"Bearer {KEY}":
+        if headers.get("authorization") != f"Bearer {self.state.key}":
             given = headers.get("authorization", "nothing")
             self.send_json(401, {"status": "ERROR", "error": f"Unknown API Key {given}"})
             return
