@@ -161,12 +161,12 @@ class SeriesCache:
         try:
             table = pq.read_table(pa.BufferReader(content))
             said = json.loads(table.schema.metadata[META])
-            found = _bars_of(table, said)
-        except (pa.ArrowException, KeyError, TypeError, ValueError):
+            if said["version"] != VERSION:
+                raise DamagedError(f"it was written by version {said['version']} of the cache")
+            found, series = _bars_of(table, said), said["series"]
+        except (pa.ArrowException, KeyError, TypeError, ValueError, RecursionError):
             raise DamagedError("it is no part of a cache") from None
-        if said["version"] != VERSION:
-            raise DamagedError(f"it was written by version {said['version']} of the cache")
-        if said["series"] != str(self.key) or bars_hash(found) != part.bars_hash:
+        if series != str(self.key) or bars_hash(found) != part.bars_hash:
             raise DamagedError("it belongs elsewhere")
         return found
 

@@ -1,0 +1,224 @@
+"""Parts of a cache: written whole, checked to the byte, never in two places."""
+
+import json
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data import cache as cache_module
+from data.cache import (
+    DamagedError,
+    Part,
+    PartBars,
+    SeriesCache,
+    SeriesKey,
+    bars_hash,
+    missing_ranges,
+)
+from data.checks import VALUES
+from data.errors import CacheError
+
+SECOND_NS = 10**9
+KEY = SeriesKey("polygon", "X:ADAUSD", "1m", adjusted=True)
+
+
+def bars(n=50, start_s=0, seed=1):
+    """Some bars of a minute each."""
+    rng = np.random.default_rng(seed)
+    timestamp = (start_s + 60 * np.arange(n, dtype=np.int64)) * SECOND_NS
+    values = {name: rng.random(n) for name in VALUES}
+    return PartBars(timestamp, values, "2026-11-21T08:00:00+00:00", ("2024-01-02",))
+
+
+@pytest.fixture
+def cache(tmp_path):
+    """An empty cache of one series."""
+    return SeriesCache(tmp_path, KEY)
+
+
+def test_a_part_reads_back_to_the_bit(cache):
+    """Columns, time of the fetch and missing days are those that were written."""
+    written = bars()
+    part = cache.write(0, 3000 * SECOND_NS, written)
+    assert cache.parts() == [part]
+    found = cache.read(part)
+    np.testing.assert_array_equal(written.timestamp, found.timestamp)
+    for name in VALUES:
+        np.testing.assert_array_equal(written.values[name], found.values[name])
+    assert (found.fetched_at, found.missing) == (written.fetched_at, written.missing)
+
+
+def test_a_part_may_be_empty(cache):
+    """A range in which nothing trades is known, too."""
+    part = cache.write(0, 3000 * SECOND_NS, bars(0))
+    assert len(cache.read(part).timestamp) == 0
+
+
+def test_no_byte_can_change_unseen(cache):
+    """One bit anywhere in the file makes it damaged."""
+    part = cache.write(0, 3000 * SECOND_NS, bars(3))
+    whole = part.path.read_bytes()
+    for place in range(0, len(whole), 7):
+        changed = bytearray(whole)
+        changed[place] ^= 1 << (place % 8)
+        part.path.write_bytes(changed)
+        with pytest.raises(DamagedError):
+            cache.read(part)
+    part.path.write_bytes(whole)
+    cache.read(part)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"\0" * 100])
+def test_what_is_no_part_is_damaged_even_with_its_own_hash(cache, content):
+    """A file that is named for its bytes still has to be a part."""
+    part = cache.write(0, 3000 * SECOND_NS, bars())
+    assert_damaged(cache, part, content, "no part of a cache")
+
+
+def test_a_part_of_another_series_is_damaged(cache, tmp_path):
+    """A file that was moved here from another symbol is not taken."""
+    other = SeriesCache(tmp_path, SeriesKey("polygon", "X:BTCUSD", "1m", adjusted=True))
+    foreign = other.write(0, 3000 * SECOND_NS, bars())
+    target = cache.folder / foreign.path.name
+    cache.folder.mkdir(parents=True)
+    os.replace(foreign.path, target)
+    with pytest.raises(DamagedError, match="belongs elsewhere"):
+        cache.read(cache.parts()[0])
+
+
+@pytest.mark.parametrize(
+    "said", [None, "[]", "{}", '{"version": 1}', "x", "[" * 9999], ids=range(6)
+)
+def test_a_part_without_its_facts_is_damaged(cache, said):
+    """Whatever stands where they should be."""
+    part = cache.write(0, 3000 * SECOND_NS, bars())
+    table = pq.read_table(part.path).replace_schema_metadata(
+        None if said is None else {cache_module.META: said.encode()}
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    assert_damaged(cache, part, sink.getvalue().to_pybytes(), "no part of a cache")
+
+
+def test_the_facts_are_in_the_file(cache):
+    """Which series, which version, when: a stranger can read it with any Parquet tool."""
+    part = cache.write(0, 3000 * SECOND_NS, bars())
+    said = json.loads(pq.read_schema(part.path).metadata[cache_module.META])
+    assert said == {
+        "version": 1,
+        "series": "polygon:X:ADAUSD 1m adjusted",
+        "fetched_at": "2026-11-21T08:00:00+00:00",
+        "missing": ["2024-01-02"],
+    }
+
+
+def test_what_is_set_aside_is_kept_and_not_read(cache):
+    """It lies in quarantine under its old name, and a second one beside it."""
+    for _ in range(2):
+        part = cache.write(0, 3000 * SECOND_NS, bars())
+        target = cache.set_aside(part)
+        assert target.parent == cache.folder / "quarantine"
+    assert cache.parts() == []
+    assert len(list((cache.folder / "quarantine").iterdir())) == 2
+
+
+def test_hash_of_bars_does_not_know_when(cache):
+    """Two fetches of the same bars agree; another volume does not."""
+    one, later = bars(), PartBars(bars().timestamp, bars().values, "2030-01-01T00:00:00+00:00")
+    assert bars_hash(one) == bars_hash(later)
+    assert bars_hash(one) != bars_hash(bars(seed=2))
+
+
+@pytest.mark.parametrize(
+    "symbol", ["../../x", "/abs", "X:BTC/USD", "a" * 300, "..", "", "\0", "é", "CON", "a b"]
+)
+def test_no_symbol_leads_out_of_the_cache(tmp_path, symbol):
+    """Its folder is two names of letters, digits and signs that every system takes."""
+    key = SeriesKey("polygon", symbol, "1m", adjusted=False)
+    folder = SeriesCache(tmp_path, key).folder
+    assert folder.resolve().is_relative_to(tmp_path.resolve())
+    assert len(folder.relative_to(tmp_path).parts) == 3
+    assert max(len(name) for name in folder.relative_to(tmp_path).parts) <= 60
+
+
+def test_symbols_that_look_alike_have_their_own_folders(tmp_path):
+    """What a file system would take for one is two, and so are the two adjustments."""
+    symbols = ["X:BTCUSD", "X_BTCUSD", "x:btcusd", "X:BTC_USD"]
+    keys = [SeriesKey("polygon", s, "1m", adjusted=a) for s in symbols for a in (True, False)]
+    assert len({str(key.folder).lower() for key in keys}) == 8
+
+
+def test_names_that_are_no_part_are_passed_over(cache):
+    """Drafts, locks and strangers do not count."""
+    cache.write(0, 3000 * SECOND_NS, bars())
+    for name in ("x.parquet", "fetch.lock", ".DS_Store", f"5_1_{'0' * 16}_{'0' * 64}.parquet"):
+        (cache.folder / name).write_bytes(b"")
+    assert len(cache.parts()) == 1
+
+
+def test_a_full_disk_leaves_no_half_part(cache, monkeypatch):
+    """The error is told, and neither part nor draft is left."""
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache_module.os, "fsync", full)
+    with pytest.raises(CacheError, match="No space left on device"):
+        cache.write(0, 3000 * SECOND_NS, bars())
+    assert list(cache.folder.iterdir()) == []
+
+
+def test_a_lock_is_told_once_and_released(cache, monkeypatch):
+    """Who waits says so once; the lock is free when its holder is done."""
+    told = []
+
+    class Clock:
+        """Lets the holder go after three looks."""
+
+        @staticmethod
+        def sleep(seconds):
+            """Wait for nothing."""
+            told.append("slept")
+            if told.count("slept") == 3:
+                holder.close()
+
+    monkeypatch.setattr(cache_module, "time", Clock)
+    cache.folder.mkdir(parents=True)
+    holder = open(cache.folder / cache_module.LOCK, "w")  # noqa: SIM115 - closed by the clock
+    cache_module.fcntl.flock(holder, cache_module.fcntl.LOCK_EX)
+    with cache.lock(told.append):
+        assert [line for line in told if line != "slept"] == [
+            "another process fetches this series, waiting for it"
+        ]
+    with cache.lock(told.append):
+        assert told.count("slept") == 3
+
+
+@given(st.lists(st.integers(0, 60), unique=True, max_size=12), st.integers(0, 60),
+       st.integers(0, 60))  # fmt: skip
+def test_what_is_missing_and_what_is_there_make_the_range(edges, one, two):
+    """Every second of a range is covered by a part or missing, and none is both."""
+    edges.sort()
+    pairs = list(zip(edges[::2], edges[1::2], strict=False))
+    parts = [Part(a, b, "", "", None) for a, b in pairs]
+    start, end = min(one, two), max(one, two)
+    gaps = missing_ranges(parts, start, end)
+    for second in range(start, end):
+        covered = any(a <= second < b for a, b in pairs)
+        assert sum(a <= second < b for a, b in gaps) == (0 if covered else 1)
+    assert all(start <= a < b <= end for a, b in gaps)
+
+
+def assert_damaged(cache, part, content, words):
+    """A file with other content, named for its bytes, is refused with these words."""
+    digest = cache_module.hashlib.sha256(content).hexdigest()
+    part.path.unlink()
+    name = f"0_3000_{part.bars_hash}_{digest}.parquet"
+    (cache.folder / name).write_bytes(content)
+    with pytest.raises(DamagedError, match=words):
+        cache.read(cache.parts()[0])
