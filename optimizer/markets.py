@@ -21,6 +21,9 @@ from engine.metrics import Span, span_of
 from optimizer.config import RunConfig
 from optimizer.errors import ConfigError
 
+MOST_NAMED = 5
+"""Symbols that a note names before it counts the others."""
+
 
 @dataclass(frozen=True)
 class Markets:
@@ -86,14 +89,20 @@ class Markets:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A line for each repair, assumption or warning, under its symbol where there are many."""
+        """A line for each repair, assumption or warning, with whose it is where there are many."""
         if len(self.series) == 1:
             return self.series[0].notes
-        return tuple(
-            f"{name}: {note}"
-            for name, bars in zip(self.names, self.series, strict=True)
-            for note in bars.notes
-        )
+        owners: dict[str, list[str]] = {}
+        for name, bars in zip(self.names, self.series, strict=True):
+            for note in bars.notes:
+                owners.setdefault(note, []).append(name)
+        return tuple(f"{self._whose(names)}: {note}" for note, names in owners.items())
+
+    def _whose(self, names: list[str]) -> str:
+        if len(names) == len(self.series):
+            return f"all {len(names)} symbols"
+        more = len(names) - MOST_NAMED
+        return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
     def describe(self, window: Window) -> dict[str, object]:
         """A window for people and JSON: whose it is, its bars and its first and last time."""

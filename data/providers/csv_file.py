@@ -11,7 +11,7 @@ import pyarrow.csv as pa_csv
 from data.errors import SourceError
 from data.providers.arrow_table import first_line, label, open_path, refuse_size, to_raw
 from data.providers.columns import recognise
-from data.providers.header import LONGEST_HEADER_BYTES, Header, read_header
+from data.providers.header import LONGEST_HEADER_BYTES, Header, NotUtf8Error, read_header
 from data.providers.markets import part_market
 from data.table import LoadOptions, RawTable
 
@@ -52,9 +52,14 @@ def read(address: str, options: LoadOptions) -> RawTable:
         raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
     text = _in_utf8(text, where)
     is_numbered = any(name.isdecimal() for name in options.columns.values())
-    header = read_header(text, where, market, is_numbered=is_numbered)
+    notes: tuple[str, ...] = ()
+    try:
+        header = read_header(text, where, market, is_numbered=is_numbered)
+    except NotUtf8Error:
+        text, notes = _from_windows(text, where), ("text is read as Windows-1252",)
+        header = read_header(text, where, market, is_numbered=is_numbered)
     layout = recognise(header.names, where, options.columns)
-    layout = replace(layout, market=header.market, notes=(*header.notes, *layout.notes))
+    layout = replace(layout, market=header.market, notes=(*notes, *header.notes, *layout.notes))
     try:
         columns = _parse(text, header, layout.used)
     except pa.ArrowException as error:
@@ -103,6 +108,14 @@ def _in_utf8(text: bytes, where: str) -> bytes:
     if b"\0" in text[:LONGEST_HEADER_BYTES]:
         raise SourceError(f"{where}: is no text; save it as CSV in UTF-8")
     return text
+
+
+def _from_windows(text: bytes, where: str) -> bytes:
+    """Text of a western Windows in UTF-8: what older programs of brokers write."""
+    try:
+        return text.decode("cp1252").encode()
+    except UnicodeDecodeError:
+        raise SourceError(f"{where}: is no text in UTF-8") from None
 
 
 def _parse(text: bytes, header: Header, used: tuple[str, ...]) -> pa.Table:

@@ -24,6 +24,10 @@ EPOCH = re.compile(r"[0-9]{9,19}")
 WHOLE = re.compile(r"[0-9]+")
 
 
+class NotUtf8Error(SourceError):
+    """The line that names the columns is in another encoding."""
+
+
 @dataclass(frozen=True)
 class Header:
     """What stands above the rows.
@@ -62,7 +66,7 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
     lines = _first_lines(text, where)
     above, separator = _skipped(lines, where)
     if UNREADABLE in lines[above]:
-        raise SourceError(f"{where}: is no text in UTF-8")
+        raise NotUtf8Error(f"{where}: is no text in UTF-8")
     separator = separator or max(SEPARATORS, key=lines[above].count)
     rows = [
         next(csv.reader(io.StringIO(line), delimiter=separator), [])

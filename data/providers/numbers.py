@@ -50,15 +50,20 @@ def read_numbers(column: pa.Array, name: str, where: str, decimal: str = POINT) 
 
 
 def _from_text(column: pa.Array, place: str, decimal: str) -> Floats:
-    if decimal != POINT:
-        column = plain_numbers(column, decimal)
+    if decimal == POINT and (numbers := _all_finite(column)) is not None:
+        return numbers
+    plain = plain_numbers(column, decimal)
+    numbers = _all_finite(plain)
+    return _one_by_one(plain, place) if numbers is None else numbers
+
+
+def _all_finite(column: pa.Array) -> Floats | None:
+    """The numbers of a column at once, None unless all of them are plain and finite."""
     try:
         numbers = _with_nan(column.cast(pa.float64()))
     except pa.ArrowInvalid:
-        numbers = None
-    if numbers is not None and np.isfinite(numbers).all():
-        return numbers
-    return _one_by_one(plain_numbers(column, POINT), place)
+        return None
+    return numbers if np.isfinite(numbers).all() else None
 
 
 def _one_by_one(column: pa.Array, place: str) -> Floats:

@@ -2,13 +2,15 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from data import Bars, inspect_source, keep_bars, load_bars, longest_gaps, quirks_of
+from data import PROVIDERS, Bars, inspect_source, keep_bars, load_bars, longest_gaps, quirks_of
+from data.cached import CachedSeries, list_cached
 from optimizer.commands.chart import price_chart
 from optimizer.commands.console import facts_table, stderr, stdout
 from optimizer.commands.output import print_json
@@ -18,6 +20,44 @@ from optimizer.markets import load_options, load_series, named_specs
 from optimizer.shown import counted, number
 
 NS_PER_S = 10**9
+
+
+def list_command(flags: Mapping[str, object], *, as_json: bool) -> None:
+    """Print the sources of bars, and the series that were fetched and kept."""
+    cache = resolve_config(None, flags).cache
+    kept = list_cached(None if cache is None else Path(cache))
+    if as_json:
+        sources = [
+            {"source": one.name, "form": one.form, "summary": one.summary}
+            for one in PROVIDERS.values()
+        ]
+        print_json({"sources": sources, "fetched": [_kept(one) for one in kept]})
+        return
+    table = Table(box=None)
+    for heading in ("source", "how to name it", "what it is"):
+        table.add_column(heading, overflow="fold")
+    for provider in PROVIDERS.values():
+        table.add_row(provider.name, provider.form, provider.summary)
+    stdout().print(table)
+    if not kept:
+        return
+    table = Table(title="Fetched and kept", title_justify="left", box=None)
+    for heading in ("series", "bars", "from", "to", "parts", "MB", "fetched"):
+        table.add_column(heading, justify="right" if heading in ("bars", "parts", "MB") else "left")
+    for one in kept:
+        size, parts = f"{one.size_bytes / 1e6:.1f}", number(one.parts)
+        damaged = f" ({counted(one.unreadable, 'damaged file')})" if one.unreadable else ""
+        times = (_time(one.start_ns), _time(one.end_ns))
+        name = f"{one.name or one.folder}{damaged}"
+        table.add_row(name, number(one.bars), *times, parts, size, one.fetched_at[:16])
+    stdout().print()
+    stdout().print(table)
+
+
+def _kept(one: CachedSeries) -> dict[str, object]:
+    told = asdict(one)
+    times = {"start": _time(one.start_ns), "end": _time(one.end_ns)}
+    return {**told, "folder": str(one.folder), **times}
 
 
 def show_command(flags: Mapping[str, object], *, as_json: bool) -> None:

@@ -72,11 +72,12 @@ def data_import(
 
 
 @data_app.command("list")
-def data_list() -> None:
-    """Sources of bars."""
-    from optimizer.commands.lists import providers_command
+@config_flags("cache")
+def data_list(*, flags: dict[str, object], as_json: AsJson = False) -> None:
+    """Sources of bars, and the series that were fetched and kept."""
+    from optimizer.commands.data import list_command
 
-    providers_command()
+    list_command(flags, as_json=as_json)
 
 
 def _named(specs: list[str] | None, flags: dict[str, object]) -> dict[str, object]:

@@ -1,23 +1,12 @@
-"""Every choice has a list: sources, strategies, objectives."""
+"""Every choice has a list: strategies and objectives."""
 
 from rich.table import Table
 
-from data import PROVIDERS
 from engine.metrics import METRICS
 from optimizer.commands.console import stdout
 from optimizer.objectives import OBJECTIVES
 from optimizer.shown import number
 from strategy import STRATEGIES
-
-
-def providers_command() -> None:
-    """Print the sources of bars."""
-    table = Table(box=None)
-    for heading in ("source", "how to name it", "what it is"):
-        table.add_column(heading, overflow="fold")
-    for provider in PROVIDERS.values():
-        table.add_row(provider.name, provider.form, provider.summary)
-    stdout().print(table)
 
 
 def strategies_command() -> None:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from data import load_bars
+from data import PROVIDERS, load_bars
+from data.cache import PartBars, SeriesCache, SeriesKey
 from tests.support.commands import SMALL, write_market
-from tests.support.series import csv_text, make_columns, write_csv
+from tests.support.series import MINUTE_NS, NAMES, START_NS, csv_text, make_columns, write_csv
 
 DECIMAL_COMMAS = "Datum;Hoch;Tief;Er\u00f6ffnung;Schluss;Umsatz\n" + "".join(
     f"2024-01-{day:02d};{day + 3},5;{day},25;{day + 1},0;{day + 2},0;1.{day:03d}\n"
@@ -24,6 +25,24 @@ def folder(tmp_path):
     bad["low"][5] = 1e6
     write_csv(path, csv_text(bad), "CCC.csv")
     return path
+
+
+def test_list_tells_sources_and_what_was_fetched(command, tmp_path):
+    """Every source with its form; series of the cache only where there are some."""
+    bare = command("data", "list", "--cache", tmp_path / "cache")
+    assert bare.code == 0
+    assert all(f"{name} " in bare.out for name in PROVIDERS)
+    assert "Fetched" not in bare.out
+    columns = make_columns(96)
+    values = {name: columns[name] for name in NAMES}
+    cache = SeriesCache(tmp_path / "cache", SeriesKey("polygon", "X:ADAUSD", "15m", adjusted=True))
+    end_ns = START_NS + 1440 * MINUTE_NS
+    cache.write(START_NS, end_ns, PartBars(columns["timestamp"], values, "2024-06-01T00:00:00Z"))
+    full = command("data", "list", "--cache", tmp_path / "cache")
+    assert "polygon:X:ADAUSD 15m adjusted" in full.out
+    found = command("data", "list", "--cache", tmp_path / "cache", "--json").json
+    assert {one["source"] for one in found["sources"]} == set(PROVIDERS)
+    assert [one["bars"] for one in found["fetched"]] == [96]
 
 
 def test_show_draws_and_names_quirks(command, folder):

@@ -145,6 +145,19 @@ def test_other_held_out_bars_leave_the_front_as_it_was(command, folder, found, t
     assert other["front"][0]["held_out"] != found["front"][0]["held_out"]
 
 
+def test_a_run_with_held_out_bars_goes_on_to_the_same_result(command, folder, found):
+    """In two parts or in one, front, held-out figures and certificate are equal."""
+    arguments = ("--data", f"csv:{folder}", "--holdout", "20%", *EASY)
+    assert command("evolve", *arguments, "--generations", "1", "--quiet").code == 0
+    again = command("evolve", "--resume", "latest", "--generations", "2", "--json", "--quiet").json
+    for name in ("front", "front_hash", "data", "data_hash"):
+        assert again[name] == found[name], name
+    assert again["certificate"]["ledger_hash"] == found["certificate"]["ledger_hash"]
+    refused = command("evolve", "--resume", "latest", "--holdout", "25%", "--generations", "3")
+    assert refused.code == 4
+    assert "held_out" in refused.error
+
+
 def test_a_ledger_of_many_windows_says_whose_trades_they_are(command, folder, tmp_path):
     """Symbol and sample come before the trade."""
     arguments = ("--data", f"csv:{folder}", "--holdout", "20%", *LOOSE, "--trades", "out.csv")

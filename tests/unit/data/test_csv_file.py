@@ -131,7 +131,7 @@ def tar_of(content):
         (b"PAR1" + b"\0" * 50, "Parquet file; write parquet:PATH"),
         (TEXT.encode("utf-16-le"), "is no text"),
         (b"\xff\xfea", "is no text in UTF-16"),
-        (b"time,open\xff,high\n1,2,3\n", "no text in UTF-8"),
+        (b"time,open\x81,high\n1,2,3\n", "no text in UTF-8"),
         ((TEXT + TEXT).encode()[:-9] + b"\xff\n", "no readable CSV file"),
         (gzip.compress(TEXT.encode())[:-20], "cannot be unpacked"),
         (gzip.compress(TEXT.encode())[:30] + b"xxxxxxxxxx", "cannot be unpacked"),

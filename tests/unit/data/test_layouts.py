@@ -169,6 +169,15 @@ def test_layout_is_recognised_when_packed(tmp_path, name):
     assert_is_the_series(load_bars(write(tmp_path, text, "XYZ.csv.gz"), LoadOptions(**options)))
 
 
+def test_headers_of_a_western_windows_are_read(tmp_path):
+    """Programs of brokers write such files still; the note says how it was read."""
+    text, options, _ = FILES["German"]
+    (tmp_path / "XYZ.csv").write_bytes(text.encode("cp1252"))
+    bars = load_bars(f"csv:{tmp_path}/XYZ.csv", LoadOptions(**options))
+    assert_is_the_series(bars)
+    assert bars.notes[0] == "text is read as Windows-1252"
+
+
 @pytest.mark.parametrize("text", [YFINANCE_TWO, BY_TICKER], ids=["by price", "by ticker"])
 def test_a_file_of_two_tickers_asks_for_one(tmp_path, text):
     """Columns are paired with their ticker; the one behind the path is read."""
