@@ -10,8 +10,8 @@ from data.errors import TableError
 POINT, COMMA = ".", ","
 
 PROOFS = {
-    COMMA: (r",[0-9]{1,2}[^0-9,.]*$", r",[0-9]{4,}[^0-9,.]*$", r"\.[0-9]{3}[.,]"),
-    POINT: (r"\.[0-9]{1,2}[^0-9,.]*$", r"\.[0-9]{4,}[^0-9,.]*$", r",[0-9]{3}[,.]"),
+    COMMA: r",(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|\.[0-9]{3}[.,]",
+    POINT: r"\.(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|,[0-9]{3}[,.]",
 }
 """What only a decimal comma, or only a decimal point, can leave behind."""
 
@@ -43,10 +43,10 @@ def find_decimal(columns: Mapping[str, pa.Array], chosen: str | None, where: str
     if chosen is not None or not with_comma:
         return chosen or POINT
     proven = {
-        mark: [name for name, column in texts.items() if any(_has(column, p) for p in patterns)]
-        for mark, patterns in PROOFS.items()
+        mark: any(_has(column, pattern) for column in texts.values())
+        for mark, pattern in PROOFS.items()
     }
-    if bool(proven[COMMA]) != bool(proven[POINT]):
+    if proven[COMMA] != proven[POINT]:
         return COMMA if proven[COMMA] else POINT
     name, column = next(iter(with_comma.items()))
     example = pc.filter(column, pc.match_substring_regex(column, ","))[0].as_py()[:40]
@@ -66,6 +66,8 @@ def plain_numbers(column: pa.Array, decimal: str) -> pa.Array:
     Returns:
         [N] text.
     """
+    if decimal == COMMA and _all_plain(column):
+        return pc.replace_substring(column, ",", ".")
     found = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), PREFIX, r"\1")
     for letter, power in SCALES:
         found = pc.replace_substring_regex(found, rf"^(.*[0-9]) ?{letter}$", rf"\1{power}")
@@ -75,6 +77,11 @@ def plain_numbers(column: pa.Array, decimal: str) -> pa.Array:
     if decimal == COMMA:
         closed = pc.replace_substring(closed, ",", ".")
     return pc.if_else(is_grouped, closed, found)
+
+
+def _all_plain(column: pa.Array) -> bool:
+    """Whether nothing but digits and one decimal comma each stand in a column."""
+    return pc.all(pc.match_substring_regex(column, "^[+-]?[0-9]+(?:,[0-9]+)?$")).as_py() is True
 
 
 def _has(column: pa.Array, pattern: str) -> bool:

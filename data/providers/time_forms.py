@@ -68,6 +68,9 @@ DIRECTIVES = {
 }
 """What ``--time-format`` may hold after a percent sign."""
 
+LOOKED_AT_FIRST = 1000
+"""Values that rule most forms out before all are looked at."""
+
 TWO_DIGIT_PIVOT = 69
 """Two-digit years from here on belong to the last century, as POSIX has it."""
 
@@ -145,11 +148,12 @@ def fitting(column: pa.Array) -> list[Form]:
         None, one, or those between which the values leave the choice.
     """
     present = column.drop_null()
-    return [
-        form
-        for form in FORMS
-        if pc.all(pc.match_substring_regex(present, form.pattern)).as_py() is True
-    ]
+    few = present.slice(0, LOOKED_AT_FIRST)
+    return [form for form in FORMS if _fits(few, form) and _fits(present, form)]
+
+
+def _fits(column: pa.Array, form: Form) -> bool:
+    return pc.all(pc.match_substring_regex(column, form.pattern)).as_py() is True
 
 
 def _year(years: pa.Array) -> pa.Array:
