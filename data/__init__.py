@@ -11,13 +11,14 @@ from data.providers import PROVIDERS
 from data.quirks import longest_gaps, quirks_of
 from data.resample import resample
 from data.selection import expand_spec
-from data.table import LoadOptions
+from data.table import FetchOptions, LoadOptions
 from data.timeframe import format_timeframe, infer_timeframe, parse_timeframe
 
 __all__ = [
     "PROVIDERS",
     "Bars",
     "DataError",
+    "FetchOptions",
     "Gaps",
     "Holdout",
     "Inspection",

@@ -22,7 +22,7 @@ from data.vendor.series import (
     set_all_aside,
     settled_end_ns,
 )
-from data.vendor.sessions import has_calendar
+from data.vendor.sessions import has_calendar, thin_sessions
 
 PROVIDER = "polygon"
 SYMBOL = re.compile(r"(?:[XCIO]:)?[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -169,6 +169,10 @@ def _joined(
     )
     if days:
         notes = (*notes, f"{name_days(days)} without any bar")
+    thin = thin_sessions(cache.key.symbol, wanted.start_ns, wanted.end_ns, timestamp[within])
+    if len(thin):
+        named = name_days(tuple(str(day) for day in thin))
+        notes = (*notes, f"{named} with fewer than half of the usual bars")
     if not has_calendar(cache.key.symbol):
         notes = (*notes, "no calendar is known for this market: missing sessions do not show")
     return RawTable(

@@ -67,7 +67,9 @@ def read_page(body: bytes, query: Query) -> Page:
     if next_url is not None and not isinstance(next_url, str):
         raise FetchError(f"{where}: next_url is {_shown(next_url)}")
     timestamp = _times(rows, where)
-    values = {name: _column(rows, key, where) for name, key in FIELDS.items()}
+    # An index is a number that nobody trades: its bars have no volume.
+    absent = {"v": 0} if query.symbol.startswith("I:") else {}
+    values = {n: _column(rows, key, absent.get(key), where) for n, key in FIELDS.items()}
     return Page(timestamp, values, next_url, status == "DELAYED")
 
 
@@ -98,8 +100,8 @@ def _times(rows: list[object], where: str) -> Ints:
     return timestamp
 
 
-def _column(rows: list[object], key: str, where: str) -> Floats:
-    found = [row.get(key) if isinstance(row, dict) else None for row in rows]
+def _column(rows: list[object], key: str, absent: int | None, where: str) -> Floats:
+    found = [row.get(key, absent) if isinstance(row, dict) else None for row in rows]
     for number, value in enumerate(found):
         if type(value) is not float and type(value) is not int:
             raise FetchError(f"{where}: bar {number} of the page has {key} = {_shown(value)}")

@@ -143,8 +143,8 @@ def _fill(cache: SeriesCache, wanted: Range, how: Fetching) -> None:
 def _fetch_piece(client: VendorClient, cache: SeriesCache, piece: Range, how: Fetching) -> PartBars:
     """One piece, checked against the calendar and against the bars that are cached beside it."""
     beside = _beside(cache, piece)
-    start_ns = piece.start_ns if beside is None else min(piece.start_ns, beside[0].start_ns)
-    end_ns = piece.end_ns if beside is None else max(piece.end_ns, beside[0].end_ns)
+    start_ns = min([piece.start_ns, *(overlap.start_ns for overlap, _ in beside)])
+    end_ns = max([piece.end_ns, *(overlap.end_ns for overlap, _ in beside)])
     timeframe_ns = parse_timeframe(cache.key.timeframe)
     query = Query(
         cache.key.symbol,
@@ -159,8 +159,8 @@ def _fetch_piece(client: VendorClient, cache: SeriesCache, piece: Range, how: Fe
         raise FetchError(
             f"{cache.key}: the vendor holds back bars of the last day; end a day earlier with --to"
         )
-    if beside is not None:
-        _check_same(cache, found, *beside)
+    for overlap, held in beside:
+        _check_same(cache, found, overlap, held)
     timestamp, values = _cut(found.timestamp, found.values, piece)
     missing = missing_sessions(cache.key.symbol, piece.start_ns, piece.end_ns, timestamp)
     days = tuple(str(day) for day in missing)
@@ -176,25 +176,26 @@ def name_days(days: tuple[str, ...]) -> str:
     """Words for days that lack bars, the first few by name."""
     shown = ", ".join(days[:MOST_NAMED_DAYS])
     more = f" and {len(days) - MOST_NAMED_DAYS} more" if len(days) > MOST_NAMED_DAYS else ""
-    return f"{len(days)} trading {'day is' if len(days) == 1 else 'days are'} ({shown}{more})"
+    return f"{len(days)} trading {'day' if len(days) == 1 else 'days'} ({shown}{more})"
 
 
-def _beside(cache: SeriesCache, piece: Range) -> tuple[Range, PartBars] | None:
-    """The nearest cached day that touches a piece, and the part that holds it."""
-    parts = cache.parts()
-    for part in parts:
+def _beside(cache: SeriesCache, piece: Range) -> list[tuple[Range, PartBars]]:
+    """The cached days that touch a piece, before and after it, and the parts that hold them."""
+    found = []
+    for part in cache.parts():
+        if part.end_ns != piece.start_ns and part.start_ns != piece.end_ns:
+            continue
+        bars = _read(cache, part)
+        if len(bars.timestamp) == 0:
+            continue
         if part.end_ns == piece.start_ns:
-            bars = _read(cache, part)
-            if len(bars.timestamp):
-                last = int(bars.timestamp[-1]) // DAY_NS * DAY_NS
-                return Range(max(last, part.start_ns), part.end_ns), bars
-    for part in parts:
-        if part.start_ns == piece.end_ns:
-            bars = _read(cache, part)
-            if len(bars.timestamp):
-                first_end = int(bars.timestamp[0]) // DAY_NS * DAY_NS + DAY_NS
-                return Range(part.start_ns, min(first_end, part.end_ns)), bars
-    return None
+            last = int(bars.timestamp[-1]) // DAY_NS * DAY_NS
+            overlap = Range(max(last, part.start_ns), part.end_ns)
+        else:
+            first_end = int(bars.timestamp[0]) // DAY_NS * DAY_NS + DAY_NS
+            overlap = Range(part.start_ns, min(first_end, part.end_ns))
+        found.append((overlap, bars))
+    return found
 
 
 def _check_same(cache: SeriesCache, found: Fetched, overlap: Range, held: PartBars) -> None:

@@ -101,6 +101,28 @@ def missing_sessions(symbol: str, start_ns: int, end_ns: int, timestamp: Ints) -
     return np.setdiff1d(expected, present)
 
 
+def thin_sessions(symbol: str, start_ns: int, end_ns: int, timestamp: Ints) -> Days:
+    """Days that have bars, but fewer than half of what is usual.
+
+    Args:
+        symbol: As the vendor names it.
+        start_ns: Nanoseconds UTC.
+        end_ns: The same, not included.
+        timestamp: [N], of the bars that there are.
+
+    Returns:
+        [D] days, ascending. A short session before a holiday has more than half.
+    """
+    days, counts = np.unique(timestamp // DAY_NS, return_counts=True)
+    expected = session_days(symbol, start_ns, end_ns)
+    inside = np.isin(days.astype("datetime64[D]"), expected)
+    if not inside.any():
+        return expected[:0]
+    days, counts = days[inside], counts[inside]
+    thin: Days = days[2 * counts < np.median(counts)].astype("datetime64[D]")
+    return thin
+
+
 def _quiet(day: np.datetime64) -> tuple[date, date]:
     year = day.astype(object).year
     return date(year, 12, 25), date(year, 1, 1)

@@ -48,7 +48,7 @@ FORMS = (KEY, quote(KEY, safe=""), b64encode(KEY.encode()).decode().rstrip("="))
 """The canary as it is, in an address, and in base64."""
 
 
-@pytest.fixture(params=["massive", "polygon"])
+@pytest.fixture(params=["polygon", pytest.param("massive", marks=pytest.mark.slow)])
 def client(request, monkeypatch):
     """Each of the vendor's clients that is installed."""
     pytest.importorskip(request.param)

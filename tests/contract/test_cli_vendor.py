@@ -95,6 +95,30 @@ def test_adjustment_is_asked_for_and_recorded(command, vendor):
     assert any("prices not adjusted for splits" in note for note in raw["notes"])
 
 
+def test_an_index_has_no_volume(command, vendor):
+    """Its pages name none, which is an error for anything that is traded."""
+
+    def without_volume(handler, reply):
+        bars = [{name: bar[name] for name in "tohlc"} for bar in reply["results"]]
+        handler.send_json(200, {**reply, "results": bars})
+
+    vendor.always = without_volume
+    found = command("data", "fetch", "polygon:I:SPX", *SPAN, "--json").json
+    assert found["bars without volume"] == found["bars"] > 0
+    outcome = command("data", "fetch", "polygon:SPY", *SPAN)
+    assert outcome.code == 3
+    assert "has v = None" in outcome.error
+
+
+def test_bars_are_checked_and_kept_like_those_of_a_file(command, vendor):
+    """The other commands that take sources take this one."""
+    command("data", "fetch", SYMBOL, *SPAN)
+    assert command("data", "check", SYMBOL).code == 0
+    assert command("data", "import", SYMBOL, "--into", "kept").code == 0
+    kept = command("data", "show", "kept", "--json").json
+    assert kept["hash"] == loaded().content_hash
+
+
 def test_stocks_keep_the_days_of_new_york(command, vendor):
     """Weekends and holidays are no missing sessions: the first quarter of 2024 has 61 days."""
     span = ("--from", "2024-01-01", "--to", "2024-04-01")

@@ -196,8 +196,8 @@ WRONG_PAGES = {
         change_bars(lambda bars: [{**bar, "t": bar["t"] + 10**10} for bar in bars]),
         "outside of the range",
     ),
-    "whole day": (change_bars(lambda bars: [*bars[:96], *bars[192:]]), "1 trading day is (2024-01"),
-    "nothing": (change_bars(lambda bars: []), "31 trading days are (2024-01-01, "),
+    "whole day": (change_bars(lambda bars: [*bars[:96], *bars[192:]]), "1 trading day (2024-01"),
+    "nothing": (change_bars(lambda bars: []), "31 trading days (2024-01-01, "),
     "no address": (set_field("next_url", 5), "next_url is 5"),
 }
 
@@ -327,12 +327,31 @@ def test_missing_sessions_are_taken_only_when_asked(command, vendor):
     """They are named in the error, and in a note of every later use."""
     vendor.without = ("2024-01-17", "2024-02-03", "2024-02-04")
     line = fails(command, vendor, calls=1)
-    assert "1 trading day is (2024-01-17) without any bar" in line
+    assert "1 trading day (2024-01-17) without any bar" in line
     found = command(*FETCH, "--accept-missing", "--json").json
     (note,) = (note for note in found["notes"] if "without any bar" in note)
-    assert note == "3 trading days are (2024-01-17, 2024-02-03, 2024-02-04) without any bar"
+    assert note == "3 trading days (2024-01-17, 2024-02-03, 2024-02-04) without any bar"
     vendor.without = ()
     assert note in command("data", "show", SYMBOL, "--json").json["notes"]
+
+
+def test_thin_sessions_are_told(command, vendor):
+    """A day that was cut at noon has bars and is no missing session; a note names it."""
+    vendor.fail(change_bars(lambda bars: [*bars[: 96 * 4 + 40], *bars[96 * 5 :]]))
+    found = command(*FETCH, "--json").json
+    assert "1 trading day (2024-01-05) with fewer than half of the usual bars" in found["notes"]
+
+
+def test_both_neighbours_of_a_hole_are_compared(command, vendor):
+    """What is fetched between two cached months has to go on from one and into the other."""
+    command("data", "fetch", SYMBOL, "--from", "2024-01-01", "--to", "2024-02-01")
+    vendor.factor = 2.0
+    command("data", "fetch", SYMBOL, "--from", "2024-03-01", "--to", "2024-04-01")
+    for vendor.factor, day in ((1.0, "2024-03-01"), (2.0, "2024-01-31")):
+        outcome = command("data", "fetch", SYMBOL, "--from", "2024-01-01", "--to", "2024-04-01")
+        assert outcome.code == 3
+        assert f"96 of 96 bars differ, open of {day}T00:00 was" in outcome.error
+    assert len(parts_in(vendor)) == 2
 
 
 def test_delayed_bars_count_when_their_day_is_long_over(command, vendor, monkeypatch):
