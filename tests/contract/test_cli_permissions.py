@@ -1,0 +1,84 @@
+"""Folders that may not be written, and runs of other people: told as what they are."""
+
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import SMALL, write_market
+from tests.support.recording import quick_directory
+
+NOBODY = 65534
+LONGER = ("--generations", "3", "--json", "--quiet", "--no-report")
+
+
+@pytest.fixture
+def place(monkeypatch):
+    """A folder with a market in it that everybody may read; commands run in it."""
+    with quick_directory() as directory:
+        directory.chmod(0o755)
+        write_market(directory / "bars.csv")
+        monkeypatch.chdir(directory)
+        yield directory
+
+
+@pytest.fixture
+def begun(command, place):
+    """A run in that folder, by whoever runs the tests; all that commands need is loaded by it."""
+    arguments = ("--data", "csv:bars.csv", *SMALL, "--json", "--quiet", "--no-report")
+    return command("evolve", *arguments).json
+
+
+@contextmanager
+def somebody_else(*folders):
+    """Be a user who may read these folders and not write into them."""
+    for folder in folders:
+        folder.chmod(0o555)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+        for folder in folders:
+            folder.chmod(0o755)
+
+
+def test_a_folder_that_may_not_be_written_is_exit_code_4(command, place, begun):
+    """The run has nowhere to be recorded; nothing is left behind."""
+    with somebody_else(place):
+        outcome = command("evolve", "--data", "csv:bars.csv", *SMALL, *LONGER, "--runs", "others")
+    assert (outcome.code, outcome.out) == (4, "")
+    assert "Permission denied" in outcome.error
+    assert not (place / "others").exists()
+
+
+def test_a_run_of_another_user_is_read_but_not_gone_on_with(command, place, begun):
+    """Its front is shown; to own or to remove it is refused in one line, and it stays whole."""
+    run = place / begun["path"]
+    for file in run.iterdir():
+        file.chmod(0o444)
+    with somebody_else(run.parent, run):
+        shown = command("runs", "show", "latest", "--json").json
+        resumed = command("evolve", "--resume", "latest", *LONGER)
+        removed = command("runs", "delete", "latest", "--yes")
+    assert shown["result"]["front_hash"] == begun["front_hash"]
+    assert (resumed.code, resumed.out) == (4, "")
+    assert "cannot be written (Permission denied): copy the run to a place that" in resumed.error
+    assert removed.code == 4
+    assert command("runs", "verify", "latest").code == 0
+
+
+def test_a_copy_of_another_users_run_goes_on(command, place, begun):
+    """The way out that the error names."""
+    copied = place / "copy"
+    shutil.copytree(place / begun["path"], copied)
+    for path in (copied, *copied.iterdir()):
+        path.chmod(0o777)
+    with somebody_else(place / begun["path"]):
+        again = command("evolve", "--resume", "./copy", *LONGER).json
+    assert again["generation"] == 3
+    assert Path(again["path"]).name == "copy"
