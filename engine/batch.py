@@ -212,10 +212,10 @@ class Engine:
         )
 
     def stage_seconds(self, genomes: Floats) -> dict[str, float]:
-        """Device time of each stage after the rows, for a population [P, G] that was evaluated.
+        """Device time of each stage after the rows and of ``"all"``, for a population [P, G].
 
-        Empty on a device whose stages are not launched one by one, and where the rows of the
-        population do not fit the bank together.
+        The population must have been evaluated. Empty on a device whose stages are not launched
+        one by one, and where the rows of the population do not fit the bank together.
         """
         found = self._found(self._checked(genomes))
         if self._backend.probe is None or found is None:

@@ -55,7 +55,7 @@ class Probe(Protocol):
     def stage_seconds(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> dict[str, float]:
-        """Device time of each stage after the rows, by name."""
+        """Device time of each stage after the rows by name, and of ``"all"`` in one go."""
         ...
 
     def peak_bytes(self) -> int:

@@ -1,11 +1,15 @@
-"""Which GPUs this machine offers; the heavy library is asked only where a driver answers."""
+"""Which GPUs this machine offers, asked of the driver; the heavy library is not imported for it."""
 
 import ctypes
 import functools
 import importlib.util
+import re
 import sys
+from pathlib import Path
 
 DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+LONGEST_NAME = 256
 
 
 @functools.cache
@@ -15,27 +19,28 @@ def why_no_cuda() -> str:
     Returns:
         The reason; empty when there is one.
     """
-    try:
-        ctypes.CDLL(DRIVER)
-    except OSError:
+    driver = _driver()
+    if driver is None:
         return "no NVIDIA driver was found"
+    code = driver.cuInit(0)
+    if code:
+        return f"the NVIDIA driver does not start (error {code})"
+    if not count_gpus():
+        return "the NVIDIA driver shows no device"
     for package in ("torch", "triton"):
         if importlib.util.find_spec(package) is None:
             return f"{package} is not installed"
-    import torch
-
-    if torch.version.cuda is None:
-        return f"torch {torch.__version__} is built without CUDA"
-    if not torch.cuda.is_available():
-        return f"torch {torch.__version__} sees no CUDA device"
+    if not _is_torch_built_for_cuda():
+        return "torch is built without CUDA"
     return ""
 
 
 def count_gpus() -> int:
-    """How many GPUs there are, where `why_no_cuda` names no reason against them."""
-    import torch
-
-    return torch.cuda.device_count()
+    """How many GPUs the driver shows to this process."""
+    driver, count = _driver(), ctypes.c_int(0)
+    if driver is None or driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
+        return 0
+    return count.value
 
 
 def describe_gpus() -> str:
@@ -47,7 +52,28 @@ def describe_gpus() -> str:
     reason = why_no_cuda()
     if reason:
         return f"not used: {reason}"
-    import torch
+    return f"{', '.join(_name(number) for number in range(count_gpus()))}, used"
 
-    names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    return f"{', '.join(names)}, used"
+
+@functools.cache
+def _driver() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(DRIVER)
+    except OSError:
+        return None
+
+
+def _name(number: int) -> str:
+    driver, name = _driver(), ctypes.create_string_buffer(LONGEST_NAME)
+    if driver is None or driver.cuDeviceGetName(name, LONGEST_NAME, number):
+        return f"GPU {number}"
+    return name.value.decode(errors="replace")
+
+
+def _is_torch_built_for_cuda() -> bool:
+    """What torch says of itself, read from its files; importing it takes seconds."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return False
+    told = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
+    return re.search(r"^cuda\b[^=]*= *['\"]", told, re.MULTILINE) is not None

@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from data.bars import Bars, Window
@@ -98,6 +100,7 @@ class CudaBackend:
         self._graphs = Graphs()
         self._moves = 0
         self._work: Workspace | None = None
+        self._alone: tuple[Workspace, Prices] | None = None
         self._windows: Sequence[Window] | None = None
         self._capacity = _rounded(min(FIRST_CAPACITY, self._market.longest))
         self._most = MOST_INDIVIDUALS
@@ -162,7 +165,7 @@ class CudaBackend:
         """Signal bars [S] of one individual in one window."""
         work, _ = self._single(genome, slots, window)
         n = int(work.lists.counts[0])
-        bars: Slots = work.lists.bars[0, :n].cpu().numpy()
+        bars: Slots = _copied(work.lists.bars[0, :n])
         return bars - np.int32(self._market.starts[window.series])
 
     @device_errors
@@ -171,26 +174,26 @@ class CudaBackend:
         work, kept = self._single(genome, slots, window)
         n, lists = int(work.lists.trades[0]), work.lists
         start = self._market.starts[window.series]
-        trades = lists.trade_list[0, :n].cpu().numpy()
+        trades = _copied(lists.trade_list[0, :n])
         bars = (trades >> 32) - start
-        prices = kept.prices[0, :n].cpu().numpy()
+        prices = _copied(kept.prices[0, :n])
         return Ledger(
             signal_bar=bars,
             entry_bar=bars + 1,
             exit_bar=(trades & 0x7FFFFFFF) - start,
-            reason=kept.reasons[0, :n].cpu().numpy(),
+            reason=_copied(kept.reasons[0, :n]),
             entry=prices[:, 0].copy(),
             stop=prices[:, 1].copy(),
             target=prices[:, 2].copy(),
             exit=prices[:, 3].copy(),
-            r=lists.r[0, :n].cpu().numpy(),
+            r=_copied(lists.r[0, :n]),
             rejected=int(lists.rejected[0]),
         )
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
         start, end = int(self._market.starts[series]), int(self._market.ends[series])
-        row: Floats = self._rows[slot, start:end].cpu().numpy().copy()
+        row: Floats = _copied(self._rows[slot, start:end])
         return row
 
     def staged(
@@ -213,6 +216,7 @@ class CudaBackend:
             "price": lambda: stages.price(work, room),
             "fold": lambda: stages.fold(work, room),
             "drawdown": lambda: stages.drawdown(work, room),
+            "all": lambda: stages.run(work, table, self._candidates, room),
         }, n / len(genomes)
 
     def _on_device(self) -> torch.cuda.device:
@@ -298,21 +302,32 @@ class CudaBackend:
         return int(max(1, min(self._work_bytes // each, self._most)))
 
     def _single(self, genome: Floats, slots: Slots, window: Window) -> tuple[Workspace, Prices]:
-        """All stages of one individual in one window, and what its ledger needs."""
+        """All stages of one individual in one window, and what its ledger needs.
+
+        What is returned is overwritten by the next call.
+        """
         with self._on_device():
             candidates = self._candidates.find(genome[None], slots[None])
             table = self._market.windows([window])
             while True:
-                work = Workspace(1, 1, self._n_genes, self._n_rows, self._capacity, self._device)
-                kept = Prices(
-                    torch.empty((1, self._capacity, 4), dtype=torch.float64, device=self._device),
-                    torch.empty((1, self._capacity), dtype=torch.int8, device=self._device),
-                )
+                work, kept = self._room_for_one()
                 work.write(genome[None], slots[None], candidates)
                 work.upload(1)
                 self._stages.run(work, table, self._candidates, 1, kept)
                 if not self._is_short(int(work.most[0])):
                     return work, kept
+
+    def _room_for_one(self) -> tuple[Workspace, Prices]:
+        if self._alone is None or self._alone[0].capacity != self._capacity:
+            shape = (1, self._capacity)
+            self._alone = (
+                Workspace(1, 1, self._n_genes, self._n_rows, self._capacity, self._device),
+                Prices(
+                    torch.empty((*shape, 4), dtype=torch.float64, device=self._device),
+                    torch.empty(shape, dtype=torch.int8, device=self._device),
+                ),
+            )
+        return self._alone
 
     def _is_short(self, most: int) -> bool:
         """Whether a list was too short; lists are then longer at the next try."""
@@ -320,6 +335,11 @@ class CudaBackend:
             return False
         self._capacity = _rounded(1 << (most - 1).bit_length())
         return True
+
+
+def _copied(tensor: torch.Tensor) -> npt.NDArray[Any]:
+    """A copy on the host, also of what lies there already."""
+    return np.array(tensor.cpu().numpy())
 
 
 def bucket(individuals: int) -> int:

@@ -29,6 +29,9 @@ PROGRAMS = 65_536
 BARS_OF_A_BATCH = 2048
 """Bars in which a pair has about a warp full of signals, give or take."""
 
+SHORT_LIST = 256
+"""Up to lists of this length, windows are so short that a warp has enough with one."""
+
 FEW_PAIRS = 1024
 """Up to so many pairs, a program works through its own in large steps, else in small ones."""
 
@@ -104,7 +107,9 @@ class Stages:
         """Launch stage 2; arguments as in `run`."""
         n_bars, lists = self._market.n_bars, work.lists
         pairs = individuals * work.n_windows
-        warps, (sparse, dense) = 4, (2048, 512) if pairs <= FEW_PAIRS else (512, 128)
+        warps, sparse, dense = (4, 2048, 512) if pairs <= FEW_PAIRS else (4, 512, 128)
+        if work.capacity <= SHORT_LIST:
+            warps, sparse, dense = 1, 128, 32
         launch(signal_kernel, (pairs,), work.table, candidates.index, candidates.bars,
                candidates.words, self._rows, self._codes, work.genomes, work.table[1:],
                self._scales, windows, lists.counts, lists.bars, lists.exits, lists.words,

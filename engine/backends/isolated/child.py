@@ -7,19 +7,15 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 from data.bars import Window
 from engine.backends import BackendMaker, Form, load_backend
 from engine.backends.contract import Backend
-from engine.backends.isolated.plain import bars_of, spec_of
+from engine.backends.isolated.plain import LEDGER_COLUMNS, bars_of, spec_of
 from engine.backends.isolated.wire import ClosedError, Frame, receive, send
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError
-from engine.ledger import Ledger
-
-LEDGER_COLUMNS = tuple(field.name for field in fields(Ledger) if field.name != "rejected")
 
 
 class Servant:

@@ -14,8 +14,12 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.backends.contract import Backend, BackendMaker, Floats, Form, Ints, Probe, Room, Slots
-from engine.backends.isolated.child import LEDGER_COLUMNS
-from engine.backends.isolated.plain import plain_bars, plain_spec, plain_windows
+from engine.backends.isolated.plain import (
+    LEDGER_COLUMNS,
+    plain_bars,
+    plain_spec,
+    plain_windows,
+)
 from engine.backends.isolated.wire import Array, ClosedError, Frame, receive, send
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError, EngineError
@@ -76,9 +80,7 @@ class Child:
             send(target.fileno(), frame)
             answer = receive(source.fileno(), deadline_s)
         except ClosedError as error:
-            code = self._process.poll()
-            ending = "" if code is None else f", exit code {code}"
-            raise _FailedError(f"the device's process failed: {error}{ending}") from None
+            raise _FailedError(f"the device's process failed: {error}{self._ending()}") from None
         why = str(answer.told.get("why", ""))
         if answer.kind == "lost":
             raise _FailedError(why)
@@ -87,6 +89,12 @@ class Child:
         if answer.kind != "done":
             raise EngineError(f"the device's process met a defect: {why}")
         return answer
+
+    def _ending(self) -> str:
+        try:
+            return f", exit code {self._process.wait(timeout=1.0)}"
+        except subprocess.TimeoutExpired:
+            return ""
 
     def end(self) -> None:
         """End the process, whatever it is doing."""
@@ -121,7 +129,13 @@ class IsolatedBackend:
         self.probe: Probe | None = None
         self.name = "isolated"
         self.threads = 1
-        self._start()
+        while self._other is None:
+            try:
+                self._start()
+                break
+            except _FailedError as error:
+                self._replace(str(error))
+                self._child = Child(self._command)
 
     def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
         """Compute rows in the child; what lies where is remembered for its successor."""
@@ -281,7 +295,8 @@ class IsolatedMaker:
         module = "engine.backends.isolated.child"
         self._command = tuple(command or (sys.executable, "-m", module, name, *numbers))
         self._fallback = fallback if on_loss == "cpu" else None
-        self._child: Child | None = None
+        # It imports and starts the device while we go on.
+        self._child: Child | None = Child(self._command)
 
     def slot_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that one slot takes over all series."""
@@ -315,11 +330,7 @@ class IsolatedMaker:
             spec, series, costs, capacity=capacity, work_bytes=work_bytes, threads=threads
         )
         child, self._child = self._started(), None
-        try:
-            backend = IsolatedBackend(child, self._command, make, fallback or None)
-        except _FailedError as error:
-            child.end()
-            raise DeviceLostError(str(error)) from None
+        backend = IsolatedBackend(child, self._command, make, fallback or None)
         backend.name = self.name
         return backend
 
@@ -329,12 +340,14 @@ class IsolatedMaker:
         return self._child
 
     def _ask(self, frame: Frame) -> Frame:
-        try:
-            return self._started().ask(frame, FIRST_DEADLINE_S)
-        except _FailedError as error:
-            self._started().end()
-            self._child = None
-            raise DeviceLostError(str(error)) from None
+        for failures in range(1, MOST_FAILURES + 1):
+            try:
+                return self._started().ask(frame, FIRST_DEADLINE_S)
+            except _FailedError as error:
+                LOG.warning("%s; failure %d in a row", error, failures)
+                self._started().end()
+                self._child, last = None, str(error)
+        raise DeviceLostError(f"the device cannot be started: {last}; use --device cpu")
 
 
 def _filled(form: Form, lengths: Ints, slots: Ints) -> Frame:

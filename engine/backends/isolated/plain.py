@@ -1,13 +1,16 @@
 """Strategies and bars as plain values, and back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from data.bars import Bars, Window
 from engine.backends.isolated.wire import Array
+from engine.ledger import Ledger
 from strategy.genes import Gene, GenomeLayout, LessThan
 from strategy.spec import Bracket, Comparison, Row, StrategySpec
+
+LEDGER_COLUMNS = tuple(field.name for field in fields(Ledger) if field.name != "rejected")
 
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
 

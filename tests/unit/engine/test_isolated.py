@@ -155,7 +155,9 @@ def test_a_program_that_is_no_child_is_refused():
     maker = IsolatedMaker(
         "cpu", (), CpuBackend, command=[sys.executable, "-c", "raise SystemExit(3)"]
     )
-    with pytest.raises(DeviceLostError, match="process failed"):
+    with pytest.raises(
+        DeviceLostError, match=r"cannot be started: .*exit code 3; use --device cpu"
+    ):
         Engine(SPEC, SERIES, WINDOWS, device=Device("none", "a test", maker))
 
 
@@ -204,3 +206,18 @@ def test_what_is_no_frame_is_refused(raw, why):
     with pytest.raises(ClosedError, match=why):
         receive(reader, 5.0)
     os.close(reader)
+
+
+def test_a_child_that_dies_at_its_start_is_replaced(tmp_path):
+    """The first process ends before it says a word; the second one serves."""
+    program = (
+        f"import pathlib, sys; seen = pathlib.Path({str(tmp_path / 'seen')!r})\n"
+        "if not seen.exists(): seen.touch(); sys.exit(1)\n"
+        "sys.argv = ['child', 'cpu']\n"
+        "from engine.backends.isolated.child import main; main()"
+    )
+    maker = IsolatedMaker("cpu", (), CpuBackend, command=[sys.executable, "-c", program])
+    device = Device("a child", "a test", maker)
+    engine = Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
+    genomes = random_genomes(SPEC, 5, seed=1)
+    assert_same_bits(expected(genomes), engine.evaluate(genomes), "second process")

@@ -1,0 +1,91 @@
+"""What is said of GPUs: asked of a driver that a test writes."""
+
+import ctypes
+
+import pytest
+
+from engine.backends import devices
+
+
+class Driver:
+    """Answers as a driver with so many devices does, or fails."""
+
+    def __init__(self, count, error=0):
+        """Remember what to answer."""
+        self.count, self.error = count, error
+
+    def cuInit(self, flags):  # noqa: N802
+        """Start."""
+        return self.error
+
+    def cuDeviceGetCount(self, count):  # noqa: N802
+        """Write how many devices there are."""
+        ctypes.cast(count, ctypes.POINTER(ctypes.c_int))[0] = self.count
+        return 0
+
+    def cuDeviceGetName(self, name, length, number):  # noqa: N802
+        """Write a device's name; the last one has none."""
+        name.value = f"NVIDIA H{number}".encode()
+        return int(number == 2)
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine with the driver that a test gives."""
+    devices.why_no_cuda.cache_clear()
+
+    def made(driver, *, is_built=True):
+        monkeypatch.setattr(devices, "_driver", lambda: driver)
+        monkeypatch.setattr(devices, "_is_torch_built_for_cuda", lambda: is_built)
+        monkeypatch.setattr(devices.importlib.util, "find_spec", lambda name: name)
+
+    yield made
+    devices.why_no_cuda.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("driver", "is_built", "reason"),
+    [
+        (None, True, "no NVIDIA driver was found"),
+        (Driver(1, error=999), True, "the NVIDIA driver does not start (error 999)"),
+        (Driver(0), True, "the NVIDIA driver shows no device"),
+        (Driver(1), False, "torch is built without CUDA"),
+        (Driver(1), True, ""),
+    ],
+)
+def test_why_there_is_no_gpu(machine, driver, is_built, reason):
+    """Each thing that can be missing is named; nothing when nothing is."""
+    machine(driver, is_built=is_built)
+    assert devices.why_no_cuda() == reason
+    assert devices.describe_gpus() == (f"not used: {reason}" if reason else "NVIDIA H0, used")
+
+
+def test_gpus_are_counted_and_named(machine):
+    """All devices by name; one that has none by its number."""
+    machine(Driver(3))
+    assert devices.count_gpus() == 3
+    assert devices.describe_gpus() == "NVIDIA H0, NVIDIA H1, GPU 2, used"
+
+
+@pytest.mark.parametrize(
+    ("told", "is_built"),
+    [
+        ("cuda: Optional[str] = None\n", False),
+        ("cuda = None\n", False),
+        ("cuda: Optional[str] = '12.8'\n", True),
+        ('cuda = "13.0"\n', True),
+        ("git = 'cuda'\n", False),
+    ],
+)
+def test_torch_says_what_it_is_built_for(tmp_path, monkeypatch, told, is_built):
+    """Read from the file that torch itself reads, without importing it."""
+    (tmp_path / "version.py").write_text(told)
+    found = devices.importlib.util.spec_from_file_location("torch", tmp_path / "__init__.py")
+    monkeypatch.setattr(devices.importlib.util, "find_spec", lambda name: found)
+    assert devices._is_torch_built_for_cuda() == is_built
+
+
+def test_the_installed_torch_is_read_rightly():
+    """What the file says is what torch says."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    assert devices._is_torch_built_for_cuda() == (torch.version.cuda is not None)
