@@ -4,6 +4,7 @@ from data.bars import Bars, Gaps, Window
 from data.errors import DataError
 from data.holdout import Holdout, parse_holdout, split_window
 from data.inspection import Inspection, inspect_source
+from data.join import join_bars
 from data.keep import keep_bars
 from data.load import load_bars
 from data.parts import cut_at_gaps
@@ -29,6 +30,7 @@ __all__ = [
     "format_timeframe",
     "infer_timeframe",
     "inspect_source",
+    "join_bars",
     "keep_bars",
     "load_bars",
     "longest_gaps",

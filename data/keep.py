@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
+
 from data.bars import Bars
 from data.checks import VALUES
 from data.errors import DataError, SourceError
@@ -81,6 +83,10 @@ def _write(bars: Bars, draft: Path) -> None:
 
     stamps = pa.array(bars.timestamp, type=pa.timestamp("ns", tz="UTC"))
     columns = {"timestamp": stamps, **{name: pa.array(getattr(bars, name)) for name in VALUES}}
+    if file_name(bars.symbol) != f"{bars.symbol}.parquet":
+        # The name of the file cannot hold the symbol: a column does.
+        places = pa.array(np.zeros(len(bars), dtype=np.int32))
+        columns["symbol"] = pa.DictionaryArray.from_arrays(places, pa.array([bars.symbol]))
     with draft.open("wb") as file:
         pq.write_table(pa.table(columns), file, compression="zstd")
         file.flush()

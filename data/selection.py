@@ -51,7 +51,9 @@ def _is_folder(path: Path) -> bool:
 
 
 def _ends_as(path: Path, kinds: list[Provider]) -> bool:
-    return any(path.name.lower().endswith(kind.endings) for kind in kinds)
+    # A hidden file is none of a person's: other systems leave such beside each of theirs.
+    is_hidden = path.name.startswith(".")
+    return not is_hidden and any(path.name.lower().endswith(kind.endings) for kind in kinds)
 
 
 def _shown(spec: str) -> str:

@@ -67,9 +67,9 @@ PROVIDERS: dict[str, Provider] = {
         Provider(
             "csv",
             "csv:PATH",
-            "A text file of any exchange or broker, plain or gzip.",
+            "A text file of any exchange or broker, plain, gzip or zip.",
             "data.providers.csv_file",
-            (".csv", ".csv.gz"),
+            (".csv", ".csv.gz", ".zip"),
         ),
         Provider(
             "feather",

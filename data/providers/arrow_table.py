@@ -23,7 +23,7 @@ from data.table import LoadOptions, RawTable
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-ENDINGS = (".gz", ".csv", ".parquet", ".feather", ".arrow", ".txt", ".tsv")
+ENDINGS = (".gz", ".zip", ".csv", ".parquet", ".feather", ".arrow", ".txt", ".tsv")
 
 
 def open_path(address: str, form: str) -> Path:

@@ -1,25 +1,22 @@
-"""Bars from a text file with a header line, plain or gzip; what it unpacks to is counted first."""
+"""Bars from a text file, plain, gzip or zip; what it unpacks to is counted first."""
 
-import gzip
+import zipfile
 import zlib
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from data.errors import SourceError
-from data.providers.arrow_table import first_line, label, open_path, refuse_size, to_raw
+from data.providers.arrow_table import first_line, label, open_path, to_raw
 from data.providers.columns import recognise
 from data.providers.header import LONGEST_HEADER_BYTES, Header, NotUtf8Error, read_header
 from data.providers.markets import part_market
+from data.providers.packed import read_unpacked
 from data.table import LoadOptions, RawTable
 
-PIECE_BYTES = 1 << 20
-GZIP = b"\x1f\x8b"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 NOT_TEXT = {
-    b"PK\x03\x04": "a zip archive; unpack it first",
     b"7z\xbc\xaf": "a 7z archive; unpack it first",
     b"BZh": "a bzip2 file; unpack it first",
     b"\xfd7zXZ": "an xz file; unpack it first",
@@ -34,7 +31,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """Read the rows of a CSV file.
 
     Args:
-        address: Path of the file, plain or gzip.
+        address: Path of the file, plain, gzip, or a zip archive of one file.
         options: How to read; `max_bytes` caps the unpacked text.
 
     Returns:
@@ -47,8 +44,8 @@ def read(address: str, options: LoadOptions) -> RawTable:
     path = open_path(address, "csv:PATH")
     where = label(path)
     try:
-        text = _unpack(path, options.max_bytes)
-    except (OSError, EOFError, zlib.error) as error:
+        text = read_unpacked(path, options.max_bytes)
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
         raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
     text = _in_utf8(text, where)
     is_numbered = any(name.isdecimal() for name in options.columns.values())
@@ -67,30 +64,6 @@ def read(address: str, options: LoadOptions) -> RawTable:
     if not columns.num_rows:
         raise SourceError(f"{where}: there are no bars after the header line")
     return to_raw(columns, layout, path, options, None if header.market else market)
-
-
-def _unpack(path: Path, max_bytes: int) -> bytes:
-    with path.open("rb") as file:
-        is_gzip = file.read(2) == GZIP
-    if not is_gzip:
-        if path.stat().st_size > max_bytes:
-            raise refuse_size(label(path), f"it has {path.stat().st_size} bytes", max_bytes)
-        with path.open("rb") as plain:
-            return plain.read(max_bytes + 1)
-    _count_unpacked(path, max_bytes)
-    with gzip.open(path) as packed:
-        return packed.read(max_bytes + 1)
-
-
-def _count_unpacked(path: Path, max_bytes: int) -> None:
-    size = 0
-    with gzip.open(path) as packed:
-        while piece := packed.read(PIECE_BYTES):
-            size += len(piece)
-            if size > max_bytes:
-                raise refuse_size(
-                    path.name, f"it unpacks to more than {max_bytes} bytes", max_bytes
-                )
 
 
 def _in_utf8(text: bytes, where: str) -> bytes:

@@ -9,7 +9,17 @@ from pathlib import Path
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from data import PROVIDERS, Bars, inspect_source, keep_bars, load_bars, longest_gaps, quirks_of
+from data import (
+    PROVIDERS,
+    Bars,
+    inspect_source,
+    join_bars,
+    keep_bars,
+    load_bars,
+    longest_gaps,
+    quirks_of,
+)
+from data.bars import check_symbol
 from data.cached import CachedSeries, list_cached
 from optimizer.commands.chart import price_chart
 from optimizer.commands.console import facts_table, stderr, stdout
@@ -141,9 +151,14 @@ def check_command(flags: Mapping[str, object], *, as_json: bool) -> None:
 
 
 def import_command(
-    flags: Mapping[str, object], folder: Path, *, may_replace: bool, as_json: bool
+    flags: Mapping[str, object],
+    folder: Path,
+    *,
+    join: str | None,
+    may_replace: bool,
+    as_json: bool,
 ) -> None:
-    """Read sources and keep each as a Parquet file; the first that fails ends it.
+    """Read sources and keep each as a Parquet file, or all as one; the first that fails ends it.
 
     Raises:
         DataError: When a source cannot be read, or a file may not be replaced.
@@ -151,8 +166,8 @@ def import_command(
     config = resolve_config(None, flags)
     options = load_options(config)
     rows = []
-    for spec in _watched(named_specs(config), "importing"):
-        bars = load_bars(spec, options)
+    loaded = (load_bars(spec, options) for spec in _watched(named_specs(config), "importing"))
+    for bars in loaded if join is None else [join_bars(list(loaded), check_symbol(join))]:
         for note in bars.notes:
             stderr().say(f"note: {bars.symbol}: {note}")
         path, written = keep_bars(bars, folder, may_replace=may_replace)

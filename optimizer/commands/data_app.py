@@ -62,13 +62,17 @@ def data_import(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace files that hold other bars.")
     ] = False,
+    join: Annotated[
+        str | None,
+        typer.Option("--join", help="All files are parts of one market.", metavar="SYMBOL"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Read files of any layout and keep each as a Parquet file of one form."""
     from optimizer.commands.data import import_command
 
     given = {**flags, "data": files}
-    import_command(given, into, may_replace=replace, as_json=as_json)
+    import_command(given, into, join=join, may_replace=replace, as_json=as_json)
 
 
 @data_app.command("list")

@@ -94,6 +94,20 @@ def test_import_keeps_each_file_in_one_form(command, folder, tmp_path):
     assert command("evolve", "--data", spec, *SMALL, "--quiet").code == 0
 
 
+def test_import_joins_the_months_of_a_market(command, tmp_path):
+    """A folder of parts becomes one series under the name that is given."""
+    (tmp_path / "months").mkdir()
+    spec = write_market(tmp_path / "whole.csv", 900)
+    head, *lines = (tmp_path / "whole.csv").read_text().splitlines()
+    for month in range(3):
+        part = [head, *lines[300 * month : 300 * month + 300], ""]
+        (tmp_path / "months" / f"X-{month}.csv").write_text("\n".join(part))
+    arguments = ("data", "import", tmp_path / "months", "--join", "BTC/USDT")
+    (row,) = command(*arguments, "--into", tmp_path / "bars", "--json").json
+    assert (row["symbol"], row["bars"]) == ("BTC/USDT", 900)
+    assert load_bars(row["file"]).content_hash == load_bars(spec).content_hash
+
+
 def test_import_stops_at_what_cannot_be_read(command, folder, tmp_path):
     """What was kept before stays; the one that failed is named."""
     outcome = command("data", "import", folder, "--into", tmp_path / "bars")

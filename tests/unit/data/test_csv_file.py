@@ -104,11 +104,12 @@ def test_long_symbol_in_a_column_is_refused(tmp_path):
         load_bars(write_csv(tmp_path, "\n".join(named)))
 
 
-def zip_of(content):
-    """A zip archive with one file."""
+def zip_of(*contents):
+    """A zip archive of some files."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("series.csv", content)
+        for place, content in enumerate(contents):
+            archive.writestr(f"series{place}.csv", content)
     return packed.getvalue()
 
 
@@ -125,7 +126,8 @@ def tar_of(content):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (zip_of(TEXT), "zip archive; unpack it first"),
+        (zip_of(TEXT, TEXT), "is a zip archive of 2 files; unpack it and name the one"),
+        (zip_of(TEXT)[:-40], "cannot be unpacked"),
         (tar_of(TEXT.encode()), "tar archive; unpack it first"),
         (gzip.compress(tar_of(TEXT.encode())), "tar archive; unpack it first"),
         (b"PAR1" + b"\0" * 50, "Parquet file; write parquet:PATH"),
@@ -138,8 +140,8 @@ def tar_of(content):
         (TEXT.encode() + b"1,2,3\n", "no readable CSV file .*6 columns"),
         (b"\n" + TEXT.encode(), "first line is blank"),
     ],
-    ids=["zip", "tar", "tar_gz", "parquet", "utf16", "cut_utf16", "header_bytes",
-         "value_bytes", "cut_gzip", "damaged_gzip", "short_row", "blank_line"],
+    ids=["two in a zip", "cut_zip", "tar", "tar_gz", "parquet", "utf16", "cut_utf16",
+         "header_bytes", "value_bytes", "cut_gzip", "damaged_gzip", "short_row", "blank_line"],
 )  # fmt: skip
 def test_what_is_no_csv_file_is_named(tmp_path, content, words):
     """One line says what the file is and what to do."""
@@ -188,6 +190,29 @@ def test_unpacked_size_is_what_counts(tmp_path):
     with pytest.raises(LimitError, match="unpacks to more than 100 bytes"):
         load_bars(spec, LoadOptions(max_bytes=100))
     assert len(load_bars(spec, LoadOptions(max_bytes=len(TEXT)))) == 5
+
+
+def test_a_zip_archive_of_one_file_is_that_file(tmp_path):
+    """As exchanges hand out their history; the archive names the market."""
+    bars = load_bars(spec_of(tmp_path, zip_of(TEXT), "BTCUSDT-15m.zip"))
+    assert bars.content_hash == make_bars(5).content_hash
+    assert bars.symbol == "BTCUSDT-15m"
+    assert load_bars(str(tmp_path / "BTCUSDT-15m.zip")).content_hash == bars.content_hash
+
+
+def test_zip_bomb_is_refused_before_memory_grows(tmp_path):
+    """What the archive says about its size is not believed; bytes are counted."""
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        archive.writestr("bomb.csv", b"0" * 240_000_000)
+    assert path.stat().st_size < 300_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(LimitError, match=r"unpacks to more than 200000000 bytes.*--max-bytes"):
+            load_bars(f"csv:{path}")
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_gzip_bomb_is_refused_before_memory_grows(tmp_path):

@@ -49,6 +49,7 @@ def test_every_symbol_has_a_file_within_the_folder(tmp_path, symbol):
     """Whatever a market is called, its file lies where it was told to."""
     path, _ = keep_bars(make_bars(5, symbol=symbol), tmp_path / "bars")
     assert path.resolve().parent == (tmp_path / "bars").resolve()
+    assert load_bars(f"parquet:{path}").symbol == symbol
     assert not path.name.startswith(".")
     assert [one.name for one in tmp_path.iterdir()] == ["bars"]
 

@@ -9,7 +9,7 @@ from data.errors import SourceError
 @pytest.fixture
 def folder(tmp_path):
     """A folder with files of several kinds, and one folder in it."""
-    for name in ("b.csv", "a.csv.gz", "c.parquet", "README.md", "within/d.csv"):
+    for name in ("b.csv", "a.csv.gz", "c.parquet", "README.md", "._b.csv", "within/d.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     return tmp_path
