@@ -1,0 +1,69 @@
+"""Compiled loops on disk: an upgrade never runs a loop of the version before."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from engine.backends import compiled
+from engine.backends.compiled import digest_of
+
+CALLER = """
+from engine.backends.callee import callee
+from engine.backends.compiled import compiled
+
+@compiled
+def caller(x: float) -> float:
+    return callee(x)
+"""
+CALLEE = """
+from engine.backends.compiled import compiled
+
+@compiled
+def callee(x: float) -> float:
+    return x + {}
+"""
+
+
+def ask(folder):
+    """What a fresh process finds when it calls the loop."""
+    code = "from engine.backends.caller import caller; print(caller(1.0))"
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    command = [sys.executable, "-c", code]
+    found = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    return float(found.stdout)
+
+
+def test_a_changed_loop_reaches_its_callers(tmp_path):
+    """The caller's own file is as it was, and yet its old code is not used."""
+    package = tmp_path / "engine" / "backends"
+    package.mkdir(parents=True)
+    (tmp_path / "engine" / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("")
+    shutil.copy(compiled.__file__, package / "compiled.py")
+    (package / "caller.py").write_text(CALLER)
+    for change in (1.0, 2.0, 3.0):
+        (package / "callee.py").write_text(CALLEE.format(change))
+        assert [ask(tmp_path), ask(tmp_path)] == [1.0 + change] * 2
+
+
+def test_the_second_process_finds_what_the_first_compiled(tmp_path):
+    """The cache has one place for one version, inside the package."""
+    places = list((Path(compiled.__file__).parent / "__pycache__").glob("loops-*"))
+    assert f"loops-{digest_of(Path(compiled.__file__).parent)}" in [place.name for place in places]
+
+
+def test_a_digest_is_that_of_names_and_contents(tmp_path):
+    """Whatever differs in a file or in its name is another digest; other files do not count."""
+    (tmp_path / "a.py").write_text("x = 1\n")
+    first = digest_of(tmp_path)
+    (tmp_path / "notes.txt").write_text("nothing")
+    assert digest_of(tmp_path) == first
+    (tmp_path / "a.py").write_text("x = 2\n")
+    second = digest_of(tmp_path)
+    (tmp_path / "a.py").rename(tmp_path / "b.py")
+    assert len({first, second, digest_of(tmp_path)}) == 3
