@@ -98,9 +98,10 @@ def normalised(objectives: Floats, is_first: npt.NDArray[np.bool_]) -> Floats:
     moved = objectives - objectives.min(axis=0)
     extremes = moved[_extreme_places(moved)]
     intercepts = _intercepts(extremes)
-    worst = moved[is_first].max(axis=0)
-    if intercepts is None or (intercepts < SMALLEST).any():
-        intercepts = np.where(worst > SMALLEST, worst, moved.max(axis=0))
+    furthest = moved.max(axis=0)
+    if intercepts is None or ((intercepts < SMALLEST) | (intercepts > furthest)).any():
+        worst = moved[is_first].max(axis=0)
+        intercepts = np.where(worst > SMALLEST, worst, furthest)
     scaled: Floats = moved / np.where(intercepts > SMALLEST, intercepts, 1.0)
     return scaled
 

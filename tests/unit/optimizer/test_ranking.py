@@ -60,7 +60,7 @@ def crowd_in_lexicographic_order(front):
     emo_assign(sorted(front, key=lambda member: member.fitness.values))
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(1000))
 def test_ranks_and_crowding_equal_deap(seed):
     """Fronts are the sets that DEAP finds, and crowding distances are DEAP's to the last bit."""
     objectives = population(seed)
@@ -77,7 +77,7 @@ def test_ranks_and_crowding_equal_deap(seed):
     assert np.array_equal(expected_crowding, ranking.crowding)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(1000))
 def test_survivors_equal_deap_but_for_the_tie_at_the_cut(seed, monkeypatch):
     """Survivors are those of `selNSGA2`; among equals at the cut, ours are the earliest."""
     objectives = population(seed)
@@ -93,6 +93,22 @@ def test_survivors_equal_deap_but_for_the_tie_at_the_cut(seed, monkeypatch):
     assert sorted(standing[i] for i in deaps) == [standing[i] for i in ours]
     assert deaps - set(tied) == set(ours) - set(tied)
     assert [i for i in ours if i in tied] == tied[: len(set(ours) & set(tied))]
+
+
+@pytest.mark.parametrize("seed", range(1000))
+def test_violations_rank_as_in_deap_with_a_penalty(seed):
+    """Feasible first, then by violation: what DEAP finds when violations are a penalty."""
+    objectives = population(seed)
+    rng = np.random.default_rng([seed, 1])
+    violations = np.where(rng.random(len(objectives)) < 0.4, rng.integers(1, 4, len(objectives)), 0)
+    penalised = np.where(violations[:, None] > 0, 1e6 * violations[:, None], objectives)
+    members = individuals(penalised)
+    expected = np.empty(len(members))
+    for number, front in enumerate(emo.sortNondominated(members, len(members))):
+        expected[[member.index for member in front]] = number
+    objectives[violations > 0] = NAN
+    ranking = rank_individuals(objectives, violations.astype(float))
+    assert np.array_equal(expected, ranking.ranks)
 
 
 def test_two_fronts_by_hand():

@@ -15,7 +15,7 @@ from optimizer.errors import OptimizerError
 from optimizer.generation import Evaluation, Generation, Population
 from optimizer.operators import sample_genomes
 from optimizer.randomness import stream
-from optimizer.search import evolve, front_hash, front_of
+from optimizer.search import evolve, final_front, front_hash, front_of
 from strategy import STRATEGIES
 from tests.support.searches import (
     Analytic,
@@ -344,3 +344,66 @@ def test_front_hash_does_not_depend_on_the_process():
         )
         hashes.add(done.stdout)
     assert len(hashes) == 1
+
+
+VARIANTS = {
+    "islands": {"islands": 3, "migration": 2},
+    "restart": {"patience": 1, "on_stagnation": "restart"},
+    "immigrants": {"patience": 1, "immigrants": 0.2},
+    "elite": {"elite": 0.5, "archive": 5},
+    "crowding": {"survival": "crowding", "adapt": False},
+    "reference": {"survival": "reference"},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_way_to_search_resumes_with_the_same_bits(variant):
+    """Islands, restarts, elites: all that decides is in the generation that was kept."""
+    problem = HalfForbidden(SELLER, 3)
+    wanted = settings(24, 9, **VARIANTS[variant])
+    whole = list(evolve(problem, wanted))
+    for generation in whole[::3]:
+        rest = list(evolve(problem, wanted, resume_from=generation))
+        assert bits(rest) == bits(whole[generation.number + 1 :])
+    assert [generation.evaluated for generation in whole] == [24] * 10
+    if variant != "restart":  # nothing stagnates so soon; it has a test of its own
+        other = list(evolve(problem, settings(24, 9)))
+        assert bits(whole)[-1] != bits(other)[-1]
+
+
+def test_the_archive_is_what_nobody_ever_seen_dominates():
+    """It equals the front of everything that was sent to the engine."""
+    problem = Zdt1(float_layout(4))
+    *_, last = evolve(problem, settings(15, 25))
+    seen = problem.objectives_of(np.concatenate(problem.asked))
+    front = seen[moocore.is_nondominated(seen)]
+    assert sorted(map(tuple, front.tolist())) == sorted(
+        map(tuple, last.archive.objectives.tolist())
+    )
+
+
+def test_hypervolume_never_shrinks_while_the_archive_has_room():
+    """What was found is not lost."""
+    volumes = [g.hypervolume for g in evolve(Zdt1(float_layout(4)), settings(15, 25))]
+    assert all(before <= after for before, after in pairwise(volumes))
+    assert volumes[-1] > volumes[0] > 0
+
+
+def test_final_front_is_the_archive_sorted_by_genome():
+    """The order does not tell when a member was found."""
+    *_, last = evolve(Zdt1(float_layout(4)), settings(15, 5))
+    front = final_front(last)
+    assert front.genomes.tolist() == sorted(last.archive.genomes.tolist())
+
+
+def test_restart_keeps_the_archive_and_changes_the_population():
+    """After stagnation everybody is new, and nothing of the front is lost."""
+    problem = Analytic(float_layout(1))
+    wanted = settings(8, 30, patience=2, on_stagnation="restart")
+    generations = list(evolve(problem, wanted))
+    restarts = 0
+    for before, after in pairwise(generations):
+        old = {row.tobytes() for row in before.population.genomes}
+        restarts += not old & {row.tobytes() for row in after.population.genomes}
+        assert after.hypervolume >= before.hypervolume
+    assert restarts

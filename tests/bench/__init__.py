@@ -1,0 +1,1 @@
+"""Programs that measure: run by module name, never collected by pytest."""

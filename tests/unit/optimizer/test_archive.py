@@ -1,0 +1,126 @@
+"""The archive: who is in it, who leaves when it is full, and how its hypervolume is measured."""
+
+import moocore
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimizer.archive import (
+    EXACT_OBJECTIVES,
+    box_of,
+    extended,
+    hypervolume,
+    thinned,
+    undominated,
+    worths,
+)
+from optimizer.generation import Population, nobody
+
+
+def population_of(objectives, violations=None):
+    """Individuals numbered by their only gene."""
+    objectives = np.array(objectives, dtype=float)
+    count = len(objectives)
+    violations = np.zeros(count) if violations is None else np.array(violations)
+    genomes = np.arange(count, dtype=float)[:, None]
+    return Population(genomes, objectives, violations, (violations > 0).astype(np.int16))
+
+
+def staircase(count, n_objectives=2):
+    """A front without gaps: points on a simplex."""
+    rng = np.random.default_rng(count)
+    points = rng.exponential(size=(count, n_objectives))
+    return points / points.sum(axis=1, keepdims=True)
+
+
+def test_the_first_of_equals_stays_and_the_dominated_leave():
+    """One individual for each combination of objectives, none dominated, none infeasible."""
+    newcomers = population_of([[1, 1], [0, 2], [1, 1], [2, 2], [-9, -9]], [0, 0, 0, 0, 1.0])
+    archive, admitted = extended(nobody(1, 2), newcomers, 10)
+    assert archive.genomes.ravel().tolist() == [0.0, 1.0]
+    assert admitted.tolist() == [0, 1]
+
+
+def test_a_newcomer_drives_out_whom_it_dominates_and_not_its_equal():
+    """Those who were there first stand first, and stay where a newcomer only equals them."""
+    before, _ = extended(nobody(1, 2), population_of([[0, 3], [2, 1]]), 10)
+    after, admitted = extended(before, population_of([[0, 3], [1, 1], [3, 0]]), 10)
+    assert after.objectives.tolist() == [[0, 3], [1, 1], [3, 0]]
+    assert admitted.tolist() == [1, 2]
+    assert after.genomes[0, 0] == before.genomes[0, 0]
+
+
+@given(st.integers(0, 2**16), st.integers(1, 40), st.integers(1, 4))
+def test_an_archive_holds_all_that_nobody_dominates(seed, count, n_objectives):
+    """Fed in any pieces, it is the set of undominated objectives of all individuals ever seen."""
+    rng = np.random.default_rng(seed)
+    objectives = rng.integers(0, 5, size=(count, n_objectives)).astype(float)
+    archive = nobody(1, n_objectives)
+    for part in np.array_split(objectives, 3):
+        archive, _ = extended(archive, population_of(part), 1000)
+    expected = {
+        tuple(row)
+        for row in objectives.tolist()
+        if not ((objectives <= row).all(axis=1) & (objectives < row).any(axis=1)).any()
+    }
+    assert sorted(expected) == sorted(map(tuple, archive.objectives.tolist()))
+
+
+@pytest.mark.parametrize("n_objectives", [2, 3, 4, 5])
+def test_a_full_archive_keeps_the_best_of_each_objective(n_objectives):
+    """Ends of the front stay, and who stays keeps the order that he had."""
+    front = staircase(60, n_objectives)
+    places = thinned(front, 2 * n_objectives)
+    assert set(front.argmin(axis=0).tolist()) <= set(places.tolist())
+    assert (np.diff(thinned(front, 17)) > 0).all()
+    assert len(thinned(front, 17)) == 17
+    assert thinned(front, 99).tolist() == list(range(60))
+
+
+def test_thinning_costs_less_hypervolume_than_chance():
+    """What stays of a curved front dominates more than what random choices leave."""
+    front = 1.0 - np.sqrt(staircase(80, 3))
+    rng = np.random.default_rng(1)
+    kept = moocore.hypervolume(front[thinned(front, 20)], ref=1.1)
+    drawn = [front[rng.permutation(80)[:20]] for _ in range(50)]
+    assert kept > max(moocore.hypervolume(points, ref=1.1) for points in drawn)
+
+
+def test_of_copies_the_later_one_leaves():
+    """Two that are worth the same: the older stays."""
+    front = np.array([[0.0, 4.0], [1.0, 2.0], [2.0, 1.0], [4.0, 0.0], [1.0, 2.0]])
+    assert worths(front)[4] == worths(front)[1] == 0.0
+    assert 4 not in thinned(front, 4)
+
+
+def test_hypervolume_counts_in_units_of_the_box():
+    """The corner of a box dominates all of it, its middle a quarter, what is beyond nothing."""
+    low, high = np.array([0.0, 10.0]), np.array([2.0, 30.0])
+    assert hypervolume(np.array([[0.0, 10.0]]), low, high) == 1.0
+    assert hypervolume(np.array([[1.0, 20.0]]), low, high) == 0.25
+    assert hypervolume(np.array([[2.0, 10.0], [0.0, 31.0]]), low, high) == 0.0
+    assert hypervolume(np.array([[-2.0, 10.0]]), low, high) == 2.0
+    assert hypervolume(np.array([[0.5], [1.0]]), low[:1], high[:1]) == 0.75
+
+
+def test_many_objectives_are_estimated_and_repeat():
+    """Beyond exact measures, the share of fixed points that is dominated comes near the truth."""
+    n_objectives = EXACT_OBJECTIVES + 1
+    box = np.zeros(n_objectives), np.ones(n_objectives)
+    front = np.full((1, n_objectives), 0.1)
+    estimate = hypervolume(front, *box)
+    assert estimate == hypervolume(front, *box)
+    assert abs(estimate - 0.9**n_objectives) < 0.05
+
+
+def test_box_reaches_beyond_the_worst():
+    """Ends of the first front lie inside it, also where an objective never varies."""
+    low, high = box_of(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    assert low.tolist() == [1.0, 5.0]
+    assert high.tolist() == [3.2, 5.1]
+
+
+def test_nobody_is_undominated_among_none():
+    """An empty set has an empty answer."""
+    assert undominated(np.empty((0, 3))).shape == (0,)

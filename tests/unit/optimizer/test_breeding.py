@@ -1,0 +1,74 @@
+"""How operators share a generation, and what children say of their origin."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimizer.breeding import ADAPTED, FLOOR, credited, rates_of, shares
+from optimizer.generation import OPERATORS, UNKNOWN
+from optimizer.search import evolve
+from tests.support.searches import Zdt1, float_layout, settings
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6), st.integers(0, 500), st.floats(0, 0.999))
+def test_shares_divide_all_and_nothing_more(credits, count, offset):
+    """Each part is its rate times the count, rounded down or up, and parts add up."""
+    rates = rates_of(credits)
+    parts = shares(rates, count, offset)
+    assert sum(parts) == count
+    assert all(abs(part - rate * count) < 2.0 for part, rate in zip(parts, rates, strict=True))
+
+
+def test_rates_follow_credits_and_forget_nobody():
+    """Who brings nothing keeps his part of the floor; without any credit all are alike."""
+    rates = rates_of((0.3, 0.1, 0.0, 0.0))
+    assert sum(rates) == pytest.approx(1.0)
+    assert rates[2] == rates[3] == FLOOR / 4
+    assert rates[0] > rates[1] > rates[2]
+    assert rates_of((0.0, 0.0)) == (0.5, 0.5)
+
+
+def test_credit_moves_towards_what_was_admitted():
+    """Of an operator's children half were admitted: its credit goes an eighth of the way."""
+    codes = np.array([OPERATORS.index(name) for name in ("cross", "cross", "mutate", "immigrate")])
+    credits = credited((1.0,) * len(ADAPTED), codes, np.array([0]))
+    after = dict(zip(ADAPTED, credits, strict=True))
+    assert after == {"cross": 0.9375, "exchange": 1.0, "difference": 1.0, "mutate": 0.875}
+
+
+def test_a_generation_that_brings_nothing_changes_no_credit():
+    """No admission, no lesson."""
+    assert credited((0.5, 0.25, 0.5, 0.5), np.array([3, 3]), np.array([], int)) == (
+        0.5,
+        0.25,
+        0.5,
+        0.5,
+    )
+
+
+def test_lineage_leads_back_to_the_first_generation():
+    """Serials are unique and rise; parents were judged before their children."""
+    generations = list(evolve(Zdt1(float_layout(5)), settings(16, 12)))
+    born = {}
+    for generation in generations:
+        for serial, mother, father, code in generation.population.lineage.tolist():
+            born.setdefault(serial, (generation.number, mother, father, code))
+    assert set(born) <= set(range(16 * 13))
+    for serial, (number, mother, father, code) in born.items():
+        assert serial // 16 == number
+        assert mother < 16 * number
+        assert father < 16 * number
+        if OPERATORS[code] in ("cross", "exchange"):
+            assert min(mother, father) >= 0
+        if OPERATORS[code] in ("sample", "published", "immigrate"):
+            assert mother == father == UNKNOWN
+    kinds = {OPERATORS[code] for _, _, _, code in born.values()}
+    assert {*ADAPTED, "sample"} <= kinds
+
+
+def test_what_works_is_used_more():
+    """On a smooth problem shares leave the even ones, and switching adaption off keeps those."""
+    *_, adapted = evolve(Zdt1(float_layout(8)), settings(40, 40))
+    *_, even = evolve(Zdt1(float_layout(8)), settings(40, 40, adapt=False))
+    assert adapted.archive.genomes.tobytes() != even.archive.genomes.tobytes()

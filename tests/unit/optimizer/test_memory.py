@@ -1,0 +1,30 @@
+"""What a search remembers goes through plain numbers and back."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimizer.memory import Memory, fresh_memory, from_numbers, to_numbers
+
+COUNTS = st.integers(0, 2**53)
+FLOATS = st.floats(allow_nan=False)
+
+
+@given(COUNTS, FLOATS, COUNTS, COUNTS, st.lists(COUNTS, max_size=9), st.lists(FLOATS), COUNTS)
+def test_numbers_lead_back(evaluated, best, grown, stirred, sizes, credits, seed):
+    """Every field keeps every bit, whatever the number of islands, operators and objectives."""
+    low, high = np.random.default_rng(seed).normal(size=(2, 1 + seed % 5))
+    memory = Memory(evaluated, best, grown, stirred, tuple(sizes), tuple(credits), low, high)
+    found = from_numbers(to_numbers(memory), len(low))
+    assert to_numbers(found).tobytes() == to_numbers(memory).tobytes()
+    assert (found.sizes, found.credits) == (memory.sizes, memory.credits)
+    assert (found.evaluated, found.grown_at, found.stirred_at) == (evaluated, grown, stirred)
+    assert found.low.tobytes() == low.tobytes()
+
+
+def test_a_fresh_memory_has_no_box():
+    """Nothing is measured before there is something to measure."""
+    memory = fresh_memory(3, 2)
+    assert not memory.has_box
+    assert not from_numbers(to_numbers(memory), 2).has_box
+    assert memory.credits == (1.0, 1.0, 1.0)

@@ -1,0 +1,68 @@
+"""Polishing: which neighbours a front has, and that none of them makes it worse."""
+
+import numpy as np
+
+from optimizer.archive import hypervolume
+from optimizer.generation import OPERATORS, nobody
+from optimizer.polish import STEPS, neighbours, polished, polished_front
+from optimizer.search import evolve, final_front
+from strategy import STRATEGIES
+from tests.support.searches import HalfForbidden, Zdt1, float_layout, int_layout, settings
+
+SELLER = STRATEGIES["seller_exhaustion"].layout
+
+
+def test_neighbours_differ_in_one_gene_by_one_step():
+    """Whole genes by 1, others by a part of their span, each direction once."""
+    layout = int_layout((1, 9), (5, 5), (1, 4))
+    found, origins = neighbours(layout, np.array([[4.0, 5.0, 1.0]]))
+    assert sorted(map(tuple, found.tolist())) == [(3, 5, 1), (4, 5, 2), (5, 5, 1)]
+    assert origins.tolist() == [0, 0, 0]
+    found, _ = neighbours(float_layout(1), np.array([[0.5]]))
+    assert found.ravel().tolist() == [0.5 + 1 / STEPS, 0.5 - 1 / STEPS]
+
+
+def test_neighbours_are_legal_distinct_and_new():
+    """Bounds and constraints hold, nothing is tried twice, nor what is known."""
+    *_, last = evolve(HalfForbidden(SELLER, 3), settings(20, 3))
+    front = last.archive.genomes
+    found, _ = neighbours(SELLER, front)
+    assert SELLER.is_legal(found).all()
+    assert ((found >= SELLER.low) & (found <= SELLER.high)).all()
+    together = np.concatenate([front, found])
+    assert len(np.unique(together, axis=0)) == len(together)
+
+
+def test_polish_only_adds():
+    """What the polished front dominates contains what the front did."""
+    problem = Zdt1(float_layout(4))
+    *_, last = evolve(problem, settings(20, 15))
+    archive, count = polished(problem, last.archive, at_most=500, keep=1000, first_serial=320)
+    box = np.zeros(2), np.array([1.1, 10.0])
+    before, after = (hypervolume(a.objectives, *box) for a in (last.archive, archive))
+    assert after > before
+    assert 0 < count <= 500
+    made = archive.lineage[archive.lineage[:, 3] == OPERATORS.index("polish")]
+    assert len(made)
+    assert (made[:, 0] >= 320).all()
+    assert set(made[:, 1].tolist()) <= set(last.archive.lineage[:, 0].tolist())
+
+
+def test_no_more_are_judged_than_allowed():
+    """All go in one batch, cut at the limit; a limit of none judges none."""
+    problem = Zdt1(float_layout(4))
+    *_, last = evolve(problem, settings(12, 5))
+    problem.asked.clear()
+    _, count = polished_front(problem, last, at_most=9, keep=1000)
+    assert [len(asked) for asked in problem.asked] == [count] == [9]
+    front, count = polished_front(problem, last, at_most=0, keep=1000)
+    assert (count, len(problem.asked)) == (0, 1)
+    assert front.genomes.tobytes() == final_front(last).genomes.tobytes()
+
+
+def test_nobody_has_no_neighbours():
+    """Without a front there is nothing to polish."""
+    archive, count = polished(
+        Zdt1(float_layout(2)), nobody(2, 2), at_most=99, keep=9, first_serial=0
+    )
+    assert (len(archive), count) == (0, 0)

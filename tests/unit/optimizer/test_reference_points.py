@@ -1,0 +1,71 @@
+"""NSGA-III's steps, against DEAP's where DEAP draws no lots."""
+
+from math import comb
+
+import numpy as np
+import pytest
+from deap.tools import emo
+
+from optimizer.generation import Floats
+from optimizer.reference_points import associated, directions, normalised, survive_by_reference
+
+
+def curved_front(seed: int, count: int = 80, n_objectives: int = 4) -> Floats:
+    """Points on a part of a sphere, in objectives of very different size."""
+    rng = np.random.default_rng(seed)
+    points = np.abs(rng.normal(size=(count, n_objectives)))
+    points /= np.sqrt((points**2).sum(axis=1, keepdims=True))
+    return points * np.array([1.0, 10.0, 0.1, 5.0])[:n_objectives] + 3.0
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4, 7])
+def test_directions_are_those_of_das_and_dennis(parts):
+    """As many as DEAP makes for so many parts, and the same set."""
+    expected = emo.uniform_reference_points(4, parts)
+    found = directions(4, comb(parts + 3, 3))
+    assert sorted(map(tuple, np.round(expected, 12).tolist())) == sorted(
+        map(tuple, np.round(found, 12).tolist())
+    )
+
+
+def test_there_are_no_more_directions_than_places():
+    """The largest grid that fits, and the axes at least."""
+    assert [len(directions(4, places)) for places in (1, 9, 10, 100, 128)] == [4, 4, 10, 84, 120]
+    assert directions(1, 50).tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_normalised_and_associated_as_in_deap(seed):
+    """Same intercepts, same niche of everyone, same distance but for rounding."""
+    points = curved_front(seed)
+    points -= points.min(axis=0)  # DEAP takes intercepts for those of moved objectives
+    best, worst = points.min(axis=0), points.max(axis=0)
+    extremes = emo.find_extreme_points(points, best)
+    intercepts = emo.find_intercepts(extremes, best, worst, worst)
+    lines = directions(4, 80)
+    niches, distances = emo.associate_to_niche(points, lines, best, intercepts)
+    ours = normalised(points, np.ones(len(points), dtype=bool))
+    found, squares = associated(ours, lines)
+    np.testing.assert_allclose(ours, (points - best) / (intercepts - best + 1e-16), rtol=1e-9)
+    is_near = np.abs(np.sqrt(np.maximum(squares, 0)) - distances) < 1e-7
+    assert is_near.all()
+    assert (found == niches).mean() > 0.97  # equally near directions may change places
+
+
+def test_places_go_round_the_directions():
+    """Survivors of one front spread: no direction has two while a used one has none."""
+    points = curved_front(1, count=300)
+    chosen = survive_by_reference(points, np.zeros(300), 60)
+    niche, _ = associated(normalised(points, np.ones(300, dtype=bool)), directions(4, 60))
+    used = np.unique(niche)
+    counts = np.bincount(niche[chosen], minlength=len(directions(4, 60)))[used]
+    available = np.bincount(niche)[used]
+    assert (counts >= np.minimum(available, counts.max() - 1)).all()
+
+
+def test_a_flat_front_has_no_plane_and_still_survives():
+    """Where extreme points coincide the worst values take the place of intercepts."""
+    points = np.zeros((9, 4))
+    points[:, 0] = np.arange(9)
+    points[:, 1] = -np.arange(9)
+    assert len(survive_by_reference(points, np.zeros(9), 5)) == 5

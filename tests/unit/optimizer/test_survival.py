@@ -1,0 +1,72 @@
+"""Rules of survival beside NSGA-II's: copies, the front that does not fit, and who is asked."""
+
+import moocore
+import numpy as np
+import pytest
+
+from optimizer.ranking import rank_individuals, survive
+from optimizer.reference_points import survive_by_reference
+from optimizer.survival import rule_of, survive_by_hypervolume
+
+RULES = [survive, survive_by_hypervolume, survive_by_reference]
+
+
+def pool(seed, n_objectives=3, count=60):
+    """Objectives and violations, some of them copies, some infeasible."""
+    rng = np.random.default_rng(seed)
+    objectives = rng.random((count, n_objectives))
+    objectives[rng.integers(0, count, count // 5)] = objectives[0]
+    violations = np.where(rng.random(count) < 0.2, rng.random(count), 0.0)
+    objectives[violations > 0] = np.nan
+    return objectives, violations
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", range(20))
+def test_feasible_come_first_and_infeasible_by_violation(rule, seed):
+    """Every rule keeps as many as asked, none twice, and no worse violation before a better."""
+    objectives, violations = pool(seed)
+    for keep in (0, 1, 7, 30, 59, 60, 99):
+        chosen = rule(objectives, violations, keep)
+        assert len(chosen) == len(set(chosen.tolist())) == min(keep, 60)
+        assert (np.diff(violations[chosen]) >= 0).all()
+
+
+@pytest.mark.parametrize("rule", [survive, survive_by_reference])
+def test_whole_fronts_go_before_the_one_that_is_cut(rule):
+    """Nobody is left out for somebody of a worse front."""
+    objectives, violations = pool(3, n_objectives=4)
+    ranks = rank_individuals(objectives, violations).ranks
+    chosen = rule(objectives, violations, 25)
+    lost = np.setdiff1d(np.arange(60), chosen)
+    assert ranks[chosen].max() <= ranks[lost].min()
+
+
+def test_copies_wait_until_all_others_have_a_place():
+    """Of equals the first counts as one; the others come after all fronts, before infeasible."""
+    objectives = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [np.nan, np.nan]])
+    violations = np.array([0.0, 0.0, 0.0, 0.0, 0.5])
+    order = survive_by_hypervolume(objectives, violations, 5).tolist()
+    assert order == [0, 2, 3, 1, 4]
+    assert survive(objectives, violations, 2).tolist() == [0, 1]
+
+
+def test_what_is_kept_of_a_front_dominates_more_than_by_crowding():
+    """On a curved front of three objectives the rule earns its name."""
+    rng = np.random.default_rng(5)
+    points = np.abs(rng.normal(size=(200, 3)))
+    points = 1.0 - points / np.sqrt((points**2).sum(axis=1, keepdims=True))
+    nothing = np.zeros(200)
+    volumes = [
+        moocore.hypervolume(points[rule(points, nothing, 40)], ref=1.1)
+        for rule in (survive_by_hypervolume, survive)
+    ]
+    assert volumes[0] > volumes[1]
+
+
+def test_automatic_is_by_the_number_of_objectives():
+    """Hypervolume up to three, reference directions beyond, whatever else was asked for by name."""
+    assert rule_of("auto", 3) is survive_by_hypervolume
+    assert rule_of("auto", 4) is survive_by_reference
+    assert rule_of("crowding", 4) is survive
+    assert rule_of("reference", 2) is survive_by_reference
