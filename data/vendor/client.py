@@ -23,6 +23,9 @@ LONGEST_ASKED_S = 300.0
 LONGEST_PAGE_S = 900.0
 """Seconds for one page with all its tries and waits."""
 
+FIRST_GUESS_S = 1.0
+"""Seconds for a page, before one was seen."""
+
 SHOWN_CHARACTERS = 160
 REFUSED = {
     401: "the vendor does not know this key",
@@ -76,6 +79,12 @@ class VendorClient:
         self._pace = Pace(account.calls_per_minute, tell)
         self._rest = _load_client(account, name or _installed_client())
         self.url = check_url(self._rest.BASE)
+        self._answers, self._answers_s = 0, 0.0
+
+    def seconds_for(self, pages: int) -> float:
+        """How long pages will take, if each takes as long as those before."""
+        each_s = self._answers_s / self._answers if self._answers else FIRST_GUESS_S
+        return self._pace.seconds_for(pages, each_s)
 
     def page(self, query: Query, extra: Mapping[str, str]) -> bytes:
         """Ask for one page, again after failures that may pass.
@@ -93,8 +102,12 @@ class VendorClient:
         began = time.monotonic()
         for failures in range(1, TRIES + 1):
             self._pace.take()
+            asked_s = time.monotonic()
             try:
-                return self._ask(query, extra)
+                body = self._ask(query, extra)
+                self._answers += 1
+                self._answers_s += time.monotonic() - asked_s
+                return body
             except CallError as error:
                 failed = error
             wait_s = backoff_s(failures) if failed.retry_after_s is None else failed.retry_after_s

@@ -35,6 +35,25 @@ class Pace:
             self.pause(wait_s, f"the plan allows {self._calls_per_minute} calls a minute")
         self._made.append(time.monotonic())
 
+    def seconds_for(self, calls: int, each_s: float) -> float:
+        """How long calls will take, with the waits that the plan asks for.
+
+        Args:
+            calls: How many.
+            each_s: Seconds from the start of a call to where the next may begin.
+
+        Returns:
+            Seconds from now.
+        """
+        begin_s = now_s = time.monotonic()
+        made = self._made.copy()
+        for _ in range(calls):
+            if len(made) == self._calls_per_minute:
+                now_s = max(now_s, made[0] + MINUTE_S)
+            made.append(now_s)
+            now_s += each_s
+        return now_s - begin_s
+
     def pause(self, seconds: float, why: str) -> None:
         """Wait, and say how long and why."""
         if seconds >= SHOWN_S:

@@ -17,6 +17,7 @@ class FetchStep:
         done: Pieces that are safe in the cache.
         pieces: Pieces that this fetch is made of; 0 before that is known.
         bars: Bars in the pieces that are done.
+        left_s: Seconds until all pieces are done, as far as can be told.
         note: What a person should know now, such as what is waited for; empty for nothing.
     """
 
@@ -24,6 +25,7 @@ class FetchStep:
     done: int = 0
     pieces: int = 0
     bars: int = 0
+    left_s: float = 0.0
     note: str = ""
 
 

@@ -130,14 +130,19 @@ def _fill(cache: SeriesCache, wanted: Range, how: Fetching) -> None:
     step = _step(cache, pieces=len(pieces))
     if not pieces:
         return
-    how.watch(step)
-    client = VendorClient(find_account(), lambda line: how.watch(replace(step, note=line)))
+    client = VendorClient(find_account(), lambda line: how.watch(_ahead(client, step, line)))
+    how.watch(_ahead(client, step))
     for piece in sorted(pieces, key=lambda piece: piece.start_ns):
         bars = _fetch_piece(client, cache, piece, how)
         _check_same_as_lost(cache, piece, bars, lost)
         cache.write(piece.start_ns, piece.end_ns, bars)
         step = replace(step, done=step.done + 1, bars=step.bars + len(bars.timestamp))
-        how.watch(step)
+        how.watch(_ahead(client, step))
+
+
+def _ahead(client: VendorClient, step: FetchStep, note: str = "") -> FetchStep:
+    """A step with the time that is left, and what a person should know."""
+    return replace(step, left_s=client.seconds_for(step.pieces - step.done), note=note)
 
 
 def _fetch_piece(client: VendorClient, cache: SeriesCache, piece: Range, how: Fetching) -> PartBars:

@@ -1,5 +1,6 @@
 """data fetch: bring bars into the cache, showing how far it is and what is waited for."""
 
+import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
@@ -7,10 +8,12 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
+from rich.text import Text
 
 from data import load_bars
 from data.providers import find_provider
@@ -39,6 +42,15 @@ def fetch_command(
     print_series(fetched, as_json=as_json)
 
 
+class _TimeLeft(ProgressColumn):
+    """Counts down to the end that the plan's calls a minute allow."""
+
+    def render(self, task: Task) -> Text:
+        """The time left, in minutes and seconds."""
+        left_s = 0 if task.finished else max(round(task.fields["ends_s"] - time.monotonic()), 0)
+        return Text(f"{left_s // 60}:{left_s % 60:02}")
+
+
 class FetchShow:
     """Progress of fetches on stderr: a bar in a terminal, lines elsewhere."""
 
@@ -51,11 +63,11 @@ class FetchShow:
             TextColumn("{task.fields[bars]:,} bars"),
             TimeElapsedColumn(),
             TextColumn("ETA"),
-            TimeRemainingColumn(),
+            _TimeLeft(),
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._task = self._progress.add_task("", total=None, bars=0)
+        self._task = self._progress.add_task("", total=None, bars=0, ends_s=0.0)
 
     def __enter__(self) -> "FetchShow":
         self._progress.start()
@@ -86,6 +98,7 @@ class FetchShow:
             completed=step.done,
             total=step.pieces or None,
             bars=step.bars,
+            ends_s=time.monotonic() + step.left_s,
         )
         if step.note:
             self._console.say(f"note: {step.series}: {step.note}")

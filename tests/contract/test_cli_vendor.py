@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from data import LoadOptions, load_bars
+from data.providers import polygon_api
 from data.table import FetchOptions
 from tests.support.commands import SMALL
 from tests.support.vendor import bars_at, status, times_of
@@ -164,6 +165,19 @@ def test_the_plan_is_kept_and_the_wait_is_seen(command, vendor):
     assert len(vendor.calls) == 7
     assert vendor.clock.slept == [pytest.approx(60, abs=1)]
     assert "waiting 60 s: the plan allows 5 calls a minute" in outcome.err
+
+
+def test_the_time_left_knows_the_plan(command, vendor):
+    """Before the first of seven calls it is a minute and some seconds, and at the end nothing."""
+    vendor.settings.write_text(f'[polygon]\nurl = "{vendor.url}"\n')
+    steps = []
+    fetch = FetchOptions("2024-01-01", "2024-08-01")
+    polygon_api.fetch("X:ADAUSD", LoadOptions("15m", fetch=fetch), steps.append)
+    assert [step.done for step in steps if not step.note] == list(range(8))
+    assert steps[0].left_s == pytest.approx(62, abs=1)
+    assert steps[-1].left_s == 0
+    (waiting,) = (step for step in steps if step.note)
+    assert waiting.left_s == pytest.approx(60, abs=1)
 
 
 def test_evolve_fetches_and_then_reads_the_cache(command, vendor):

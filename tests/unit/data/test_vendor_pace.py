@@ -44,6 +44,22 @@ def test_no_minute_has_more_calls_than_allowed(clock, most, busy_s):
     assert bool(told) == (most * busy_s < 60)
 
 
+@pytest.mark.parametrize("made", [0, 3, 5, 9])
+@pytest.mark.parametrize("left", [0, 1, 5, 24])
+def test_the_time_left_is_the_time_that_it_takes(clock, made, left):
+    """What is told before some calls is how far the clock is after them."""
+    keeper = Pace(5, lambda line: None)
+    for _ in range(made):
+        keeper.take()
+        clock.now += 2.5
+    expected = keeper.seconds_for(left, 2.5)
+    began = clock.now
+    for _ in range(left):
+        keeper.take()
+        clock.now += 2.5
+    assert clock.now - began == pytest.approx(expected)
+
+
 def test_waits_double_to_a_minute():
     """Each lies between half of its length and all of it."""
     for failures in range(1, 12):
