@@ -3,7 +3,8 @@
 A series is a folder: one for each provider, symbol, timeframe and adjustment. It holds parts, each
 a Parquet file of one range of time whose name states the range, the hash of its bars, and the
 SHA-256 of its bytes. A part appears whole or not at all, and whoever reads one checks that its
-bytes are those of its name. What is damaged is moved to ``quarantine`` and never read again.
+bytes are those of its name. What is damaged is moved to ``quarantine``, what was fetched anew to
+``superseded``; neither is read again, but the names in quarantine tell what was lost.
 """
 
 import contextlib
@@ -34,13 +35,14 @@ Ints = npt.NDArray[np.int64]
 APP = "exhaustion-optimizer"
 VERSION = 1
 META = b"exhaustion-optimizer"
-QUARANTINE, LOCK, DRAFT = "quarantine", "fetch.lock", ".draft"
+QUARANTINE, SUPERSEDED, LOCK, DRAFT = "quarantine", "superseded", "fetch.lock", ".draft"
 LARGEST_PART_BYTES = 500_000_000
 POLL_S = 0.2
 SECOND_NS = 10**9
 
-NAME = re.compile(r"(-?\d{1,12})_(-?\d{1,12})_([0-9a-f]{16})_([0-9a-f]{64})\.parquet")
-"""Start and end in seconds since 1970 UTC, hash of the bars, hash of the file."""
+NAME = re.compile(r"(?:\d{1,20}-)?(\d{1,12})_(\d{1,12})_([0-9a-f]{16})_([0-9a-f]{64})\.parquet")
+"""Start and end in seconds since 1970 UTC, hash of the bars, hash of the file; before them, where
+it was set aside, when."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +132,7 @@ class SeriesCache:
         Raises:
             CacheError: When two cover the same time, or the folder cannot be read.
         """
-        try:
-            names = [path for path in self.folder.iterdir() if path.is_file()]
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise _refused(self.folder, error) from None
-        parts = sorted(part for path in names if (part := _part_of(path)) is not None)
+        parts = sorted(_parts_in(self.folder))
         for one, two in pairwise(parts):
             if two.start_ns < one.end_ns:
                 raise CacheError(
@@ -144,6 +140,16 @@ class SeriesCache:
                     "move one of them away"
                 )
         return parts
+
+    def lost(self) -> list[Part]:
+        """Parts in quarantine whose time no part covers now, the last that was set aside last."""
+        parts = self.parts()
+        aside = sorted(_parts_in(self.folder / QUARANTINE), key=lambda part: part.path.name)
+        return [
+            lost
+            for lost in aside
+            if not any(p.start_ns < lost.end_ns and p.end_ns > lost.start_ns for p in parts)
+        ]
 
     def read(self, part: Part) -> PartBars:
         """Read a part and check it, byte for byte.
@@ -201,16 +207,20 @@ class SeriesCache:
         _write_whole(self.folder, name, content)
         return Part(start_ns, end_ns, short, file_hash, self.folder / name)
 
-    def set_aside(self, part: Part) -> Path:
+    def set_aside(self, part: Part, place: str = QUARANTINE) -> Path:
         """Move a part to where it is never read again.
+
+        Args:
+            part: Any, also one that was set aside before.
+            place: `QUARANTINE` for what is damaged, `SUPERSEDED` for what is fetched anew.
 
         Returns:
             Its new path.
         """
         try:
-            aside = self.folder / QUARANTINE
+            aside = self.folder / place
             aside.mkdir(exist_ok=True)
-            target = aside / f"{time.time_ns()}-{part.path.name}"
+            target = aside / f"{time.time_ns()}-{part.path.name.rpartition('-')[2]}"
             os.replace(part.path, target)
         except OSError as error:
             raise _refused(part.path, error) from None
@@ -280,6 +290,16 @@ def bars_hash(bars: PartBars) -> str:
 def now_text() -> str:
     """The time of a fetch, ISO, UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _parts_in(folder: Path) -> list[Part]:
+    try:
+        paths = [path for path in folder.iterdir() if path.is_file()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _refused(folder, error) from None
+    return [part for path in paths if (part := _part_of(path)) is not None]
 
 
 def _part_of(path: Path) -> Part | None:

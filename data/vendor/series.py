@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from data.cache import (
+    SUPERSEDED,
     DamagedError,
     Floats,
     Ints,
@@ -98,8 +99,8 @@ def set_all_aside(cache: SeriesCache, watch: Watch) -> Range | None:
     """
     with cache.lock(lambda line: watch(_step(cache, note=line))):
         parts = cache.parts()
-        for part in parts:
-            cache.set_aside(part)
+        for part in [*parts, *cache.lost()]:
+            cache.set_aside(part, SUPERSEDED)
     return Range(parts[0].start_ns, parts[-1].end_ns) if parts else None
 
 
@@ -117,10 +118,14 @@ def settled_end_ns(now_ns: int) -> int:
 def _fill(cache: SeriesCache, wanted: Range, how: Fetching) -> None:
     """Set damaged parts aside, and fetch and keep what is missing; the lock is held."""
     _, damaged = _read_all(cache, wanted)
-    lost = {Range(part.start_ns, part.end_ns): part.bars_hash for part, _ in damaged}
     for part, why in damaged:
         cache.set_aside(part)
         how.watch(_step(cache, note=f"{part.path.name[:40]}... set aside: {why}"))
+    lost = {
+        Range(part.start_ns, part.end_ns): part.bars_hash
+        for part in cache.lost()
+        if part.start_ns < wanted.end_ns and part.end_ns > wanted.start_ns
+    }
     uncovered = missing_ranges(cache.parts(), wanted.start_ns, wanted.end_ns)
     pieces = list(lost) + [
         piece

@@ -30,7 +30,7 @@ def parts_in(vendor):
 
 def is_live(path):
     """Whether a part may still be read."""
-    return path.parent.name != "quarantine"
+    return path.parent.name not in ("quarantine", "superseded")
 
 
 def months_of(names):
@@ -431,7 +431,7 @@ def test_rewritten_history_is_shown_and_never_merged(command, vendor):
     assert command(*FETCH, "--json").json["hash"] == before["hash"]
     after = command(*longer, "--refetch", "--json").json
     assert after["highest high"] < before["highest high"] / 2
-    assert len(list(vendor.cache.rglob("quarantine/*"))) == 2
+    assert len(list(vendor.cache.rglob("superseded/*"))) == 2
     assert command(*longer, "--json").json["hash"] == after["hash"]
 
 
@@ -456,10 +456,18 @@ def test_a_lost_part_that_comes_back_otherwise_is_rewritten_history(command, ven
     command(*FETCH)
     (path, _) = sorted(vendor.cache.rglob("*.parquet"))
     path.write_bytes(b"")
-    vendor.fail(change_bars(lambda bars: [{**bars[0], "v": 1.5}, *bars[1:]]))
-    outcome = command(*FETCH)
-    assert outcome.code == 3
-    assert "are not those that were damaged" in outcome.error
+    vendor.always = change_bars(lambda bars: [{**bars[0], "v": 1.5}, *bars[1:]])
+    for _ in range(2):
+        outcome = command(*FETCH)
+        assert outcome.code == 3
+        assert "are not those that were damaged" in outcome.error
+    vendor.always = None
+    assert command(*FETCH).code == 0
+    path.write_bytes(b"")
+    vendor.factor = 3.0
+    assert command(*FETCH).code == 3
+    assert command(*FETCH, "--refetch").code == 0
+    assert command(*FETCH).code == 0
 
 
 def test_parts_that_cover_the_same_time_are_refused(command, vendor):
