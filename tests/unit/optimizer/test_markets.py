@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from data import Bars, DataError
+from engine.batch import Engine
+from optimizer import task as task_module
 from optimizer.config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.markets import load_markets
 from optimizer.task import EngineProblem, prepare
+from optimizer.workflow import start_run
 from tests.support.commands import write_market
 from tests.support.worlds import random_genomes
 
@@ -95,6 +98,55 @@ def test_held_out_bars_decide_nothing_that_the_search_sees(folder):
     one, two = (EngineProblem(t, t.engine()).evaluate(genomes) for t in (task, other))
     for name in ("objectives", "violations", "failures"):
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
+
+
+class Watch:
+    """An observer that remembers when the search was over.
+
+    Args:
+        events: Where it and the engines note what happens.
+    """
+
+    def __init__(self, events):
+        self._events = events
+
+    def started(self, *_):
+        """The search is about to begin."""
+
+    def is_due(self, _):
+        """Every generation is shown."""
+        return True
+
+    def generation(self, _):
+        """A generation was found."""
+        self._events.append("generation")
+
+    def certifying(self, _):
+        """The search is over."""
+        self._events.append("certifying")
+
+
+def test_no_engine_holds_a_held_out_bar_before_the_search_is_over(folder, tmp_path, monkeypatch):
+    """Whatever a run evaluates until then, polish and archive included, ends before those bars."""
+    events = []
+
+    class Noted(Engine):
+        def __init__(self, spec, series, *rest, **named):
+            super().__init__(spec, series, *rest, **named)
+            events.append([len(bars) for bars in series])
+
+    monkeypatch.setattr(task_module, "Engine", Noted)
+    small = {"population": 8, "generations": 2, "min_trades": 1, "objectives": "sum_r,max_drawdown"}
+    found = start_run(
+        config(folder, holdout="20%", runs=str(tmp_path / "runs"), **small), Watch(events), bool
+    )
+    starts = [w["start"] for w in found["data"]["windows"] if w["sample"] == "held out"]
+    over = events.index("certifying")
+    assert events[:over].count("generation") == 3
+    assert [one for one in events[:over] if one != "generation"] == [starts]
+    assert [one for one in events[over + 1 :] if one != "generation"] == [
+        [LENGTHS[name] for name in sorted(LENGTHS)]
+    ]
 
 
 def test_the_full_engine_agrees_about_the_bars_that_were_searched(folder):
