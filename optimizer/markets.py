@@ -1,5 +1,6 @@
 """The markets of a run: series, the windows to search on, and those that are held out."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -43,9 +44,9 @@ class Markets:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """One name a series, [S]: its symbol, with its source where another has the same."""
-        symbols = [bars.symbol for bars in self.series]
+        count = Counter(bars.symbol for bars in self.series)
         return tuple(
-            bars.symbol if symbols.count(bars.symbol) == 1 else f"{bars.symbol} ({bars.source})"
+            bars.symbol if count[bars.symbol] == 1 else f"{bars.symbol} ({bars.source})"
             for bars in self.series
         )
 
@@ -62,6 +63,10 @@ class Markets:
     def all_windows(self) -> tuple[Window, ...]:
         """Windows to search on, then those held out."""
         return (*self.windows, *self.held_out)
+
+    @cached_property
+    def _kept(self) -> frozenset[Window]:
+        return frozenset(self.held_out)
 
     def spans(self, windows: tuple[Window, ...]) -> list[Span]:
         """Lengths of windows in bars and years."""
@@ -110,7 +115,7 @@ class Markets:
         first, last = (format_time(int(bars.timestamp[i])) for i in (window.start, window.end - 1))
         return {
             "symbol": self.names[window.series],
-            "sample": "held out" if window in self.held_out else "in",
+            "sample": "held out" if window in self._kept else "in",
             "start": window.start,
             "end": window.end,
             "first": first,
@@ -144,9 +149,9 @@ def named_specs(config: RunConfig) -> tuple[str, ...]:
         DataError: When a folder or a pattern holds none.
     """
     specs = tuple(spec for named in config.data for spec in expand_spec(named))
-    repeated = next((spec for spec in specs if specs.count(spec) > 1), None)
-    if repeated is not None:
-        raise ConfigError(f"--data '{repeated}' is named more than once")
+    repeated = [spec for spec, count in Counter(specs).items() if count > 1]
+    if repeated:
+        raise ConfigError(f"--data '{repeated[0]}' is named more than once")
     return specs
 
 

@@ -5,11 +5,13 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from pyarrow import feather
 
-from data import Bars, DataError, LoadOptions, load_bars
+from data import Bars, DataError, LoadOptions, cut_at_gaps, join_bars, keep_bars, load_bars
 from tests.support.series import START_NS, csv_text, write_csv, write_parquet
 
 PRICES = st.floats(1e-300, 1e300, allow_nan=False, allow_infinity=False)
@@ -60,6 +62,58 @@ def test_parquet_keeps_every_bit(bars):
         assert bars.content_hash == load_bars(spec).content_hash
 
 
+@given(bars=bars_of_any_kind(), compression=st.sampled_from(["lz4", "zstd", "uncompressed"]))
+def test_feather_keeps_every_bit(bars, compression):
+    """However it is packed."""
+    columns = columns_of(bars)
+    columns["timestamp"] = pa.array(columns["timestamp"], type=pa.timestamp("ns", tz="UTC"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/series.feather"
+        feather.write_feather(pa.table(columns), path, compression=compression)
+        assert bars.content_hash == load_bars(path).content_hash
+
+
+@given(bars=bars_of_any_kind(), decimal=st.sampled_from([".", ","]))
+def test_either_decimal_mark_keeps_every_bit(bars, decimal):
+    """Semicolons between, numbers in full, and the mark that a person names."""
+    columns = columns_of(bars)
+    lines = ["timestamp;open;high;low;close;volume"]
+    for row in zip(*columns.values(), strict=True):
+        numbers = (f"{number:.1100f}".rstrip("0") + "0" for number in row[1:])
+        lines.append(";".join([str(row[0]), *(text.replace(".", decimal) for text in numbers)]))
+    with tempfile.TemporaryDirectory() as folder:
+        spec = write_csv(Path(folder), "\n".join(lines))
+        assert bars.content_hash == load_bars(spec, LoadOptions(decimal=decimal)).content_hash
+
+
+@given(bars=bars_of_any_kind())
+def test_keeping_and_loading_is_nothing(bars):
+    """What data import writes is what it read."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, _ = keep_bars(bars, Path(folder))
+        options = LoadOptions(timeframe=bars.timeframe)
+        assert bars.content_hash == load_bars(str(path), options).content_hash
+
+
+@given(bars=bars_of_any_kind(), longest=st.integers(1, 80))
+def test_cutting_and_joining_is_nothing(bars, longest):
+    """Parts at gaps of any length, put together again, are the series."""
+    parts = [part for _, part in cut_at_gaps(bars, longest * bars.timeframe_ns)]
+    assert join_bars(parts[::-1], "TEST").content_hash == bars.content_hash
+
+
+@given(bars=bars_of_any_kind(), order=st.randoms(use_true_random=False))
+def test_sorting_undoes_any_shuffle(bars, order):
+    """Rows in whatever order are the same series, when that may be repaired."""
+    rows = list(range(len(bars)))
+    order.shuffle(rows)
+    columns = {name: column[rows] for name, column in columns_of(bars).items()}
+    with tempfile.TemporaryDirectory() as folder:
+        loaded = load_bars(write_parquet(Path(folder), columns), LoadOptions(sort=True))
+    assert bars.content_hash == loaded.content_hash
+    assert any("sorted by time" in note for note in loaded.notes) == (rows != sorted(rows))
+
+
 @given(bars=bars_of_any_kind(), at=st.lists(st.integers(0, 29), min_size=1, max_size=10))
 def test_dedupe_undoes_repeated_rows(bars, at):
     """Rows repeated any number of times collapse to the bars they repeat."""
@@ -81,30 +135,46 @@ def refusal(spec):
     return None
 
 
-@given(garbage=st.binary(max_size=300), kind=st.sampled_from(["csv", "parquet"]), packed=...)
-def test_garbage_is_refused_in_our_words(garbage: bytes, kind: str, packed: bool):
+STARTS = st.sampled_from(
+    [b"", b"ARROW1\0\0", b"PK\x03\x04", b"PAR1", b"\xff\xfe", b"sep=,\n", b"1,"]
+)
+
+
+@given(
+    start=STARTS,
+    garbage=st.binary(max_size=300),
+    kind=st.sampled_from(["csv", "parquet", "feather"]),
+    packed=...,
+)
+def test_garbage_is_refused_in_our_words(start: bytes, garbage: bytes, kind: str, packed: bool):
     """Any bytes at all end in a DataError of one line, never in another exception."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "series"
+        garbage = start + garbage
         path.write_bytes(gzip.compress(garbage) if packed else garbage)
         message = refusal(f"{kind}:{path}")
     assert message is not None
     assert "\n" not in message
 
 
-HEADER = "timestamp,open,high,low,close,volume\n"
+HEADERS = st.sampled_from(
+    ["timestamp,open,high,low,close,volume\n", "", "sep=,\n", "Price,Close,High,Low,Open,Volume\n",
+     "Ticker,A,A,A,B,B\n", "unix,date,open,high,low,close\n", "t,o,h,l,c,volume x\n"]
+)  # fmt: skip
 ROWS = st.lists(
     st.tuples(
-        st.sampled_from(["2024-01-01", "2024-01-01T00:15Z", "1704067200", "x", "", "01/02/2024"]),
-        *[st.sampled_from(["1", "1.5", "0", "-1", "nan", "1e400", "", "x", "1,5", '"'])] * 5,
+        st.sampled_from(["2024-01-01", "2024-01-01T00:15Z", "1704067200", "x", "", "01/02/2024",
+                         "20240230", "Jan 1, 2024", "9:30 AM", "Date"]),
+        *[st.sampled_from(["1", "1.5", "0", "-1", "nan", "1e400", "", "x", "1,5", '"',
+                           "$", "1.5M", "A", "09:30"])] * 5,
     ),
     max_size=4,
-)
+)  # fmt: skip
 
 
-@given(rows=ROWS)
-def test_malformed_rows_are_refused_in_our_words(rows):
+@given(header=HEADERS, rows=ROWS)
+def test_malformed_rows_are_refused_in_our_words(header, rows):
     """Nearly legal text is read or refused in one line, never with another exception."""
     with tempfile.TemporaryDirectory() as folder:
-        text = HEADER + "\n".join(",".join(row) for row in rows)
+        text = header + "\n".join(",".join(row) for row in rows)
         assert "\n" not in (refusal(write_csv(Path(folder), text)) or "")
