@@ -1,10 +1,16 @@
 """data show, check and import, as a person uses them on files."""
 
+import io
+
 import pytest
 
 from data import PROVIDERS, load_bars
 from data.cache import PartBars, SeriesCache, SeriesKey
+from data.providers import ccxt_exchange
+from optimizer.commands import data as data_module
+from optimizer.commands.console import Lines
 from tests.support.commands import SMALL, write_market
+from tests.support.exchange import FakeExchange, served
 from tests.support.series import MINUTE_NS, NAMES, START_NS, csv_text, make_columns, write_csv
 
 DECIMAL_COMMAS = "Datum;Hoch;Tief;Er\u00f6ffnung;Schluss;Umsatz\n" + "".join(
@@ -126,6 +132,36 @@ def test_import_replaces_only_when_told(command, folder, tmp_path):
     write_market(folder / "AAA.csv", 1600)
     assert "--replace" in command(*arguments).error
     assert command(*arguments, "--replace").code == 0
+
+
+def test_progress_is_shown_on_a_terminal_only(monkeypatch):
+    """How many are done, of how many; nothing where nobody looks."""
+    for is_terminal in (True, False):
+        stream = io.StringIO()
+        stream.isatty = lambda is_terminal=is_terminal: is_terminal
+        console = Lines(stream)
+        monkeypatch.setattr(data_module, "stderr", lambda console=console: console)
+        assert list(data_module._watched(["a", "b", "c"], "importing")) == ["a", "b", "c"]
+        assert ("importing" in stream.getvalue()) == is_terminal
+        assert ("3/3" in stream.getvalue()) == is_terminal
+
+
+def test_an_exchange_that_cannot_be_reached_ends_with_code_3(command, monkeypatch, tmp_path):
+    """After retries, on one line, with nothing kept; what works is kept."""
+    fake = FakeExchange(2000)
+    monkeypatch.setattr(ccxt_exchange.time, "sleep", lambda _: None)
+    spec = "ccxt:binance:BTC/USDT:1h:2024-01-01:2024-02-01"
+    with served(fake) as open_exchange:
+        monkeypatch.setattr(ccxt_exchange, "open_exchange", open_exchange)
+        fake.faults = [(503, b"down")] * 20
+        outcome = command("data", "import", spec, "--into", tmp_path / "bars")
+        assert outcome.code == 3
+        assert "ExchangeNotAvailable, after 4 retries" in outcome.error
+        assert not (tmp_path / "bars").exists()
+        fake.faults = []
+        (row,) = command("data", "import", spec, "--into", tmp_path / "bars", "--json").json
+    assert (row["symbol"], row["bars"]) == ("BTC/USDT", 31 * 24)
+    assert command("data", "show", tmp_path / "bars", "--json").json["symbol"] == "BTC/USDT"
 
 
 def test_columns_and_forms_are_said_on_the_command_line(command, tmp_path):
