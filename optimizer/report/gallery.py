@@ -75,8 +75,8 @@ def convergence(run: "Run") -> list[Chart]:
     """Hypervolume, then the best of each objective, over the generations."""
     history = run.history
     charts = []
-    if np.isfinite(history.volume).any():
-        charts.append(progress.hypervolume(history.generations, history.volume))
+    if (history.volume > 0).any():
+        charts.append(progress.hypervolume(history.volume_generations, history.volume))
     best, median = run.natural(history.best), run.natural(history.median)
     for o, objective in enumerate(run.objectives):
         charts.append(

@@ -1,6 +1,6 @@
 """How a search went, generation by generation, as far as it was kept."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,15 +9,11 @@ import numpy.typing as npt
 
 from optimizer.generation import Floats, Population
 from optimizer.report.charts.progress import LEVELS
-from optimizer.report.pick import hypervolume
 from optimizer.runs import GenerationSummary, RunStore
 from optimizer.search import front_of
 
 MOST_GENERATIONS = 200
 """More than this are not read: an even choice of them looks the same."""
-
-MOST_FOR_HYPERVOLUME = 4
-"""With more objectives than this a hypervolume takes too long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +22,11 @@ class History:
 
     Args:
         generations: [N] int64, their numbers.
-        best: [N, O] best objective of the front, minimised; NaN without one.
+        best: [N, O] best objective found by then, minimised; NaN without a feasible individual.
         median: [N, O] of the feasible individuals, minimised; NaN without one.
         quantiles: [N, G, 7] of the genes at `charts.progress.LEVELS`.
-        volume: [N] hypervolume of the front as a share of the last one's; NaN where unknown.
+        volume_generations: [H] int64, generations whose hypervolume is told, kept or not.
+        volume: [H] hypervolume of the best found so far, as a share of the last one's.
         left_out: Generations that were recorded but are not shown.
         only_fronts: Whether of some of them only the front was kept.
     """
@@ -38,6 +35,7 @@ class History:
     best: Floats
     median: Floats
     quantiles: Floats
+    volume_generations: npt.NDArray[np.int64]
     volume: Floats
     left_out: int
     only_fronts: bool
@@ -58,42 +56,43 @@ def read_history(path: Path, n_objectives: int) -> History:
     """
     with RunStore.open(path) as store:
         summaries = list(store.generations())
-        kept = [summary for summary in summaries if summary.kept != "summary"]
+        kept = [
+            one for one in summaries if one.kept == "whole" or (one.kept == "front" and one.front)
+        ]
         chosen = _evenly(kept, MOST_GENERATIONS)
-        populations = list(_populations(store, chosen))
-    feasible = [one.objectives[one.violations == 0] for one in populations]
-    fronts = [one.objectives[front_of(one)] for one in populations]
+        found = [_kept(store, summary) for summary in chosen]
+    feasible = [one.objectives[one.violations == 0] for one, _ in found]
     nothing = np.full(n_objectives, np.nan)
-    volume = np.full(len(chosen), np.nan)
-    if n_objectives <= MOST_FOR_HYPERVOLUME and populations:
-        volume = hypervolume(fronts)
-        volume = volume / volume[-1] if volume[-1] > 0 else volume
+    shown = _evenly(summaries, MOST_GENERATIONS)
+    volume = np.array([summary.hypervolume for summary in shown])
     return History(
         generations=np.array([summary.number for summary in chosen], np.int64),
-        best=_stacked([one.min(axis=0) if len(one) else nothing for one in fronts]),
+        best=_stacked([one.min(axis=0) if len(one) else nothing for _, one in found]),
         median=_stacked([np.median(one, axis=0) if len(one) else nothing for one in feasible]),
-        quantiles=_stacked([np.quantile(one.genomes, LEVELS, axis=0).T for one in populations]),
-        volume=volume,
+        quantiles=_stacked([np.quantile(one.genomes, LEVELS, axis=0).T for one, _ in found]),
+        volume_generations=np.array([summary.number for summary in shown], np.int64),
+        volume=volume / volume[-1] if len(volume) and volume[-1] > 0 else volume,
         left_out=len(summaries) - len(chosen),
         only_fronts=any(summary.kept == "front" for summary in chosen),
     )
 
 
-def _populations(store: RunStore, chosen: Sequence[GenerationSummary]) -> Iterator[Population]:
-    """What was kept of each generation; an empty front has no quantiles and is left out."""
-    for summary in chosen:
-        if summary.kept == "whole":
-            yield store.generation(summary.number).population
-        else:
-            yield store.front(summary.number)
+def _kept(store: RunStore, summary: GenerationSummary) -> tuple[Population, Floats]:
+    """What was kept of a generation's population, and objectives of the best found by then."""
+    if summary.kept == "front":
+        front = store.front(summary.number)
+        return front, front.objectives
+    generation = store.generation(summary.number)
+    population, archive = generation.population, generation.archive
+    best = archive.objectives if len(archive) else population.objectives[front_of(population)]
+    return population, best
 
 
 def _evenly(summaries: Sequence[GenerationSummary], most: int) -> list[GenerationSummary]:
-    usable = [one for one in summaries if one.kept == "whole" or one.front]
-    if not usable:
+    if not summaries:
         return []
-    at = np.linspace(0, len(usable) - 1, min(len(usable), most)).round().astype(int)
-    return [usable[i] for i in np.unique(at).tolist()]
+    at = np.linspace(0, len(summaries) - 1, min(len(summaries), most)).round().astype(int)
+    return [summaries[i] for i in np.unique(at).tolist()]
 
 
 def _stacked(rows: list[Floats]) -> Floats:

@@ -56,7 +56,10 @@ def by_robustness(problem: Problem, genomes: Floats, objective: int = 0) -> Floa
     """
     lines = move_each(problem, genomes, points=2)
     return np.array(
-        [robustness(line, objective, genome) for line, genome in zip(lines, genomes, strict=True)]
+        [
+            robustness(problem.layout, line, objective, genome)
+            for line, genome in zip(lines, genomes, strict=True)
+        ]
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.generation import Evaluation, Floats
+from optimizer.polish import STEPS
 from optimizer.problem import Problem
 from strategy import Gene, GenomeLayout
 
@@ -61,17 +62,24 @@ def gene_values(gene: Gene, own: float, points: int) -> Floats:
         points: How many to spread evenly over the bounds.
 
     Returns:
-        [N] distinct values, ascending: the lattice, `own`, and the nearest value on each side of it
-        that the lattice of a finer grid of 1% of the range would hold (for whole genes at least 1
-        away); legal for the gene's kind.
+        [N] distinct values, ascending: the lattice, `own`, its neighbours one step away (1 for
+        whole genes, 1/128 of the span for others, as in polishing), and those 1% of the span away.
     """
     spread = np.linspace(gene.low, gene.high, points)
-    near = (gene.high - gene.low) / 100
+    steps = near_steps(gene)
     if gene.is_int:
-        spread, near = np.rint(spread), max(round(near), 1)
-    beside = np.array([own - near, own + near])
+        spread = np.rint(spread)
+    beside = np.concatenate([own - steps, own + steps])
     beside = beside[(beside >= gene.low) & (beside <= gene.high)]
     return np.unique(np.concatenate([spread, [own], beside]))
+
+
+def near_steps(gene: Gene) -> Floats:
+    """How far the near neighbours of an individual lie along a gene, two steps."""
+    span = gene.high - gene.low
+    if gene.is_int:
+        return np.array([1.0, max(round(span / 100), 1)])
+    return np.array([span / STEPS, span / 100])
 
 
 def move_each(
@@ -141,22 +149,26 @@ def size_of_pairs(layout: GenomeLayout, points: int = PAIR_POINTS) -> int:
     return free * (free - 1) // 2 * (points + 3) ** 2
 
 
-def robustness(lines: Sequence[Line], objective: int, genome: Floats) -> float:
+def robustness(
+    layout: GenomeLayout, lines: Sequence[Line], objective: int, genome: Floats
+) -> float:
     """How much of an objective an individual keeps when its genes are slightly off.
 
     Args:
+        layout: The genes.
         lines: Of one individual, a line a gene.
         objective: Number of the objective.
         genome: [G], the individual.
 
     Returns:
-        The worst, over the nearest neighbours along each gene, of the objective (minimised); +inf
+        The worst, over the near neighbours along each gene, of the objective (minimised); +inf
         when one of them is infeasible. A smaller number is better.
     """
     worst = -np.inf
     for line in lines:
-        at = int(np.flatnonzero(line.values == genome[line.gene])[0])
-        near = line.objectives[max(at - 1, 0) : at + 2, objective]
+        reach = near_steps(layout.genes[line.gene]).max() * (1 + 1e-9)
+        is_near = np.abs(line.values - genome[line.gene]) <= reach
+        near = line.objectives[is_near, objective]
         worst = max(worst, float(np.where(np.isnan(near), np.inf, near).max()))
     return worst
 

@@ -50,6 +50,7 @@ class Single(Run):
             best=np.empty((0, n)),
             median=np.empty((0, n)),
             quantiles=np.empty((0, n_genes, 7)),
+            volume_generations=nothing.astype(np.int64),
             volume=nothing,
             left_out=0,
             only_fronts=False,

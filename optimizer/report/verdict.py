@@ -86,16 +86,24 @@ def search_facts(run: "Run") -> list[Fact]:
 
 
 def _searched(run: "Run") -> list[Fact]:
-    tried = sum(summary.evaluated for summary in run.summaries)
+    stopped = "" if run.result is None else str(run.result.get("stopped_by", ""))
+    ended = f", ended by {words(stopped)}" if stopped not in ("", "generations") else ""
     return [
         ("Certificate", certificate_words(run)),
         ("Objectives", ", ".join(words(name) for name in run.objectives)),
         (
             "Tried",
-            f"{counted(tried, 'candidate')} in {counted(len(run.summaries), 'generation')}, "
-            f"seed {run.header.get('seed')}",
+            f"at most {counted(tried(run), 'distinct candidate')} in "
+            f"{counted(len(run.summaries), 'generation')}, seed {run.header.get('seed')}{ended}",
         ),
     ]
+
+
+def tried(run: "Run") -> int:
+    """Candidates that were evaluated; one that had died out may have come again."""
+    polished = 0 if run.result is None else run.result.get("polished", 0)
+    more = polished if isinstance(polished, int) else 0
+    return sum(summary.evaluated for summary in run.summaries) + more
 
 
 def certificate_words(run: "Run") -> str:
@@ -209,19 +217,19 @@ def _held_out(run: "Run") -> list[Caution]:
 
 def _luck(run: "Run") -> list[Caution]:
     """Whether the best individual beats the best of as many candidates without any edge."""
-    tried = sum(summary.evaluated for summary in run.summaries)
+    count = tried(run)
     windows = run.header.get("windows")
-    if not run.members or tried < 2 or not isinstance(windows, list) or len(windows) > 1:
+    if not run.members or count < 2 or not isinstance(windows, list) or len(windows) > 1:
         # Means over several windows say nothing about the spread of all trades.
         return []
     frame = run.front
     scores = frame["mean_r"] / frame["std_r"] * np.sqrt(frame["trades"])
     if not np.isfinite(scores).any():
         return []
-    best, chance = float(scores.max()), best_by_luck(tried)
+    best, chance = float(scores.max()), best_by_luck(count)
     told = (
         f"the strongest member's mean R is {number(best)} standard errors above 0; the best of "
-        f"{number(tried)} independent candidates without any edge would show about {number(chance)}"
+        f"{number(count)} independent candidates without any edge would show about {number(chance)}"
     )
     if best > chance:
         return []

@@ -4,6 +4,7 @@ import pytest
 
 from optimizer import load_run
 from optimizer.report import write_report
+from optimizer.shown import metric
 from tests.support.browser import chromium, opened
 from tests.support.runs import record_run
 
@@ -37,6 +38,81 @@ def run(tmp_path_factory):
 def page_file(run, tmp_path_factory):
     """Its report."""
     return write_report(run, tmp_path_factory.mktemp("pages") / "report.html")
+
+
+def shown_metrics(run, member):
+    """The lines of the table of a member's metrics."""
+    names = [name for name in run.front.columns if name not in run.genes]
+    values = run.front.loc[member]
+    return ["Metrics", *(f"{n.replace('_', ' ')}\t{metric(n, float(values[n]))}" for n in names)]
+
+
+def test_trades_in_the_page_are_those_of_the_engine(chromium, run, page_file):
+    """Every row of the table says what the frame says: times, prices, reason, R and costs."""
+    trades = run.trades(run.knee())
+    with opened(chromium, page_file) as found:
+        titles = found.texts("#trade-table thead th")
+        rows = []
+        while True:
+            rows += found.page.eval_on_selector_all(
+                "#trade-table tbody tr",
+                "all => all.map(row => [...row.cells].map(c => c.innerText))",
+            )
+            if found.page.is_disabled("#later"):
+                break
+            found.page.click("#later")
+    assert len(rows) == len(trades)
+    for k, row in enumerate(rows):
+        cell, trade = dict(zip(titles, row, strict=True)), trades.iloc[k]
+        assert cell["exited"] == str(trade["exit_time"])[:16]
+        assert cell["ended by"] == trade["reason"].replace("_", " ")
+        assert int(cell["bars"]) == trade["bars_held"]
+        for title in ("entry", "stop", "target", "exit"):
+            assert float(cell[title]) == float(f"{trade[title]:.6g}"), title
+        assert cell["R"] == f"{trade['r']:.3f}"
+        assert cell["cost in R"] == f"{trade['cost_r']:.3f}"
+
+
+def test_trades_can_be_filtered_and_chosen(chromium, run, page_file):
+    """A filter leaves what it names; a chosen row is drawn bar by bar."""
+    trades = run.trades(run.knee())
+    gains = trades[trades["r"] > 0]
+    with opened(chromium, page_file) as found:
+        found.page.select_option("#f-result", "gain")
+        assert found.text("#trade-count").startswith(f"{len(gains)} of {len(trades)} trades")
+        found.page.click("#trade-table tbody tr:last-child")
+        shown = found.page.get_attribute('#trade-table tr[aria-selected="true"]', "data-trade")
+        assert found.text('figure[data-chart="trade"] figcaption').startswith(f"Trade {shown} of")
+        assert found.errors == []
+
+
+def test_the_theme_can_be_changed_and_the_page_printed(chromium, page_file):
+    """The button turns the page dark; printing draws every chart on white."""
+    with opened(chromium, page_file) as found:
+        before = found.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        found.page.click("#theme")
+        after = found.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert before != after
+        found.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        undrawn = found.page.eval_on_selector_all(
+            "figure:not([hidden]) .plot",
+            "all => all.filter(p => !p.querySelector('.main-svg')).length",
+        )
+        assert undrawn == 0
+        assert found.errors == []
+
+
+def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
+    """Each has a label, a caption and its numbers as a table."""
+    with opened(chromium, page_file) as found:
+        labels = found.page.eval_on_selector_all(
+            "figure:not([hidden]) .plot", "all => all.map(p => p.getAttribute('aria-label'))"
+        )
+        assert len(labels) > 20
+        assert all(label and len(label) > 10 for label in labels)
+        found.page.click('figure[data-chart="month"] summary')
+        assert found.page.locator('figure[data-chart="month"] details tbody tr').count() > 1
+        assert found.errors == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -76,4 +152,7 @@ def test_a_click_on_the_front_shows_the_trades_of_that_member(chromium, run, pag
         first = dict(zip(titles, cells, strict=True))
         assert first["entered"] == str(trades["entry_time"][0])[:16]
         assert first["R"] == f"{trades['r'][0]:.3f}"
+        assert found.page.locator("#metrics").inner_text().splitlines() == shown_metrics(
+            run, member
+        )
         assert found.errors == []

@@ -17,7 +17,7 @@ LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
 def hypervolume(generations: Ints, volume: Floats) -> Chart:
-    """The volume that a front dominates, generation by generation.
+    """The volume that the best found so far dominate, generation by generation.
 
     Args:
         generations: [N], their numbers.

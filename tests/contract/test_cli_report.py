@@ -1,0 +1,143 @@
+"""report, and what evolve and backtest draw: where it lies, what it says, what is refused."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from optimizer import load_run
+from optimizer.report import page_html
+from optimizer.shown import metric
+from tests.support.commands import SMALL
+
+QUICK = [argument for argument in SMALL if argument != "--no-report"]
+
+
+class Table(HTMLParser):
+    """Cells of the table of the front: text, and the number behind it.
+
+    Args:
+        page: The report.
+    """
+
+    def __init__(self, page):
+        super().__init__()
+        self.rows = []
+        self._is_inside = False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        """A row or a cell begins."""
+        given = dict(attrs)
+        if tag == "table":
+            self._is_inside = given.get("id") == "front-table"
+        if self._is_inside and tag == "tr" and "data-member" in given:
+            self.rows.append([])
+        if self._is_inside and tag == "td":
+            self.rows[-1].append([given["data-value"], ""])
+
+    def handle_endtag(self, tag):
+        """The table ends."""
+        self._is_inside &= tag != "table"
+
+    def handle_data(self, data):
+        """The text of a cell."""
+        if self._is_inside and self.rows and self.rows[-1] and data.strip():
+            self.rows[-1][-1][1] += data.strip()
+
+
+@pytest.fixture
+def recorded(command, market):
+    """The path of a run with its report."""
+    outcome = command("evolve", "--data", market, *QUICK, "--runs", "runs", "--quiet")
+    assert outcome.code == 0
+    return load_run("latest", "runs").path
+
+
+def test_evolve_ends_with_a_report(command, market, recorded):
+    """The page lies in the run's folder, and the last line says where."""
+    page = (recorded / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert len(page) < 6_000_000
+    again = command("evolve", "--resume", recorded.name, "--runs", "runs")
+    assert again.out.splitlines()[-1] == f"report {recorded / 'report.html'}"
+
+
+def test_evolve_writes_no_report_when_asked_not_to(command, market):
+    """Nothing but the record is in the folder."""
+    assert command("evolve", "--data", market, *SMALL, "--quiet").code == 0
+    assert not (load_run("latest", "runs").path / "report.html").exists()
+
+
+def test_json_of_evolve_stays_one_object(command, market):
+    """Where the report lies is said on the other stream."""
+    outcome = command("evolve", "--data", market, *QUICK, "--json", "--quiet")
+    assert outcome.json["front_hash"]
+    assert "report.html" in outcome.err
+
+
+def test_figures_of_the_page_are_those_of_the_record(recorded):
+    """Each cell has the recorded number, and shows it as the terminal does."""
+    run = load_run(str(recorded))
+    page = (recorded / "report.html").read_text(encoding="utf-8")
+    names = re.findall(r'data-column="\d+" class="\w+"><button type="button">([^<]*)<', page)
+    rows = Table(page).rows
+    front = {json.dumps(one["genes"], sort_keys=True): one for one in run.result["front"]}
+    assert len(rows) == len(front) > 0
+    for row, member in zip(rows, run.members, strict=True):
+        stored = front[json.dumps(member["genes"], sort_keys=True)]
+        expected = {**stored["genes"], **stored["metrics"], **stored["objectives"]}
+        for name, (value, text) in list(zip(names, row, strict=True))[1:]:
+            key = name.replace(" ", "_")
+            assert float(value) == expected[key], name
+            assert text == metric(key, float(expected[key])), name
+
+
+def test_a_report_can_be_written_elsewhere_and_open_with_a_member(command, recorded, tmp_path):
+    """--out names the file, --member who is shown."""
+    outcome = command("report", "latest", "--runs", "runs", "--out", "page.html", "--member", 0)
+    assert outcome.code == 0
+    assert outcome.out == "report page.html\n"
+    assert (tmp_path / "page.html").stat().st_size > 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "expected"),
+    [
+        (("latest", "--member", 99), 2, "has no member 99; it has 0 to"),
+        (("latest", "--member", -1), 2, "--member"),
+        (("latest", "--out", "."), 2, "is a folder"),
+        (("nothing",), 4, "there is no run 'nothing'"),
+    ],
+    ids=["member", "negative", "folder", "run"],
+)
+def test_a_report_that_cannot_be_is_refused(command, recorded, arguments, code, expected):
+    """One line says what is wrong."""
+    outcome = command("report", *arguments, "--runs", "runs")
+    assert outcome.code == code
+    assert expected in outcome.error
+
+
+def test_a_report_without_its_bars_says_what_is_missing(command, market, recorded, tmp_path):
+    """When the data is gone, the front is still shown and the page says why trades are not."""
+    run = load_run(str(recorded), data="csv:gone.csv")
+    page = page_html(run)
+    assert "The bars could not be loaded" in page
+    assert len(Table(page).rows) == len(run.members)
+
+
+def test_a_backtest_is_drawn_as_a_page_or_a_picture(command, market, tmp_path):
+    """The name of the file says which."""
+    for name, start in (("one.html", b"<!doctype html>"), ("one.png", b"\x89PNG")):
+        outcome = command("backtest", "--data", market, "--plot", name)
+        assert outcome.code == 0
+        assert f"plot {name}" in outcome.out
+        assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_a_kind_of_picture_that_is_not_known_is_refused_first(command, tmp_path):
+    """Nothing is loaded or written."""
+    outcome = command("backtest", "--data", "csv:gone.csv", "--plot", "one.pdf")
+    assert outcome.code == 2
+    assert "name it .html or .png" in outcome.error

@@ -1,0 +1,191 @@
+"""Reports of awkward runs: hostile names, nothing traded, one trade, very many of everything."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.ledger import Ledger
+from optimizer import load_run
+from optimizer.config import RunConfig
+from optimizer.markets import Markets
+from optimizer.report import write_report
+from optimizer.report.single import Single
+from optimizer.task import prepare
+from tests.support.browser import chromium, opened
+from tests.support.commands import write_market
+from tests.support.runs import record_run
+
+__all__ = ["chromium"]
+
+MARKUP = "</script><img src=x onerror=alert(1)><b>bold</b>"
+HOSTILE = {
+    "markup": MARKUP,
+    "formula": "=HYPERLINK(1)",
+    "emoji": "🦊 and 日本",
+    "template": "{{ 7 * 7 }}${alert(1)}",
+    "prototype": "__proto__",
+}
+LARGEST_BYTES = 15_000_000
+
+SHORT = {
+    "ema_fast": [2.0, 5.0],
+    "ema_slow": [6.0, 20.0],
+    "z_window": [5.0, 20.0],
+    "atr_window": [5.0, 20.0],
+}
+ALWAYS = {
+    **SHORT,
+    "vol_z_min": [-9.0, -8.0],
+    "tr_z_min": [-9.0, -8.0],
+    "close_location_min": [-1.0, -0.4],
+    "max_hold": [1.0, 1.0],
+}
+
+
+def renamed(run, name, strategy):
+    """The same run, everything that has a name called otherwise."""
+    task = run.task
+    markets = Markets(
+        tuple(replace(bars, symbol=name) for bars in task.markets.series), task.markets.windows
+    )
+    run.task = replace(task, markets=markets, spec=replace(task.spec, name=strategy))
+    run.header = {**run.header, "data": f"{name} 15m", "strategy": strategy, "notes": [name]}
+    run.path = run.path.parent / (name.replace("/", "") or "x")
+    return run
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_names_are_text(chromium, example_run, tmp_path, kind):
+    """No name makes an element, runs, or hides what it says."""
+    name = HOSTILE[kind]
+    run = load_run(example_run)
+    _ = run.history
+    page = write_report(renamed(run, name, f"{name} strategy"), tmp_path / "report.html")
+    with opened(chromium, page) as found:
+        said = []
+        found.page.on("dialog", lambda dialog: said.append(dialog.message))
+        found.draw_all()
+        assert found.errors == []
+        assert found.requests == []
+        assert said == []
+        assert found.page.locator("main img, main b, header b").count() == 0
+        assert found.page.locator("script").count() == 4
+        assert name in found.text(".eyebrow")
+        assert name in found.text("#verdict")
+
+
+def test_a_very_long_name_is_cut_and_says_so(chromium, example_run, tmp_path):
+    """10 kB of name neither widen the page nor vanish without a word."""
+    run = load_run(example_run)
+    _ = run.history
+    page = write_report(renamed(run, "short", "x" * 10_000), tmp_path / "report.html")
+    with opened(chromium, page, width=390) as found:
+        assert "(10,000 characters)" in found.text(".eyebrow")
+        assert found.page.evaluate("document.documentElement.scrollWidth") == 390
+        assert found.errors == []
+
+
+def test_a_run_in_which_nothing_traded_says_so(chromium, tmp_path):
+    """An empty front is a page with a sentence, no chart of members and no error."""
+    spec = write_market(tmp_path / "flat.csv", flat=1.0)
+    run = load_run(str(record_run(tmp_path / "runs", data=[spec])))
+    with opened(chromium, write_report(run)) as found:
+        found.draw_all()
+        assert found.errors == []
+        assert "No strategy traded well enough" in found.text("#verdict")
+        assert "The front is empty" in found.text("#front")
+        assert found.page.locator("#gene-fans .main-svg").count() > 0
+        assert "rejected" in found.text(".cautions").lower()
+
+
+def test_an_individual_without_a_trade_has_a_page(chromium, tmp_path):
+    """Undefined metrics have reasons, and charts say that there is no trade."""
+    spec = write_market(tmp_path / "flat.csv", flat=1.0)
+    task = prepare(RunConfig(data=[spec]))
+    single = Single(task, task.spec.layout.defaults)
+    with opened(chromium, write_report(single, tmp_path / "page.html")) as found:
+        found.draw_all()
+        assert found.errors == []
+        assert found.text("#trade-count") == "0 of 0 trades"
+        assert "undefined: no trades" in found.text("#metrics")
+        assert "no trade" in found.text('figure[data-chart="distribution"] figcaption')
+
+
+def test_an_individual_with_one_trade_has_a_page(chromium, tmp_path, monkeypatch):
+    """One trade is counted, shown and drawn."""
+    spec = write_market(tmp_path / "bars.csv")
+    task = prepare(RunConfig(data=[spec]))
+    values = {"vol_z_min": 0.5, "tr_z_min": 0.3, "z_window": 96}
+    single = Single(task, task.spec.layout.encode(values))
+    (ledger,) = single.engine.trades(single.genomes[0])
+    one = Ledger.of([ledger.trade(0)])
+    monkeypatch.setattr(single.engine, "trades", lambda genome: (one,))
+    with opened(chromium, write_report(single, tmp_path / "page.html")) as found:
+        found.draw_all()
+        assert found.errors == []
+        assert found.text("#trade-count").startswith("1 of 1 trades")
+        assert found.page.locator('figure[data-chart="trade"] .main-svg').count() > 0
+
+
+@pytest.mark.slow
+def test_a_thousand_symbols_are_a_page(chromium, tmp_path):
+    """It stays below its size, names the best and the worst, and filters by symbol."""
+    specs = [write_market(tmp_path / f"s{i:04d}.csv", 400, seed=i) for i in range(1000)]
+    bounds = {**SHORT, "vol_z_min": [0.1, 1.0], "tr_z_min": [0.1, 1.0], "max_hold": [2.0, 20.0]}
+    run = load_run(str(record_run(tmp_path, data=specs, min_trades=1, bounds=bounds)))
+    page = write_report(run, tmp_path / "page.html")
+    assert page.stat().st_size < LARGEST_BYTES
+    with opened(chromium, page) as found:
+        found.draw_all()
+        assert found.errors == []
+        assert "1,000 symbols" in found.text("#verdict")
+        assert "of 1,000" in found.text('figure[data-chart="symbol"] figcaption')
+        found.page.select_option("#f-symbol", "s0007")
+        own = run.trades(int(found.text("#chosen").split()[1].strip(":")))
+        count = int((own["symbol"] == "s0007").sum())
+        assert found.text("#trade-count").startswith(f"{count} of {len(own):,} trades")
+
+
+@pytest.mark.slow
+def test_two_hundred_thousand_trades_are_a_page(chromium, tmp_path):
+    """All of them are in it, below its size, and the charts say what they leave out."""
+    run = load_run(str(record_run(tmp_path, **dense_market(tmp_path / "bars.parquet"))))
+    trades = int(run.front["trades"].max())
+    assert trades >= 200_000
+    page = write_report(run, tmp_path / "page.html")
+    assert page.stat().st_size < LARGEST_BYTES
+    with opened(chromium, page) as found:
+        found.draw_all()
+        assert found.errors == []
+        assert found.text("#trade-count").startswith(f"{trades:,} of {trades:,} trades")
+        assert "evenly chosen, are marked" in found.text('figure[data-chart="price"] figcaption')
+
+
+def dense_market(path, length=402_000):
+    """A market that swings, and settings under which nearly every second bar trades."""
+    rng = np.random.Generator(np.random.PCG64(1))
+    swing = 0.2 * np.sin(np.arange(length) / 500)
+    close = np.round(100 * np.exp(swing + rng.normal(0, 0.002, length)), 4)
+    open_ = np.concatenate([[100.0], close[:-1]])
+    reach = 1 + np.abs(rng.normal(0, 0.002, (2, length)))
+    start = np.datetime64("2010-01-01", "ns")
+    columns = {
+        "timestamp": pa.array(start + np.arange(length) * np.timedelta64(15, "m")),
+        "open": open_,
+        "high": np.maximum(open_, close) * reach[0],
+        "low": np.minimum(open_, close) / reach[1],
+        "close": close,
+        "volume": rng.lognormal(3, 1, length),
+    }
+    pq.write_table(pa.table(columns), path)
+    return {
+        "data": [f"parquet:{path}"],
+        "population": 4,
+        "generations": 1,
+        "min_trades": 1,
+        "objectives": "trades",
+        "bounds": ALWAYS,
+    }

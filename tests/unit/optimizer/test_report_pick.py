@@ -1,0 +1,63 @@
+"""Picking a member and comparing fronts, by hand."""
+
+import numpy as np
+import pytest
+
+from optimizer.errors import ConfigError
+from optimizer.report.pick import by_weight, compare, hypervolume, knee, weights_of
+from optimizer.report.verdict import at_bounds, best_by_luck
+
+FRONT = np.array([[0.0, 10.0], [2.0, 2.0], [10.0, 0.0]])
+
+
+def test_the_knee_is_close_to_the_best_of_everything():
+    """The middle of three is nearest to the corner."""
+    assert knee(FRONT) == 1
+
+
+def test_a_single_member_and_equal_members_have_a_knee():
+    """A range of zero does not divide."""
+    assert knee(FRONT[:1]) == 0
+    assert knee(np.ones((3, 2))) == 0
+
+
+@pytest.mark.parametrize(("weights", "expected"), [((1, 0), 0), ((0, 1), 2), ((1, 1), 1)])
+def test_weights_decide(weights, expected):
+    """All weight on one objective picks its best."""
+    assert by_weight(FRONT, np.array(weights, float)) == expected
+
+
+@pytest.mark.parametrize("weights", [{}, {"a": 0}, {"a": -1}, {"a": float("nan")}, {"c": 1}])
+def test_weights_that_say_nothing_are_refused(weights):
+    """Unknown names, negative numbers and nothing at all."""
+    with pytest.raises(ConfigError):
+        weights_of(("a", "b"), weights)
+
+
+def test_hypervolume_is_the_area_that_is_dominated():
+    """One point at the best corner dominates the whole box of 1.1 by 1.1."""
+    best, other = np.array([[0.0, 0.0]]), np.array([[1.0, 1.0]])
+    found = hypervolume([best, other, np.empty((0, 2))])
+    assert found == pytest.approx([1.21, 0.01, 0.0])
+
+
+def test_fronts_are_compared_member_by_member():
+    """A member that another front dominates does not count."""
+    table = compare({"good": FRONT, "bad": FRONT + 1})
+    assert table["members"].tolist() == [3, 3]
+    assert table["undominated"].tolist() == [3, 0]
+    assert table["hypervolume"]["good"] > table["hypervolume"]["bad"]
+
+
+def test_the_best_of_many_is_lucky():
+    """Of ten independent standard normal numbers the largest is 1.54, of a thousand 3.24."""
+    assert best_by_luck(1) == 0.0
+    assert best_by_luck(10) == pytest.approx(1.54, abs=0.04)
+    assert best_by_luck(1000) == pytest.approx(3.24, abs=0.02)
+
+
+def test_genes_at_their_bounds_are_counted():
+    """Within a hundredth of the range; a gene that cannot move is at no bound."""
+    bounds = np.array([[0.0, 100.0], [5.0, 5.0]])
+    genomes = np.array([[0.5, 5.0], [1.5, 5.0], [99.5, 5.0], [100.0, 5.0]])
+    assert at_bounds(genomes, bounds) == ([1, 0], [2, 0])

@@ -1,0 +1,167 @@
+"""A run as frames and figures: rows are members, figures are legal, absent names are refused."""
+
+import numpy as np
+import pytest
+
+from engine.metrics import METRICS
+from optimizer import load_run
+from optimizer.errors import ConfigError, StoreError
+from optimizer.report import compare_runs
+from optimizer.report.charts.chart import name, thinned
+from optimizer.report.charts.front import MOST_LINES, parallel
+from tests.support.commands import write_market
+from tests.support.runs import record_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run on two symbols with bars held out."""
+    folder = tmp_path_factory.mktemp("two")
+    specs = [write_market(folder / f"m{i}.csv", 2500, seed=i) for i in (3, 4)]
+    bounds = {"ema_slow": [96.0, 300.0], "z_window": [96.0, 300.0], "vol_z_min": [0.5, 1.0]}
+    return load_run(str(record_run(folder, data=specs, holdout="40%", bounds=bounds, polish=0)))
+
+
+def test_the_front_holds_what_was_recorded(run):
+    """Genes, objectives, metrics, and the same held out, best in the first objective first."""
+    frame = run.front
+    assert set(run.genes) | set(run.objectives) | set(METRICS) <= set(frame.columns)
+    assert frame[run.objectives[0]].is_monotonic_decreasing
+    for member, recorded in enumerate(run.members):
+        assert frame["trades"][member] == recorded["metrics"]["trades"]
+        assert frame["held_out_trades"][member] == recorded["held_out"]["metrics"]["trades"]
+        assert frame["ema_fast"][member] == recorded["genes"]["ema_fast"]
+
+
+def test_trades_are_those_of_all_windows(run):
+    """Two symbols in-sample and two held out; counts are the recorded ones."""
+    trades = run.trades(0)
+    counts = trades.groupby(["sample", "symbol"], observed=False).size()
+    expected = run.members[0]["by_window"]["trades"]
+    found = [counts[part, symbol] for part in ("in", "held out") for symbol in run.symbols]
+    assert found == expected
+    assert (trades["exit_time"] >= trades["entry_time"]).all()
+    assert (trades["bars_held"] == trades["exit_bar"] - trades["entry_bar"] + 1).all()
+
+
+def test_equity_of_one_symbol_ends_with_the_recorded_return(example_run):
+    """The last equity is 1 plus total_return, to the last bit."""
+    run = load_run(example_run)
+    for member in range(len(run.members)):
+        assert run.equity(member).iloc[-1] - 1.0 == run.front["total_return"][member]
+
+
+def test_generations_and_populations_are_frames(run):
+    """A row a generation, and all individuals of one."""
+    assert list(run.generations.index) == [0, 1, 2, 3]
+    population = run.population(0)
+    assert len(population) == run.generations["individuals"][0]
+    feasible = population[population["is_feasible"]]
+    assert feasible[list(run.objectives)].notna().all(axis=None)
+
+
+def test_every_figure_is_one_that_plotly_takes(run):
+    """Each chart passes plotly's own checks and has a title."""
+    plot = run.plot
+    figures = [
+        plot.front(),
+        plot.front("sharpe", "held_out_sharpe", "trades"),
+        plot.front_3d(),
+        plot.parallel(),
+        plot.convergence(),
+        *(plot.convergence(objective) for objective in run.objectives),
+        plot.gene("ema_fast"),
+        plot.equity(),
+        plot.equity(0, len(run.members) - 1),
+        plot.price(0, 1),
+        plot.trade(0, 0),
+        plot.distribution(0),
+        *(plot.by(0, group) for group in ("month", "hour", "weekday", "symbol", "reason")),
+        plot.costs(0),
+        plot.sensitivity(0, "reward_r"),
+        plot.heat_map(0, "ema_fast", "ema_slow", "max_drawdown"),
+    ]
+    assert all(figure.layout.title.text and figure.data for figure in figures)
+
+
+def test_the_last_convergence_is_the_front(run):
+    """Best values of the last generation are the best of the front, and the volume is whole."""
+    history = run.history
+    best = run.natural(history.best[-1])
+    for objective, value in zip(run.objectives, best.tolist(), strict=True):
+        column = run.front[objective]
+        assert value in (column.max(), column.min())
+    assert history.volume[-1] == 1.0
+    assert history.quantiles.shape == (4, len(run.genes), 7)
+
+
+@pytest.mark.parametrize(
+    ("ask", "expected"),
+    [
+        (lambda run: run.trades(99), "has no member 99"),
+        (lambda run: run.trades(-1), "has no member -1"),
+        (lambda run: run.plot.front("sharp"), "did you mean 'sharpe'"),
+        (lambda run: run.plot.gene("emafast"), "did you mean 'ema_fast'"),
+        (lambda run: run.plot.by(0, "year"), "known: "),
+        (lambda run: run.robustness("sharp"), "did you mean 'sharpe'"),
+        (lambda run: run.by_weight(sharp=1), "'sharp' is no objective"),
+    ],
+)
+def test_what_is_not_there_is_refused(run, ask, expected):
+    """The message says what there is."""
+    with pytest.raises(ConfigError, match=expected):
+        ask(run)
+
+
+def test_a_run_that_is_not_there_is_refused(tmp_path):
+    """As the commands refuse it."""
+    with pytest.raises(StoreError, match="there is no run"):
+        load_run("nothing", tmp_path)
+
+
+def test_picks_are_members(run):
+    """Knee, weight and robustness name rows of the front."""
+    members = range(len(run.members))
+    assert run.knee() in members
+    assert run.by_weight(**{run.objectives[0]: 1}) == 0
+    assert list(run.robustness().index) == list(members)
+
+
+def test_a_run_compared_with_itself_is_equal(run):
+    """All members stay, and both volumes are the same."""
+    table = compare_runs(one=run, two=run)
+    assert table["undominated"].tolist() == table["members"].tolist()
+    assert table["hypervolume"].nunique() == 1
+
+
+def test_a_member_taken_apart_agrees_with_itself(run):
+    """Signals are bars where all comparisons hold; trades are equal in every bit."""
+    apart = run.apart(0, window=1)
+    entry, trades = apart.entry(), apart.trades()
+    assert entry.loc[entry["signal"], "all"].all()
+    assert set(trades["signal_bar"]) <= set(apart.signals())
+    assert trades["same"].all()
+    assert len(apart.rows()) == len(run.windows[1])
+
+
+def test_thinning_keeps_the_extremes():
+    """The highest, the lowest, the first and the last point stay; a short line stays whole."""
+    values = np.sin(np.arange(50_000) / 777.0)
+    kept = thinned(values)
+    assert len(kept) <= 2_002
+    assert {0, 49_999, int(values.argmax()), int(values.argmin())} <= set(kept.tolist())
+    assert thinned(values[:5]).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_names_in_charts_are_no_markup():
+    """Marks of style are text, and long names are cut."""
+    assert name("<b>x</b>") == "&lt;b&gt;x&lt;/b&gt;"
+    assert len(name("x" * 100)) == 60
+
+
+def test_more_members_than_a_chart_can_show_are_chosen_evenly():
+    """The chart says how many of them it draws."""
+    columns = {"a": np.arange(1000.0), "b": np.ones(1000)}
+    chart = parallel(columns, ("a", "b"), "a")
+    assert len(chart.data) == MOST_LINES
+    assert f"{MOST_LINES} of them evenly chosen" in chart.alt
