@@ -287,6 +287,21 @@ def bars_hash(bars: PartBars) -> str:
     return digest.hexdigest()[:16]
 
 
+def measure_cache(root: Path | None = None) -> tuple[Path, int, int]:
+    """What a cache holds.
+
+    Args:
+        root: Its folder; the user's own when None.
+
+    Returns:
+        The folder, series, and bytes of their parts.
+    """
+    folder = root or Path(user_cache_path(APP))
+    parts = [part for place in folder.glob("*/*/*") for part in _parts_in(place)]
+    size = sum(part.path.stat().st_size for part in parts)
+    return folder, len({part.path.parent for part in parts}), size
+
+
 def now_text() -> str:
     """The time of a fetch, ISO, UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
@@ -295,7 +310,7 @@ def now_text() -> str:
 def _parts_in(folder: Path) -> list[Part]:
     try:
         paths = [path for path in folder.iterdir() if path.is_file()]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise _refused(folder, error) from None
@@ -354,4 +369,9 @@ def _try_lock(descriptor: int) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        # Some network file systems have no locks.
+        raise CacheError(
+            f"the cache cannot be locked here ({error.strerror}); --cache names another folder"
+        ) from None
     return True

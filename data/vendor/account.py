@@ -72,7 +72,7 @@ def find_account() -> Account:
     """
     path = config_file()
     settings = _read_settings(path)
-    name = next((name for name in VARIABLES if os.environ.get(name)), None)
+    name = _variable()
     key = os.environ[name] if name else settings.get("api_key")
     if key is None:
         raise SourceError(
@@ -85,6 +85,15 @@ def find_account() -> Account:
             "and no spaces"
         )
     return Account(key, _checked_url(settings, path), _checked_calls(settings, path))
+
+
+def tell_key() -> str:
+    """Where the key is, in words that do not show it; or what is wrong."""
+    try:
+        find_account()
+    except SourceError as error:
+        return str(error)
+    return f"in {_variable() or config_file()}"
 
 
 def check_url(url: str) -> str:
@@ -110,6 +119,10 @@ def check_url(url: str) -> str:
             f"known: {known}, or an address of this machine such as http://127.0.0.1:8080"
         )
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def _variable() -> str | None:
+    return next((name for name in VARIABLES if os.environ.get(name)), None)
 
 
 def _is_loopback(host: str | None) -> bool:

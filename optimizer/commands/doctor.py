@@ -4,6 +4,8 @@ import importlib.metadata
 import os
 
 from data import load_bars
+from data.cache import measure_cache
+from data.vendor.account import tell_key
 from engine.backends import BACKENDS, choose_backend
 from engine.backends.devices import describe_gpus
 from engine.bench import describe_processor
@@ -11,13 +13,14 @@ from engine.parity import versions
 from optimizer.commands.console import facts_table, stdout
 from optimizer.commands.output import print_json
 
-OPTIONAL = ("triton", "massive", "plotly", "distributed", "optuna")
+OPTIONAL = ("triton", "polygon-api-client", "massive", "plotly", "distributed", "optuna")
 
 
 def doctor_command(*, as_json: bool) -> None:
     """Print what was found."""
     choice = choose_backend("auto")
     bars = load_bars("sample")
+    folder, series, size = measure_cache()
     facts: dict[str, object] = {
         "optimizer": _version("exhaustion-optimizer"),
         **versions(),
@@ -29,6 +32,8 @@ def doctor_command(*, as_json: bool) -> None:
         "backends": ", ".join(sorted(BACKENDS)),
         "device chosen by auto": f"{choice.name} ({choice.reason})",
         "GPU": describe_gpus(),
+        "key of polygon": tell_key(),
+        "cache of bars": f"{folder}, {series:,} series, {size / 1e6:.1f} MB",
         "sample": f"{len(bars):,} bars, hash {bars.content_hash[:12]}, as shipped",
     }
     if as_json:

@@ -223,6 +223,50 @@ def test_two_who_fetch_one_series_share_one_fetch(command, vendor):
     assert len(vendor.calls) == 3
 
 
+def test_doctor_says_where_the_key_is_and_what_is_cached(command, vendor, monkeypatch):
+    """The place of the key, never the key; the folder of the cache with its series."""
+    command("data", "fetch", SYMBOL, *SPAN)
+    told = command("doctor", "--json").json
+    assert told["key of polygon"] == "in POLYGON_API_KEY"
+    assert told["cache of bars"].startswith(f"{vendor.cache}, 1 series, 0.")
+    monkeypatch.delenv("POLYGON_API_KEY")
+    assert "polygon needs a key" in command("doctor", "--json").json["key of polygon"]
+
+
+def test_without_a_client_it_is_said_what_to_install(command, vendor, monkeypatch):
+    """The line names the package."""
+    monkeypatch.setattr("data.vendor.client.CLIENTS", ("no_such_client",))
+    outcome = command("data", "fetch", SYMBOL, *SPAN)
+    assert outcome.code == 2
+    assert "pip install polygon-api-client" in outcome.error
+
+
+@pytest.mark.parametrize(
+    ("span", "words"),
+    [(("--from", "yesterday"), "'yesterday' is no time"),
+     (("--from", "2024-02-01", "--to", "2024-01-01"), "no day lies from"),
+     (("--from", "2100-01-01"), "no day lies from"),
+     (("--from", "2024-01-01", "--timeframe", "1y"), "is not a duration"),
+     (("--from", "2024-01-01", "--to", "2024-02-01", "--max-bytes", "1000"), "--max-bytes 1000")],
+    ids=["no_time", "reversed", "future", "timeframe", "bytes"],
+)  # fmt: skip
+def test_a_range_that_makes_no_sense_is_refused(command, vendor, span, words):
+    """Code 2 and the reason."""
+    outcome = command("data", "fetch", SYMBOL, *span)
+    assert outcome.code == 2
+    assert words in outcome.error
+
+
+def test_many_symbols_and_held_out_bars_come_from_the_vendor_too(command, vendor):
+    """Two series, one search, a result on bars that it never saw."""
+    symbols = ("--data", SYMBOL, "--data", "polygon:X:BTCUSD")
+    span = ("--from", "2024-01-01", "--to", "2024-03-01", "--holdout", "20%")
+    found = command("evolve", *symbols, *span, *SMALL, "--json", "--quiet")
+    assert found.code == 0, found.err
+    assert found.json["certificate"]["mismatches"] == 0
+    assert found.json["data"]["held_out_bars"] > 2000
+
+
 def test_only_vendors_are_fetched(command, vendor):
     """A file needs no fetching, and that is said."""
     assert command("data", "fetch", "sample").code == 2
