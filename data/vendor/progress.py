@@ -33,6 +33,10 @@ Watch = Callable[[FetchStep], None]
 
 
 def log_step(step: FetchStep) -> None:
-    """Write a step's note as a line of the log, where nobody else watches."""
+    """Write what a fetch begins with, and each note, to the log, where nobody else watches."""
+    if step.pieces and not step.done and not step.note:
+        minutes, seconds = divmod(round(step.left_s), 60)
+        pieces = "1 piece" if step.pieces == 1 else f"{step.pieces} pieces"
+        logger.info("%s: fetching %s, %d:%02d left", step.series, pieces, minutes, seconds)
     if step.note:
         logger.info("%s: %s", step.series, step.note)

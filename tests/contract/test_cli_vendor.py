@@ -193,6 +193,18 @@ def test_evolve_fetches_and_then_reads_the_cache(command, vendor):
     assert len(vendor.calls) == calls
 
 
+def test_a_search_that_fetches_says_what_it_waits_for(command, vendor):
+    """How much is fetched, how long it takes, and the wait for the plan, on stderr."""
+    vendor.settings.write_text(f'[polygon]\nurl = "{vendor.url}"\n')
+    span = ("--from", "2024-01-01", "--to", "2024-08-01", "--timeframe", "1h")
+    outcome = command("backtest", "--data", SYMBOL, *span)
+    assert outcome.code == 0, outcome.err
+    assert "note: X:ADAUSD 1h: fetching 7 pieces, 1:02 left\n" in outcome.err
+    assert "note: X:ADAUSD 1h: waiting 60 s: the plan allows 5 calls a minute\n" in outcome.err
+    again = command("backtest", "--data", SYMBOL, *span)
+    assert "fetching" not in again.err
+
+
 def test_without_a_range_nothing_is_guessed(command, vendor):
     """An empty cache and no --from is refused with the flag; a filled one is read as it is."""
     outcome = command("evolve", "--data", SYMBOL, *SMALL)
