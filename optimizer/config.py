@@ -19,10 +19,15 @@ from optimizer.values import Bound, Bytes, Device, Eta, Folder, Room, Specs, Wor
 
 MOST_SHOWN_CHARACTERS = 60
 
-TABLES = ("columns", "bounds")
+TABLES = ("columns", "bounds", "steps")
 """Fields that are tables; they stand last in a file."""
 
-SINGULARS = {"bounds": "bound", "columns": "column", "constraints": "constraint"}
+SINGULARS = {
+    "bounds": "bound",
+    "columns": "column",
+    "constraints": "constraint",
+    "steps": "step",
+}
 """Flags that name one entry of a field, and are repeated."""
 
 
@@ -116,6 +121,20 @@ class RunConfig(BaseModel):
         "mean", description="How windows make one number: mean, worst, or a quantile such as q25."
     )
     min_trades: int = Field(30, ge=0, description="Fewer trades make an individual infeasible.")
+    search: Literal["genetic", "lattice"] = Field(
+        "genetic", description="How to search: by a genetic search, or every point of a lattice."
+    )
+    steps: dict[str, float] = Field(
+        default_factory=dict,
+        description="Step of a gene on the lattice, from its low bound to its high one; genes "
+        "without a step keep their published value; as flag repeatable.",
+    )
+    regret: int = Field(
+        20_000,
+        ge=0,
+        description="After a lattice, evaluations of a genetic search on it, which tell how much "
+        "of the true front such a search finds; 0 for none.",
+    )
     population: int = Field(128, ge=1, le=10_000_000, description="Individuals in a generation.")
     generations: int = Field(
         50, ge=0, le=10_000_000, description="Generations after the initial one."

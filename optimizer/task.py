@@ -1,8 +1,9 @@
 """What a configuration asks for, loaded and checked before any work begins."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 
 from data import Bars, Window
 from engine.backends.chosen import choose_device
@@ -15,9 +16,11 @@ from optimizer.config import RunConfig
 from optimizer.constraints import parse_constraints
 from optimizer.errors import ConfigError
 from optimizer.generation import Evaluation, Floats, Generation
+from optimizer.lattice import Lattice, explore, make_lattice, regret_of
 from optimizer.markets import Markets, load_markets
 from optimizer.objectives import Goals, parse_objectives
 from optimizer.problem import SearchSettings
+from optimizer.search import evolve
 from optimizer.stopping import StopRules
 from strategy import GenomeLayout, StrategySpec, find_strategy
 from strategy.errors import GeneError
@@ -88,9 +91,35 @@ class Task:
             migration=config.migration,
         )
 
+    @cached_property
+    def lattice(self) -> Lattice | None:
+        """The grid to search to its end, None for a genetic search."""
+        if self.config.search == "genetic":
+            return None
+        return make_lattice(self.spec.layout, self.config.steps)
+
+    def generations(
+        self, problem: "EngineProblem", last: Generation | None, guests: Floats | None
+    ) -> Iterator[Generation]:
+        """The search that was asked for, from its beginning or after a generation."""
+        if self.lattice is not None:
+            return explore(problem, self.lattice, resume_from=last)
+        return evolve(problem, self.settings(), resume_from=last, guests=guests)
+
+    def regret(self, problem: "EngineProblem", truth: Floats) -> dict[str, object] | None:
+        """How a genetic search fares on the lattice with the true front [F, O]; None without."""
+        if self.lattice is None or not self.config.regret:
+            return None
+        generations = max(self.config.regret // self.config.population - 1, 0)
+        archive = max(self.config.archive, len(truth))
+        settings = replace(self.settings(), generations=generations, archive=archive)
+        return asdict(regret_of(problem, self.lattice, truth, settings))
+
     def stop_reason(self, last: Generation, seconds: float) -> str:
         """Why to stop after a generation before the last one planned; empty to go on."""
         config = self.config
+        if self.lattice is not None:
+            return StopRules(max_seconds=config.max_seconds).reason(last, 0, seconds)
         rules = StopRules(config.max_evaluations, config.max_seconds, config.plateau)
         return rules.reason(last, config.population, seconds)
 
@@ -162,6 +191,9 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
         spec = spec.for_timeframe(markets.series[0].timeframe_ns / 1e9)
     spec = _bounded(spec, {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()})
     task = Task(config, markets, spec, costs, goals)
+    if task.lattice is not None:
+        last_chunk = {"generations": task.lattice.chunks - 1}
+        task = replace(task, config=config.model_copy(update=last_chunk))
     task.settings()
     if for_search:
         _check_bounds_fit(task)
@@ -246,6 +278,8 @@ def header_of(task: Task, device: str) -> Mapping[str, object]:
             if name not in ("population", "generations", "seed")
         },
         "polish": config.polish,
+        "search": config.search,
+        "steps": dict(config.steps),
         "failure_names": list(task.goals.failure_names),
         "device": device,
         "threads": config.threads,

@@ -24,7 +24,7 @@ from optimizer.guests import guests_hash, load_guests
 from optimizer.individuals import describe_individuals
 from optimizer.polish import polished_front
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
-from optimizer.search import count_failures, evolve, front_hash
+from optimizer.search import count_failures, front_hash
 from optimizer.task import EngineProblem, Task, describe_data, header_of, prepare
 
 REVERIFIED_INDIVIDUALS = 8
@@ -46,6 +46,7 @@ HARMLESS = frozenset(
         "keep",
         "budget",
         "report",
+        "regret",
         "warm_start",
     }
 )
@@ -305,7 +306,7 @@ def _searched(
     problem = EngineProblem(task, engine)
     evaluated, since = 0, 0 if last is None else last.number
     why = "" if last is None else task.stop_reason(last, 0.0)
-    search = evolve(problem, task.settings(), resume_from=last, guests=job.guests)
+    search = task.generations(problem, last, job.guests)
     while not why and (generation := next(search, None)) is not None:
         store.record(generation)
         evaluated += generation.evaluated
@@ -321,9 +322,9 @@ def _searched(
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
     store.flush()
-    front, n_polished = polished_front(
-        problem, last, at_most=task.config.polish, keep=task.config.archive
-    )
+    at_most = task.config.polish if task.lattice is None else 0
+    front, n_polished = polished_front(problem, last, at_most=at_most, keep=task.config.archive)
+    regret = None if why else task.regret(problem, front.objectives)
     searched = perf_counter() - began
     observer.certifying(len(front))
     proven = task.full_engine(engine.device) if task.markets.held_out else engine
@@ -334,7 +335,12 @@ def _searched(
         "evaluated": evaluated + n_polished,
         "individual_bars_per_s": (evaluated + n_polished) * task.markets.n_bars / searched,
     }
-    ended = {"stopped_by": why or "generations", "polished": n_polished, "timing": timing}
+    ended = {
+        "stopped_by": why or "generations",
+        "polished": n_polished,
+        "regret": regret,
+        "timing": timing,
+    }
     result = {**_result(task, proven, store, last, front, certificate), **ended}
     store.finish(result)
     return result

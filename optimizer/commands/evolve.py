@@ -21,7 +21,7 @@ from optimizer.config import RunConfig, resolve_config
 from optimizer.errors import ConfigError, ParityError
 from optimizer.objectives import MISSED, is_maximised, parse_objective
 from optimizer.runs import find_run
-from optimizer.shown import counted, number
+from optimizer.shown import counted, fraction, number
 from optimizer.workflow import Result, resume_run, start_run
 
 
@@ -85,6 +85,10 @@ def print_result(result: Result) -> None:
         console.say("No strategy traded well enough to be judged: the front is empty.")
         console.say(f"Individuals of the last generation: {reasons or 'none'}.")
         console.say("Try longer data, wider bounds (--bound), or fewer --min-trades.")
+    regret = result.get("regret")
+    if isinstance(regret, Mapping):
+        console.print()
+        console.say(_regret_line(regret))
     console.print()
     console.say(certificate_line(_mapping(result["certificate"])))
     console.say(f"front {str(result['front_hash'])[:12]}, recorded in {result['path']}")
@@ -140,3 +144,12 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 def _list(value: object) -> list[object]:
     return list(value) if isinstance(value, list | tuple) else []
+
+
+def _regret_line(regret: Mapping[str, object]) -> str:
+    """How much of a lattice's true front a genetic search found, in a line."""
+    return (
+        f"regret: a genetic search that judged {number(regret['evaluated'])} of the lattice's "
+        f"{number(regret['points'])} points found {fraction(regret['share'])} of the hypervolume "
+        f"and {number(regret['found'])} of {counted(regret['front'], 'member')} of the true front"
+    )

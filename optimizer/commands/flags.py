@@ -39,6 +39,7 @@ REPEATED = {
     "data": "SPEC",
     "columns": "MEANING=NAME",
     "bounds": "GENE=LOW:HIGH",
+    "steps": "GENE=STEP",
     "constraints": "COMPARISON",
 }
 """Flags that are given again for each entry, with the form of one."""
@@ -133,11 +134,17 @@ def parse_columns(texts: Sequence[str]) -> dict[str, str]:
     return columns
 
 
-def parse_settings(texts: Sequence[str]) -> dict[str, float]:
+def parse_steps(texts: Sequence[str]) -> dict[str, float]:
+    """Read steps of genes such as ``reward_r=0.5``; as `parse_settings`."""
+    return parse_settings(texts, flag="--step")
+
+
+def parse_settings(texts: Sequence[str], flag: str = "--set") -> dict[str, float]:
     """Read genes such as ``reward_r=2.5``.
 
     Args:
         texts: One a gene.
+        flag: What errors call it.
 
     Returns:
         Gene name to value.
@@ -147,11 +154,11 @@ def parse_settings(texts: Sequence[str]) -> dict[str, float]:
     """
     genes: dict[str, float] = {}
     for text in texts:
-        name, value = _named("--set", text, genes)
+        name, value = _named(flag, text, genes)
         try:
             genes[name] = float(value)
         except ValueError:
-            raise ConfigError(f"--set '{text}' must look like reward_r=2.5") from None
+            raise ConfigError(f"{flag} '{text}' must look like reward_r=2.5") from None
     return genes
 
 
@@ -165,7 +172,7 @@ def _named(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:
 
 def _value(name: str, given: object) -> object:
     if isinstance(given, list):
-        tables = {"bounds": parse_bounds, "columns": parse_columns}
+        tables = {"bounds": parse_bounds, "columns": parse_columns, "steps": parse_steps}
         return tables[name](given) if name in tables else list(given)
     kind = None if name in AMOUNTS else kind_of(RunConfig.model_fields[name])
     if not isinstance(given, str) or kind not in (int, float):

@@ -207,6 +207,7 @@ DECIDING = {
     "islands": 2,
     "migration": 3,
     "polish": 7,
+    "steps": {"reward_r": 0.5},
     "bounds": {"z_window": [100.0, 200.0]},
     "start": "1970-01-20",
     "end": "1970-01-20",
@@ -226,6 +227,7 @@ HARMLESS = {
     "generations": 3,
     "max_evaluations": 300,
     "max_seconds": 3.0,
+    "regret": 7,
     "plateau": 3,
     "max_bytes": 10**8,
     "dedupe": True,
@@ -254,7 +256,7 @@ def test_every_knob_decides_or_does_not(market):
     elsewhere = {"data", "tz", "drop_bad_bars", "scale_lengths", "sort", "columns", "time_format"}
     elsewhere |= {"decimal", "tick", "price_offset", "max_gap"}
     elsewhere |= {"adjusted", "accept_missing", "cache"}  # they show in bars and genes
-    elsewhere.add("warm_start")  # the workflow adds the hash of its genomes
+    elsewhere |= {"warm_start", "search"}  # guests by their hash; a lattice needs steps as well
     assert set(RunConfig.model_fields) == {*DECIDING, *HARMLESS, *elsewhere}
 
 

@@ -1,0 +1,277 @@
+"""Every point of a declared grid, judged chunk by chunk with the same engine.
+
+A chunk is a generation, so that recording, stopping and going on work as for any search. The
+archive after the last chunk is the true front of the grid, which is why nothing is thinned here.
+Points are counted with the last gene running fastest: neighbours in that order share indicators.
+
+`regret_of` then asks a genetic search for the front of the same grid, and says what share of it
+was found with how many evaluations.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from time import perf_counter
+
+import numpy as np
+
+from optimizer.archive import box_of, extended, hypervolume
+from optimizer.breeding import row_keys
+from optimizer.errors import ConfigError
+from optimizer.generation import (
+    OPERATORS,
+    UNKNOWN,
+    Evaluation,
+    Floats,
+    Generation,
+    Population,
+    Serials,
+    nobody,
+)
+from optimizer.memory import fresh_memory, from_numbers, to_numbers
+from optimizer.problem import Problem, SearchSettings
+from optimizer.search import count_failures, evolve
+from strategy import Gene, GenomeLayout
+
+CHUNK = 8192
+"""Points judged at once."""
+
+MOST_POINTS = 100_000_000
+"""A grid of more points is not searched to its end."""
+
+UNBOUNDED = 2**31 - 1
+"""The archive of a grid holds its whole front."""
+
+NEARLY = 1e-9
+"""Share of a step by which rounding may miss a bound."""
+
+OFF_GRID = "breaks_a_constraint"
+"""Failure of grid points that are no legal genome; they are counted but never judged."""
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A grid over the genes of a strategy.
+
+    Args:
+        layout: Genes, bounds and constraints.
+        values: [G], the values of each gene in rising order; one value for a gene that stays.
+
+    Raises:
+        ConfigError: When the grid has more than `MOST_POINTS` points.
+    """
+
+    layout: GenomeLayout
+    values: tuple[Floats, ...]
+
+    def __post_init__(self) -> None:
+        if len(self) > MOST_POINTS:
+            raise ConfigError(
+                f"the lattice has {len(self):,} points, at most {MOST_POINTS:,} are searched: "
+                "take wider steps, or fewer genes"
+            )
+
+    def __len__(self) -> int:
+        return prod(len(values) for values in self.values)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each gene has, [G]."""
+        return tuple(len(values) for values in self.values)
+
+    @property
+    def chunks(self) -> int:
+        """How many generations a search of the grid takes."""
+        return -(-len(self) // CHUNK)
+
+    def points(self, first: int, end: int) -> Floats:
+        """Genomes of points number `first` to `end` - 1, [N, G]."""
+        places = np.unravel_index(np.arange(first, min(end, len(self))), self.sizes)
+        return self.genomes(np.stack(places, axis=1))
+
+    def genomes(self, places: Serials) -> Floats:
+        """Genomes [N, G] at places [N, G], the number of each gene's value."""
+        columns = [values[place] for values, place in zip(self.values, places.T, strict=True)]
+        return np.stack(columns, axis=1)
+
+
+def make_lattice(layout: GenomeLayout, steps: Mapping[str, float]) -> Lattice:
+    """A grid from the step of each gene that varies.
+
+    Args:
+        layout: Genes; those without a step keep their default.
+        steps: Gene name to step: its values are the low bound, that plus the step, and so on up
+            to the high bound.
+
+    Returns:
+        The grid.
+
+    Raises:
+        ConfigError: When no gene has a step, a step is not above 0, or not whole for a whole gene.
+        GeneError: When there is no such gene.
+    """
+    if not steps:
+        raise ConfigError("a lattice needs the step of a gene, such as --step reward_r=0.5")
+    values = [np.array([gene.default], dtype=np.float64) for gene in layout.genes]
+    for name, step in steps.items():
+        gene = layout.gene(name)
+        if not 0 < step < np.inf or (gene.is_int and step != int(step)):
+            kind = "a whole number" if gene.is_int else "a number"
+            raise ConfigError(f"the step of '{name}' must be {kind} above 0, got {step!r}")
+        values[layout.index(name)] = _values(gene, step)
+    return Lattice(layout, tuple(values))
+
+
+def _values(gene: Gene, step: float) -> Floats:
+    """Values of a gene from its low bound on; the high bound is one that rounding nearly meets."""
+    n_steps = (gene.high - gene.low) / step
+    if n_steps > MOST_POINTS:
+        raise ConfigError(
+            f"the lattice has {n_steps:,.0f} points and more, at most {MOST_POINTS:,} are searched"
+        )
+    found = gene.low + step * np.arange(int(n_steps + NEARLY) + 1)
+    return np.where(found > gene.high - NEARLY * step, gene.high, found)
+
+
+def explore(
+    problem: Problem, lattice: Lattice, *, resume_from: Generation | None = None
+) -> Iterator[Generation]:
+    """Judge every legal point of a grid.
+
+    Args:
+        problem: How to judge.
+        lattice: Which points.
+        resume_from: The last chunk of an interrupted search of the same grid.
+
+    Yields:
+        One generation a chunk. Its population is the archive, or while nobody is feasible the
+        best of the chunk by violation.
+    """
+    memory = fresh_memory(0, problem.n_objectives)
+    archive = nobody(len(problem.layout), problem.n_objectives)
+    first = 0
+    if resume_from is not None:
+        memory = from_numbers(resume_from.memory, problem.n_objectives)
+        archive, first = resume_from.archive, resume_from.number + 1
+    for number in range(first, lattice.chunks):
+        started = perf_counter()
+        genomes = lattice.points(number * CHUNK, (number + 1) * CHUNK)
+        legal = genomes[problem.layout.is_legal(genomes)]
+        newcomers = _judged(problem, legal, memory.evaluated)
+        archive, _ = extended(archive, newcomers, UNBOUNDED)
+        feasible = newcomers.violations == 0
+        if not memory.has_box and feasible.any():
+            low, high = box_of(newcomers.objectives[feasible])
+            memory = replace(memory, low=low, high=high)
+        memory = replace(memory, evaluated=memory.evaluated + len(newcomers))
+        size = hypervolume(archive.objectives, memory.low, memory.high) if memory.has_box else 0.0
+        if size > memory.best:
+            memory = replace(memory, best=size, grown_at=number)
+        nearest = newcomers.take(np.argsort(newcomers.violations, kind="stable")[:1])
+        rejected = count_failures(problem.failure_names, newcomers.failures)
+        if len(genomes) > len(legal):
+            rejected[OFF_GRID] = len(genomes) - len(legal)
+        yield Generation(
+            number=number,
+            population=archive if len(archive) else nearest,
+            evaluated=len(newcomers),
+            seconds=perf_counter() - started,
+            repaired=0,
+            rejected=rejected,
+            archive=archive,
+            memory=to_numbers(memory),
+            hypervolume=size,
+        )
+
+
+@dataclass(frozen=True)
+class Regret:
+    """How much of a grid's true front a genetic search found.
+
+    Args:
+        points: Of the grid.
+        front: Members of the true front.
+        evaluated: Different points that the genetic search judged.
+        found: Members of the true front that it found, one for each combination of objectives.
+        share: Share of the true front's hypervolume that it found, 0 to 1.
+    """
+
+    points: int
+    front: int
+    evaluated: int
+    found: int
+    share: float
+
+
+def regret_of(
+    problem: Problem, lattice: Lattice, truth: Floats, settings: SearchSettings
+) -> Regret:
+    """Let a genetic search look for the front of a grid, and compare.
+
+    Args:
+        problem: How to judge.
+        lattice: The grid.
+        truth: [F, O], objectives of its true front.
+        settings: How to search; its archive should hold as many as the true front.
+
+    Returns:
+        The comparison, in the box that the true front spans.
+    """
+    grid = GridProblem(problem, lattice)
+    *_, last = evolve(grid, settings)
+    found, evaluated = last.archive.objectives, len(grid.asked)
+    known = {row.tobytes() for row in found + 0.0}
+    members = sum(row.tobytes() in known for row in truth + 0.0)
+    share = 1.0
+    if len(truth):
+        low, high = box_of(truth)
+        share = hypervolume(found, low, high) / hypervolume(truth, low, high)
+    return Regret(len(lattice), len(truth), evaluated, members, share)
+
+
+class GridProblem:
+    """A problem whose genes are the numbers of a grid's values.
+
+    Args:
+        problem: How to judge.
+        lattice: The grid.
+    """
+
+    def __init__(self, problem: Problem, lattice: Lattice) -> None:
+        self._problem, self._lattice = problem, lattice
+        self.layout = GenomeLayout(
+            tuple(
+                Gene(gene.name, "int", 0, size - 1, (size - 1) // 2)
+                for gene, size in zip(lattice.layout.genes, lattice.sizes, strict=True)
+            )
+        )
+        self.n_objectives = problem.n_objectives
+        self.failure_names = (*problem.failure_names, OFF_GRID)
+        self.asked: set[bytes] = set()
+
+    def evaluate(self, genomes: Floats) -> Evaluation:
+        """Judge places [P, G]; those that are no legal genome are the furthest from feasible."""
+        self.asked.update(row_keys(genomes))
+        points = self._lattice.genomes(genomes.astype(np.int64))
+        is_legal = self._lattice.layout.is_legal(points)
+        objectives = np.full((len(points), self.n_objectives), np.nan)
+        violations = np.full(len(points), np.inf)
+        failures = np.full(len(points), len(self.failure_names) - 1, dtype=np.int16)
+        if is_legal.any():
+            found = self._problem.evaluate(points[is_legal])
+            objectives[is_legal] = found.objectives
+            violations[is_legal] = found.violations
+            failures[is_legal] = found.failures
+        return Evaluation(objectives, violations, failures)
+
+
+def _judged(problem: Problem, genomes: Floats, first: int) -> Population:
+    """Points [N, G] with their evaluation, numbered from `first`."""
+    if not len(genomes):
+        return nobody(len(problem.layout), problem.n_objectives)
+    found = problem.evaluate(genomes)
+    lineage = np.full((len(genomes), 4), UNKNOWN, dtype=np.int64)
+    lineage[:, 0] = first + np.arange(len(genomes))
+    lineage[:, 3] = OPERATORS.index("lattice")
+    return Population(genomes, found.objectives, found.violations, found.failures, lineage)

@@ -1,0 +1,104 @@
+"""Grids: their values, their true front, and how much of it a genetic search finds."""
+
+from itertools import product
+
+import moocore
+import numpy as np
+import pytest
+
+from optimizer import lattice as module
+from optimizer.errors import ConfigError
+from optimizer.lattice import OFF_GRID, explore, make_lattice, regret_of
+from strategy import STRATEGIES
+from strategy.errors import GeneError
+from tests.support.searches import Analytic, HalfForbidden, Zdt1, bits, float_layout, int_layout
+from tests.support.searches import settings as search_settings
+
+SELLER = STRATEGIES["seller_exhaustion"].layout
+
+
+def test_values_run_from_bound_to_bound():
+    """The high bound belongs to the grid where a step meets it, but for rounding."""
+    grid = make_lattice(SELLER, {"reward_r": 1.5, "tr_z_min": 0.3, "max_hold": 100})
+    assert grid.values[SELLER.index("reward_r")].tolist() == [0.5, 2.0, 3.5, 5.0]
+    assert len(grid.values[SELLER.index("tr_z_min")]) == 10
+    assert grid.values[SELLER.index("tr_z_min")][-1] == 3.0
+    assert grid.values[SELLER.index("max_hold")].tolist() == [4.0, 104.0, 204.0, 304.0]
+    assert grid.values[SELLER.index("ema_fast")].tolist() == [96.0]
+    assert len(grid) == 4 * 10 * 4
+
+
+def test_points_are_counted_with_the_last_gene_fastest():
+    """Cut anywhere, the points are those of the product of the values."""
+    grid = make_lattice(int_layout((1, 3), (5, 6), (2, 4)), {"gene_0": 1, "gene_1": 1, "gene_2": 2})
+    expected = [list(map(float, point)) for point in product((1, 2, 3), (5, 6), (2, 4))]
+    assert grid.points(0, 99).tolist() == expected
+    assert grid.points(3, 7).tolist() == expected[3:7]
+
+
+@pytest.mark.parametrize(
+    ("steps", "error", "message"),
+    [
+        ({}, ConfigError, "needs the step of a gene"),
+        ({"max_hold": 0.5}, ConfigError, "a whole number above 0, got 0.5"),
+        ({"reward_r": 0.0}, ConfigError, "a number above 0, got 0.0"),
+        ({"reward_r": float("inf")}, ConfigError, "above 0, got inf"),
+        ({"reward": 1.0}, GeneError, "did you mean"),
+        ({"reward_r": 1e-9}, ConfigError, "points and more, at most"),
+    ],
+)
+def test_a_grid_that_cannot_be_is_refused(steps, error, message):
+    """Before anything is judged."""
+    with pytest.raises(error, match=message):
+        make_lattice(SELLER, steps)
+
+
+def test_every_legal_point_is_judged_once(monkeypatch):
+    """In chunks of any size; points that break a constraint are counted and not judged."""
+    monkeypatch.setattr(module, "CHUNK", 7)
+    problem = Analytic(int_layout((1, 6), (1, 6), ordered=True))
+    generations = list(explore(problem, make_lattice(problem.layout, {"gene_0": 1, "gene_1": 1})))
+    asked = np.concatenate(problem.asked)
+    assert len(asked) == len(np.unique(asked, axis=0)) == 15
+    assert (asked[:, 0] < asked[:, 1]).all()
+    assert [g.number for g in generations] == list(range(6))
+    assert sum(g.rejected.get(OFF_GRID, 0) for g in generations) == 21
+
+
+@pytest.mark.parametrize("chunk", [1, 10, 10_000])
+def test_the_archive_is_the_true_front_whatever_the_chunk(monkeypatch, chunk):
+    """The same front for any chunk, nothing thinned."""
+    monkeypatch.setattr(module, "CHUNK", chunk)
+    problem = Zdt1(float_layout(2))
+    grid = make_lattice(problem.layout, {"gene_0": 0.05, "gene_1": 0.1})
+    *_, last = explore(problem, grid)
+    truth = problem.objectives_of(grid.points(0, len(grid)))
+    truth = truth[moocore.is_nondominated(truth)]
+    found = last.archive.objectives
+    assert sorted(map(tuple, truth.tolist())) == sorted(map(tuple, found.tolist()))
+    assert len(grid) == 21 * 11
+
+
+def test_an_interrupted_grid_goes_on_with_the_same_bits(monkeypatch):
+    """From any chunk on."""
+    monkeypatch.setattr(module, "CHUNK", 16)
+    problem = HalfForbidden(float_layout(2))
+    grid = make_lattice(problem.layout, {"gene_0": 0.1, "gene_1": 0.1})
+    whole = list(explore(problem, grid))
+    for generation in whole:
+        rest = list(explore(problem, grid, resume_from=generation))
+        assert bits(rest) == bits(whole[generation.number + 1 :])
+
+
+def test_regret_is_nothing_when_all_was_looked_at():
+    """A search that may look at every point finds the whole front; a short one does not."""
+    problem = Zdt1(float_layout(2))
+    grid = make_lattice(problem.layout, {"gene_0": 0.05, "gene_1": 0.1})
+    *_, last = explore(problem, grid)
+    truth = last.archive.objectives
+    whole = regret_of(problem, grid, truth, search_settings(60, 8))
+    assert (whole.share, whole.found, whole.front) == (1.0, len(truth), len(truth))
+    assert whole.evaluated <= whole.points == 231
+    short = regret_of(problem, grid, truth, search_settings(12, 2))
+    assert 0 < short.share < 1
+    assert short.found < short.front
