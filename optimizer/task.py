@@ -32,6 +32,13 @@ SMALLEST_ISLAND = 8
 """An island of fewer individuals has nobody to choose from; there are fewer islands then."""
 
 
+WARM_START_NOTE = (
+    "individuals to begin with may have been found on bars that are held out now: held-out figures "
+    "prove something only if they were not"
+)
+"""Told where a search with held-out bars begins with individuals of another."""
+
+
 @dataclass(frozen=True)
 class Task:
     """Markets, strategy, costs and goals that belong together.
@@ -64,6 +71,13 @@ class Task:
     def full_engine(self, device: str | None = None) -> Engine:
         """A batch engine for all windows, those to search on first, then those held out."""
         return self._engine(self.markets.series, self.markets.all_windows, device)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person must know of the bars and of what is held out from the search."""
+        if self.config.warm_start is None or not self.markets.held_out:
+            return self.markets.notes
+        return (*self.markets.notes, WARM_START_NOTE)
 
     def metrics(self, accumulators: Floats) -> MetricTable:
         """Metrics of accumulators [P, W, A] over the windows to search on."""
@@ -283,7 +297,7 @@ def header_of(task: Task, device: str) -> Mapping[str, object]:
         "failure_names": list(task.goals.failure_names),
         "device": device,
         "threads": config.threads,
-        "notes": list(task.markets.notes),
+        "notes": list(task.notes),
         "versions": {
             "engine": ENGINE_VERSION,
             "strategy": task.spec.version,
@@ -304,7 +318,7 @@ def describe_data(task: Task) -> dict[str, object]:
         "bars": markets.n_bars,
         "held_out_bars": sum(len(window) for window in markets.held_out),
         "is_simulated": markets.is_simulated,
-        "notes": list(markets.notes),
+        "notes": list(task.notes),
         "windows": [markets.describe(window) for window in markets.all_windows],
     }
 

@@ -10,6 +10,9 @@ from data.providers.names import ROLES, plain
 INDEX = "__index_level_0__"
 """Where pandas keeps an index without a name; read as the time when no column is."""
 
+NAMELESS = ("", "Unnamed: 0", "index")
+"""What such an index is called in a text file, where it is the first column."""
+
 NEEDED = ("open", "high", "low", "close", "volume")
 
 MEANINGS = ("timestamp", "date", "time", *NEEDED, "symbol")
@@ -162,6 +165,8 @@ def _choose_times(
         return [*whole, *([parted] if parted else [])]
     if INDEX in names:
         return [(INDEX,)]
+    if names and names[0].strip() in NAMELESS:
+        return [(names[0],)]
     if "close_time" in found:
         raise TableError(
             f"{where}: column {found['close_time'][0]!r} says when a bar closes, and none "
@@ -185,7 +190,9 @@ def _choose_volume(
 
 
 def _passed_over(names: Sequence[str]) -> tuple[str, ...]:
-    adjusted = [name for name in names if plain(name) in ("adj_close", "adjusted_close")]
+    adjusted = [
+        name for name in names if plain(name) in ("adj_close", "adjclose", "adjusted_close")
+    ]
     return tuple(
         f"column {name!r} is not read: open, high, low and close stay as they are"
         for name in adjusted

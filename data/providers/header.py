@@ -34,7 +34,7 @@ class Header:
 
     Args:
         separator: Between cells.
-        names: One a column; empty for columns of other markets.
+        names: One a column.
         skip: Lines before the first row.
         market: The market that the header names, or None.
         notes: What was assumed.

@@ -11,6 +11,9 @@ PAIR = re.compile(r"\('([^']*)', '([^']*)'\)")
 
 TICKERS, PRICES = "ticker", "price"
 
+ELSEWHERE = "(of another market)"
+"""Stands for the name of a column that is not read."""
+
 
 def part_market(address: str) -> tuple[str, str | None]:
     """Part an address into the file and the market in it.
@@ -80,7 +83,7 @@ def paired_names(names: Sequence[str]) -> list[tuple[str, str]] | None:
 def names_of(
     pairs: Sequence[tuple[str, str]], chosen: str | None, where: str
 ) -> tuple[list[str], str | None]:
-    """Names of all columns, with those of other markets blanked.
+    """Names of all columns, with those of other markets out of the way.
 
     Args:
         pairs: Price and market of each column.
@@ -88,8 +91,8 @@ def names_of(
         where: What errors start with.
 
     Returns:
-        One name a column, ``""`` for those of other markets, and the market.
+        One name a column, `ELSEWHERE` for those of other markets, and the market.
     """
     markets = list(dict.fromkeys(market for _, market in pairs if market))
     market = choose_market(markets, chosen, where)
-    return [price if own in ("", market) else "" for price, own in pairs], market
+    return [price if own in ("", market) else ELSEWHERE for price, own in pairs], market

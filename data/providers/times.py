@@ -29,6 +29,8 @@ TIME_OF_DAY = (
 )
 DIGITS = r"^[0-9]{1,19}$"
 WHOLE = r"^[0-9]{9,19}\.0+$"
+ZONE_NAME = "[A-Z][A-Za-z]+/[A-Z][A-Za-z_/]+"
+NAMED_ZONE = f"^(.*[^ ]) +{ZONE_NAME}$"
 CALENDAR = r"^(?:19|20)[0-9]{2}[01][0-9][0-3][0-9](?:[0-2][0-9][0-5][0-9](?:[0-5][0-9])?)?$"
 """Dates written as numbers: none of them is a time since 1970 in any unit."""
 
@@ -186,10 +188,24 @@ def _read_other_form(
             f"{place} holds times such as {example!r}, which can be read as {named}; "
             "--time-format says which, such as --time-format '%d/%m/%Y %H:%M'"
         )
+    if not forms and (zone := _only_zone(column)) is not None:
+        bare = pc.replace_substring_regex(column, NAMED_ZONE, r"\1")
+        time_ns, notes = _read_text(bare, zone, place)
+        return time_ns, (*notes, *_unused(tz, "name their zone"))
     if not forms:
         raise _strange(place, column, strange)
     time_ns, notes = _read_text(as_iso(column, forms[0]), tz, place)
     return time_ns, (f"times such as {example!r} are read as {forms[0].words}", *notes)
+
+
+def _only_zone(column: pa.Array) -> str | None:
+    """The IANA zone that stands behind every time, as in ``09:30:00 US/Eastern``."""
+    zones = pc.struct_field(
+        pc.extract_regex(column, f"(?P<time>.*) (?P<zone>{ZONE_NAME})$"), "zone"
+    )
+    named = pc.unique(zones.drop_null()).to_pylist()
+    is_everywhere = zones.null_count == column.null_count
+    return str(named[0]) if len(named) == 1 and is_everywhere else None
 
 
 def _read_formatted(

@@ -60,7 +60,7 @@ class Watcher:
         self._is_searching = True
         self._objectives = list(task.goals.names)
         self._last_generation = task.config.generations
-        for note in (*task.markets.notes, *store.warnings):
+        for note in (*task.notes, *store.warnings):
             self._console.say(f"note: {note}")
         if self._quiet:
             return

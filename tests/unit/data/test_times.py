@@ -206,6 +206,27 @@ def test_afternoon_is_told_from_morning():
     assert minutes == [5, 570, 725, 1290]
 
 
+def test_a_zone_by_name_behind_every_time_is_used():
+    """As Interactive Brokers writes it; --tz is not needed then."""
+    texts = ["20240301 07:00:00 US/Eastern", None, "20240301 08:00:00 US/Eastern"]
+    time_ns, notes = read(texts)
+    assert time_ns.tolist() == [NOON_NS, NO_TIME, NOON_NS + 3600 * 10**9]
+    assert "times name no zone, read as US/Eastern" in notes
+    assert "--tz Asia/Tokyo was not needed" in read(texts, tz="Asia/Tokyo")[1][-1]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["20240301 07:00 US/Eastern", "20240301 08:00 Asia/Tokyo"],
+     ["20240301 07:00 US/Eastern", "20240301 08:00"], ["20240301 07:00 Us/Nowhere"]],
+    ids=["two", "one", "unknown"],
+)  # fmt: skip
+def test_zones_that_are_not_one_zone_are_refused(texts):
+    """Two zones, a zone in some rows only, and one that does not exist."""
+    with pytest.raises(TableError):
+        read(texts)
+
+
 def test_mixed_zones_and_none_are_refused():
     """A column says where it is in every row or in none."""
     with pytest.raises(TableError, match="1 of 2 times name a zone; write all or none"):

@@ -11,7 +11,7 @@ from optimizer import task as task_module
 from optimizer.config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.markets import load_markets
-from optimizer.task import EngineProblem, prepare
+from optimizer.task import EngineProblem, header_of, prepare
 from optimizer.workflow import start_run
 from tests.support.commands import write_market
 from tests.support.worlds import random_genomes
@@ -157,6 +157,15 @@ def test_the_full_engine_agrees_about_the_bars_that_were_searched(folder):
     assert full.shape[1] == 6
     assert full[:, :3].tobytes() == seen.tobytes()
     assert full[:, 3:, 0].sum() > 0
+
+
+def test_individuals_from_elsewhere_may_have_seen_what_is_held_out(folder):
+    """Beginning with them is legal, and is told with every result."""
+    both = config(folder, holdout="20%", warm_start="latest")
+    assert any("may have been found on bars that are held out" in n for n in prepare(both).notes)
+    assert "may have been found" in str(header_of(prepare(both), "cpu")["notes"])
+    for changes in ({"holdout": "20%"}, {"warm_start": "latest"}):
+        assert prepare(config(folder, **changes)).notes == ()
 
 
 def test_durations_that_differ_are_refused_unless_lengths_count_bars(folder, tmp_path):
