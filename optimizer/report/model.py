@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 MOST_MEMBERS = 1_000
 """Members that a page names."""
 
-MOST_DETAILED = 100
-"""Members whose trades a page carries."""
+MOST_DETAILED = 250
+"""Members whose trades a page carries; of more an even choice, those that matter most first."""
+
+MOST_MOVED = 80
+"""Members whose genes are moved, likewise."""
 
 MOST_TRADES = 250_000
 """Trades that a page carries, over all its members; the first member's in any case."""
@@ -74,10 +77,17 @@ def choose(run: "Run", member: int | None) -> Chosen:
     for o, objective in enumerate(run.objectives):
         roles.setdefault(int(run.minimised[:, o].argmin()), []).append(f"best {words(objective)}")
     first = run.knee() if member is None else run.check_member(member)
-    shown = range(min(len(run.members), MOST_MEMBERS))
-    order = dict.fromkeys([first, *roles, *shown])
+    shown = min(len(run.members), MOST_MEMBERS)
+    evenly = [_even_places(shown, most) for most in (MOST_MOVED, MOST_DETAILED, shown)]
+    order = dict.fromkeys([first, *roles, *(place for places in evenly for place in places)])
     told = {number: ", ".join(names) for number, names in roles.items()}
     return Chosen(first, member is not None, told, tuple(order))
+
+
+def _even_places(count: int, most: int) -> list[int]:
+    """At most so many places from 0 to count - 1, evenly apart."""
+    places = np.unique(np.linspace(0, count - 1, min(count, most)).round())
+    return [int(place) for place in places]
 
 
 def page_data(run: "Run", chosen: Chosen | None) -> Plain:
@@ -239,7 +249,7 @@ def _lines(run: "Run", members: Sequence[int]) -> dict[int, tuple[Line, ...]]:
     """Sensitivity along each gene, of as many members as there is time for."""
     (first,) = move_each(run.problem, run.genomes[members[:1]])
     work = _bars_of_an_evaluation(run) * sum(len(line.values) for line in first)
-    more = members[1 : max(int(SENSITIVITY_WORK / 2 / work), 1)]
+    more = members[1 : min(max(int(SENSITIVITY_WORK / 2 / work), 1), MOST_MOVED)]
     rest = move_each(run.problem, run.genomes[more]) if more else ()
     return {members[0]: first, **dict(zip(more, rest, strict=True))}
 

@@ -261,10 +261,11 @@ def _bounds(run: "Run") -> list[Caution]:
         for side, count, bound in (("low", at_low[g], 0), ("high", at_high[g], 1)):
             if count:
                 value = number(float(run.bounds[g, bound]))
-                found.append(f"{words(gene)} at its {side} bound {value} in {count}")
+                found.append(f"{words(gene)} to its {side} bound {value} in {count}")
     if not found:
         return []
-    text = "The best may lie outside the bounds: " + "; ".join(found)
+    text = "The best may lie outside the bounds. Nearer to one than 1% of the range: "
+    text += "; ".join(found)
     return [Caution("bound", f"{text} of {counted(len(run.genomes), 'member')}.")]
 
 
