@@ -33,7 +33,7 @@ class MemoryPlan:
         slots: Rows that the bank can hold.
         slot_bytes: Bytes of one slot, over all series.
         work_bytes: Bytes that a device may take for individuals while it evaluates them.
-        series_bytes: Bytes of the series themselves.
+        series_bytes: Bytes of the series themselves, with what computing a row takes beside it.
         result_bytes: Bytes of the accumulators [P, W, A].
         bars: Bars of all series.
     """
@@ -114,6 +114,7 @@ class Engine:
         self.costs = costs or Costs()
         self.device, self.device_reason, maker = chosen
         self._slot_bytes = maker.slot_bytes(self.series)
+        self._series_bytes = maker.series_bytes(self.series)
         self._room = maker.room(memory_bytes)
         capacity = _capacity(spec, self._slot_bytes, self._room.rows)
         self._backend = maker(
@@ -155,7 +156,7 @@ class Engine:
             slots=self._bank.capacity,
             slot_bytes=self._slot_bytes,
             work_bytes=self._room.work,
-            series_bytes=bars * 8 * 8,
+            series_bytes=self._series_bytes,
             result_bytes=individuals * len(self.windows) * len(ACCUMULATORS) * 8,
             bars=bars,
         )

@@ -115,6 +115,10 @@ class BackendMaker(Protocol):
         """Bytes that one slot takes over all series."""
         ...
 
+    def series_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that series take beside all rows, with what computing a row needs."""
+        ...
+
     def room(self, memory_bytes: int | None) -> Room:
         """How an amount of memory is divided; the device's own default when None."""
         ...

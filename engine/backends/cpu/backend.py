@@ -81,6 +81,11 @@ class CpuBackend:
         return sum(len(bars) for bars in series) * (8 + 1)
 
     @staticmethod
+    def series_bytes(series: Sequence[Bars]) -> int:
+        """Bytes that series take beside all rows: columns, and those that follow from them."""
+        return sum(len(bars) for bars in series) * 8 * (5 + 2)
+
+    @staticmethod
     def room(memory_bytes: int | None) -> Room:
         """How an amount of memory is divided: all of it holds rows, one GiB when None."""
         return Room(DEFAULT_MEMORY_BYTES if memory_bytes is None else memory_bytes, 0)

@@ -12,10 +12,10 @@ from data.bars import Bars, Window
 from engine.backends.coders import coders_of
 from engine.backends.contract import Floats, Form, Ints, Probe, Room, Slots
 from engine.backends.cuda.faults import device_errors
-from engine.backends.cuda.filling import fill_codes, fill_rows
+from engine.backends.cuda.filling import SCRATCH_BYTES, fill_codes, fill_rows
 from engine.backends.cuda.graphs import Graphs
 from engine.backends.cuda.lists import CandidateLists, packing_of
-from engine.backends.cuda.market import DeviceMarket, axis_of
+from engine.backends.cuda.market import BYTES_OF_A_BAR, DeviceMarket, axis_of
 from engine.backends.cuda.probe import CudaProbe
 from engine.backends.cuda.stages import Stages
 from engine.backends.cuda.types import Prices
@@ -97,7 +97,7 @@ class CudaBackend:
             entry, exits, packing, self._market, self._rows, self._codes, HIGHEST_CODE
         )
         self._n_genes, self._n_rows = len(spec.layout), len(spec.rows)
-        self._graphs = Graphs()
+        self._graphs = Graphs(self._device)
         self._moves = 0
         self._work: Workspace | None = None
         self._alone: tuple[Workspace, Prices] | None = None
@@ -111,6 +111,12 @@ class CudaBackend:
         """Bytes that one slot takes over all series."""
         _, n_bars = axis_of(np.array([len(bars) for bars in series], np.int64))
         return n_bars * (8 + 1)
+
+    @staticmethod
+    def series_bytes(series: Sequence[Bars]) -> int:
+        """Bytes that series take beside all rows, with the scratch of rolling rows."""
+        _, n_bars = axis_of(np.array([len(bars) for bars in series], np.int64))
+        return n_bars * BYTES_OF_A_BAR + SCRATCH_BYTES
 
     @staticmethod
     def room(memory_bytes: int) -> Room:

@@ -9,10 +9,24 @@ MOST_GRAPHS = 32
 """Shapes that are kept; a search uses a handful."""
 
 
-class Graphs:
-    """Runs work that only launches: as it is at first, from the second time on captured."""
+def captured(graph: torch.cuda.CUDAGraph, device: torch.device) -> torch.cuda.graph:
+    """Capture what is launched on a device, whatever other threads do on others meanwhile.
 
-    def __init__(self) -> None:
+    The stream that is captured by default belongs to the device that captured first.
+    """
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    return torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local")
+
+
+class Graphs:
+    """Runs work that only launches: as it is at first, from the second time on captured.
+
+    Args:
+        device: Where the work goes.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
         self._seen: OrderedDict[tuple[int, ...], torch.cuda.CUDAGraph | None] = OrderedDict()
 
     def clear(self) -> None:
@@ -36,7 +50,7 @@ class Graphs:
         graph = self._seen[key]
         if graph is None:
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
+            with captured(graph, self._device):
                 work()
             self._seen[key] = graph
         self._seen.move_to_end(key)

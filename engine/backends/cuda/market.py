@@ -22,6 +22,9 @@ INDEX_BARS = 1024
 MOST_BARS = 2**28
 """Bars of all series together, so that the offsets of prices and extremes fit 32 bits."""
 
+BYTES_OF_A_BAR = 7 * 8 + 4 * 8 + 4 * 2 * 4 + 2 * 2 * 8
+"""Columns, prices, the pyramid's four levels, and the maps of two coders."""
+
 LEVELS = 4
 """Of the pyramid: extremes of 1, 4, 16 and 64 bars."""
 

@@ -8,6 +8,7 @@ import torch
 
 from data.bars import Window
 from engine.backends.contract import Floats, Slots
+from engine.backends.cuda.graphs import captured
 
 if TYPE_CHECKING:
     from engine.backends.cuda.backend import CudaBackend
@@ -68,7 +69,7 @@ class CudaProbe:
         launch()
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with captured(graph, self._device):
             for _ in range(LAUNCHES):
                 launch()
         found = []

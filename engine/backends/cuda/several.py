@@ -107,6 +107,10 @@ class CudaMaker:
         """Bytes that one slot takes on each device, over all series."""
         return CudaBackend.slot_bytes(series)
 
+    def series_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that series take on each device beside all rows."""
+        return CudaBackend.series_bytes(series)
+
     def room(self, memory_bytes: int | None) -> Room:
         """How an amount of memory is divided, on each device; half of what is free when None."""
         if memory_bytes is None:

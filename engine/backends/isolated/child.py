@@ -34,6 +34,7 @@ class Servant:
         """Do what a frame asks."""
         actions: dict[str, Callable[[Frame], Frame]] = {
             "slot_bytes": self._slot_bytes,
+            "series_bytes": self._series_bytes,
             "room": self._room,
             "make": self._make,
             "fill": self._fill,
@@ -48,6 +49,11 @@ class Servant:
     def _slot_bytes(self, frame: Frame) -> Frame:
         lengths: Any = frame.told["lengths"]
         return Frame("done", {"bytes": self._maker.slot_bytes([range(n) for n in lengths])})  # type: ignore[misc]
+
+    def _series_bytes(self, frame: Frame) -> Frame:
+        lengths: Any = frame.told["lengths"]
+        taken = self._maker.series_bytes([range(n) for n in lengths])  # type: ignore[misc]
+        return Frame("done", {"bytes": taken})
 
     def _room(self, frame: Frame) -> Frame:
         memory_bytes: Any = frame.told["bytes"]

@@ -303,6 +303,11 @@ class IsolatedMaker:
         answer = self._ask(Frame("slot_bytes", {"lengths": [len(bars) for bars in series]}))
         return int(str(answer.told["bytes"]))
 
+    def series_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that series take beside all rows."""
+        answer = self._ask(Frame("series_bytes", {"lengths": [len(bars) for bars in series]}))
+        return int(str(answer.told["bytes"]))
+
     def room(self, memory_bytes: int | None) -> Room:
         """How an amount of memory is divided; the device's own default when None."""
         told: Any = self._ask(Frame("room", {"bytes": memory_bytes})).told
