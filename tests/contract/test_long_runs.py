@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -55,13 +56,15 @@ class Meter:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
 def test_memory_and_files_are_flat_over_10000_generations(tmp_path):
-    """After the first quarter memory rises by less than 8 MB, and no file more is open."""
+    """From the second quarter to the last, memory rises by less than 8 MB, and no file is left."""
     meter = Meter(every=500)
     with quick_directory() as runs:
         config = RunConfig(
             data=write_market(tmp_path / "bars.csv"),
             bounds=LENGTHS,
             population=16,
+            archive=32,
+            polish=0,
             generations=GENERATIONS,
             min_trades=3,
             memory=10**7,
@@ -76,5 +79,7 @@ def test_memory_and_files_are_flat_over_10000_generations(tmp_path):
             assert store.verify() == []
     quarter = len(meter.memory) // 4
     assert set(meter.handles[quarter:]) == {meter.handles[quarter]}
-    assert meter.memory[-1] - meter.memory[quarter] < 8 * 2**20
+    # What waits for the disk comes and goes, so that quarters are compared and not moments.
+    second, last = meter.memory[quarter : 2 * quarter], meter.memory[-quarter:]
+    assert median(last) - median(second) < 8 * 2**20
     assert taken <= record_bytes(prepare(config))
