@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 
-from data.bars import Bars, Window
+import numpy as np
+
+from data.bars import Bars, Window, parse_time
 from data.errors import WindowError
 
 SHARE = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?)%")
@@ -69,8 +71,8 @@ def split_window(bars: Bars, window: Window, holdout: Holdout) -> tuple[Window, 
     if holdout.share is not None:
         cut = window.end - int(len(window) * holdout.share)
     else:
-        later = Window.between(bars, holdout.start, series=window.series)
-        cut = max(later.start, window.start)
+        start_ns = parse_time(str(holdout.start))
+        cut = max(int(np.searchsorted(bars.timestamp, start_ns)), window.start)
     if not window.start < cut < window.end:
         part = "none left to search on" if cut <= window.start else "none held out"
         raise WindowError(

@@ -47,6 +47,7 @@ def test_a_time_parts_where_bars_open_from_then_on():
         ("2023-12-31", "none left to search on"),
         ("2024-01-01T02:00", "none left to search on"),
         ("2024-01-01T22:45", "none held out"),
+        ("2030-01-01", "none held out"),
     ],
 )
 def test_an_empty_part_is_refused(when, words):
