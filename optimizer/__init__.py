@@ -4,6 +4,7 @@
 pandas frames.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,9 @@ def evolve(**settings: object) -> "Run":
     return search(settings)
 
 
-def load_run(name: str = "latest", runs: str | Path = "runs", data: str | None = None) -> "Run":
+def load_run(
+    name: str = "latest", runs: str | Path = "runs", data: str | Sequence[str] | None = None
+) -> "Run":
     """Open a recorded run; see `optimizer.report.load_run`."""
     from optimizer.report import load_run as load
 

@@ -116,9 +116,11 @@ def parity(
 
 
 @app.command()
+@config_flags("data")
 def report(
     run: RunName,
     *,
+    flags: dict[str, object],
     runs: Runs = Path("runs"),
     out: Annotated[
         Path | None,
@@ -128,10 +130,10 @@ def report(
         int | None, typer.Option("--member", help="Member of the front to open with.", min=0)
     ] = None,
 ) -> None:
-    """Write a run's report, one page that opens without a network."""
+    """Write a run's report, one page without a network; --data says where its bars are now."""
     from optimizer.commands.report import report_command
 
-    report_command(run, runs, out, member)
+    report_command(flags, run, runs, out, member)
 
 
 @app.command()

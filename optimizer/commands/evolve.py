@@ -49,7 +49,7 @@ def evolve_command(
     else:
         print_result(result)
     if flags.get("report", True):
-        tell_report(Path(str(result["path"])), None, None, stderr() if as_json else stdout())
+        tell_report(Path(str(result["path"])), stderr() if as_json else stdout())
     refuse_red(_mapping(result["certificate"]))
 
 

@@ -111,6 +111,7 @@ def page_data(run: "Run", chosen: Chosen | None) -> Plain:
         f"python -m optimizer report {run.id} --member ",
         "noSensitivity": "The page carries no more of this for this member. To see it: "
         f"python -m optimizer report {run.id} --member ",
+        "hasBars": not run.bars_problem,
         "pairs": [],
         "bars": {},
         "shownSeries": [],

@@ -31,6 +31,7 @@ from optimizer.workflow import Result, recorded_result
 from strategy.errors import StrategyError, unknown
 
 Individual = Mapping[str, object]
+Specs = str | Sequence[str]
 
 
 class Run:
@@ -50,9 +51,11 @@ class Run:
     is_search = True
     """Whether a search led to the front."""
 
-    def __init__(self, path: Path, data: str | None = None) -> None:
+    def __init__(self, path: Path, data: Specs | None = None) -> None:
         self.path = path
-        self._flags: Mapping[str, object] = {} if data is None else {"data": data}
+        self._flags: Mapping[str, object] = (
+            {} if data is None else {"data": [data] if isinstance(data, str) else list(data)}
+        )
         with RunStore.open(path) as store:
             self.header: Mapping[str, object] = store.header
             self.result: Result | None = recorded_result(store)
@@ -345,7 +348,7 @@ class Run:
         return list(describe_individuals(self.task, self.engine, front.genomes, front.objectives))
 
 
-def load_run(name: str = "latest", runs: str | Path = "runs", data: str | None = None) -> Run:
+def load_run(name: str = "latest", runs: str | Path = "runs", data: Specs | None = None) -> Run:
     """Open a recorded run.
 
     Args:

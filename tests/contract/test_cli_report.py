@@ -3,6 +3,7 @@
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -120,11 +121,20 @@ def test_a_report_that_cannot_be_is_refused(command, recorded, arguments, code, 
 
 
 def test_a_report_without_its_bars_says_what_is_missing(command, market, recorded, tmp_path):
-    """When the data is gone, the front is still shown and the page says why trades are not."""
+    """When the data is gone, the front is still shown and the page says why trades are not.
+
+    Where it is now can be said.
+    """
     run = load_run(str(recorded), data="csv:gone.csv")
     page = page_html(run)
     assert "The bars could not be loaded" in page
     assert len(Table(page).rows) == len(run.members)
+    moved = tmp_path / "moved.csv"
+    moved.write_bytes(Path(market.removeprefix("csv:")).read_bytes())
+    outcome = command("report", "latest", "--runs", "runs", "--data", f"csv:{moved}")
+    assert outcome.code == 0
+    written = (recorded / "report.html").read_text(encoding="utf-8")
+    assert "The bars could not be loaded" not in written
 
 
 def test_a_backtest_is_drawn_as_a_page_or_a_picture(command, market, tmp_path):

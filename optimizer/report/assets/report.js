@@ -250,7 +250,8 @@
     pairs("metrics", one.metrics.map(([name, ...texts]) => [name, texts]));
     pairs("genes", one.genes.map(([name, text, share]) => [name, [text], share]));
     byId("detail").hidden = !detail;
-    byId("detail-note").textContent = detail ? "" : data.missing + number;
+    const missing = data.hasBars ? data.missing + number : "Without the bars of the run there are no trades to show.";
+    byId("detail-note").textContent = detail ? "" : missing;
     highlight();
     if (detail) showDetail(detail);
     if (follow) byId("individual").scrollIntoView();
