@@ -16,33 +16,37 @@ from engine.backends.cpu import CpuBackend
 from engine.backends.isolated.child import serve, standard_pipes
 from engine.errors import DeviceError, DeviceLostError
 
-FAULT, CALLS, FILE = sys.argv[1], {int(n) for n in sys.argv[2].split(",")}, Path(sys.argv[3])
-
 
 class Failing(CpuBackend):
     """Fails at the calls that were asked for."""
 
+    fault = ""
+    calls = frozenset()
+    file = Path()
+
     def evaluate(self, genomes, slots, windows):
         """As the backend does, or as a broken device does."""
         print("a library says something on stdout")
-        with FILE.open("a") as seen:
+        with self.file.open("a") as seen:
             seen.write(f"{os.getpid()}\n")
         found = super().evaluate(genomes, slots, windows)
-        if len(FILE.read_text().splitlines()) not in CALLS:
+        if len(self.file.read_text().splitlines()) not in self.calls:
             return found
-        if FAULT == "killed":
+        if self.fault == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        if FAULT == "lost":
+        if self.fault == "lost":
             raise DeviceLostError("the GPU failed (an illegal memory access)")
-        if FAULT == "full":
+        if self.fault == "full":
             raise DeviceError("the GPU ran out of memory")
-        if FAULT == "hangs":
+        if self.fault == "hangs":
             time.sleep(600)
-        if FAULT == "defect":
+        if self.fault == "defect":
             raise IndexError("list index out of range")
-        return {"short": found[:-1], "numberless": found + np.nan}[FAULT]
+        return {"short": found[:-1], "numberless": found + np.nan}[self.fault]
 
 
 if __name__ == "__main__":
+    Failing.fault, Failing.file = sys.argv[1], Path(sys.argv[3])
+    Failing.calls = frozenset(int(number) for number in sys.argv[2].split(","))
     source, target = standard_pipes()
     serve(Failing, source, target)
