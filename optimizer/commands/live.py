@@ -93,8 +93,7 @@ class Watcher:
             f"generation {progress.generation}/{progress.generations}: "
             f"front {progress.front}, feasible {progress.feasible:.0%}, "
             f"hypervolume {_volume(progress)}, {self._best(progress)}, "
-            f"{progress.individual_bars_per_s / 1e9:.2f} G individual-bars/s"
-            + (f", {_left(progress)}" if _left(progress) else "")
+            f"{_rate(progress)}" + (f", {_left(progress)}" if _left(progress) else "")
         )
 
     def certifying(self, members: int) -> None:
@@ -122,7 +121,7 @@ class Watcher:
             table.add_row(f"best {name}", metric(name, value))
         rejected = ", ".join(f"{name} {count}" for name, count in progress.rejected.items())
         table.add_row("rejected", rejected or "none")
-        table.add_row("rate", f"{progress.individual_bars_per_s / 1e9:.2f} G individual-bars/s")
+        table.add_row("rate", _rate(progress))
         left = "stopping" if self._is_stopping else _left(progress)
         table.add_row("time", f"{progress.seconds:.1f} s" + (f", {left}" if left else ""))
         return table
@@ -144,3 +143,9 @@ def _left(progress: Progress) -> str:
 
 def _volume(progress: Progress) -> str:
     return f"{progress.hypervolume:.4f}" if progress.hypervolume else "-"
+
+
+def _rate(progress: Progress) -> str:
+    rate = progress.individual_bars_per_s
+    shown = f"{rate / 1e9:.2f} G" if rate >= 1e8 else f"{rate / 1e6:.2f} M"
+    return f"{shown} individual-bars/s"

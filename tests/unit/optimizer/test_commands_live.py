@@ -95,6 +95,15 @@ def test_a_line_a_second_is_enough(monkeypatch, task, clock):
     )
 
 
+def test_a_slow_rate_is_told_in_millions(monkeypatch, task, clock):
+    """A short market is no rate of 0."""
+    stream = io.StringIO()
+    watcher = watching(monkeypatch, stream)
+    watcher.started(task, task.engine(), STORE)
+    watcher.generation(progress(3, individual_bars_per_s=2.5e6))
+    assert "2.50 M individual-bars/s" in stream.getvalue()
+
+
 def test_quiet_tells_only_what_must_be_known(monkeypatch, task, clock):
     """Notes and warnings, and nothing about how it goes."""
     stream = io.StringIO()
