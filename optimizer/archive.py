@@ -26,7 +26,10 @@ MARGIN = 0.1
 """The reference point lies this share of the front's extent beyond its worst values."""
 
 ROUNDS = 4
-"""In so many rounds what is too much is removed."""
+"""In so many rounds what is too much of a population is removed."""
+
+ARCHIVE_ROUNDS = 2
+"""Likewise of an archive, where little is too much at a time."""
 
 EXACT_OBJECTIVES = 4
 """Up to so many objectives hypervolume is exact; beyond it is estimated by sampling."""
@@ -72,24 +75,25 @@ def extended(archive: Population, newcomers: Population, keep: int) -> tuple[Pop
     )
     best = np.flatnonzero(undominated(joined.objectives))
     if len(best) > keep:
-        best = best[thinned(joined.objectives[best], keep)]
+        best = best[thinned(joined.objectives[best], keep, ARCHIVE_ROUNDS)]
     admitted = places[best[best >= len(archive)] - len(archive)]
     return joined.take(best), admitted
 
 
-def thinned(objectives: Floats, keep: int) -> Indices:
+def thinned(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
     """Which of a front to keep when there are too many.
 
     Args:
         objectives: [F, O], mutually undominated.
         keep: How many, at least 1.
+        rounds: In how many rounds the others leave, at least 1.
 
     Returns:
         [min(F, keep)] places, in their order.
     """
     places: Indices = np.arange(len(objectives))
     excess = len(places) - keep
-    step = -(-excess // ROUNDS)
+    step = -(-excess // rounds)
     while len(places) > keep:
         worth = worths(objectives[places])
         n_leaving = min(step, len(places) - keep)

@@ -185,7 +185,7 @@ class RunConfig(BaseModel):
         0.0, ge=0, le=1, description="Share of newcomers that are drawn from anywhere."
     )
     patience: int | None = Field(
-        20, ge=1, description="Generations without growth of hypervolume that are stagnation."
+        10, ge=1, description="Generations without growth of hypervolume that are stagnation."
     )
     on_stagnation: Literal["immigrants", "restart"] = Field(
         "immigrants",

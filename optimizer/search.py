@@ -176,6 +176,8 @@ class _State:
 
     def islands(self) -> list[Population]:
         """The population of each island."""
+        if len(self.memory.sizes) == 1:
+            return [self.population]
         ends = np.cumsum((0, *self.memory.sizes)).tolist()
         return [self.population.take(np.arange(*pair)) for pair in pairwise(ends)]
 

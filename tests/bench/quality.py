@@ -28,7 +28,7 @@ from tests.bench.rivals import RIVALS
 EVALUATIONS = 20_000
 SEEDS = (1, 2, 3, 4, 5)
 POPULATION = 100
-POLISH = 1000
+POLISH = 500
 """Evaluations of the 20,000 that our search leaves for the last touch."""
 ARCHIVE = 2000
 OURS = "ours"

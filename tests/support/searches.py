@@ -115,7 +115,7 @@ def settings(population: int, generations: int, seed: int = 7, **others: object)
         "archive": 1000,
         "elite": 0.0,
         "immigrants": 0.0,
-        "patience": 20,
+        "patience": 10,
         "on_stagnation": "immigrants",
         "islands": 1,
         "migration": 10,

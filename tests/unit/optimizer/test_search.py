@@ -407,3 +407,32 @@ def test_restart_keeps_the_archive_and_changes_the_population():
         restarts += not old & {row.tobytes() for row in after.population.genomes}
         assert after.hypervolume >= before.hypervolume
     assert restarts
+
+
+@pytest.mark.slow
+def test_memory_is_flat_over_10000_generations():
+    """After the archive is full nothing grows, however long a search goes on."""
+    wanted = settings(8, 10_000, archive=50, islands=1)
+    levels = [
+        resident_bytes()
+        for generation in evolve(Forgetful(float_layout(4)), wanted)
+        if generation.number % 2000 == 1999
+    ]
+    assert len(levels) == 5
+    assert levels[-1] - levels[0] < 4 * 2**20
+
+
+class Forgetful(Zdt1):
+    """The problem, which does not remember what it was asked."""
+
+    def evaluate(self, genomes):
+        """Judge genomes [P, G]."""
+        found = super().evaluate(genomes)
+        self.asked.clear()
+        return found
+
+
+def resident_bytes():
+    """Memory that this process holds, as Linux counts it."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

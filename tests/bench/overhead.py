@@ -1,0 +1,143 @@
+"""What a generation costs beside evaluation: ours, stock DEAP's and pymoo's, in one run.
+
+    python -m tests.bench.overhead [P ...]
+
+Everything but the evaluation of DTLZ2 with three objectives and ten genes is timed: selection,
+variation, ranking, survival, the archive and its hypervolume. Each is the least of the generations
+timed, because a machine that is shared only ever adds to a time. DEAP, whose ranking grows with
+the square of the population, is left out beyond 4,096.
+"""
+
+import random
+import sys
+import time
+import warnings
+
+import numpy as np
+
+from optimizer.config import RunConfig
+from optimizer.problem import SearchSettings
+from optimizer.search import evolve
+from tests.bench.problems import Function
+
+SIZES = (512, 2048, 32_768)
+LIMITS_MS = {512: 3.0, 2048: 15.0, 32_768: 500.0}
+MOST_FOR_DEAP = 4096
+
+
+class Timed(Function):
+    """DTLZ2 that knows how long it took itself."""
+
+    spent = 0.0
+
+    def evaluate(self, genomes):
+        """Judge genomes [P, G]."""
+        began = time.perf_counter()
+        found = super().evaluate(genomes)
+        self.seen.clear()
+        self.spent += time.perf_counter() - began
+        return found
+
+
+def timed_problem():
+    """Ten genes, three objectives."""
+    problem = Timed("dtlz2")
+    problem.layout = type(problem.layout)(problem.layout.genes[:10])
+    return problem
+
+
+def ours(size, generations):
+    """Seconds of each generation, evaluation left out."""
+    config, problem = RunConfig(), timed_problem()
+    given = {name: getattr(config, name) for name in SearchSettings.__dataclass_fields__}
+    changed = {"population": size, "generations": generations}
+    search = evolve(problem, SearchSettings(**{**given, **changed}))
+    times = []
+    while True:
+        before, began = problem.spent, time.perf_counter()
+        if next(search, None) is None:
+            return times[1:]
+        times.append(time.perf_counter() - began - (problem.spent - before))
+
+
+def pymoo(size, generations):
+    """As `ours`, with pymoo's NSGA2."""
+    from pymoo.algorithms.moo.nsga2 import NSGA2
+    from pymoo.core.problem import Problem as PymooProblem
+
+    problem = timed_problem()
+
+    class Stated(PymooProblem):
+        def __init__(self):
+            super().__init__(n_var=10, n_obj=3, xl=0.0, xu=1.0)
+
+        def _evaluate(self, x, out, *args, **kwargs):
+            out["F"] = problem.evaluate(x).objectives
+
+    times = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        algorithm = NSGA2(pop_size=size)
+        algorithm.setup(Stated(), termination=("n_gen", generations + 1), seed=1, verbose=False)
+        while algorithm.has_next():
+            before, began = problem.spent, time.perf_counter()
+            algorithm.next()
+            times.append(time.perf_counter() - began - (problem.spent - before))
+    return times[1:]
+
+
+def deap(size, generations):
+    """As `ours`, with the operators of DEAP's NSGA-II example."""
+    from deap import base, tools
+
+    class Fitness(base.Fitness):
+        weights = (-1.0, -1.0, -1.0)
+
+    class Individual(list):
+        def __init__(self, genes):
+            super().__init__(genes)
+            self.fitness = Fitness()
+
+    problem = timed_problem()
+
+    def judge(individuals):
+        values = problem.evaluate(np.array(individuals)).objectives
+        for individual, value in zip(individuals, values.tolist(), strict=True):
+            individual.fitness.values = value
+
+    random.seed(1)
+    population = [Individual(random.random() for _ in range(10)) for _ in range(size)]
+    judge(population)
+    population = tools.selNSGA2(population, size)
+    times = []
+    for _ in range(generations):
+        before, began = problem.spent, time.perf_counter()
+        children = [Individual(parent) for parent in tools.selTournamentDCD(population, size)]
+        for one, other in zip(children[::2], children[1::2], strict=True):
+            tools.cxSimulatedBinaryBounded(one, other, 20.0, 0.0, 1.0)
+            tools.mutPolynomialBounded(one, 20.0, 0.0, 1.0, 0.1)
+            tools.mutPolynomialBounded(other, 20.0, 0.0, 1.0, 0.1)
+        judge(children)
+        population = tools.selNSGA2(population + children, size)
+        times.append(time.perf_counter() - began - (problem.spent - before))
+    return times
+
+
+def main() -> None:
+    """Print the table; exit 1 when a limit is not kept."""
+    sizes = [int(text) for text in sys.argv[1:]] or SIZES
+    print(f"{'P':>7}{'ours ms':>10}{'limit':>8}{'pymoo ms':>11}{'DEAP ms':>11}")
+    is_slow = False
+    for size in sizes:
+        generations = max(4, min(60, 40_000 // size))
+        least = min(ours(size, generations)) * 1e3
+        rival = min(pymoo(size, max(2, generations // 4))) * 1e3
+        stock = f"{min(deap(size, 2)) * 1e3:>11.0f}" if size <= MOST_FOR_DEAP else f"{'-':>11}"
+        limit = LIMITS_MS.get(size, float("inf"))
+        is_slow |= least > limit
+        print(f"{size:>7,}{least:>10.2f}{limit:>8.0f}{rival:>11.1f}{stock}", flush=True)
+    sys.exit(1 if is_slow else 0)
+
+
+if __name__ == "__main__":
+    main()
