@@ -111,7 +111,9 @@ def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
         assert len(labels) > 20
         assert all(label and len(label) > 10 for label in labels)
         found.page.click('figure[data-chart="month"] summary')
-        assert found.page.locator('figure[data-chart="month"] details tbody tr').count() > 1
+        rows = found.page.locator('figure[data-chart="month"] details tbody tr')
+        rows.first.wait_for()
+        assert rows.count() > 1
         assert found.errors == []
 
 
