@@ -144,9 +144,10 @@ class Reference:
         # No signal before every indicator is known, none before the window starts, and none
         # without a next bar inside the window to be entered on.
         first = max(self.spec.warm_up(genes), window.start)
-        bars = list(range(first, window.end - 1))
-        # Every comparison must hold, strictly; NaN holds in none.
-        for comparison in self.spec.entry:
+        bars: Sequence[int] = range(first, window.end - 1)
+        # Every comparison must hold, strictly; NaN holds in none. Those with a gene leave few bars
+        # for the others.
+        for comparison in sorted(self.spec.entry, key=lambda comparison: comparison.right in rows):
             left, right = rows[comparison.left], rows.get(comparison.right)
             if right is None:
                 level = genes[comparison.right]
@@ -158,7 +159,7 @@ class Reference:
                 bars = [t for t in bars if left[t] > right[t]]
             else:
                 bars = [t for t in bars if left[t] < right[t]]
-        return bars
+        return list(bars)
 
     def _open(self, bars: Columns, rows: Columns, genes: Genes, t: int, end: int) -> Trade | None:
         bracket = self.spec.bracket
