@@ -89,7 +89,7 @@ class Engine:
     >>> bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
     >>> engine = Engine(spec, [bars], [Window.whole(bars)])
     >>> engine.evaluate(spec.layout.defaults[None]).shape
-    (1, 1, 18)
+    (1, 1, 19)
     """
 
     def __init__(

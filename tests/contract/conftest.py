@@ -6,8 +6,12 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.support.browser import chromium
 from tests.support.commands import Commands, write_market
 from tests.support.vendor import KEY, running_vendor
+
+__all__ = ["chromium"]
+"""One browser for all files: a fixture that two of them import would start twice."""
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def test_a_broken_connection_is_tried_again(command, vendor, fault):
 
 def test_silence_is_a_failure_that_may_pass(command, vendor, monkeypatch):
     """A vendor that says nothing is left after the read limit, and asked again."""
-    monkeypatch.setattr("data.vendor.transport.READ_S", 0.2)
+    monkeypatch.setattr("data.vendor.transport.READ_S", 2.0)
     vendor.fail(hanging)
     outcome = command(*FETCH)
     assert outcome.code == 0, outcome.err

@@ -14,11 +14,9 @@ from optimizer.markets import Markets
 from optimizer.report import write_report
 from optimizer.report.single import Single
 from optimizer.task import prepare
-from tests.support.browser import chromium, opened
+from tests.support.browser import opened
 from tests.support.commands import write_market
 from tests.support.runs import record_run
-
-__all__ = ["chromium"]
 
 MARKUP = "</script><img src=x onerror=alert(1)><b>bold</b>"
 HOSTILE = {

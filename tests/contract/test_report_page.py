@@ -5,10 +5,8 @@ import pytest
 from optimizer import load_run
 from optimizer.report import write_report
 from optimizer.shown import metric
-from tests.support.browser import chromium, opened
+from tests.support.browser import opened
 from tests.support.runs import record_run
-
-__all__ = ["chromium"]
 
 SECTIONS = ("verdict", "front", "individual", "trades", "sensitivity", "search")
 CHARTS = (

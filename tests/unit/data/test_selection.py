@@ -51,7 +51,7 @@ def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path):
 
 def test_nothing_found_is_an_error(folder):
     """A folder or pattern without files is a mistake, not an empty set."""
-    with pytest.raises(SourceError, match=r"within: no file in this folder ends in \.parquet"):
+    with pytest.raises(SourceError, match=r"no file in this folder ends in \.parquet"):
         expand_spec(f"parquet:{folder}/within")
     with pytest.raises(SourceError, match="no file has such a name"):
         expand_spec(f"csv:{folder}/*.txt")
