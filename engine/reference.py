@@ -187,7 +187,7 @@ def replay(
     windows: Sequence[Window],
     costs: Costs,
     genomes: Floats,
-) -> list[Replayed]:
+) -> Iterator[Replayed]:
     """Backtest several individuals; a function of values, so that another process can run it.
 
     Args:
@@ -197,14 +197,13 @@ def replay(
         costs: Costs and risk rules.
         genomes: [N, G].
 
-    Returns:
-        For each individual and window the ledger and its accumulators.
+    Yields:
+        For each individual, window by window, the ledger and its accumulators. A row that several
+        read is computed once.
     """
     reference = Reference(spec, series, windows, costs)
-    return [
-        [(ledger, reference.fold(ledger)) for ledger in reference.trades(genome)]
-        for genome in genomes
-    ]
+    for genome in genomes:
+        yield [(ledger, reference.fold(ledger)) for ledger in reference.trades(genome)]
 
 
 def _exit(

@@ -58,7 +58,7 @@ def replaying(market: Market, genomes: Floats, processes: int) -> Iterator[Itera
     Args:
         market: What to replay on.
         genomes: [N, G].
-        processes: How many to start; with 1 the caller's own does it, one individual at a time.
+        processes: How many to start; with 1 the caller's own does it, as it is asked.
 
     Yields:
         An iterator over what the reference says of each individual, in order. Processes that are
@@ -68,7 +68,7 @@ def replaying(market: Market, genomes: Floats, processes: int) -> Iterator[Itera
         EngineError: When a process failed or was ended from outside.
     """
     if processes == 1:
-        yield (one for genome in genomes for one in _replayed(market, genome[None]))
+        yield _replayed(market, genomes)
         return
     shares = share_out(market.spec, genomes, processes)
     context = get_context("spawn")
@@ -136,7 +136,7 @@ def _in_order(shares: Sequence[Indices], connections: Sequence[Connection]) -> I
     yield from (found[i] for i in range(len(found)))
 
 
-def _replayed(market: Market, genomes: Floats) -> list[Replayed]:
+def _replayed(market: Market, genomes: Floats) -> Iterator[Replayed]:
     return replay(market.spec, market.series, market.windows, market.costs, genomes)
 
 
@@ -146,7 +146,7 @@ def _work(answer: Connection, market: Market, genomes: Floats) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        answer.send(_replayed(market, genomes))
+        answer.send(list(_replayed(market, genomes)))
     except BrokenPipeError:
         return
     except Exception:

@@ -88,7 +88,7 @@ def test_new_rows_weigh_more_than_individuals():
 def test_answers_come_in_the_order_of_individuals(processes):
     """Whoever replayed them."""
     genomes = random_genomes(SPEC, 7, seed=4)
-    expected = replay(SPEC, (BARS,), MARKET.windows, MARKET.costs, genomes)
+    expected = list(replay(SPEC, (BARS,), MARKET.windows, MARKET.costs, genomes))
     with replaying(MARKET, genomes, processes) as replays:
         found = [[folded for _, folded in one] for one in replays]
     assert found == [[folded for _, folded in one] for one in expected]
