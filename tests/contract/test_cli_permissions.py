@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,6 +39,9 @@ def somebody_else(*folders):
         folder.chmod(0o555)
     user = os.geteuid()
     if user == 0:
+        prefix = Path(sys.prefix).resolve()
+        if not all(folder.stat().st_mode & 0o001 for folder in (prefix, *prefix.parents)):
+            pytest.skip("another user could not read the environment that the tests run in")
         os.seteuid(NOBODY)
     try:
         yield
