@@ -16,12 +16,12 @@ from optimizer.config import RunConfig
 from optimizer.constraints import parse_constraints
 from optimizer.errors import ConfigError
 from optimizer.generation import Evaluation, Floats, Generation
-from optimizer.lattice import Lattice, explore, make_lattice, regret_of
 from optimizer.markets import Markets, load_markets
 from optimizer.objectives import Goals, parse_objectives
-from optimizer.problem import SearchSettings
 from optimizer.search import evolve
-from optimizer.stopping import StopRules
+from optimizer.search.lattice import Lattice, explore, make_lattice, regret_of
+from optimizer.search.problem import SearchSettings
+from optimizer.search.stopping import StopRules
 from strategy import GenomeLayout, StrategySpec, find_strategy
 from strategy.errors import GeneError
 

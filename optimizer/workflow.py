@@ -22,9 +22,9 @@ from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.generation import Floats, Generation, Population
 from optimizer.guests import guests_hash, load_guests
 from optimizer.individuals import describe_individuals
-from optimizer.polish import polished_front
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
 from optimizer.search import count_failures, front_hash
+from optimizer.search.polish import polished_front
 from optimizer.task import EngineProblem, Task, describe_data, header_of, prepare
 
 REVERIFIED_INDIVIDUALS = 8

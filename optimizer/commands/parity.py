@@ -9,10 +9,10 @@ from optimizer.commands.evolve import refuse_red
 from optimizer.commands.output import print_json
 from optimizer.config import resolve_config
 from optimizer.generation import Floats
-from optimizer.operators import sample_genomes
-from optimizer.randomness import stream
 from optimizer.recorded import recorded_front
 from optimizer.runs import find_run
+from optimizer.search.operators import sample_genomes
+from optimizer.search.randomness import stream
 from optimizer.task import Task, prepare
 
 

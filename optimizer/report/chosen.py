@@ -5,10 +5,10 @@ import pandas as pd
 from engine.parity import certify
 from optimizer.config import make_config
 from optimizer.errors import ConfigError
-from optimizer.operators import sample_genomes
-from optimizer.randomness import stream
 from optimizer.report.pick import compare
 from optimizer.report.run import Run
+from optimizer.search.operators import sample_genomes
+from optimizer.search.randomness import stream
 from optimizer.task import prepare
 from strategy import StrategySpec, register
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 from optimizer.errors import ConfigError
 from optimizer.generation import Floats
-from optimizer.problem import Problem
 from optimizer.report.sensitivity import move_each, robustness
+from optimizer.search.problem import Problem
 
 
 def knee(objectives: Floats) -> int:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.generation import Evaluation, Floats
-from optimizer.polish import STEPS
-from optimizer.problem import Problem
+from optimizer.search.polish import STEPS
+from optimizer.search.problem import Problem
 from strategy import Gene, GenomeLayout
 
 POINTS = 15

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from optimizer.errors import StoreError
 from optimizer.generation import LINEAGE, Generation, Population, nobody
-from optimizer.ranking import nondominated_ranks
 from optimizer.runs.texts import decode, encode, sha256
+from optimizer.search.ranking import nondominated_ranks
 
 KEPT = ("whole", "front", "summary")
 """How much of a generation's population a row still holds."""

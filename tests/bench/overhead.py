@@ -16,8 +16,8 @@ import warnings
 import numpy as np
 
 from optimizer.config import RunConfig
-from optimizer.problem import SearchSettings
 from optimizer.search import evolve
+from optimizer.search.problem import SearchSettings
 from tests.bench.problems import Function
 
 SIZES = (512, 2048, 32_768)

@@ -20,8 +20,8 @@ import moocore
 import numpy as np
 
 from optimizer.config import RunConfig
-from optimizer.polish import polished_front
 from optimizer.search import SearchSettings, evolve
+from optimizer.search.polish import polished_front
 from tests.bench.problems import NAMES, make_problem
 from tests.bench.rivals import RIVALS
 

@@ -9,8 +9,8 @@ import warnings
 
 import numpy as np
 
-from optimizer.operators import sample_genomes
-from optimizer.randomness import stream
+from optimizer.search.operators import sample_genomes
+from optimizer.search.randomness import stream
 from tests.bench.problems import Function, Market
 
 POPULATION = 100

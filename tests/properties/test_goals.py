@@ -8,7 +8,7 @@ from engine.metrics import METRIC_INDEX, METRICS, MetricTable
 from optimizer.aggregation import over_windows
 from optimizer.constraints import Constraint, parse_constraint
 from optimizer.objectives import OBJECTIVES, Goals
-from optimizer.ranking import survive
+from optimizer.search.ranking import survive
 
 VALUES = st.one_of(
     st.floats(allow_nan=True, allow_infinity=True),

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.operators import (
+from optimizer.search.operators import (
     ETAS,
     cross_simulated_binary,
     mutate_polynomial,
     sample_genomes,
     select_parents,
 )
-from optimizer.randomness import stream
-from optimizer.ranking import Ranking
+from optimizer.search.randomness import stream
+from optimizer.search.ranking import Ranking
 from tests.support.searches import layouts
 
 SEEDS = st.integers(0, 2**63 - 1)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from optimizer.ranking import rank_individuals, survive
+from optimizer.search.ranking import rank_individuals, survive
 
 NUMBERS = st.one_of(
     st.integers(-3, 3).map(float),

@@ -18,8 +18,8 @@ from optimizer.config import (
 )
 from optimizer.errors import ConfigError
 from optimizer.objectives import Goals, parse_objectives
-from optimizer.operators import ETAS as OPERATORS_ETAS
 from optimizer.runs.space import KEEPS
+from optimizer.search.operators import ETAS as OPERATORS_ETAS
 from optimizer.values import ETAS
 
 

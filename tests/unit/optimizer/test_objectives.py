@@ -7,7 +7,7 @@ from engine.metrics import METRIC_INDEX, METRICS, MetricTable
 from optimizer.constraints import parse_constraints
 from optimizer.errors import ConfigError
 from optimizer.objectives import OBJECTIVES, Goals, Objective, parse_objective, parse_objectives
-from optimizer.ranking import survive
+from optimizer.search.ranking import survive
 
 INF = float("inf")
 NAN = float("nan")

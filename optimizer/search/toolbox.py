@@ -6,7 +6,7 @@ may register another operator in their place. This module is the only one that i
 
 from deap.base import Toolbox
 
-from optimizer.operators import (
+from optimizer.search.operators import (
     cross_simulated_binary,
     exchange_genes,
     move_by_difference,
@@ -15,9 +15,9 @@ from optimizer.operators import (
     sample_genomes,
     select_parents,
 )
-from optimizer.problem import Problem, SearchSettings
-from optimizer.ranking import rank_individuals
-from optimizer.survival import rule_of
+from optimizer.search.problem import Problem, SearchSettings
+from optimizer.search.ranking import rank_individuals
+from optimizer.search.survival import rule_of
 
 __all__ = ["Toolbox", "make_toolbox"]
 

@@ -3,9 +3,9 @@
 import numpy as np
 from deap import base
 
-from optimizer.operators import cross_simulated_binary, mutate_polynomial
-from optimizer.randomness import stream
-from optimizer.toolbox import make_toolbox
+from optimizer.search.operators import cross_simulated_binary, mutate_polynomial
+from optimizer.search.randomness import stream
+from optimizer.search.toolbox import make_toolbox
 from tests.support.searches import Analytic, float_layout, int_layout, settings
 
 PROBLEM = Analytic(float_layout(5))

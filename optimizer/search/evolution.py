@@ -18,24 +18,14 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.archive import box_of, extended, hypervolume
-from optimizer.breeding import ADAPTED, Brood, Draws, Plan, breed, credited, rates_of, settle
 from optimizer.errors import OptimizerError
 from optimizer.generation import Codes, Evaluation, Floats, Generation, Population, nobody
-from optimizer.memory import Memory, fresh_memory, from_numbers, to_numbers
-from optimizer.problem import Problem, SearchSettings
-from optimizer.ranking import nondominated_ranks
-from optimizer.toolbox import Toolbox, make_toolbox
-
-__all__ = [
-    "Problem",
-    "SearchSettings",
-    "count_failures",
-    "evolve",
-    "final_front",
-    "front_hash",
-    "front_of",
-]
+from optimizer.search.archive import box_of, extended, hypervolume
+from optimizer.search.breeding import ADAPTED, Brood, Draws, Plan, breed, credited, rates_of, settle
+from optimizer.search.memory import Memory, fresh_memory, from_numbers, to_numbers
+from optimizer.search.problem import Problem, SearchSettings
+from optimizer.search.ranking import nondominated_ranks
+from optimizer.search.toolbox import Toolbox, make_toolbox
 
 Bools = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]

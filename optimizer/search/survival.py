@@ -15,10 +15,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.archive import CONTRIBUTION_OBJECTIVES, thinned
 from optimizer.generation import Floats
-from optimizer.ranking import Ranking, rank_individuals, survive
-from optimizer.reference_points import survive_by_reference
+from optimizer.search.archive import CONTRIBUTION_OBJECTIVES, thinned
+from optimizer.search.ranking import Ranking, rank_individuals, survive
+from optimizer.search.reference_points import survive_by_reference
 
 Indices = npt.NDArray[np.int64]
 Rule = Callable[[Floats, Floats, int], Indices]

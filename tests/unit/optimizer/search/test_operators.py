@@ -5,7 +5,7 @@ import pytest
 from deap.tools import crossover, mutation
 
 from optimizer.errors import ConfigError
-from optimizer.operators import (
+from optimizer.search.operators import (
     ETAS,
     cross_simulated_binary,
     mutate_polynomial,
@@ -13,8 +13,8 @@ from optimizer.operators import (
     select_parents,
     squarings,
 )
-from optimizer.randomness import stream
-from optimizer.ranking import Ranking
+from optimizer.search.randomness import stream
+from optimizer.search.ranking import Ranking
 from strategy import Gene, GenomeLayout
 from tests.support.searches import float_layout, int_layout
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.generation import OPERATORS, UNKNOWN, Floats, Population, Serials
-from optimizer.randomness import stream
-from optimizer.toolbox import Toolbox
+from optimizer.search.randomness import stream
+from optimizer.search.toolbox import Toolbox
 from strategy import GenomeLayout
 
 Bools = npt.NDArray[np.bool_]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError
-from optimizer.randomness import MAX_GENERATION, MAX_SEED, PURPOSES, stream
+from optimizer.search.randomness import MAX_GENERATION, MAX_SEED, PURPOSES, stream
 
 WORD = 2**64
 

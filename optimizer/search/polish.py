@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.archive import extended, worths
-from optimizer.breeding import repaired, row_keys
 from optimizer.generation import OPERATORS, UNKNOWN, Floats, Generation, Population
-from optimizer.memory import from_numbers
-from optimizer.problem import Problem
-from optimizer.search import final_front
+from optimizer.search.archive import extended, worths
+from optimizer.search.breeding import repaired, row_keys
+from optimizer.search.evolution import final_front
+from optimizer.search.memory import from_numbers
+from optimizer.search.problem import Problem
 from strategy import GenomeLayout
 
 STEPS = 128

@@ -6,7 +6,7 @@ from deap import base
 from deap.tools import emo
 
 from optimizer.errors import OptimizerError
-from optimizer.ranking import (
+from optimizer.search.ranking import (
     crowding_distances,
     nondominated_ranks,
     rank_individuals,

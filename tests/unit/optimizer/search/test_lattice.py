@@ -6,9 +6,9 @@ import moocore
 import numpy as np
 import pytest
 
-from optimizer import lattice as module
 from optimizer.errors import ConfigError
-from optimizer.lattice import OFF_GRID, explore, make_lattice, regret_of
+from optimizer.search import lattice as module
+from optimizer.search.lattice import OFF_GRID, explore, make_lattice, regret_of
 from strategy import STRATEGIES
 from strategy.errors import GeneError
 from tests.support.searches import Analytic, HalfForbidden, Zdt1, bits, float_layout, int_layout

@@ -4,9 +4,9 @@ import moocore
 import numpy as np
 import pytest
 
-from optimizer.ranking import rank_individuals, survive
-from optimizer.reference_points import survive_by_reference
-from optimizer.survival import rule_of, survive_by_hypervolume
+from optimizer.search.ranking import rank_individuals, survive
+from optimizer.search.reference_points import survive_by_reference
+from optimizer.search.survival import rule_of, survive_by_hypervolume
 
 RULES = [survive, survive_by_hypervolume, survive_by_reference]
 

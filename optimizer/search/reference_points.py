@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.generation import Floats
-from optimizer.ranking import rank_individuals
+from optimizer.search.ranking import rank_individuals
 
 Indices = npt.NDArray[np.int64]
 

@@ -5,8 +5,8 @@ from typing import Protocol
 
 from optimizer.errors import ConfigError
 from optimizer.generation import Evaluation, Floats
-from optimizer.operators import squarings
-from optimizer.randomness import MAX_GENERATION, MAX_SEED
+from optimizer.search.operators import squarings
+from optimizer.search.randomness import MAX_GENERATION, MAX_SEED
 from strategy import GenomeLayout
 
 SURVIVALS = ("auto", "crowding", "hypervolume", "reference")

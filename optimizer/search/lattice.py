@@ -16,8 +16,6 @@ from time import perf_counter
 
 import numpy as np
 
-from optimizer.archive import box_of, extended, hypervolume
-from optimizer.breeding import row_keys
 from optimizer.errors import ConfigError
 from optimizer.generation import (
     OPERATORS,
@@ -29,9 +27,11 @@ from optimizer.generation import (
     Serials,
     nobody,
 )
-from optimizer.memory import fresh_memory, from_numbers, to_numbers
-from optimizer.problem import Problem, SearchSettings
-from optimizer.search import count_failures, evolve
+from optimizer.search.archive import box_of, extended, hypervolume
+from optimizer.search.breeding import row_keys
+from optimizer.search.evolution import count_failures, evolve
+from optimizer.search.memory import fresh_memory, from_numbers, to_numbers
+from optimizer.search.problem import Problem, SearchSettings
 from strategy import Gene, GenomeLayout
 
 CHUNK = 8192

@@ -13,9 +13,9 @@ import pytest
 
 from optimizer.errors import OptimizerError
 from optimizer.generation import Evaluation, Generation, Population
-from optimizer.operators import sample_genomes
-from optimizer.randomness import stream
 from optimizer.search import evolve, final_front, front_hash, front_of
+from optimizer.search.operators import sample_genomes
+from optimizer.search.randomness import stream
 from strategy import STRATEGIES
 from tests.support.searches import (
     Analytic,
@@ -31,7 +31,7 @@ from tests.support.searches import (
 SELLER = STRATEGIES["seller_exhaustion"].layout
 SIZES = pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 33], ids=lambda size: f"P{size}")
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def run(problem, population, generations, **options):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from optimizer.archive import hypervolume
 from optimizer.generation import OPERATORS, nobody
-from optimizer.polish import STEPS, neighbours, polished, polished_front
 from optimizer.search import evolve, final_front
+from optimizer.search.archive import hypervolume
+from optimizer.search.polish import STEPS, neighbours, polished, polished_front
 from strategy import STRATEGIES
 from tests.support.searches import HalfForbidden, Zdt1, float_layout, int_layout, settings
 

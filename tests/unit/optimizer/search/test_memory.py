@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.memory import Memory, fresh_memory, from_numbers, to_numbers
+from optimizer.search.memory import Memory, fresh_memory, from_numbers, to_numbers
 
 COUNTS = st.integers(0, 2**53)
 FLOATS = st.floats(allow_nan=False)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import ConfigError
-from optimizer.ranking import Ranking
+from optimizer.search.ranking import Ranking
 from strategy import GenomeLayout
 
 Floats = npt.NDArray[np.float64]

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.generation import Floats, Population
-from optimizer.randomness import stream
-from optimizer.ranking import crowding_distances
+from optimizer.search.randomness import stream
+from optimizer.search.ranking import crowding_distances
 
 Indices = npt.NDArray[np.int64]
 

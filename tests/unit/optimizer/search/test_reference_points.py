@@ -7,7 +7,12 @@ import pytest
 from deap.tools import emo
 
 from optimizer.generation import Floats
-from optimizer.reference_points import associated, directions, normalised, survive_by_reference
+from optimizer.search.reference_points import (
+    associated,
+    directions,
+    normalised,
+    survive_by_reference,
+)
 
 
 def curved_front(seed: int, count: int = 80, n_objectives: int = 4) -> Floats:

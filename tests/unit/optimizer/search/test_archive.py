@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.archive import (
+from optimizer.generation import Population, nobody
+from optimizer.search.archive import (
     EXACT_OBJECTIVES,
     box_of,
     extended,
@@ -15,7 +16,6 @@ from optimizer.archive import (
     undominated,
     worths,
 )
-from optimizer.generation import Population, nobody
 
 
 def population_of(objectives, violations=None):

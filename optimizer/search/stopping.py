@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from optimizer.errors import ConfigError
 from optimizer.generation import Generation
-from optimizer.memory import from_numbers
+from optimizer.search.memory import from_numbers
 
 
 @dataclass(frozen=True)
