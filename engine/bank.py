@@ -18,6 +18,9 @@ Fill = Callable[[Form, Ints, Ints], None]
 LONGEST_LISTED = 2**20
 """Lengths up to this one are found by a look into a table, longer ones by name."""
 
+NOWHERE: Slots = np.full(1, -1, np.int32)
+"""The table of a form of which no row was computed."""
+
 
 class RowBank:
     """Which row lies in which slot.
@@ -52,6 +55,18 @@ class RowBank:
         """
         places = self._places.get(form)
         return np.full(len(lengths), -1, np.int32) if places is None else places.find(lengths)
+
+    def table(self, form: Form) -> Slots:
+        """Slots by length of a form whose rows have one length or none, -1 where there is none.
+
+        Args:
+            form: Indicator and source.
+
+        Returns:
+            [longest + 1]; a row without lengths lies at 0. Valid until the next row is computed.
+        """
+        places = self._places.get(form)
+        return NOWHERE if places is None else places.table
 
     def touch(self, slots: Slots) -> None:
         """Remember that rows were used; only a full bank will ask.
@@ -119,7 +134,7 @@ class _Places:
     """The slots of one form's rows: a table by length where there is one, else by name."""
 
     def __init__(self) -> None:
-        self._table = np.full(1, -1, np.int32)
+        self.table = np.full(1, -1, np.int32)
         self._named: dict[tuple[int, ...], int] = {}
 
     def put(self, lengths: tuple[int, ...], slot: int) -> None:
@@ -128,29 +143,29 @@ class _Places:
             self._named[lengths] = slot
             return
         place = lengths[0] if lengths else 0
-        if place >= len(self._table):
+        if place >= len(self.table):
             grown = np.full(min(2 * place + 1, LONGEST_LISTED), -1, np.int32)
-            grown[: len(self._table)] = self._table
-            self._table = grown
-        self._table[place] = slot
+            grown[: len(self.table)] = self.table
+            self.table = grown
+        self.table[place] = slot
 
     def find(self, lengths: Ints) -> Slots:
         """Slots [n] of rows by lengths [n, L]."""
         if lengths.shape[1] == 0:
-            return np.full(len(lengths), self._table[0], np.int32)
+            return np.full(len(lengths), self.table[0], np.int32)
         if lengths.shape[1] == 1:
             places = lengths[:, 0]
             most = int(places.max(initial=0))
-            if most < len(self._table):
-                return self._table[places]
+            if most < len(self.table):
+                return self.table[places]
             if most < LONGEST_LISTED:
-                is_listed = places < len(self._table)
-                return np.where(is_listed, self._table[np.where(is_listed, places, 0)], -1)
+                is_listed = places < len(self.table)
+                return np.where(is_listed, self.table[np.where(is_listed, places, 0)], -1)
         return np.array([self._slot(tuple(row)) for row in lengths.tolist()], np.int32)
 
     def _slot(self, lengths: tuple[int, ...]) -> int:
         if self._is_listed(lengths):
-            return int(self._table[lengths[0]]) if lengths[0] < len(self._table) else -1
+            return int(self.table[lengths[0]]) if lengths[0] < len(self.table) else -1
         return self._named.get(lengths, -1)
 
     @staticmethod

@@ -1,18 +1,20 @@
 """The batch engine: whole populations in, accumulators out, on whatever device was chosen."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
+from engine.admission import are_legal, find_slots
 from engine.backends import Form
 from engine.backends.chosen import Device, choose_device
 from engine.bank import RowBank
 from engine.costs import Costs
-from engine.errors import EngineError, GenomeError, MemoryPlanError
+from engine.errors import EngineError, GenomeError
 from engine.ledger import ACCUMULATORS, Ledger
+from engine.memory_plan import MemoryPlan, row_capacity
 from engine.plan import Plan, RowGroup, plan_rows
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
@@ -20,47 +22,15 @@ from strategy.spec import StrategySpec
 ENGINE_VERSION = 2
 """Raised whenever the same genes on the same bars would give other trades or accumulators."""
 
+TAKEN_AHEAD = 1
+"""Populations that are prepared before the results of the one before them are waited for."""
+
+PART_PAIRS = 16_384
+"""Pairs of individual and window that are handed to a device at a time: while it works on a part,
+the next one is checked and looked up."""
+
 Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class MemoryPlan:
-    """What a population will take, known before any work.
-
-    Args:
-        individuals: P.
-        slots: Rows that the bank can hold.
-        slot_bytes: Bytes of one slot, over all series.
-        work_bytes: Bytes that a device may take for individuals while it evaluates them.
-        series_bytes: Bytes of the series themselves, with what computing a row takes beside it.
-        result_bytes: Bytes of the accumulators [P, W, A].
-        bars: Bars of all series.
-    """
-
-    individuals: int
-    slots: int
-    slot_bytes: int
-    work_bytes: int
-    series_bytes: int
-    result_bytes: int
-    bars: int
-
-    def __str__(self) -> str:
-        rows, work, series, results = (
-            f"{count / 2**20:,.0f} MiB"
-            for count in (
-                self.slots * self.slot_bytes,
-                self.work_bytes,
-                self.series_bytes,
-                self.result_bytes,
-            )
-        )
-        lists = f", lists up to {work}" if self.work_bytes else ""
-        return (
-            f"{self.individuals:,} individuals on {self.bars:,} bars: up to {self.slots:,} rows "
-            f"in {rows}{lists}, series {series}, results {results}"
-        )
 
 
 class Engine:
@@ -116,7 +86,7 @@ class Engine:
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
         self._room = maker.room(memory_bytes)
-        capacity = _capacity(spec, self._slot_bytes, self._room.rows)
+        capacity = row_capacity(spec, self._slot_bytes, self._room.rows)
         self._backend = maker(
             spec,
             self.series,
@@ -129,6 +99,9 @@ class Engine:
         self._columns = [
             (Form.of(row), [spec.layout.index(name) for name in row.lengths]) for row in spec.rows
         ]
+        self._only_columns = _only_columns([columns for _, columns in self._columns])
+        layout = spec.layout
+        self._limits = (spec.least, layout.most, layout.is_int.astype(np.int64), layout.ordered)
         self._chunk = chunk
 
     @property
@@ -174,16 +147,30 @@ class Engine:
         Raises:
             GenomeError: When a genome is not legal; the message names the first.
         """
-        genomes = self._checked(genomes)
-        if self._chunk is None or len(genomes) <= self._chunk:
-            found = self._found(genomes)
-            if found is not None:
-                return self._backend.evaluate(genomes, found, self.windows)
-        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
-        for members, plan in self._chunks(genomes):
-            slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
-            out[members] = self._backend.evaluate(genomes[members], slots, self.windows)
-        return out
+        return self._begun(genomes)()
+
+    def evaluate_each(self, populations: Iterable[Floats]) -> Iterator[Floats]:
+        """Backtest populations none of which depends on the results of another before it.
+
+        While a GPU works on one population the next is taken and prepared, so that the device need
+        not wait for the host between them.
+
+        Args:
+            populations: Each [P, G], as in `evaluate`; one is taken ahead of the results.
+
+        Yields:
+            [P, W, A] of each population, in their order; the bits are those of `evaluate`.
+
+        Raises:
+            GenomeError: As in `evaluate`, when the offending population is taken.
+        """
+        running: deque[Callable[[], Floats]] = deque()
+        for genomes in populations:
+            running.append(self._begun(genomes))
+            if len(running) > TAKEN_AHEAD:
+                yield running.popleft()()
+        for finish in running:
+            yield finish()
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
         """All trades of one individual.
@@ -197,14 +184,14 @@ class Engine:
         Raises:
             GenomeError: When the genome is not legal.
         """
-        genomes = self._checked(np.asarray(genome)[None])
+        genomes = self._checked(self._shaped(np.asarray(genome)[None]))
         plan = plan_rows(self.spec, genomes)
         slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of[0]]
         return tuple(self._backend.trades(genomes[0], slots, window) for window in self.windows)
 
     def signals(self, genome: Floats) -> tuple[Ints, ...]:
         """Signal bars of one individual, whatever the position; one array [S] a window."""
-        genomes = self._checked(np.asarray(genome)[None])
+        genomes = self._checked(self._shaped(np.asarray(genome)[None]))
         plan = plan_rows(self.spec, genomes)
         slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of[0]]
         return tuple(
@@ -218,7 +205,8 @@ class Engine:
         The population must have been evaluated. Empty on a device whose stages are not launched
         one by one, and where the rows of the population do not fit the bank together.
         """
-        found = self._found(self._checked(genomes))
+        genomes = self._checked(self._shaped(genomes))
+        found = self._found(genomes)
         if self._backend.probe is None or found is None:
             return {}
         return self._backend.probe.stage_seconds(genomes, found, self.windows)
@@ -233,7 +221,7 @@ class Engine:
 
     def distinct_rows(self, genomes: Floats) -> int:
         """How many distinct rows a population [P, G] reads."""
-        return plan_rows(self.spec, self._checked(genomes)).n_rows
+        return plan_rows(self.spec, self._checked(self._shaped(genomes))).n_rows
 
     def row(self, form: Form, lengths: Sequence[int], series: int = 0) -> Floats:
         """One indicator row [T] of one series, as the device computed it."""
@@ -241,15 +229,60 @@ class Engine:
         (slot,) = self._bank.slots([group])
         return self._backend.rows(int(slot), series)
 
+    def _begun(self, genomes: Floats) -> Callable[[], Floats]:
+        """Start to evaluate; what is returned waits and gives [P, W, A]."""
+        genomes = self._shaped(genomes)
+        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
+        waits: list[Callable[[], None]] = []
+        slots: Slots | None = None
+        step = self._chunk or max(1, PART_PAIRS // len(self.windows))
+        for begin in range(0, len(genomes), step):
+            part = slice(begin, begin + step)
+            members = self._checked(genomes[part])
+            found = self._found(members) if slots is None else slots[part]
+            if found is None:
+                slots = self._filled(genomes)
+                if slots is None:
+                    self._evaluate_chunks(genomes, out)
+                    return lambda: out
+                found = slots[part]
+            waits.append(self._backend.begin(members, found, self.windows, out[part]))
+
+        def finish() -> Floats:
+            for wait in waits:
+                wait()
+            return out
+
+        return finish
+
     def _found(self, genomes: Floats) -> Slots | None:
         """Slots [P, R] when all rows are in the bank, which after a few generations they are."""
         slots = np.empty((len(genomes), len(self._columns)), np.int32)
-        for place, (form, columns) in enumerate(self._columns):
-            slots[:, place] = self._bank.find(form, genomes[:, columns].astype(np.int64))
-        if slots.size and int(slots.min()) < 0:
+        if self._only_columns is None:
+            for place, (form, columns) in enumerate(self._columns):
+                slots[:, place] = self._bank.find(form, genomes[:, columns].astype(np.int64))
+            is_there = bool((slots >= 0).all())
+        else:
+            tables = tuple(self._bank.table(form) for form, _ in self._columns)
+            is_there = find_slots(genomes, self._only_columns, tables, slots)
+        if not is_there:
             return None
         self._bank.touch(slots)
         return slots
+
+    def _filled(self, genomes: Floats) -> Slots | None:
+        """Slots [P, R] after all rows were computed; None where they do not fit together."""
+        plan = plan_rows(self.spec, self._checked(genomes))
+        if plan.n_rows > self._bank.capacity:
+            return None
+        slots: Slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
+        return slots
+
+    def _evaluate_chunks(self, genomes: Floats, out: Floats) -> None:
+        """Evaluate a population whose rows do not fit the bank together into out [P, W, A]."""
+        for members, plan in self._chunks(genomes):
+            slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
+            out[members] = self._backend.evaluate(genomes[members], slots, self.windows)
 
     def _chunks(self, genomes: Floats) -> Iterator[tuple[Ints, Plan]]:
         """Split a population into parts whose rows fit the bank."""
@@ -269,8 +302,9 @@ class Engine:
                 half = len(members) // 2
                 waiting += [members[half:], members[:half]]
 
-    def _checked(self, genomes: Floats) -> Floats:
-        # A copy of one kind: the loops are compiled anew for read-only or strided arrays.
+    def _shaped(self, genomes: Floats) -> Floats:
+        # A copy of one kind: it stays as it is until the results are there, and the loops are
+        # compiled anew for read-only or strided arrays.
         genomes = np.array(genomes, order="C")
         if genomes.dtype != np.float64 or genomes.ndim != 2:
             raise GenomeError(
@@ -282,8 +316,20 @@ class Engine:
                 f"strategy '{self.spec.name}' has {len(self.spec.layout)} genes, "
                 f"got genomes with {genomes.shape[1]}"
             )
-        self.spec.check_genomes(genomes)
         return genomes
+
+    def _checked(self, genomes: Floats) -> Floats:
+        """The same genomes [P, G], legal."""
+        if not are_legal(genomes, *self._limits):
+            self.spec.check_genomes(genomes)
+        return genomes
+
+
+def _only_columns(columns: Sequence[Sequence[int]]) -> Ints | None:
+    """The gene [R] that is each row's length, -1 for none; None when a row has several."""
+    if any(len(of_row) > 1 for of_row in columns):
+        return None
+    return np.array([of_row[0] if of_row else -1 for of_row in columns], np.int64)
 
 
 def _check_windows(series: Sequence[Bars], windows: Sequence[Window]) -> None:
@@ -299,22 +345,3 @@ def _check_windows(series: Sequence[Bars], windows: Sequence[Window]) -> None:
                 f"window {number} is bars {window.start} to {window.end}, "
                 f"series {window.series} has {len(series[window.series])}"
             )
-
-
-def _capacity(spec: StrategySpec, slot_bytes: int, memory_bytes: int) -> int:
-    fits = memory_bytes // slot_bytes
-    if fits < len(spec.rows):
-        raise MemoryPlanError(
-            f"one individual needs {len(spec.rows)} rows of {slot_bytes:,} bytes each, "
-            f"{memory_bytes:,} bytes are allowed; allow at least {len(spec.rows) * slot_bytes:,}"
-        )
-    return min(fits, _most_rows(spec))
-
-
-def _most_rows(spec: StrategySpec) -> int:
-    """Upper bound of the distinct rows within the bounds; genomes outside make the bank turn."""
-    most = 0
-    for row in spec.rows:
-        genes = [spec.layout.gene(name) for name in row.lengths]
-        most += int(np.prod([gene.high - gene.low + 1 for gene in genes])) if genes else 1
-    return max(most, len(spec.rows))

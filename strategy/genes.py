@@ -245,24 +245,33 @@ class GenomeLayout:
             broken |= is_wrong
         return legal, int(broken.sum())
 
+    @cached_property
+    def least(self) -> Floats:
+        """Below this no genome may go, whatever the bounds, [G]."""
+        return np.array([_least(gene) for gene in self.genes])
+
+    @cached_property
+    def most(self) -> Floats:
+        """Above this no genome may go, whatever the bounds, [G]."""
+        finite = float(np.finfo(np.float64).max)
+        return np.array([float(LONGEST_LENGTH) if gene.is_int else finite for gene in self.genes])
+
+    @cached_property
+    def ordered(self) -> npt.NDArray[np.int64]:
+        """Columns of each pair whose first gene must be below the second, [N, 2]."""
+        pairs = [(self.index(pair.left), self.index(pair.right)) for pair in self.constraints]
+        return np.array(pairs, np.int64).reshape(-1, 2)
+
     def is_legal(self, genomes: Floats) -> npt.NDArray[np.bool_]:
         """Which genomes [P, G] are finite, whole where they must be, in order and long enough.
 
         Bounds are not asked: a person may test a genome outside the search's bounds.
         """
         # A comparison with NaN is false, so that what is not finite fails one of these.
-        columns = genomes.T
-        legal = np.ones(len(genomes), dtype=np.bool_)
-        for gene, column in zip(self.genes, columns, strict=True):
-            least, most = (1.0 if gene.is_length else -np.inf), np.inf
-            if gene.is_int:
-                legal &= column == np.rint(column)
-                least, most = max(least, -LONGEST_LENGTH), LONGEST_LENGTH
-            legal &= (column >= least) & (column <= most) & np.isfinite(column)
-            if gene.positive:
-                legal &= column > 0
-        for pair in self.constraints:
-            legal &= columns[self.index(pair.left)] < columns[self.index(pair.right)]
+        inside = (genomes >= self.least) & (genomes <= self.most)
+        whole = ~self.is_int | (genomes == np.rint(genomes))
+        below = genomes[:, self.ordered[:, 0]] < genomes[:, self.ordered[:, 1]]
+        legal: npt.NDArray[np.bool_] = (inside & whole).all(axis=1) & below.all(axis=1)
         return legal
 
     def with_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> "GenomeLayout":
@@ -341,3 +350,13 @@ def _scale(gene: Gene, factor: float) -> Gene:
     return replace(
         gene, low=to_bars(gene.low), high=to_bars(gene.high), default=to_bars(gene.default)
     )
+
+
+def _least(gene: Gene) -> float:
+    """The smallest value that a gene can have, whatever its bounds."""
+    if gene.is_length:
+        return 1.0
+    above_zero = 1.0 if gene.is_int else float(np.nextafter(0.0, 1.0))
+    if gene.positive:
+        return above_zero
+    return -float(LONGEST_LENGTH) if gene.is_int else -float(np.finfo(np.float64).max)

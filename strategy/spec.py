@@ -131,6 +131,16 @@ class StrategySpec:
         """Row name to its place in `rows`."""
         return {row.name: i for i, row in enumerate(self.rows)}
 
+    @cached_property
+    def least(self) -> Floats:
+        """Below this no genome may go, for its genes' sake or its indicators', [G]."""
+        least = self.layout.least.copy()
+        for row in self.rows:
+            for length in row.lengths:
+                column = self.layout.index(length)
+                least[column] = max(least[column], INDICATORS[row.indicator].shortest)
+        return least
+
     def for_timeframe(self, timeframe_s: float) -> "StrategySpec":
         """The same strategy with its lengths scaled to bars of another duration.
 
@@ -168,11 +178,7 @@ class StrategySpec:
         Raises:
             GeneError: Naming the first individual that is not legal, and its gene.
         """
-        legal = self.layout.is_legal(genomes)
-        for row in self.rows:
-            shortest = INDICATORS[row.indicator].shortest
-            for length in row.lengths:
-                legal &= genomes[:, self.layout.index(length)] >= shortest
+        legal = self.layout.is_legal(genomes) & (genomes >= self.least).all(axis=1)
         if legal.all():
             return
         first = int(legal.argmin())

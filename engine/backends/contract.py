@@ -1,6 +1,7 @@
 """What every backend offers: the four stages behind one set of names, whatever the device."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -82,6 +83,16 @@ class Backend(Protocol):
         """Accumulators [P, W, A] of genomes [P, G] whose rows are in slots [P, R]."""
         ...
 
+    def begin(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], None]:
+        """Start to evaluate into out [P, W, A]; what is returned waits until out is whole.
+
+        Genomes and slots stay as they are until then. Only calls that nobody waits for any more
+        may be forgotten.
+        """
+        ...
+
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
         ...
@@ -93,6 +104,21 @@ class Backend(Protocol):
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
         ...
+
+
+class AnswersAtOnce(ABC):
+    """A backend without anything to do meanwhile: what it begins is done when it returns."""
+
+    @abstractmethod
+    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
+        """Accumulators [P, W, A], as in `Backend`."""
+
+    def begin(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], None]:
+        """Evaluate into out [P, W, A]; there is nothing left to wait for."""
+        out[...] = self.evaluate(genomes, slots, windows)
+        return lambda: None
 
 
 class BackendMaker(Protocol):

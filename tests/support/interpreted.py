@@ -35,17 +35,17 @@ class Interpreted(CudaBackend):
 @contextlib.contextmanager
 def out_of_memory(times):
     """Let the first chunks fail as a full device would; gives their sizes."""
-    original, seen = CudaBackend._run, []
+    original, seen = CudaBackend._send, []
 
-    def failing(self, genomes, *others):
+    def failing(self, ticket):
         if len(seen) < times:
-            seen.append(len(genomes))
+            seen.append(len(ticket.genomes))
             raise torch.OutOfMemoryError("injected")
-        return original(self, genomes, *others)
+        return original(self, ticket)
 
-    CudaBackend._run = failing
+    CudaBackend._send = failing
     yield seen
-    CudaBackend._run = original
+    CudaBackend._send = original
 
 
 def main():
@@ -81,6 +81,10 @@ def main():
             expected = reference.signals(genome)
             assert expected == tuple(bars.tolist() for bars in device.signals(genome))
         expected = device.evaluate(genomes)
+        halves = list(device.evaluate_each([genomes[:2], genomes[2:], genomes[:1]]))
+        together = [expected[:2], expected[2:], expected[:1]]
+        for whole, half in zip(together, halves, strict=True):
+            assert_same_bits(whole, half, "one population after another")
         with out_of_memory(times=2) as seen:
             assert_same_bits(expected, device.evaluate(genomes), "after running out of memory")
         assert seen == [4, 2], seen

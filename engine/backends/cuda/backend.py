@@ -1,5 +1,6 @@
 """The CUDA backend behind the engine's contract: series and rows on the device, stages launched."""
 
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from engine.backends.coders import coders_of
 from engine.backends.contract import Floats, Form, Ints, Probe, Room, Slots
 from engine.backends.cuda.faults import device_errors
 from engine.backends.cuda.filling import SCRATCH_BYTES, fill_codes, fill_rows
-from engine.backends.cuda.graphs import Graphs
+from engine.backends.cuda.lanes import N_LANES, Lane, Ticket
 from engine.backends.cuda.lists import CandidateLists, packing_of
 from engine.backends.cuda.market import BYTES_OF_A_BAR, DeviceMarket, axis_of
 from engine.backends.cuda.probe import CudaProbe
@@ -97,9 +98,8 @@ class CudaBackend:
             entry, exits, packing, self._market, self._rows, self._codes, HIGHEST_CODE
         )
         self._n_genes, self._n_rows = len(spec.layout), len(spec.rows)
-        self._graphs = Graphs(self._device)
-        self._moves = 0
-        self._work: Workspace | None = None
+        self._lanes = [Lane(self._device) for _ in range(N_LANES)]
+        self._turns = itertools.cycle(self._lanes)
         self._alone: tuple[Workspace, Prices] | None = None
         self._windows: Sequence[Window] | None = None
         self._capacity = _rounded(min(FIRST_CAPACITY, self._market.longest))
@@ -133,6 +133,7 @@ class CudaBackend:
             lengths: [n, L] lengths of each row.
             slots: [n] where each row goes.
         """
+        self._drain()
         self._candidates.forget(slots)
         with self._on_device():
             fill_rows(self._market, form, lengths, slots, self._rows)
@@ -152,19 +153,25 @@ class CudaBackend:
         Returns:
             [P, W, A].
         """
+        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
+        self.begin(genomes, slots, windows, out)()
+        return out
+
+    @device_errors
+    def begin(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], None]:
+        """Start to evaluate into out [P, W, A]; what is returned waits until out is whole."""
         self._take_windows(windows)
-        parts: list[Floats] = []
+        tickets: list[Ticket] = []
         begin = 0
         while begin < len(genomes):
             part = slice(begin, begin + self._chunk_size(len(windows)))
-            found = self._tried(genomes[part], slots[part])
-            if found is not None:
-                parts.append(found)
-                begin += len(found)
-        if len(parts) == 1:
-            return parts[0]
-        shape = (0, len(windows), len(ACCUMULATORS))
-        return np.concatenate(parts) if parts else np.empty(shape)
+            ticket = Ticket(genomes[part], slots[part], out[part])
+            if self._sent(ticket):
+                tickets.append(ticket)
+                begin += len(ticket.genomes)
+        return device_errors(lambda: self._wait_for(tickets, windows))
 
     @device_errors
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
@@ -212,9 +219,14 @@ class CudaBackend:
         """
         self._take_windows(windows)
         part = slice(0, self._chunk_size(len(windows)))
-        self._run(genomes[part], slots[part])
-        n, work, table = len(genomes[part]), self._workspace(1, len(windows)), self._window_table
-        room, stages = bucket(n), self._stages
+        n = len(genomes[part])
+        out = np.empty((n, len(windows), len(ACCUMULATORS)))
+        self.begin(genomes[part], slots[part], windows, out)()
+        with self._on_device():
+            lane = self._send(Ticket(genomes[part], slots[part], out))
+        lane.finish()
+        work, table, room, stages = lane.work, self._window_table, bucket(n), self._stages
+        assert work is not None
         return {
             "signals": lambda: stages.signals(work, table, self._candidates, room),
             "exits": lambda: stages.exits(work, table, room),
@@ -229,59 +241,70 @@ class CudaBackend:
         """Make this backend's device the one that launches go to; a host's memory has none."""
         return torch.cuda.device(self._device if self._device.type == "cuda" else -1)
 
-    def _tried(self, genomes: Floats, slots: Slots) -> Floats | None:
-        """Accumulators of a chunk; None where lists were too short or memory too small.
+    def _wait_for(self, tickets: Sequence[Ticket], windows: Sequence[Window]) -> None:
+        """Wait until tickets are done; what had lists that were too short is done again."""
+        for ticket in tickets:
+            for lane in self._lanes:
+                if lane.holds(ticket):
+                    lane.finish()
+            if ticket.is_short:
+                self._grow(ticket.most)
+                self.begin(ticket.genomes, ticket.slots, windows, ticket.out)()
 
-        Both have been changed then, so that the next try may succeed.
-        """
+    def _sent(self, ticket: Ticket) -> bool:
+        """Launch a chunk; False where memory ran out, and chunks are smaller from here on."""
         try:
             with self._on_device():
-                found, most = self._run(genomes, slots)
-            return None if self._is_short(most) else found
+                self._send(ticket)
+            return True
         except torch.OutOfMemoryError:
-            if len(genomes) == 1:
+            if len(ticket.genomes) == 1:
                 raise
         # Only here, where nothing of the failed try is held any more, can memory be given back.
         self._give_back()
-        self._most = len(genomes) // 2
+        self._most = len(ticket.genomes) // 2
         LOG.warning("device memory ran out: %d individuals at a time from here on", self._most)
-        return None
+        return False
 
-    def _run(self, genomes: Floats, slots: Slots) -> tuple[Floats, int]:
-        """Upload, launch, download; returns what was found and the largest count too long."""
-        n = len(genomes)
-        lists = self._candidates.find(genomes, slots)
-        table, room = self._window_table, bucket(n)
-        work = self._workspace(room, len(table))
-        work.write(genomes, slots, lists)
+    def _send(self, ticket: Ticket) -> Lane:
+        """Lay a chunk out in the next lane and launch it."""
+        lane, table, room = next(self._turns), self._window_table, bucket(len(ticket.genomes))
+        lane.finish()
+        work = self._workspace(lane, room, len(table))
+        if not work.lay_out(ticket.genomes, ticket.slots, self._candidates):
+            self._make_lists(ticket.genomes, ticket.slots)
+            work.lay_out(ticket.genomes, ticket.slots, self._candidates)
 
         def launched() -> None:
             work.upload(room)
             self._stages.run(work, table, self._candidates, room)
             work.download(room)
 
-        if self._device.type == "cuda":
-            if self._moves != self._candidates.moves:
-                self._graphs.clear()
-                self._moves = self._candidates.moves
-            self._graphs.run((room,), launched)
-            torch.cuda.current_stream().synchronize()
-        else:
-            launched()
-        return work.read(n)
+        lane.send(ticket, (room,), launched)
+        return lane
 
-    def _workspace(self, individuals: int, n_windows: int) -> Workspace:
-        work = self._work
-        fits = (
-            work is not None
-            and work.individuals >= individuals
-            and work.n_windows == n_windows
-            and work.capacity == self._capacity
-        )
-        if work is None or not fits:
-            self._work = work = None
-            self._graphs.clear()
-            work = self._work = Workspace(
+    def _make_lists(self, genomes: Floats, slots: Slots) -> None:
+        """Make lists of candidates that are missing, while nothing reads those that are there."""
+        self._drain()
+        moves = self._candidates.moves
+        self._candidates.make(genomes, slots)
+        if moves != self._candidates.moves:
+            self._forget_graphs()
+
+    def _drain(self) -> None:
+        """Wait for all lanes; what they found is in the tickets."""
+        for lane in self._lanes:
+            lane.finish()
+
+    def _forget_graphs(self) -> None:
+        for lane in self._lanes:
+            lane.forget_graphs()
+
+    def _workspace(self, lane: Lane, individuals: int, n_windows: int) -> Workspace:
+        work = lane.work
+        if work is None or not work.fits(individuals, n_windows, self._capacity):
+            lane.give_back()
+            work = lane.work = Workspace(
                 individuals, n_windows, self._n_genes, self._n_rows, self._capacity, self._device
             )
         return work
@@ -290,14 +313,16 @@ class CudaBackend:
         """Bring windows to the device, unless they are those of the last call."""
         if self._windows is windows:
             return
-        self._graphs.clear()
+        self._drain()
+        self._forget_graphs()
         self._windows, self._window_table = windows, self._market.windows(windows)
         longest = max(window.end - window.start for window in windows)
         self._capacity = _rounded(max(SHORTEST_LIST, min(FIRST_CAPACITY, longest // 8)))
 
     def _give_back(self) -> None:
-        self._work = None
-        self._graphs.clear()
+        self._drain()
+        for lane in self._lanes:
+            lane.give_back()
         self._candidates.clear()
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
@@ -305,7 +330,7 @@ class CudaBackend:
     def _chunk_size(self, n_windows: int) -> int:
         """Individuals whose lists fit the room for them."""
         each = Workspace.bytes_of(n_windows, self._capacity)
-        return int(max(1, min(self._work_bytes // each, self._most)))
+        return int(max(1, min(self._work_bytes // N_LANES // each, self._most)))
 
     def _single(self, genome: Floats, slots: Slots, window: Window) -> tuple[Workspace, Prices]:
         """All stages of one individual in one window, and what its ledger needs.
@@ -313,15 +338,18 @@ class CudaBackend:
         What is returned is overwritten by the next call.
         """
         with self._on_device():
-            candidates = self._candidates.find(genome[None], slots[None])
             table = self._market.windows([window])
             while True:
                 work, kept = self._room_for_one()
-                work.write(genome[None], slots[None], candidates)
+                if not work.lay_out(genome[None], slots[None], self._candidates):
+                    self._make_lists(genome[None], slots[None])
+                    work.lay_out(genome[None], slots[None], self._candidates)
                 work.upload(1)
                 self._stages.run(work, table, self._candidates, 1, kept)
-                if not self._is_short(int(work.most[0])):
+                most = int(work.most[0])
+                if most <= work.capacity:
                     return work, kept
+                self._grow(most)
 
     def _room_for_one(self) -> tuple[Workspace, Prices]:
         if self._alone is None or self._alone[0].capacity != self._capacity:
@@ -335,12 +363,10 @@ class CudaBackend:
             )
         return self._alone
 
-    def _is_short(self, most: int) -> bool:
-        """Whether a list was too short; lists are then longer at the next try."""
-        if most <= self._capacity:
-            return False
-        self._capacity = _rounded(1 << (most - 1).bit_length())
-        return True
+    def _grow(self, most: int) -> None:
+        """Make lists long enough for so many signals, from the next workspace on."""
+        if most > self._capacity:
+            self._capacity = _rounded(1 << (most - 1).bit_length())
 
 
 def _copied(tensor: torch.Tensor) -> npt.NDArray[Any]:

@@ -11,6 +11,7 @@ from engine.backends.contract import Floats, Ints, Slots
 from engine.backends.cuda.candidates import candidate_kernel
 from engine.backends.cuda.launch import launch
 from engine.backends.cuda.market import INDEX_BARS
+from engine.backends.cuda.staging import lay_out
 from engine.backends.lowered import Entry
 from strategy.spec import StrategySpec
 
@@ -126,35 +127,52 @@ class CandidateLists:
         """Forget the lists of slots whose rows are about to change."""
         self._list_of[slots] = -1
 
-    def find(self, genomes: Floats, slots: Slots) -> Slots:
-        """The list of each individual; those that are not there yet are made.
+    def lay_out(self, genomes: Floats, slots: Slots, table: Slots) -> bool:
+        """Write slots and lists of individuals into a table; returns whether all lists are there.
 
         Args:
             genomes: [P, G].
             slots: [P, R].
-
-        Returns:
-            [P] numbers of lists.
+            table: [P, R + 1] receives them.
         """
+        packing = self._packing
+        return lay_out(
+            genomes,
+            slots,
+            packing.lead,
+            packing.genes,
+            packing.is_greater,
+            packing.bounds,
+            self._list_of,
+            table,
+        )
+
+    def make(self, genomes: Floats, slots: Slots) -> None:
+        """Make the lists of individuals that are not there yet; nothing may run on the device.
+
+        Args:
+            genomes: [P, G].
+            slots: [P, R].
+        """
+        lead, weaker = self._named(genomes, slots)
+        missing = self._list_of[lead, weaker] < 0
+        if self._used > self._most:
+            # Lists whose rows were forgotten are among them; what is needed is made again.
+            self.clear()
+            missing[:] = True
+        _, places = np.unique(lead[missing] * 2 + weaker[missing], return_index=True)
+        members = np.nonzero(missing)[0][places]
+        self._make(slots[members], lead[members], weaker[members])
+
+    def _named(self, genomes: Floats, slots: Slots) -> tuple[Slots, Slots]:
+        """Slot [P] that names each individual's list, and 1 [P] where it is outside its bounds."""
         packing = self._packing
         lead = slots[:, packing.lead] if packing.lead >= 0 else np.zeros(len(slots), np.int32)
         thresholds = genomes[:, packing.genes]
         is_weaker = np.where(
             packing.is_greater, thresholds < packing.bounds, thresholds > packing.bounds
         )
-        weaker: Slots = np.asarray(is_weaker.any(axis=1), np.int32)
-        lists: Slots = self._list_of[lead, weaker]
-        missing = lists < 0
-        if missing.any():
-            if self._used > self._most:
-                # Lists whose rows were forgotten are among them; what is needed is made again.
-                self.clear()
-                missing[:] = True
-            _, places = np.unique(lead[missing] * 2 + weaker[missing], return_index=True)
-            members = np.nonzero(missing)[0][places]
-            self._make(slots[members], lead[members], weaker[members])
-            lists = self._list_of[lead, weaker]
-        return lists
+        return lead, np.asarray(is_weaker.any(axis=1), np.int32)
 
     def _make(self, slots: Slots, lead: Slots, weaker: Slots) -> None:
         device, n_blocks, n = self._rows.device, self._n_blocks, len(slots)

@@ -1,7 +1,8 @@
 """Several GPUs of one host as one backend: each holds all rows and takes a part of a population."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, pairwise
 
 import numpy as np
 import torch
@@ -10,10 +11,10 @@ from data.bars import Bars, Window
 from engine.backends.contract import Backend, Floats, Form, Ints, Probe, Room, Slots
 from engine.backends.cuda.backend import CudaBackend
 from engine.costs import Costs
-from engine.ledger import Ledger
+from engine.ledger import ACCUMULATORS, Ledger
 from strategy.spec import StrategySpec
 
-FEWEST_PAIRS = 4096
+FEWEST_PAIRS = 8192
 """Pairs of individual and window below which a second device costs more than it saves."""
 
 
@@ -32,6 +33,7 @@ class SeveralGpus:
         self._fewest = fewest
         self.threads = parts[0].threads
         self.probe: Probe | None = None
+        self._turns = cycle(self._parts)
         # A thread each: what waits for a device lets the others launch.
         self._pool = ThreadPoolExecutor(len(self._parts), thread_name_prefix="gpu")
 
@@ -42,16 +44,27 @@ class SeveralGpus:
 
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
         """Accumulators [P, W, A]; which device took an individual changes no bit."""
+        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
+        self.begin(genomes, slots, windows, out)()
+        return out
+
+    def begin(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], None]:
+        """Start to evaluate into out [P, W, A], on as many devices as pay, each in its turn."""
         paying = max(1, len(genomes) * len(windows) // self._fewest)
         n_parts = min(len(self._parts), paying)
-        if n_parts == 1:
-            return self._parts[0].evaluate(genomes, slots, windows)
         edges = np.linspace(0, len(genomes), n_parts + 1).astype(int).tolist()
-        running = [
-            self._pool.submit(part.evaluate, genomes[begin:end], slots[begin:end], windows)
-            for part, begin, end in zip(self._parts, edges[:-1], edges[1:], strict=False)
+        waits = [
+            next(self._turns).begin(genomes[begin:end], slots[begin:end], windows, out[begin:end])
+            for begin, end in pairwise(edges)
         ]
-        return np.concatenate([done.result() for done in running])
+
+        def wait() -> None:
+            for part in waits:
+                part()
+
+        return wait
 
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S], from the first device."""

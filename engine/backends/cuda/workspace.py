@@ -5,6 +5,7 @@ import numpy.typing as npt
 import torch
 
 from engine.backends.contract import Floats, Slots
+from engine.backends.cuda.lists import CandidateLists
 from engine.backends.cuda.types import Lists
 from engine.ledger import ACCUMULATORS
 
@@ -62,13 +63,29 @@ class Workspace:
         """Bytes that one individual takes, nearly all in its lists."""
         return n_windows * (Lists.bytes_of_pair(capacity) + 8 * len(ACCUMULATORS))
 
-    def write(self, genomes: Floats, slots: Slots, lists: Slots) -> None:
-        """Lay individuals out for the next upload; they may be fewer than there is room for."""
+    def fits(self, individuals: int, n_windows: int, capacity: int) -> bool:
+        """Whether there is room for so many individuals, with windows and lists as asked."""
+        return (
+            self.individuals >= individuals
+            and self.n_windows == n_windows
+            and self.capacity == capacity
+        )
+
+    def lay_out(self, genomes: Floats, slots: Slots, candidates: CandidateLists) -> bool:
+        """Lay individuals out for the next upload; they may be fewer than there is room for.
+
+        Args:
+            genomes: [P, G].
+            slots: [P, R].
+            candidates: Knows their lists.
+
+        Returns:
+            Whether all their lists are there; the device must not see them else.
+        """
         n = len(genomes)
         self._genomes_view[:n] = genomes
         self._table_view[0, 0] = n
-        self._table_view[1 : n + 1, :-1] = slots
-        self._table_view[1 : n + 1, -1] = lists
+        return candidates.lay_out(genomes, slots, self._table_view[1 : n + 1])
 
     def upload(self, individuals: int) -> None:
         """Bring the first lines to the device, behind whatever runs there."""
@@ -84,8 +101,11 @@ class Workspace:
         self._host_results[:n].copy_(self.results[:n], non_blocking=True)
         self._host_results[-1:].copy_(self.results[-1:], non_blocking=True)
 
-    def read(self, individuals: int) -> tuple[Floats, int]:
-        """Accumulators [P, W, A] as last downloaded, and the largest count that was too long."""
-        shape = (individuals, self.n_windows, len(ACCUMULATORS))
-        found: Floats = self._results_view[: int(np.prod(shape))].reshape(shape).copy()
-        return found, int(self._results_view[-1:].view(np.int32)[0])
+    def read(self, out: Floats) -> int:
+        """Copy accumulators as last downloaded into out [P, W, A].
+
+        Returns:
+            The largest count of signals that was too long for a list, else 0.
+        """
+        out[...] = self._results_view[: out.size].reshape(out.shape)
+        return int(self._results_view[-1:].view(np.int32)[0])

@@ -13,7 +13,17 @@ from typing import Any, Literal
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.backends.contract import Backend, BackendMaker, Floats, Form, Ints, Probe, Room, Slots
+from engine.backends.contract import (
+    AnswersAtOnce,
+    Backend,
+    BackendMaker,
+    Floats,
+    Form,
+    Ints,
+    Probe,
+    Room,
+    Slots,
+)
 from engine.backends.isolated.plain import (
     LEDGER_COLUMNS,
     plain_bars,
@@ -105,7 +115,7 @@ class Child:
         self._process.wait()
 
 
-class IsolatedBackend:
+class IsolatedBackend(AnswersAtOnce):
     """A backend in a child process, behind the same contract.
 
     Args:

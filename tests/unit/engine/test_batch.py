@@ -9,6 +9,7 @@ from engine.batch import Engine
 from engine.costs import Costs
 from engine.errors import DeviceError, EngineError, GenomeError, MemoryPlanError
 from strategy.errors import GeneError
+from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
@@ -63,6 +64,48 @@ def test_no_individuals_give_no_rows():
     """An empty population is answered with an empty result."""
     found = Engine(SPEC, [BARS], [WHOLE]).evaluate(np.empty((0, len(SPEC.layout))))
     assert found.shape == (0, 1, 19)
+
+
+def test_populations_one_after_another_give_the_same_bits():
+    """Populations that are handed over together come back in order, each as if alone."""
+    engine = Engine(SPEC, [BARS], [WHOLE])
+    populations = [random_genomes(SPEC, size, seed=size) for size in (7, 1, 0, 30, 2)]
+    found = list(engine.evaluate_each(iter(populations)))
+    for genomes, accumulators in zip(populations, found, strict=True):
+        assert_same_bits(Engine(SPEC, [BARS], [WHOLE]).evaluate(genomes), accumulators, "alone")
+
+
+def test_one_population_is_taken_ahead():
+    """The next population is asked for before the last one's results are given, no more of them."""
+    engine, taken = Engine(SPEC, [BARS], [WHOLE]), []
+
+    def populations():
+        for size in (1, 2, 3):
+            taken.append(size)
+            yield random_genomes(SPEC, size, seed=1)
+
+    results = engine.evaluate_each(populations())
+    assert len(next(results)) == 1
+    assert taken == [1, 2]
+
+
+def test_illegal_population_among_others_is_named():
+    """An illegal genome is refused where it comes, and the engine still works afterwards."""
+    engine, good = Engine(SPEC, [BARS], [WHOLE]), random_genomes(SPEC, 3, seed=1)
+    with pytest.raises(GeneError, match="individual 2"):
+        list(engine.evaluate_each([good, np.where([[0], [0], [1]], np.nan, good)]))
+    assert len(engine.evaluate(good)) == 3
+
+
+@pytest.mark.parametrize("pairs", [1, 4, 7])
+def test_parts_change_no_bit(monkeypatch, pairs):
+    """Handing a device few individuals at a time changes no bit, rows there or not."""
+    genomes, windows = random_genomes(SPEC, 23, seed=3), [WHOLE, Window(0, 50, 200)]
+    expected = Engine(SPEC, [BARS], windows).evaluate(genomes)
+    monkeypatch.setattr("engine.batch.PART_PAIRS", pairs)
+    engine = Engine(SPEC, [BARS], windows)
+    for _ in range(2):
+        assert_same_bits(expected, engine.evaluate(genomes), f"{pairs} pairs at a time")
 
 
 def test_rows_stay_between_calls():

@@ -61,12 +61,18 @@ def test_split_changes_no_bit(split, n_parts, size):
 
 
 def test_each_part_takes_its_share(split):
-    """A large population is shared evenly; a small one stays on one device."""
+    """A large population is shared evenly."""
     several, parts = split(3, fewest=20)
     several.evaluate(random_genomes(SPEC, 90, seed=1))
     assert [part.seen for part in parts] == [30, 30, 30]
-    several.evaluate(random_genomes(SPEC, 15, seed=1))
-    assert parts[0].seen == 15
+
+
+def test_small_populations_take_turns(split):
+    """What is too small to be shared goes to one device after the other."""
+    several, parts = split(3, fewest=1000)
+    for size in (7, 8, 9):
+        several.evaluate(random_genomes(SPEC, size, seed=1))
+    assert [part.seen for part in parts] == [7, 8, 9]
 
 
 def test_failure_of_a_part_is_the_callers(split, monkeypatch):

@@ -1,0 +1,58 @@
+"""What every call asks of each individual before a device sees it: may it run, where are its rows.
+
+Both questions are asked of whole populations in every generation, so their loops are compiled.
+"""
+
+import numpy as np
+
+from engine.backends.compiled import compiled
+from engine.backends.contract import Floats, Ints, Slots
+
+
+@compiled
+def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordered: Ints) -> bool:
+    """Whether all genomes are legal; `StrategySpec.check_genomes` says which is not, and why.
+
+    Args:
+        genomes: [P, G].
+        least: [G] below which none may go.
+        most: [G] above which none may go.
+        is_int: [G] 1 where values must be whole, else 0.
+        ordered: [N, 2] columns of which the first must be below the second.
+
+    Returns:
+        False too where a number is NaN.
+    """
+    n_wrong = 0
+    for p in range(genomes.shape[0]):
+        for g in range(genomes.shape[1]):
+            value = genomes[p, g]
+            n_wrong += not (least[g] <= value <= most[g])
+            n_wrong += is_int[g] * (value != np.rint(value))
+        for n in range(ordered.shape[0]):
+            n_wrong += not genomes[p, ordered[n, 0]] < genomes[p, ordered[n, 1]]
+    return n_wrong == 0
+
+
+@compiled
+def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots: Slots) -> bool:
+    """Look up the slot of each row of each individual.
+
+    Args:
+        genomes: [P, G], legal.
+        columns: [R] gene that is the row's length, -1 for a row without one.
+        tables: R times [longest + 1], slot by length, -1 where there is none.
+        slots: [P, R] receives the slots, -1 for rows that are not there.
+
+    Returns:
+        Whether all rows are there.
+    """
+    n_missing = 0
+    for r in range(columns.size):
+        table, column = tables[r], columns[r]
+        for p in range(genomes.shape[0]):
+            place = int(genomes[p, column]) if column >= 0 else 0
+            slot = table[place] if place < table.size else np.int32(-1)
+            slots[p, r] = slot
+            n_missing += 1 if slot < 0 else 0
+    return n_missing == 0

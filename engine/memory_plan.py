@@ -1,0 +1,76 @@
+"""How much memory a population takes, known before any work."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import MemoryPlanError
+from strategy.spec import StrategySpec
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What a population will take, known before any work.
+
+    Args:
+        individuals: P.
+        slots: Rows that the bank can hold.
+        slot_bytes: Bytes of one slot, over all series.
+        work_bytes: Bytes that a device may take for individuals while it evaluates them.
+        series_bytes: Bytes of the series themselves, with what computing a row takes beside it.
+        result_bytes: Bytes of the accumulators [P, W, A].
+        bars: Bars of all series.
+    """
+
+    individuals: int
+    slots: int
+    slot_bytes: int
+    work_bytes: int
+    series_bytes: int
+    result_bytes: int
+    bars: int
+
+    def __str__(self) -> str:
+        rows, work, series, results = (
+            f"{count / 2**20:,.0f} MiB"
+            for count in (
+                self.slots * self.slot_bytes,
+                self.work_bytes,
+                self.series_bytes,
+                self.result_bytes,
+            )
+        )
+        lists = f", lists up to {work}" if self.work_bytes else ""
+        return (
+            f"{self.individuals:,} individuals on {self.bars:,} bars: up to {self.slots:,} rows "
+            f"in {rows}{lists}, series {series}, results {results}"
+        )
+
+
+def row_capacity(spec: StrategySpec, slot_bytes: int, memory_bytes: int) -> int:
+    """How many rows a bank can hold, no more than a population within the bounds can ask for.
+
+    Args:
+        spec: The strategy.
+        slot_bytes: Bytes of one slot, over all series.
+        memory_bytes: What rows may take.
+
+    Raises:
+        MemoryPlanError: When one individual's rows alone do not fit.
+    """
+    fits = memory_bytes // slot_bytes
+    if fits < len(spec.rows):
+        raise MemoryPlanError(
+            f"one individual needs {len(spec.rows)} rows of {slot_bytes:,} bytes each, "
+            f"{memory_bytes:,} bytes are allowed; allow at least {len(spec.rows) * slot_bytes:,}"
+        )
+    return min(fits, _most_rows(spec))
+
+
+def _most_rows(spec: StrategySpec) -> int:
+    """Upper bound of the distinct rows within the bounds; genomes outside make the bank turn."""
+    most = 0
+    for row in spec.rows:
+        genes = [spec.layout.gene(name) for name in row.lengths]
+        most += int(np.prod([gene.high - gene.low + 1 for gene in genes])) if genes else 1
+    return max(most, len(spec.rows))
