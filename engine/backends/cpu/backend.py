@@ -9,7 +9,7 @@ from data.bars import Bars, Window
 from engine.backends.coders import coder_maps, coders_of
 from engine.backends.contract import AnswersAtOnce, Form, Probe, Room
 from engine.backends.cpu import rows as stage_rows
-from engine.backends.cpu.chain import chain
+from engine.backends.cpu.chain import chain, stop_distances
 from engine.backends.cpu.codes import HIGHEST_CODE, code_rows
 from engine.backends.cpu.evaluate import evaluate, signal_bars
 from engine.backends.cpu.types import Floats, Ints, Market, Slots
@@ -74,6 +74,7 @@ class CpuBackend(AnswersAtOnce):
         self._markets = [_market_of(bars, capacity) for bars in series]
         longest = max(len(bars) for bars in series)
         self._scratch = np.empty((_cores(), longest + 8), np.int32)
+        self._distances = np.empty((_cores(), longest))
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
@@ -133,7 +134,7 @@ class CpuBackend(AnswersAtOnce):
             is_all = len(places) == len(windows)
             part = out if is_all else np.empty((len(genomes), len(places), len(ACCUMULATORS)))
             evaluate(market, self._entry, self._exits, slots, genomes, ranges,
-                     self._scratch, part)  # fmt: skip
+                     self._scratch, self._distances, part)  # fmt: skip
             if not is_all:
                 out[:, places] = part
         return out
@@ -152,7 +153,9 @@ class CpuBackend(AnswersAtOnce):
         prices = np.empty((len(bars) + 1, 5))
         out = np.empty(len(ACCUMULATORS))
         market = self._markets[window.series]
-        chain(market, self._exits, slots, genome, bars, window.end, out, whole, prices)
+        distances = np.empty(len(bars))
+        stop_distances(market, self._exits, slots, bars, distances)
+        chain(market, self._exits, genome, bars, distances, window.end, out, whole, prices)
         n = int(out[ACCUMULATORS.index("trades")])
         return Ledger(
             signal_bar=whole[:n, 0].copy(),

@@ -14,12 +14,26 @@ LOSS_R2 = FIRST_REASON + len(REASONS)
 
 
 @compiled
+def stop_distances(
+    market: Market, exits: Exits, slots: Slots, signal_bars: Slots, out: Floats
+) -> None:
+    """The row that measures the stop's distance, at signal bars [S], into out [S].
+
+    Rows hardly ever lie in a cache. Read here, one after another without anything in between, the
+    loads are in flight together; the chain would wait for each.
+    """
+    slot = slots[exits.stop_row]
+    for s in range(signal_bars.size):
+        out[s] = market.rows[slot, signal_bars[s]]
+
+
+@compiled
 def chain(
     market: Market,
     exits: Exits,
-    slots: Slots,
     genome: Floats,
     signal_bars: Slots,
+    distances: Floats,
     end: int,
     out: Floats,
     whole: Ints,
@@ -33,16 +47,15 @@ def chain(
     Args:
         market: The series and its rows.
         exits: Bracket and costs.
-        slots: [R] slot of each row of the spec.
         genome: [G].
         signal_bars: [S] ascending.
+        distances: [S] the row that measures the stop's distance, at these bars.
         end: One past the last bar of the window.
         out: [A] receives the accumulators.
         whole: [S, 4] receives signal bar, entry bar, exit bar, reason of each trade; or [0, 4]
             where no ledger is wanted.
         prices: [S, 5] receives entry, stop, target, exit, r; or [0, 5].
     """
-    atr = market.rows[slots[exits.stop_row]]
     stop_mult, reward = genome[exits.stop_mult], genome[exits.reward]
     max_hold = int(genome[exits.max_hold])
     out[:] = 0.0
@@ -56,7 +69,7 @@ def chain(
         if t < flat_from:
             continue
         entry = market.open[t + 1]
-        stop = market.low[t] - stop_mult * atr[t]
+        stop = market.low[t] - stop_mult * distances[s]
         risk = entry - stop
         if not risk > entry * exits.min_risk:
             out[REJECTED] += 1.0

@@ -4,7 +4,7 @@ import numpy as np
 from numba import get_thread_id, prange  # type: ignore[attr-defined]
 
 from engine.backends.compiled import compiled, compiled_parallel
-from engine.backends.cpu.chain import chain
+from engine.backends.cpu.chain import chain, stop_distances
 from engine.backends.cpu.signals import BLOCK_BARS, signals
 from engine.backends.cpu.types import Floats, Ints, Market, Slots
 from engine.backends.lowered import Entry, Exits
@@ -19,6 +19,7 @@ def evaluate(
     genomes: Floats,
     windows: Ints,
     scratch: Slots,
+    distances: Floats,
     out: Floats,
 ) -> None:
     """Evaluate individuals in all windows of one series.
@@ -31,17 +32,19 @@ def evaluate(
         genomes: [P, G].
         windows: [W, 2] start and end of each window.
         scratch: [threads, T + 8] receives signal bars.
+        distances: [threads, T] receives what measures the stop there.
         out: [P, W, A] receives the accumulators, in the order of `ACCUMULATORS`.
     """
     no_whole = np.empty((0, 4), np.int64)
     no_prices = np.empty((0, 5))
     for p in prange(genomes.shape[0]):
         block = np.empty(BLOCK_BARS, np.uint8)
-        bars = scratch[get_thread_id()]
+        bars, reach = scratch[get_thread_id()], distances[get_thread_id()]
         for w in range(windows.shape[0]):
             end = windows[w, 1]
             n = signals(market, entry, slots[p], genomes[p], windows[w, 0], end - 1, block, bars)
-            chain(market, exits, slots[p], genomes[p], bars[:n], end, out[p, w], no_whole,
+            stop_distances(market, exits, slots[p], bars[:n], reach)
+            chain(market, exits, genomes[p], bars[:n], reach, end, out[p, w], no_whole,
                   no_prices)  # fmt: skip
 
 
