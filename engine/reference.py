@@ -1,12 +1,13 @@
 """The oracle: one individual, one bar at a time, plain floats, every rule in a sentence.
 
 It is not fast, and it shares no code with the batch engine: what it says, every backend must say
-too, bit for bit. Read it beside engine/README.md, which is the same law in prose. The only thing
-it keeps is the rows that it has already computed, because many individuals ask for the same ones.
+too, bit for bit. Read it beside engine/README.md, which is the same law in prose. All it keeps is
+the rows and the signals that it has already found, because many individuals ask for the same ones.
 """
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +22,9 @@ from strategy.spec import Row, StrategySpec
 STOP_GAP, STOP, TARGET, TIME, END = range(len(REASONS))
 
 KEPT_BYTES = 2**30
-"""Rows kept for the next individual, in bytes; the oldest are let go first."""
+"""Kept for the next individual; the oldest is let go first."""
 
+Number = TypeVar("Number", int, float)
 Genes = Mapping[str, int | float]
 Columns = Mapping[str, Sequence[float]]
 Replayed = list[tuple[Ledger, list[float]]]
@@ -59,7 +61,9 @@ class Reference:
         self.windows = tuple(windows)
         self.costs = costs or Costs()
         self._columns = [_columns_of(bars) for bars in self.series]
-        self._rows: dict[tuple[int, str, str, tuple[int, ...]], array[float]] = {}
+        self._rows = _Kept[float]("d", KEPT_BYTES)
+        self._signals = _Kept[int]("q", KEPT_BYTES // 8)
+        self._entry_genes = _genes_of_entry(spec)
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
         """All trades of one individual.
@@ -94,11 +98,7 @@ class Reference:
             Ascending bar numbers, one list a window, [W].
         """
         genes = self.spec.layout.decode(genome)
-        found: list[list[int]] = []
-        for window in self.windows:
-            rows = self._rows_of(genes, window.series)
-            found.append(self._signals(rows, genes, window))
-        return tuple(found)
+        return tuple(self._signals_of(genes, window).tolist() for window in self.windows)
 
     def fold(self, ledger: Ledger) -> list[float]:
         """Fold a ledger's trades, in their order, into accumulators [A]."""
@@ -110,21 +110,18 @@ class Reference:
 
     def _row(self, row: Row, genes: Genes, series: int) -> "array[float]":
         lengths = tuple(int(genes[name]) for name in row.lengths)
-        key = (series, row.indicator, row.reads, lengths)
-        if key not in self._rows:
-            source = self._columns[series][row.reads]
-            computed = INDICATORS[row.indicator].loop(source, *lengths)
-            while self._rows and (len(self._rows) + 1) * len(computed) * 8 > KEPT_BYTES:
-                del self._rows[next(iter(self._rows))]
-            self._rows[key] = array("d", computed)
-        return self._rows[key]
+        source = self._columns[series][row.reads]
+        return self._rows.get(
+            (series, row.indicator, row.reads, lengths),
+            lambda: INDICATORS[row.indicator].loop(source, *lengths),
+        )
 
     def _backtest(self, genes: Genes, window: Window) -> Ledger:
         bars = self._columns[window.series]
         rows = self._rows_of(genes, window.series)
         trades: list[Trade] = []
         rejected = flat_from = 0
-        for t in self._signals(rows, genes, window):
+        for t in self._signals_of(genes, window):
             # One position at a time; a signal on the exit bar is known at its close and counts.
             if t < flat_from:
                 continue
@@ -140,11 +137,19 @@ class Reference:
     def _rows_of(self, genes: Genes, series: int) -> Columns:
         return {row.name: self._row(row, genes, series) for row in self.spec.rows}
 
-    def _signals(self, rows: Columns, genes: Genes, window: Window) -> list[int]:
+    def _signals_of(self, genes: Genes, window: Window) -> "array[int]":
         # No signal before every indicator is known, none before the window starts, and none
         # without a next bar inside the window to be entered on.
         first = max(self.spec.warm_up(genes), window.start)
-        bars: Sequence[int] = range(first, window.end - 1)
+        # Individuals that differ only in how they leave a trade have the same signals.
+        read = tuple(genes[name] for name in self._entry_genes)
+        return self._signals.get(
+            (window.series, first, window.end, *read),
+            lambda: self._find_signals(genes, window.series, range(first, window.end - 1)),
+        )
+
+    def _find_signals(self, genes: Genes, series: int, bars: Sequence[int]) -> Sequence[int]:
+        rows = self._rows_of(genes, series)
         # Every comparison must hold, strictly; NaN holds in none. Those with a gene leave few bars
         # for the others.
         for comparison in sorted(self.spec.entry, key=lambda comparison: comparison.right in rows):
@@ -159,7 +164,7 @@ class Reference:
                 bars = [t for t in bars if left[t] > right[t]]
             else:
                 bars = [t for t in bars if left[t] < right[t]]
-        return list(bars)
+        return bars
 
     def _open(self, bars: Columns, rows: Columns, genes: Genes, t: int, end: int) -> Trade | None:
         bracket = self.spec.bracket
@@ -179,6 +184,31 @@ class Reference:
         cost = self.costs.per_side
         net = (exit_price - entry) - cost * (entry + exit_price)
         return Trade(t, entry_bar, exit_bar, reason, entry, stop, target, exit_price, net / risk)
+
+
+class _Kept(Generic[Number]):
+    """What was computed before, by name, up to an amount of memory; the oldest is let go first.
+
+    Args:
+        kind: Of numbers, as in `array`.
+        most_bytes: Kept at most; the newest always is.
+    """
+
+    def __init__(self, kind: Literal["d", "q"], most_bytes: int) -> None:
+        self._kind, self._left = kind, most_bytes
+        self._found: dict[tuple[object, ...], array[Number]] = {}
+
+    def get(
+        self, name: tuple[object, ...], compute: Callable[[], Sequence[Number]]
+    ) -> "array[Number]":
+        """What is kept under a name, computed if it is not there."""
+        if name not in self._found:
+            numbers: array[Number] = array(self._kind, compute())
+            self._left -= 8 * len(numbers)
+            while self._found and self._left < 0:
+                self._left += 8 * len(self._found.pop(next(iter(self._found))))
+            self._found[name] = numbers
+        return self._found[name]
 
 
 def replay(
@@ -254,7 +284,14 @@ def _fold(ledger: Ledger, risk_fraction: float) -> list[float]:
 
 
 def _each(ledger: Ledger) -> Iterator[Trade]:
-    return (ledger.trade(k) for k in range(len(ledger)))
+    return map(Trade, *(getattr(ledger, name).tolist() for name in Trade._fields))
+
+
+def _genes_of_entry(spec: StrategySpec) -> list[str]:
+    """Names of the genes that decide at which bars the entry conjunction holds."""
+    lengths = {row.name: row.lengths for row in spec.rows}
+    sides = [side for comparison in spec.entry for side in (comparison.left, comparison.right)]
+    return sorted({name for side in sides for name in lengths.get(side, (side,))})
 
 
 def _columns_of(bars: Bars) -> dict[str, list[float]]:

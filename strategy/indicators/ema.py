@@ -31,8 +31,8 @@ def ema(values: Sequence[float], span: int) -> list[float]:
     alpha = 2.0 / (span + 1.0)
     average = values[0]
     averages = [average]
-    for t in range(1, len(values)):
-        average = average + alpha * (values[t] - average)
+    for value in values[1:]:
+        average = average + alpha * (value - average)
         averages.append(average)
     known_from = min(span - 1, len(values))
     return [math.nan] * known_from + averages[known_from:]

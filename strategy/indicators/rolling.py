@@ -7,8 +7,35 @@ larger than the window's own spread. A flat window has a variance of exactly 0.
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 
 from strategy.errors import IndicatorError
+
+
+def rolling_mean(values: Sequence[float], window: int) -> list[float]:
+    """Mean over the newest `window` bars, at every bar.
+
+    Args:
+        values: [T], any unit.
+        window: Bars, at least 2.
+
+    Returns:
+        [T] in the unit of `values`; NaN before `window` bars have been seen.
+
+    Raises:
+        IndicatorError: When `window` is below 2.
+
+    Source: house rule, engine/README.md section 3.
+
+    >>> rolling_mean([1.0, 3.0, 5.0], 2)
+    [nan, 2.0, 4.0]
+    """
+    means: list[float] = []
+    for start in _blocks(values, window):
+        anchor = values[start]
+        before, block = _deviations(values, start, window, anchor)
+        means += [anchor + total / window for total in _sums(before, block, window)]
+    return means
 
 
 def rolling_mean_variance(values: Sequence[float], window: int) -> tuple[list[float], list[float]]:
@@ -31,44 +58,46 @@ def rolling_mean_variance(values: Sequence[float], window: int) -> tuple[list[fl
     >>> rolling_mean_variance([1.0, 3.0, 5.0], 2)
     ([nan, 2.0, 4.0], [nan, 1.0, 1.0])
     """
-    if window < 2:
-        raise IndicatorError(f"a rolling window needs at least 2 bars, got {window}")
-    means = [math.nan] * len(values)
-    variances = [math.nan] * len(values)
-    for start in range(0, len(values), window):
+    means: list[float] = []
+    variances: list[float] = []
+    for start in _blocks(values, window):
         anchor = values[start]
-        left = _backward_sums(values, start, window, anchor)
-        sum1 = sum2 = 0.0
-        for t in range(start, min(start + window, len(values))):
-            d = values[t] - anchor
-            # The right part runs forwards from its own first term.
-            sum1 = d if t == start else sum1 + d
-            sum2 = d * d if t == start else sum2 + d * d
-            reaches_left = window - 1 - (t - start)
-            if reaches_left == 0:
-                total1, total2 = sum1, sum2
-            elif start == 0:
-                continue
-            else:
-                left1, left2 = left[reaches_left - 1]
-                total1, total2 = left1 + sum1, left2 + sum2
-            means[t] = anchor + total1 / window
-            variances[t] = (total2 - total1 * total1 / window) / window
+        before, block = _deviations(values, start, window, anchor)
+        totals = _sums(before, block, window)
+        squares = _sums([d * d for d in before], [d * d for d in block], window)
+        means += [anchor + total / window for total in totals]
+        variances += [
+            (square - total * total / window) / window
+            for total, square in zip(totals, squares, strict=True)
+        ]
     return means, variances
 
 
-def _backward_sums(
+def _blocks(values: Sequence[float], window: int) -> range:
+    """Where each block of `window` bars starts."""
+    if window < 2:
+        raise IndicatorError(f"a rolling window needs at least 2 bars, got {window}")
+    return range(0, len(values), window)
+
+
+def _deviations(
     values: Sequence[float], start: int, window: int, anchor: float
-) -> list[tuple[float, float]]:
-    """Sums of d and d * d over the last 1, 2, ... bars of the block that ends before `start`."""
-    if start == 0:
-        return []
-    sum1 = values[start - 1] - anchor
-    sum2 = sum1 * sum1
-    sums = [(sum1, sum2)]
-    for t in range(start - 2, start - window, -1):
-        d = values[t] - anchor
-        sum1 = sum1 + d
-        sum2 = sum2 + d * d
-        sums.append((sum1, sum2))
-    return sums
+) -> tuple[list[float], list[float]]:
+    """Distances from the anchor of the window - 1 bars before a block, and of the block's bars.
+
+    Both begin at the border between them: the former run backwards, the latter forwards.
+    """
+    before = values[max(start - window + 1, 0) : start]
+    block = values[start : start + window]
+    return [value - anchor for value in reversed(before)], [value - anchor for value in block]
+
+
+def _sums(before: Sequence[float], block: Sequence[float], window: int) -> list[float]:
+    """The sum over the newest `window` bars at each bar of a block; NaN where there are fewer."""
+    # Each part is summed away from the border, from its own first term.
+    right = list(accumulate(block))
+    left = list(accumulate(before)) or [math.nan] * (window - 1)
+    # A window that ends with bar k of the block reaches window - 1 - k bars to the left; the one
+    # that ends with the block's last bar reaches none.
+    across = [before + within for before, within in zip(reversed(left), right, strict=False)]
+    return across + right[window - 1 :]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from strategy.indicators.rolling import rolling_mean_variance
+from strategy.indicators.rolling import rolling_mean
 
 
 def sma(values: Sequence[float], window: int) -> list[float]:
@@ -18,11 +18,10 @@ def sma(values: Sequence[float], window: int) -> list[float]:
     Raises:
         IndicatorError: When `window` is below 2.
 
-    Source: house rule for the order of the sums, see `rolling_mean_variance`. On true range this
-    is the ATR in its simple-average form.
+    Source: house rule for the order of the sums, see `rolling_mean`. On true range this is the
+    ATR in its simple-average form.
 
     >>> sma([1.0, 3.0, 5.0], 2)
     [nan, 2.0, 4.0]
     """
-    means, _ = rolling_mean_variance(values, window)
-    return means
+    return rolling_mean(values, window)

@@ -25,10 +25,8 @@ def zscore(values: Sequence[float], window: int) -> list[float]:
     [nan, 1.0, nan]
     """
     means, variances = rolling_mean_variance(values, window)
-    scores = [math.nan] * len(values)
-    for t in range(len(values)):
+    return [
         # Rounding can leave a variance a hair below 0; like 0 it measures nothing.
-        if variances[t] > 0.0:
-            std = math.sqrt(variances[t])
-            scores[t] = (values[t] - means[t]) / std
-    return scores
+        (value - mean) / math.sqrt(variance) if variance > 0.0 else math.nan
+        for value, mean, variance in zip(values, means, variances, strict=True)
+    ]
