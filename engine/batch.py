@@ -29,6 +29,9 @@ PART_PAIRS = 16_384
 """Pairs of individual and window that are handed to a device at a time: while it works on a part,
 the next one is checked and looked up."""
 
+LISTED_PAIRS = 256
+"""Pairs of individual and window whose trades are asked of a device at once."""
+
 Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
 
@@ -188,6 +191,28 @@ class Engine:
         plan = plan_rows(self.spec, genomes)
         slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of[0]]
         return tuple(self._backend.trades(genomes[0], slots, window) for window in self.windows)
+
+    def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
+        """All trades of several individuals.
+
+        Args:
+            genomes: [N, G], legal.
+
+        Yields:
+            One ledger a window, [W], of each individual in order.
+
+        Raises:
+            GenomeError: When a genome is not legal.
+        """
+        genomes = self._checked(self._shaped(genomes))
+        step = max(1, LISTED_PAIRS // len(self.windows))
+        for begin in range(0, len(genomes), step):
+            members = genomes[begin : begin + step]
+            slots = self._filled(members)
+            if slots is None:
+                yield from (self.trades(genome) for genome in members)
+            else:
+                yield from self._backend.ledgers(members, slots, self.windows)
 
     def signals(self, genome: Floats) -> tuple[Ints, ...]:
         """Signal bars of one individual, whatever the position; one array [S] a window."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from data.bars import Bars
 from engine.batch import ENGINE_VERSION, Engine
 from engine.ledger import ACCUMULATORS, REASONS, Ledger, Trade
-from engine.replaying import Market, replaying
+from engine.replaying import Market, Replayers
 from strategy.genes import Floats
 
 MOST_PROCESSES = 4
@@ -64,25 +64,33 @@ class Certificate:
         return asdict(self)
 
 
-def certify(engine: Engine, genomes: Floats, *, processes: int | None = None) -> Certificate:
+def certify(
+    engine: Engine,
+    genomes: Floats,
+    *,
+    processes: int | None = None,
+    replayers: Replayers | None = None,
+) -> Certificate:
     """Replay individuals on the reference and compare with the engine.
 
     Args:
         engine: The batch engine; its strategy, series, windows and costs are the reference's too.
         genomes: [N, G], legal.
-        processes: Processes for the reference; one a core when None and when it pays.
+        processes: Processes for the reference; as many as pay when None.
+        replayers: Where some of them may stand by already; they are ended.
 
     Returns:
         The certificate. Ledgers are compared with those that the engine lists one by one, and
         accumulators with those of its batch evaluation.
     """
-    accumulators = engine.evaluate(genomes)
     digest = hashlib.sha256()
     trades, mismatches, first = 0, 0, ""
     market = Market(engine.spec, engine.series, engine.windows, engine.costs)
-    with replaying(market, genomes, processes or _processes(engine, genomes)) as replays:
-        # What the engine lists is made while the reference is at work.
-        listed = [engine.trades(genome) for genome in genomes]
+    with replayers or Replayers() as crew:
+        replays = crew.replay(market, genomes, processes or paying_processes(engine, len(genomes)))
+        # What the engine says is asked for while the reference is at work.
+        accumulators = engine.evaluate(genomes)
+        listed = list(engine.ledgers(genomes))
         for i, replayed in enumerate(replays):
             for w, (ledger, folded) in enumerate(replayed):
                 trades += len(ledger)
@@ -166,12 +174,20 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found, "platform": platform.platform()}
 
 
-def _processes(engine: Engine, genomes: Floats) -> int:
-    """How many processes pay; at most one a core that the engine may use, if it uses cores."""
+def paying_processes(engine: Engine, individuals: int) -> int:
+    """How many processes it pays to replay so many individuals with.
+
+    Args:
+        engine: What they are compared with; on the CPU no more cores are used than it may use.
+        individuals: N.
+
+    Returns:
+        At least 1.
+    """
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     bars = sum(window.end - window.start for window in engine.windows)
-    paying = len(genomes) * bars // BARS_PER_PROCESS
+    paying = individuals * bars // BARS_PER_PROCESS
     usable = engine.threads if engine.device == "cpu" else cores
     return max(1, min(usable, MOST_PROCESSES, paying))
 

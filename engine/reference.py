@@ -104,6 +104,18 @@ class Reference:
         """Fold a ledger's trades, in their order, into accumulators [A]."""
         return _fold(ledger, self.costs.risk_fraction)
 
+    def replay(self, genomes: Floats) -> Iterator[Replayed]:
+        """What certificates compare.
+
+        Args:
+            genomes: [N, G].
+
+        Yields:
+            For each individual, window by window, the ledger and its accumulators.
+        """
+        for genome in genomes:
+            yield [(ledger, self.fold(ledger)) for ledger in self.trades(genome)]
+
     def row(self, row: Row, genes: Genes, series: int = 0) -> list[float]:
         """One indicator row [T] of one series; NaN where it is not known."""
         return self._row(row, genes, series).tolist()
@@ -209,31 +221,6 @@ class _Kept(Generic[Number]):
                 self._left += 8 * len(self._found.pop(next(iter(self._found))))
             self._found[name] = numbers
         return self._found[name]
-
-
-def replay(
-    spec: StrategySpec,
-    series: Sequence[Bars],
-    windows: Sequence[Window],
-    costs: Costs,
-    genomes: Floats,
-) -> Iterator[Replayed]:
-    """Backtest several individuals; a function of values, so that another process can run it.
-
-    Args:
-        spec: The strategy.
-        series: Bars that windows refer to by number.
-        windows: Each an independent backtest.
-        costs: Costs and risk rules.
-        genomes: [N, G].
-
-    Yields:
-        For each individual, window by window, the ledger and its accumulators. A row that several
-        read is computed once.
-    """
-    reference = Reference(spec, series, windows, costs)
-    for genome in genomes:
-        yield [(ledger, reference.fold(ledger)) for ledger in reference.trades(genome)]
 
 
 def _exit(

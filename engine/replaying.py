@@ -1,19 +1,12 @@
 """The reference on several processes, each with its share of individuals, all ending with ours.
 
-A process imports the reference and nothing of the batch engine, and computes each row that its
-individuals read once. It ends when it has answered, when nobody waits any more, and when the
-process that began it is gone, however that ended.
+They may be started long before there is anything to replay: they import what they need and wait.
+Each computes every row that its individuals read once.
 """
 
-import os
-import signal
-import threading
-import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import Connection, wait
+from dataclasses import asdict, dataclass
+from types import TracebackType
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +14,11 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.costs import Costs
 from engine.errors import EngineError
-from engine.reference import Replayed, replay
+from engine.ledger import ACCUMULATORS
+from engine.plain import ledgers_of, plain_bars, plain_spec, plain_windows
+from engine.process import Process, module_command
+from engine.reference import Reference, Replayed
+from engine.wire import ClosedError, Frame
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 
@@ -51,43 +48,77 @@ class Market:
     costs: Costs
 
 
-@contextmanager
-def replaying(market: Market, genomes: Floats, processes: int) -> Iterator[Iterator[Replayed]]:
-    """Replay individuals on the reference while the caller does something else.
+class Replayers:
+    """Processes that replay individuals; none until some are asked for.
 
-    Args:
-        market: What to replay on.
-        genomes: [N, G].
-        processes: How many to start; with 1 the caller's own does it, as it is asked.
-
-    Yields:
-        An iterator over what the reference says of each individual, in order. Processes that are
-        still at work when the block is left are ended.
-
-    Raises:
-        EngineError: When a process failed or was ended from outside.
+    Use it as a context manager: who leaves it ends the processes that are still at work.
     """
-    if processes == 1:
-        yield _replayed(market, genomes)
-        return
-    shares = share_out(market.spec, genomes, processes)
-    context = get_context("spawn")
-    started = []
-    try:
-        for share in shares:
-            ours, theirs = context.Pipe(duplex=False)
-            process = context.Process(
-                target=_work, args=(theirs, market, genomes[share]), daemon=True
+
+    def __init__(self) -> None:
+        self._processes: list[Process] = []
+
+    def __enter__(self) -> "Replayers":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def stand_by(self, processes: int) -> None:
+        """Start so many processes, less those that were started before; returns at once."""
+        while len(self._processes) < processes:
+            self._processes.append(Process(module_command("engine.replayer")))
+
+    def replay(self, market: Market, genomes: Floats, processes: int) -> Iterator[Replayed]:
+        """Replay individuals while the caller does something else.
+
+        Args:
+            market: What to replay on.
+            genomes: [N, G].
+            processes: How many to share the work; with 1 the caller's own does it, as it is asked.
+
+        Returns:
+            What the reference says of each individual, in order.
+
+        Raises:
+            EngineError: From the iterator, when a process failed or was ended from outside.
+        """
+        if processes == 1:
+            return Reference(market.spec, market.series, market.windows, market.costs).replay(
+                genomes
             )
-            process.start()
-            theirs.close()
-            started.append((process, ours))
-        yield _in_order(shares, [connection for _, connection in started])
-    finally:
-        for process, connection in started:
-            process.kill()
-            process.join()
-            connection.close()
+        shares = share_out(market.spec, genomes, processes)
+        self.stand_by(len(shares))
+        told = _told(market)
+        for process, share in zip(self._processes, shares, strict=False):
+            try:
+                process.send(told)
+                process.send(Frame("replay", {}, [genomes[share]]))
+            except ClosedError:
+                raise _ended_outside() from None
+        return self._in_order(shares, len(market.windows))
+
+    def end(self) -> None:
+        """End all processes, whatever they are doing."""
+        for process in self._processes:
+            process.end()
+        self._processes = []
+
+    def _in_order(self, shares: Sequence[Indices], n_windows: int) -> Iterator[Replayed]:
+        found: dict[int, Replayed] = {}
+        for share, process in zip(shares, self._processes, strict=False):
+            try:
+                answer = process.receive()
+            except ClosedError:
+                raise _ended_outside() from None
+            if answer.kind != "done":
+                raise EngineError(f"replaying individuals failed\n{answer.told['why']}")
+            found.update(zip(share.tolist(), _replayed(answer, n_windows), strict=True))
+        yield from (found[i] for i in range(len(found)))
 
 
 def share_out(spec: StrategySpec, genomes: Floats, shares: int) -> list[Indices]:
@@ -121,40 +152,25 @@ def share_out(spec: StrategySpec, genomes: Floats, shares: int) -> list[Indices]
     return [part for part in np.split(order, cuts) if len(part)]
 
 
-def _in_order(shares: Sequence[Indices], connections: Sequence[Connection]) -> Iterator[Replayed]:
-    found: dict[int, Replayed] = {}
-    for share, connection in zip(shares, connections, strict=True):
-        try:
-            answer = connection.recv()
-        except EOFError:
-            raise EngineError(
-                "a process that replayed individuals was ended from outside"
-            ) from None
-        if isinstance(answer, str):
-            raise EngineError(f"replaying individuals failed\n{answer}")
-        found.update(zip(share.tolist(), answer, strict=True))
-    yield from (found[i] for i in range(len(found)))
+def _told(market: Market) -> Frame:
+    """A market as a frame."""
+    series, arrays = plain_bars(market.series)
+    told = {
+        "spec": plain_spec(market.spec),
+        "series": series,
+        "windows": plain_windows(market.windows),
+        "costs": asdict(market.costs),
+    }
+    return Frame("market", told, arrays)
 
 
-def _replayed(market: Market, genomes: Floats) -> Iterator[Replayed]:
-    return replay(market.spec, market.series, market.windows, market.costs, genomes)
+def _replayed(answer: Frame, n_windows: int) -> list[Replayed]:
+    """What a process answered, individual by individual."""
+    folded, *ledgers = answer.arrays
+    accumulators = folded.view(np.float64).reshape(-1, len(ACCUMULATORS)).tolist()
+    pairs = list(zip(ledgers_of(ledgers), accumulators, strict=True))
+    return [pairs[i : i + n_windows] for i in range(0, len(pairs), n_windows)]
 
 
-def _work(answer: Connection, market: Market, genomes: Floats) -> None:
-    """What a process does."""
-    # Ctrl-C is the parent's to handle; it ends its children itself.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        answer.send(list(_replayed(market, genomes)))
-    except BrokenPipeError:
-        return
-    except Exception:
-        answer.send(traceback.format_exc())
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
+def _ended_outside() -> EngineError:
+    return EngineError("a process that replayed individuals was ended from outside")

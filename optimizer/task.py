@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from data import Bars, Window
-from engine.backends.chosen import choose_device
+from engine.backends.chosen import Device, choose_device
 from engine.batch import ENGINE_VERSION, Engine
 from engine.costs import Costs
 from engine.ledger import REASONS, Ledger
@@ -57,11 +57,11 @@ class Task:
     costs: Costs
     goals: Goals
 
-    def engine(self, device: str | None = None) -> Engine:
+    def engine(self, device: str | Device | None = None) -> Engine:
         """A batch engine to search with; bars that are held out are not in it.
 
         Args:
-            device: As in `Engine`; the configuration's when None.
+            device: One that was chosen, or its name; the configuration's when None.
 
         Returns:
             The engine on the windows to search on; its rows are its own.
@@ -138,14 +138,16 @@ class Task:
         return rules.reason(last, config.population, seconds)
 
     def _engine(
-        self, series: Sequence[Bars], windows: Sequence[Window], device: str | None
+        self, series: Sequence[Bars], windows: Sequence[Window], device: str | Device | None
     ) -> Engine:
+        if not isinstance(device, Device):
+            device = chosen_device(self.config, device)
         return Engine(
             self.spec,
             series,
             windows,
             self.costs,
-            device=choose_device(device or self.config.device, on_loss=self.config.on_gpu_loss),
+            device=device,
             threads=self.config.threads,
             memory_bytes=self.config.memory,
         )
@@ -212,6 +214,14 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
     if for_search:
         _check_bounds_fit(task)
     return task
+
+
+def chosen_device(config: RunConfig, name: str | None = None) -> Device:
+    """The device of a configuration, or one by name, failing as the configuration says.
+
+    A GPU's process is started at once: whoever chooses early need not wait for it later.
+    """
+    return choose_device(name or config.device, on_loss=config.on_gpu_loss)
 
 
 def goals_of(config: RunConfig) -> Goals:

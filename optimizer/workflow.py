@@ -4,7 +4,6 @@ Whoever calls watches through an `Observer` and may ask to stop. Everything that
 then is on disk, and going on gives the same bits as never having stopped.
 """
 
-import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +13,28 @@ from typing import Protocol
 
 import numpy as np
 
+from engine.backends.chosen import Device
 from engine.batch import Engine
 from engine.metrics import METRICS
-from engine.parity import Certificate, certify
+from engine.parity import Certificate, certify, paying_processes
+from engine.replaying import Replayers
 from optimizer.config import RunConfig, make_config, overlaid
 from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.generation import Floats, Generation, Population
 from optimizer.guests import guests_hash, load_guests
 from optimizer.individuals import describe_individuals
+from optimizer.progress import Progress, progress_of
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
 from optimizer.search import count_failures, front_hash
 from optimizer.search.polish import polished_front
-from optimizer.task import EngineProblem, Task, describe_data, header_of, prepare
+from optimizer.task import (
+    EngineProblem,
+    Task,
+    chosen_device,
+    describe_data,
+    header_of,
+    prepare,
+)
 
 REVERIFIED_INDIVIDUALS = 8
 """On resume, so many recorded individuals are evaluated anew before anything is built on them."""
@@ -56,46 +65,6 @@ Result = Mapping[str, object]
 ShouldStop = Callable[[], bool]
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How a search stands after a generation.
-
-    Args:
-        generation: Its number.
-        generations: Number of the last one planned.
-        individuals: Survivors.
-        evaluated: Individuals sent to the engine so far, by this process.
-        feasible: Share of the survivors that are feasible.
-        front: Members of the front.
-        hypervolume: What the best compromises so far dominate, as `Generation` says.
-        best: Best value of each objective in the front, in its natural sign; NaN without one.
-        rejected: Failure to how many of this generation's newcomers had it.
-        individual_bars_per_s: Rate of this process so far.
-        seconds: Since the search began in this process.
-        since: Number of the generation that this process went on from, 0 at the beginning.
-    """
-
-    generation: int
-    generations: int
-    individuals: int
-    evaluated: int
-    feasible: float
-    front: int
-    hypervolume: float
-    best: tuple[float, ...]
-    rejected: Mapping[str, int]
-    individual_bars_per_s: float
-    seconds: float
-    since: int = 0
-
-    @property
-    def eta_s(self) -> float:
-        """Seconds left at the present rate; 0 at the end, NaN before there is a rate."""
-        done, left = self.generation - self.since, max(self.generations - self.generation, 0)
-        # The initial generation compiles and computes all rows; it says nothing about the others.
-        return self.seconds / done * left if done else math.nan if left else 0.0
-
-
 class Observer(Protocol):
     """Who watches a run."""
 
@@ -112,13 +81,16 @@ class Observer(Protocol):
         """The search is over, the front is being replayed by the reference."""
 
 
-def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) -> Result:
+def start_run(
+    config: RunConfig, observer: Observer, should_stop: ShouldStop, device: Device | None = None
+) -> Result:
     """Evolve from the beginning.
 
     Args:
         config: What to do.
         observer: Who watches.
         should_stop: Asked after each generation.
+        device: The configuration's, where it was chosen already.
 
     Returns:
         The result, as recorded and as `evolve --json` prints it.
@@ -129,8 +101,9 @@ def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) ->
         OptimizerError, DataError, StrategyError, EngineError: When something does not fit; no run
             was recorded if nothing had been evaluated.
     """
+    device = device or chosen_device(config)
     task = prepare(config, for_search=True)
-    engine = task.engine()
+    engine = task.engine(device)
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
     guests = _guests(task)
@@ -188,8 +161,9 @@ def resume_run(
         )
         if is_finished and not _decides(flags):
             return {**(result or {}), "resumed": "already finished"}
+        device = chosen_device(config)
         task = prepare(config, for_search=True)
-        engine = task.engine()
+        engine = task.engine(device)
         guests = _guests(task) if last is None else None
         known = store.header.get("guests") if last else guests_hash(guests)
         header = {**header_of(task, engine.device), "guests": known}
@@ -285,7 +259,8 @@ def _search(
     job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> Result:
     try:
-        return _searched(job, last, observer, should_stop)
+        with Replayers() as replayers:
+            return _searched(job, last, observer, should_stop, replayers)
     except KeyboardInterrupt:
         raise StoppedError(f"stopped at once; {_how_to_go_on(job.store)}") from None
     except StoreError as error:
@@ -298,7 +273,11 @@ def _how_to_go_on(store: RunStore) -> str:
 
 
 def _searched(
-    job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
+    job: _Job,
+    last: Generation | None,
+    observer: Observer,
+    should_stop: ShouldStop,
+    replayers: Replayers,
 ) -> Result:
     task, engine, store = job.task, job.engine, job.store
     observer.started(task, engine, store)
@@ -309,11 +288,13 @@ def _searched(
     search = task.generations(problem, last, job.guests)
     while not why and (generation := next(search, None)) is not None:
         store.record(generation)
+        # They start while the search goes on.
+        replayers.stand_by(_wanted(engine, len(generation.archive)))
         evaluated += generation.evaluated
         seconds = perf_counter() - began
         last, why = generation, task.stop_reason(generation, seconds)
         if why or observer.is_due(generation.number):
-            observer.generation(_progress(task, generation, evaluated, seconds, since))
+            observer.generation(progress_of(task, generation, evaluated, seconds, since))
         if should_stop() and not why and generation.number < task.config.generations:
             store.flush()
             raise StoppedError(
@@ -328,7 +309,7 @@ def _searched(
     searched = perf_counter() - began
     observer.certifying(len(front))
     proven = task.full_engine(engine.device) if task.markets.held_out else engine
-    certificate = certify(proven, front.genomes)
+    certificate = certify(proven, front.genomes, replayers=replayers)
     timing = {
         "search_s": searched,
         "certificate_s": perf_counter() - began - searched,
@@ -346,29 +327,10 @@ def _searched(
     return result
 
 
-def _progress(
-    task: Task, generation: Generation, evaluated: int, seconds: float, since: int
-) -> Progress:
-    population, found = generation.population, generation.archive
-    natural = task.goals.natural(found.objectives)
-    signs = np.array(task.goals.maximised)
-    best = np.full(len(signs), np.nan)
-    if len(found):
-        best = np.where(signs, natural.max(axis=0), natural.min(axis=0))
-    return Progress(
-        generation=generation.number,
-        generations=task.config.generations,
-        individuals=len(population),
-        evaluated=evaluated,
-        feasible=float((population.violations == 0).mean()),
-        front=len(found),
-        hypervolume=generation.hypervolume,
-        best=tuple(best.tolist()),
-        rejected=generation.rejected,
-        individual_bars_per_s=evaluated * task.markets.n_bars / seconds,
-        seconds=seconds,
-        since=since,
-    )
+def _wanted(engine: Engine, members: int) -> int:
+    """Processes to have at hand when a front of so many members is to be replayed."""
+    paying = paying_processes(engine, members)
+    return paying if paying > 1 else 0
 
 
 def _result(

@@ -1,5 +1,6 @@
 """From a person's wish to something that makes backends."""
 
+from functools import partial
 from typing import Literal, NamedTuple
 
 from engine.backends import choose_backend, load_backend
@@ -41,5 +42,6 @@ def choose_device(device: str, *, on_loss: OnLoss | None = None) -> Device:
     choice = choose_backend(device)
     if on_loss is None or not choice.devices:
         return Device(choice.label, choice.reason, load_backend(choice.name, choice.devices))
-    maker = IsolatedMaker(choice.name, choice.devices, load_backend("cpu"), on_loss=on_loss)
+    fallback = partial(load_backend, "cpu") if on_loss == "cpu" else None
+    maker = IsolatedMaker(choice.name, choice.devices, fallback)
     return Device(choice.label, choice.reason, maker)

@@ -101,6 +101,12 @@ class Backend(Protocol):
         """The ledger of one individual in one window."""
         ...
 
+    def ledgers(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> list[tuple[Ledger, ...]]:
+        """The ledgers [W] of each of several individuals, arguments as in `evaluate`."""
+        ...
+
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
         ...
@@ -119,6 +125,23 @@ class AnswersAtOnce(ABC):
         """Evaluate into out [P, W, A]; there is nothing left to wait for."""
         out[...] = self.evaluate(genomes, slots, windows)
         return lambda: None
+
+
+class ListsOneByOne(ABC):
+    """A backend that lists the trades of one individual at a time."""
+
+    @abstractmethod
+    def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
+        """The ledger of one individual in one window, as in `Backend`."""
+
+    def ledgers(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> list[tuple[Ledger, ...]]:
+        """The ledgers [W] of each of several individuals."""
+        return [
+            tuple(self.trades(genome, row, window) for window in windows)
+            for genome, row in zip(genomes, slots, strict=True)
+        ]
 
 
 class BackendMaker(Protocol):

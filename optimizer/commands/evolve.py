@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from optimizer.commands.begin import Beginning
 from optimizer.commands.console import (
     Lines,
     certificate_line,
@@ -17,7 +18,7 @@ from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
 from optimizer.commands.report import tell_report
 from optimizer.commands.symbols import held_out_table, symbols_table
-from optimizer.config import RunConfig, resolve_config
+from optimizer.config import RunConfig
 from optimizer.errors import ConfigError, ParityError
 from optimizer.objectives import MISSED, is_maximised, parse_objective
 from optimizer.runs import find_run
@@ -29,6 +30,7 @@ def evolve_command(
     flags: Mapping[str, object],
     config_file: Path | None,
     resume: str | None,
+    beginning: Beginning | None,
     *,
     as_json: bool,
     quiet: bool,
@@ -37,12 +39,12 @@ def evolve_command(
     if resume is not None and config_file is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")
     with Watcher(quiet=quiet).listening() as watcher:
-        if resume is None:
-            config = resolve_config(config_file, flags)
-            result = start_run(config, watcher, watcher.should_stop)
+        if beginning is not None:
+            config, device = beginning
+            result = start_run(config, watcher, watcher.should_stop, device)
         else:
             runs = Path(str(flags.get("runs", RunConfig.model_fields["runs"].default)))
-            path = find_run(runs, resume)
+            path = find_run(runs, resume or "latest")
             result = resume_run(path, flags, watcher, watcher.should_stop)
     if as_json:
         print_json(result)

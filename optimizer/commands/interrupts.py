@@ -14,12 +14,6 @@ def stop_now(received: int, frame: FrameType | None) -> None:
     Raises:
         KeyboardInterrupt: Always.
     """
-    # Imported only now: most commands never need it.
-    import multiprocessing
-
-    # Processes that replay individuals ignore Ctrl-C, and would be waited for.
-    for worker in multiprocessing.active_children():
-        worker.kill()
     raise KeyboardInterrupt
 
 

@@ -14,10 +14,11 @@ from rich.text import Text
 from engine.batch import Engine
 from optimizer.commands.console import stderr
 from optimizer.commands.interrupts import STOPS, stop_now
+from optimizer.progress import Progress
 from optimizer.runs import RunStore
 from optimizer.shown import counted, metric
 from optimizer.task import Task
-from optimizer.workflow import Progress, record_bytes
+from optimizer.workflow import record_bytes
 
 LINE_EVERY_S = 1.0
 FRAME_EVERY_S = 0.1

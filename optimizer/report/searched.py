@@ -6,10 +6,11 @@ from pathlib import Path
 from engine.batch import Engine
 from optimizer.config import make_config
 from optimizer.errors import ParityError
+from optimizer.progress import Progress
 from optimizer.report.run import Run
 from optimizer.runs import RunStore
 from optimizer.task import Task
-from optimizer.workflow import Progress, start_run
+from optimizer.workflow import start_run
 
 
 class _Silent:

@@ -181,11 +181,12 @@ def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, mar
 
     honest = workflow.certify
 
-    def red(engine, genomes):
+    def red(engine, genomes, replayers):
         from dataclasses import replace
 
         told = "individual 0, window 0: trade 3: exit differs\n  reference: a\n  engine:    b"
-        return replace(honest(engine, genomes), mismatches=2, first_mismatch=told)
+        found = honest(engine, genomes, replayers=replayers)
+        return replace(found, mismatches=2, first_mismatch=told)
 
     monkeypatch.setattr(workflow, "certify", red)
     outcome = command("evolve", "--data", market, *SMALL)

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from engine.backends.cpu import CpuBackend
-from engine.backends.isolated.child import serve, standard_pipes
+from engine.backends.isolated.child import serve
 from engine.errors import DeviceError, DeviceLostError
+from engine.process import standard_pipes
 
 
 class Failing(CpuBackend):

@@ -7,7 +7,7 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.backends.coders import coder_maps, coders_of
-from engine.backends.contract import AnswersAtOnce, Form, Probe, Room
+from engine.backends.contract import AnswersAtOnce, Form, ListsOneByOne, Probe, Room
 from engine.backends.cpu import rows as stage_rows
 from engine.backends.cpu.chain import chain, stop_distances
 from engine.backends.cpu.codes import HIGHEST_CODE, code_rows
@@ -31,7 +31,7 @@ DEFAULT_MEMORY_BYTES = 2**30
 """Room for rows unless told otherwise: one GiB, about 3,400 rows of a year of 15-minute bars."""
 
 
-class CpuBackend(AnswersAtOnce):
+class CpuBackend(AnswersAtOnce, ListsOneByOne):
     """Evaluates populations on the processor's cores.
 
     Args:

@@ -11,7 +11,7 @@ import torch
 
 from data.bars import Bars, Window
 from engine.backends.coders import coders_of
-from engine.backends.contract import Floats, Form, Ints, Probe, Room, Slots
+from engine.backends.contract import Floats, Form, Ints, ListsOneByOne, Probe, Room, Slots
 from engine.backends.cuda.faults import device_errors
 from engine.backends.cuda.filling import SCRATCH_BYTES, fill_codes, fill_rows
 from engine.backends.cuda.lanes import N_LANES, Lane, Ticket
@@ -48,7 +48,7 @@ MULTIPLE = 16
 """Of entries that a list's length is, so that lists begin at whole vectors."""
 
 
-class CudaBackend:
+class CudaBackend(ListsOneByOne):
     """Evaluates populations on one GPU.
 
     Args:

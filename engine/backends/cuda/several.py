@@ -74,6 +74,12 @@ class SeveralGpus:
         """The ledger of one individual in one window, from the first device."""
         return self._parts[0].trades(genome, slots, window)
 
+    def ledgers(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> list[tuple[Ledger, ...]]:
+        """The ledgers [W] of each of several individuals, from the first device."""
+        return self._parts[0].ledgers(genomes, slots, windows)
+
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], from the first device."""
         return self._parts[0].rows(slot, series)

@@ -3,8 +3,6 @@
 Run as ``python -m engine.backends.isolated.child BACKEND [NUMBERS]``.
 """
 
-import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +10,11 @@ from typing import Any
 from data.bars import Window
 from engine.backends import BackendMaker, Form, load_backend
 from engine.backends.contract import Backend
-from engine.backends.isolated.plain import LEDGER_COLUMNS, bars_of, spec_of
-from engine.backends.isolated.wire import ClosedError, Frame, receive, send
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError
+from engine.plain import bars_of, plain_ledgers, spec_of, windows_of
+from engine.process import standard_pipes
+from engine.wire import ClosedError, Frame, receive, send
 
 
 class Servant:
@@ -41,7 +40,7 @@ class Servant:
             "windows": self._set_windows,
             "evaluate": self._evaluate,
             "signals": self._signals,
-            "trades": self._trades,
+            "ledgers": self._ledgers,
             "rows": self._rows,
         }
         return actions[frame.kind](frame)
@@ -79,7 +78,7 @@ class Servant:
 
     def _set_windows(self, frame: Frame) -> Frame:
         windows: Any = frame.told["windows"]
-        self._windows = tuple(Window(*window) for window in windows)
+        self._windows = windows_of(windows)
         return Frame("done")
 
     def _evaluate(self, frame: Frame) -> Frame:
@@ -93,12 +92,11 @@ class Servant:
         found = self._backend.signals(genome, slots, Window(*window))  # type: ignore[arg-type]
         return Frame("done", {}, [found])
 
-    def _trades(self, frame: Frame) -> Frame:
-        window: Any = frame.told["window"]
-        genome, slots = frame.arrays
-        ledger = self._backend.trades(genome, slots, Window(*window))  # type: ignore[arg-type]
-        columns = [getattr(ledger, name) for name in LEDGER_COLUMNS]
-        return Frame("done", {"rejected": ledger.rejected}, columns)
+    def _ledgers(self, frame: Frame) -> Frame:
+        told: Any = frame.told
+        genomes, slots = frame.arrays
+        found = self._backend.ledgers(genomes, slots, windows_of(told["windows"]))  # type: ignore[arg-type]
+        return Frame("done", {}, plain_ledgers([ledger for each in found for ledger in each]))
 
     def _rows(self, frame: Frame) -> Frame:
         told: Any = frame.told
@@ -131,16 +129,6 @@ def serve(maker: BackendMaker, source: int, target: int) -> None:
             send(target, answer)
         except ClosedError:
             return
-
-
-def standard_pipes() -> tuple[int, int]:
-    """The parent's pipes, moved away from where libraries print."""
-    # Ctrl-C is the parent's to answer; it closes the pipe when it is done.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    source, target = os.dup(0), os.dup(1)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)
-    return source, target
 
 
 def main() -> None:

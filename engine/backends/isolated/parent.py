@@ -2,13 +2,11 @@
 
 import logging
 import statistics
-import subprocess
-import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -24,16 +22,12 @@ from engine.backends.contract import (
     Room,
     Slots,
 )
-from engine.backends.isolated.plain import (
-    LEDGER_COLUMNS,
-    plain_bars,
-    plain_spec,
-    plain_windows,
-)
-from engine.backends.isolated.wire import Array, ClosedError, Frame, receive, send
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError, EngineError
 from engine.ledger import ACCUMULATORS, Ledger
+from engine.plain import ledgers_of, plain_bars, plain_spec, plain_windows
+from engine.process import Process, module_command
+from engine.wire import Array, ClosedError, Frame
 from strategy.spec import StrategySpec
 
 LOG = logging.getLogger(__name__)
@@ -58,22 +52,8 @@ class _FailedError(Exception):
     """The child failed in a way that another child may not."""
 
 
-class Child:
-    """One process and its pipes.
-
-    Args:
-        command: Program and arguments.
-    """
-
-    def __init__(self, command: Sequence[str]) -> None:
-        self._process = subprocess.Popen(
-            list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-        )
-
-    @property
-    def pid(self) -> int:
-        """Number of the process."""
-        return self._process.pid
+class Child(Process):
+    """A process that answers each frame with one."""
 
     def ask(self, frame: Frame, deadline_s: float) -> Frame:
         """Send a frame and wait for the answer.
@@ -83,14 +63,11 @@ class Child:
             DeviceError: When the device says no, and would again.
             EngineError: When the child met a defect.
         """
-        source, target = self._process.stdout, self._process.stdin
-        assert source is not None
-        assert target is not None
         try:
-            send(target.fileno(), frame)
-            answer = receive(source.fileno(), deadline_s)
+            self.send(frame)
+            answer = self.receive(deadline_s)
         except ClosedError as error:
-            raise _FailedError(f"the device's process failed: {error}{self._ending()}") from None
+            raise _FailedError(f"the device's process failed: {error}{self.ending()}") from None
         why = str(answer.told.get("why", ""))
         if answer.kind == "lost":
             raise _FailedError(why)
@@ -99,20 +76,6 @@ class Child:
         if answer.kind != "done":
             raise EngineError(f"the device's process met a defect: {why}")
         return answer
-
-    def _ending(self) -> str:
-        try:
-            return f", exit code {self._process.wait(timeout=1.0)}"
-        except subprocess.TimeoutExpired:
-            return ""
-
-    def end(self) -> None:
-        """End the process, whatever it is doing."""
-        self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                stream.close()
-        self._process.wait()
 
 
 class IsolatedBackend(AnswersAtOnce):
@@ -176,12 +139,19 @@ class IsolatedBackend(AnswersAtOnce):
 
     def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
         """The ledger of one individual in one window."""
-        (told,) = plain_windows([window])
-        answer = self._ask(Frame("trades", {"window": told}, [genome, slots]))
+        (((ledger,),)) = self.ledgers(genome[None], slots[None], [window])
+        return ledger
+
+    def ledgers(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> list[tuple[Ledger, ...]]:
+        """The ledgers [W] of each of several individuals."""
+        told = {"windows": plain_windows(windows)}
+        answer = self._ask(Frame("ledgers", told, [genomes, slots]))
         if answer is None:
-            return self._went_on().trades(genome, slots, window)
-        columns: Any = dict(zip(LEDGER_COLUMNS, answer.arrays, strict=True))
-        return Ledger(**columns, rejected=int(str(answer.told["rejected"])))
+            return self._went_on().ledgers(genomes, slots, windows)
+        found, n = ledgers_of(answer.arrays), len(windows)
+        return [tuple(found[i : i + n]) for i in range(0, len(found), n)]
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
@@ -286,8 +256,8 @@ class IsolatedMaker:
     Args:
         name: Backend, as the child knows it.
         devices: Numbers of its devices.
-        on_loss: ``"stop"``, or ``"cpu"`` to go on with `fallback` when the device fails for good.
-        fallback: Makes the backend that goes on.
+        fallback: Gives what makes the backend that goes on when the device fails for good; None to
+            stop then.
         command: How to start the child; its own module with the names above when None.
     """
 
@@ -295,16 +265,15 @@ class IsolatedMaker:
         self,
         name: str,
         devices: Sequence[int],
-        fallback: BackendMaker,
+        fallback: Callable[[], BackendMaker] | None = None,
         *,
-        on_loss: Literal["stop", "cpu"] = "stop",
         command: Sequence[str] | None = None,
     ) -> None:
         self.name = name
         numbers = [",".join(map(str, devices))] if devices else []
         module = "engine.backends.isolated.child"
-        self._command = tuple(command or (sys.executable, "-m", module, name, *numbers))
-        self._fallback = fallback if on_loss == "cpu" else None
+        self._command = tuple(command or module_command(module, name, *numbers))
+        self._fallback = fallback
         # It imports and starts the device while we go on.
         self._child: Child | None = Child(self._command)
 
@@ -341,11 +310,13 @@ class IsolatedMaker:
             {"spec": plain_spec(spec), "series": told, "costs": asdict(costs), **settings},
             arrays,
         )
-        fallback = self._fallback and self._fallback(
-            spec, series, costs, capacity=capacity, work_bytes=work_bytes, threads=threads
-        )
+        fallback: Backend | None = None
+        if self._fallback is not None:
+            fallback = self._fallback()(
+                spec, series, costs, capacity=capacity, work_bytes=work_bytes, threads=threads
+            )
         child, self._child = self._started(), None
-        backend = IsolatedBackend(child, self._command, make, fallback or None)
+        backend = IsolatedBackend(child, self._command, make, fallback)
         backend.name = self.name
         return backend
 

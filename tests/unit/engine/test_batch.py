@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from data.bars import Window
+from engine import batch
 from engine.backends import why_absent
 from engine.batch import Engine
 from engine.costs import Costs
 from engine.errors import DeviceError, EngineError, GenomeError, MemoryPlanError
+from engine.parity import compare_ledgers
 from strategy.errors import GeneError
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -166,3 +168,17 @@ def test_costs_refuse_what_makes_no_sense(name, value):
     """Costs are finite and not negative; a trade risks a fraction of equity."""
     with pytest.raises(EngineError, match=f"{name} must be"):
         Costs(**{name: value})
+
+
+@pytest.mark.parametrize("kib", [1024, 30], ids=["all_rows_fit", "few_rows_fit"])
+def test_ledgers_of_many_are_those_of_each(monkeypatch, kib):
+    """However many are listed at once, and whether or not their rows fit together."""
+    monkeypatch.setattr(batch, "LISTED_PAIRS", 8)
+    genomes, windows = random_genomes(SPEC, 11, seed=3), [WHOLE, Window(0, 40, 200)]
+    many = Engine(SPEC, [BARS], windows, device="cpu", memory_bytes=kib * 1024)
+    single = Engine(SPEC, [BARS], windows, device="cpu")
+    listed = list(many.ledgers(genomes))
+    assert len(listed) == 11
+    for genome, ledgers in zip(genomes, listed, strict=True):
+        for expected, actual in zip(single.trades(genome), ledgers, strict=True):
+            assert compare_ledgers(expected, actual) == ""

@@ -13,11 +13,11 @@ from data.bars import Window
 from engine.backends.chosen import Device
 from engine.backends.cpu import CpuBackend
 from engine.backends.isolated import IsolatedMaker, parent
-from engine.backends.isolated.plain import plain_spec, spec_of
-from engine.backends.isolated.wire import ClosedError, Frame, receive, send
 from engine.batch import Engine
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError, EngineError
+from engine.plain import plain_spec, spec_of
+from engine.wire import ClosedError, Frame, receive, send
 from strategy import STRATEGIES
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -40,7 +40,8 @@ def isolated(tmp_path):
     def made(fault, calls, on_loss="stop"):
         module = "tests.support.failing_child"
         command = [sys.executable, "-m", module, fault, calls, str(tmp_path / "calls")]
-        maker = IsolatedMaker("cpu", (), CpuBackend, on_loss=on_loss, command=command)
+        fallback = (lambda: CpuBackend) if on_loss == "cpu" else None
+        maker = IsolatedMaker("cpu", (), fallback, command=command)
         device = Device("a child", "a test", maker)
         return Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
 
@@ -152,9 +153,7 @@ def test_the_child_ends_with_its_parent(isolated, tmp_path):
 
 def test_a_program_that_is_no_child_is_refused():
     """A child that cannot start is a device that is not there, not a hang."""
-    maker = IsolatedMaker(
-        "cpu", (), CpuBackend, command=[sys.executable, "-c", "raise SystemExit(3)"]
-    )
+    maker = IsolatedMaker("cpu", (), command=[sys.executable, "-c", "raise SystemExit(3)"])
     with pytest.raises(
         DeviceLostError, match=r"cannot be started: .*exit code 3; use --device cpu"
     ):
@@ -216,7 +215,7 @@ def test_a_child_that_dies_at_its_start_is_replaced(tmp_path):
         "sys.argv = ['child', 'cpu']\n"
         "from engine.backends.isolated.child import main; main()"
     )
-    maker = IsolatedMaker("cpu", (), CpuBackend, command=[sys.executable, "-c", program])
+    maker = IsolatedMaker("cpu", (), command=[sys.executable, "-c", program])
     device = Device("a child", "a test", maker)
     engine = Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
     genomes = random_genomes(SPEC, 5, seed=1)

@@ -22,14 +22,14 @@ class WrongEngine(Engine):
 
     defect = "exit"
 
-    def trades(self, genome):
+    def ledgers(self, genomes):
         """List trades, the first window's last one with a price a hair off."""
-        first, *rest = super().trades(genome)
-        if self.defect != "sum_r" and len(first):
-            column = getattr(first, self.defect).copy()
-            column[-1] = np.nextafter(column[-1], np.inf) if column.dtype.kind == "f" else 0
-            first = dataclasses.replace(first, **{self.defect: column})
-        return (first, *rest)
+        for first, *rest in super().ledgers(genomes):
+            if self.defect != "sum_r" and len(first):
+                column = getattr(first, self.defect).copy()
+                column[-1] = np.nextafter(column[-1], np.inf) if column.dtype.kind == "f" else 0
+                first = dataclasses.replace(first, **{self.defect: column})
+            yield (first, *rest)
 
     def evaluate(self, genomes):
         """Evaluate, the first individual's sum a hair off."""

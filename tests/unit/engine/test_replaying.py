@@ -1,6 +1,5 @@
 """Processes that replay: fair shares, errors that are told, and nobody left behind."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -14,8 +13,9 @@ import pytest
 from data.bars import Window
 from engine.costs import Costs
 from engine.errors import EngineError
-from engine.reference import replay
-from engine.replaying import Market, replaying, share_out
+from engine.parity import compare_ledgers
+from engine.reference import Reference
+from engine.replaying import Market, Replayers, share_out
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
@@ -26,13 +26,14 @@ ROOT = Path(__file__).parents[3]
 LONG_WORK = """
 from data.bars import Window
 from engine.costs import Costs
-from engine.replaying import Market, replaying
+from engine.replaying import Market, Replayers
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 if __name__ == "__main__":
     spec, bars = SHORT_SPECS["seller_exhaustion"], make_bars(5, 100_000, jump=0.1)
     market = Market(spec, (bars,), (Window.whole(bars),), Costs())
-    with replaying(market, random_genomes(spec, 500, seed=1), 2) as replays:
+    with Replayers() as replayers:
+        replays = replayers.replay(market, random_genomes(spec, 500, seed=1), 2)
         print("at work", flush=True)
         next(replays)
 """
@@ -49,6 +50,13 @@ def is_alive(pid):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def end_all(replayers):
+    """Kill the processes from outside, and wait until they are gone."""
+    for process in replayers._processes:
+        os.kill(process.pid, signal.SIGKILL)
+        process._process.wait()
 
 
 def wait_until(claim):
@@ -88,38 +96,62 @@ def test_new_rows_weigh_more_than_individuals():
 def test_answers_come_in_the_order_of_individuals(processes):
     """Whoever replayed them."""
     genomes = random_genomes(SPEC, 7, seed=4)
-    expected = list(replay(SPEC, (BARS,), MARKET.windows, MARKET.costs, genomes))
-    with replaying(MARKET, genomes, processes) as replays:
-        found = [[folded for _, folded in one] for one in replays]
-    assert found == [[folded for _, folded in one] for one in expected]
+    reference = Reference(SPEC, (BARS,), MARKET.windows, MARKET.costs)
+    with Replayers() as replayers:
+        found = list(replayers.replay(MARKET, genomes, processes))
+    for expected, actual in zip(reference.replay(genomes), found, strict=True):
+        for (left, folded), (right, other) in zip(expected, actual, strict=True):
+            assert folded == other
+            assert compare_ledgers(left, right) == ""
+
+
+def test_processes_that_stand_by_are_used(monkeypatch):
+    """Whoever was started early does the work; none is started beside them."""
+    with Replayers() as replayers:
+        replayers.stand_by(2)
+        replayers.stand_by(1)
+        early = [process.pid for process in replayers._processes]
+        assert len(list(replayers.replay(MARKET, random_genomes(SPEC, 5, seed=1), 2))) == 5
+        assert [process.pid for process in replayers._processes] == early
 
 
 def test_what_fails_there_is_told_here():
     """With the other process's own words."""
     broken = Market(SPEC, (BARS,), (Window(3, 0, 100),), Costs())
-    with (
-        pytest.raises(EngineError, match=r"(?s)replaying individuals failed.*IndexError"),
-        replaying(broken, random_genomes(SPEC, 4, seed=1), 2) as replays,
-    ):
-        next(replays)
+    with Replayers() as replayers:
+        replays = replayers.replay(broken, random_genomes(SPEC, 4, seed=1), 2)
+        with pytest.raises(EngineError, match=r"(?s)replaying individuals failed.*IndexError"):
+            next(replays)
 
 
 def test_a_process_that_is_killed_is_an_error():
     """Not an endless wait, and not a shorter front."""
-    with replaying(MARKET, random_genomes(SPEC, 4, seed=1), 2) as replays:
-        for child in multiprocessing.active_children():
-            os.kill(child.pid, signal.SIGKILL)
+    with Replayers() as replayers:
+        replays = replayers.replay(MARKET, random_genomes(SPEC, 400, seed=1), 2)
+        end_all(replayers)
         with pytest.raises(EngineError, match="ended from outside"):
             next(replays)
+
+
+def test_a_process_that_is_killed_while_it_stands_by_is_an_error():
+    """It is told when there is something to replay."""
+    with Replayers() as replayers:
+        replayers.stand_by(2)
+        end_all(replayers)
+        with pytest.raises(EngineError, match="ended from outside"):
+            replayers.replay(MARKET, random_genomes(SPEC, 4, seed=1), 2)
 
 
 def test_leaving_early_leaves_nobody_behind():
     """Whoever gives up ends the processes that are still at work."""
     bars = make_bars(5, 50_000, jump=0.1)
     long = Market(SPEC, (bars,), (Window.whole(bars),), Costs())
-    with replaying(long, random_genomes(SPEC, 200, seed=1), 2):
-        assert len(multiprocessing.active_children()) == 2
-    assert multiprocessing.active_children() == []
+    with Replayers() as replayers:
+        replayers.replay(long, random_genomes(SPEC, 200, seed=1), 2)
+        started = [process.pid for process in replayers._processes]
+        assert len(started) == 2
+        assert all(map(is_alive, started))
+    assert not any(map(is_alive, started))
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are read from /proc")

@@ -10,8 +10,9 @@ from optimizer.commands import live
 from optimizer.commands.console import Lines
 from optimizer.commands.live import Watcher
 from optimizer.config import RunConfig
+from optimizer.progress import Progress
 from optimizer.task import prepare
-from optimizer.workflow import Progress, record_bytes
+from optimizer.workflow import record_bytes
 from tests.support.commands import write_market
 
 NAN = float("nan")

@@ -378,7 +378,7 @@ def test_fronts_do_not_depend_on_threads(config, unbroken):
 def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):
     """An error of ours is no wish to stop, and leaves a run that can go on."""
 
-    def broken(*args):
+    def broken(*args, replayers):
         raise ZeroDivisionError
 
     monkeypatch.setattr(workflow, "certify", broken)

@@ -1,4 +1,4 @@
-"""Frames between the two processes: a line of JSON and the bytes of arrays, nothing executable."""
+"""Frames between two processes: a line of JSON and the bytes of arrays, nothing executable."""
 
 import json
 import os

@@ -1,12 +1,14 @@
-"""Strategies and bars as plain values, and back."""
+"""Strategies, bars and ledgers as plain values, and back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
+import numpy as np
+
 from data.bars import Bars, Window
-from engine.backends.isolated.wire import Array
 from engine.ledger import Ledger
+from engine.wire import Array
 from strategy.genes import Gene, GenomeLayout, LessThan
 from strategy.spec import Bracket, Comparison, Row, StrategySpec
 
@@ -55,6 +57,30 @@ def bars_of(told: Sequence[Any], arrays: Sequence[Array]) -> list[Bars]:
     ]
 
 
+def plain_ledgers(ledgers: Sequence[Ledger]) -> list[Array]:
+    """Ledgers as how long each is, how many signals it rejected, and their columns end to end."""
+    counts = np.array([[len(ledger), ledger.rejected] for ledger in ledgers], np.int64)
+    columns = [[getattr(ledger, name) for ledger in ledgers] for name in LEDGER_COLUMNS]
+    return [counts.reshape(-1, 2), *(np.concatenate(column) for column in columns if column)]
+
+
+def ledgers_of(arrays: Sequence[Array]) -> list[Ledger]:
+    """The ledgers that `plain_ledgers` told."""
+    counts, *columns = arrays
+    ends = np.cumsum(counts[:, 0])[:-1]
+    parts = [np.split(column, ends) for column in columns]
+    found = []
+    for i, rejected in enumerate(counts[:, 1].tolist()):
+        fields_of: Any = {name: part[i] for name, part in zip(LEDGER_COLUMNS, parts, strict=True)}
+        found.append(Ledger(**fields_of, rejected=rejected))
+    return found
+
+
 def plain_windows(windows: Sequence[Window]) -> list[list[int]]:
     """Windows as plain values."""
     return [[window.series, window.start, window.end] for window in windows]
+
+
+def windows_of(told: Sequence[Any]) -> tuple[Window, ...]:
+    """The windows that `plain_windows` told."""
+    return tuple(Window(*window) for window in told)
