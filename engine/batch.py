@@ -165,7 +165,7 @@ class Engine:
             [P, W, A] of each population, in their order; the bits are those of `evaluate`.
 
         Raises:
-            GenomeError: As in `evaluate`, when the offending population is taken.
+            GenomeError: As in `evaluate`, in place of the offending population's results or before.
         """
         running: deque[Callable[[], Floats]] = deque()
         for genomes in populations:
@@ -258,27 +258,52 @@ class Engine:
         """Start to evaluate; what is returned waits and gives [P, W, A]."""
         genomes = self._shaped(genomes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
-        waits: list[Callable[[], None]] = []
-        slots: Slots | None = None
         step = self._chunk or max(1, PART_PAIRS // len(self.windows))
-        for begin in range(0, len(genomes), step):
-            part = slice(begin, begin + step)
-            members = self._checked(genomes[part])
-            found = self._found(members) if slots is None else slots[part]
-            if found is None:
-                slots = self._filled(genomes)
-                if slots is None:
-                    self._evaluate_chunks(genomes, out)
-                    return lambda: out
-                found = slots[part]
-            waits.append(self._backend.begin(members, found, self.windows, out[part]))
+        parts = [slice(begin, begin + step) for begin in range(0, len(genomes), step)]
+        waits: list[Callable[[], bool]] = []
+        for part in parts:
+            wait = self._begun_part(genomes, part, out)
+            if wait is None:
+                return self._chunked(genomes, out)
+            waits.append(wait)
 
         def finish() -> Floats:
-            for wait in waits:
-                wait()
+            # All are waited for, also where one was refused: what was begun is never left alone.
+            is_done = [wait() for wait in waits]
+            for part, done in zip(parts, is_done, strict=True):
+                again = None if done else self._looked_up(genomes, part, out)
+                if not done and again is None:
+                    return self._chunked(genomes, out)()
+                if again is not None:
+                    again()
             return out
 
         return finish
+
+    def _begun_part(self, genomes: Floats, part: slice, out: Floats) -> Callable[[], bool] | None:
+        """Start to evaluate a part; None where the rows of all do not fit the bank together."""
+        begun = None
+        if self._bank.capacity > len(self._bank):
+            # Which rows a device looked up is not known here, as a full bank would have to.
+            begun = self._backend.try_begin(genomes[part], self.windows, out[part])
+        return begun or self._looked_up(genomes, part, out)
+
+    def _looked_up(self, genomes: Floats, part: slice, out: Floats) -> Callable[[], bool] | None:
+        """The same, with legality and rows looked up here, and missing rows computed."""
+        members = self._checked(genomes[part])
+        found = self._found(members)
+        if found is None:
+            filled = self._filled(genomes)
+            if filled is None:
+                return None
+            found = filled[part]
+        wait = self._backend.begin(members, found, self.windows, out[part])
+
+        def done() -> bool:
+            wait()
+            return True
+
+        return done
 
     def _found(self, genomes: Floats) -> Slots | None:
         """Slots [P, R] when all rows are in the bank, which after a few generations they are."""
@@ -303,11 +328,12 @@ class Engine:
         slots: Slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
         return slots
 
-    def _evaluate_chunks(self, genomes: Floats, out: Floats) -> None:
-        """Evaluate a population whose rows do not fit the bank together into out [P, W, A]."""
+    def _chunked(self, genomes: Floats, out: Floats) -> Callable[[], Floats]:
+        """Evaluate a population whose rows do not fit the bank together."""
         for members, plan in self._chunks(genomes):
             slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
             out[members] = self._backend.evaluate(genomes[members], slots, self.windows)
+        return lambda: out
 
     def _chunks(self, genomes: Floats) -> Iterator[tuple[Ints, Plan]]:
         """Split a population into parts whose rows fit the bank."""

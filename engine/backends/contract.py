@@ -93,6 +93,16 @@ class Backend(Protocol):
         """
         ...
 
+    def try_begin(
+        self, genomes: Floats, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], bool] | None:
+        """The same, with rows looked up by the device itself; None where it leaves that to others.
+
+        What is returned waits, and says whether all genomes were legal and all their rows there;
+        out means nothing else.
+        """
+        ...
+
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
         ...
@@ -125,6 +135,12 @@ class AnswersAtOnce(ABC):
         """Evaluate into out [P, W, A]; there is nothing left to wait for."""
         out[...] = self.evaluate(genomes, slots, windows)
         return lambda: None
+
+    def try_begin(
+        self, genomes: Floats, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], bool] | None:
+        """None: rows are looked up by who asks."""
+        return None
 
 
 class ListsOneByOne(ABC):

@@ -23,6 +23,12 @@ SINGLY = 4
 
 VERIFIED_INDIVIDUALS = 4
 
+LOOP, LOOP_S = 100, 0.5
+"""Populations of a loop, or as many as come in so many seconds."""
+
+DISTINCT = 10
+"""Orders of individuals that such a loop takes in turn."""
+
 LONG_CALL_S = 0.5
 """A call that takes longer is repeated three times, others as often as was asked for."""
 
@@ -66,7 +72,9 @@ class Line:
         individual_bars_per_s: Over the median.
         device_s: Time on the device of all stages after the rows; 0 where nothing is launched.
         stages_s: The same for each stage.
-        busy_share: Of a call, the share that the device works.
+        loop_s: Of one population in a loop that hands over the next before it takes the results of
+            the last; of a call where nothing is launched.
+        busy_share: Share of such a loop that the device works.
         floor_s: What moving the fewest bytes once would take at the measured copy bandwidth: one
             byte a bar of each distinct row, the prices, and the accumulators.
         device_bytes: Largest memory of the device so far.
@@ -82,6 +90,7 @@ class Line:
     individual_bars_per_s: float
     device_s: float = 0.0
     stages_s: dict[str, float] = field(default_factory=dict)
+    loop_s: float = 0.0
     busy_share: float = 0.0
     floor_s: float = 0.0
     device_bytes: int = 0
@@ -264,6 +273,7 @@ def _lines(
         seconds = seconds_of(lambda engine=engine: engine.evaluate(genomes), times)  # type: ignore[misc]
         line = _line(f"{engine.device}, {engine.threads} threads", case, case.individuals, seconds)
         stages = engine.stage_seconds(genomes)
+        loop_s = _seconds_in_a_loop(engine, genomes, line.p50_s) if stages else line.p50_s
         device_s = stages.pop("all", 0.0)
         moved = engine.distinct_rows(genomes) * case.bars + 32 * case.bars + found.nbytes
         yield replace(
@@ -271,10 +281,25 @@ def _lines(
             trades=float(found[:, :, 0].sum()),
             stages_s=stages,
             device_s=device_s,
-            busy_share=min(device_s / line.p50_s, 1.0),
+            loop_s=loop_s,
+            busy_share=min(device_s / loop_s, 1.0),
             floor_s=moved / bandwidth if stages else 0.0,
             device_bytes=engine.peak_device_bytes() if stages else 0,
         )
+
+
+def _seconds_in_a_loop(engine: Engine, genomes: Floats, call_s: float) -> float:
+    """Seconds of one population, the same individuals in another order, among many."""
+    count = max(3, min(LOOP, int(LOOP_S / call_s)))
+    rng = np.random.default_rng(0)
+    populations = [rng.permutation(genomes) for _ in range(min(count, DISTINCT))]
+    turns = [populations[i % len(populations)] for i in range(count)]
+
+    def loop() -> None:
+        for _ in engine.evaluate_each(turns):
+            pass
+
+    return float(np.median(seconds_of(loop, 3))) / count
 
 
 def _line(engine: str, case: Case, timed: int, seconds: Sequence[float]) -> Line:

@@ -110,16 +110,21 @@ def _said(line: Line) -> str:
 def _matrix_table(found: Matrix) -> Table:
     table = Table(box=None)
     table.add_column("engine")
-    for heading in ("P", "bars", "windows", "call ms", "G ind.-bars/s", "device ms", "busy",
-                    "floor ms", "stages ms"):  # fmt: skip
+    for heading in ("P", "bars", "windows", "call ms", "G ind.-bars/s", "device ms", "loop ms",
+                    "busy", "floor ms", "stages ms"):  # fmt: skip
         table.add_column(heading, justify="right")
     for line in found.lines:
         case = line.case
         stages = " ".join(f"{name} {s * 1e3:.3f}" for name, s in line.stages_s.items())
         on_device = (
-            (f"{line.device_s * 1e3:.3f}", f"{line.busy_share:.0%}", f"{line.floor_s * 1e3:.3f}")
+            (
+                f"{line.device_s * 1e3:.3f}",
+                f"{line.loop_s * 1e3:.3f}",
+                f"{line.busy_share:.0%}",
+                f"{line.floor_s * 1e3:.3f}",
+            )
             if line.stages_s
-            else ("", "", "")
+            else ("", "", "", "")
         )
         table.add_row(
             line.engine, f"{case.individuals:,}", f"{case.bars:,}", f"{case.windows:,}",

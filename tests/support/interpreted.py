@@ -11,10 +11,13 @@ import torch
 import engine.backends
 from data.bars import Window
 from engine.backends.cuda import CudaBackend
+from engine.backends.cuda.dispatch import Dispatch
+from engine.backends.cuda.lanes import Lane
 from engine.batch import Engine
 from engine.costs import Costs
 from engine.plan import plan_rows
 from engine.reference import Reference
+from strategy.errors import GeneError
 from tests.support.parity import assert_same_bits, assert_same_trades
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -35,7 +38,7 @@ class Interpreted(CudaBackend):
 @contextlib.contextmanager
 def out_of_memory(times):
     """Let the first chunks fail as a full device would; gives their sizes."""
-    original, seen = CudaBackend._send, []
+    original, seen = Dispatch._send, []
 
     def failing(self, ticket):
         if len(seen) < times:
@@ -43,9 +46,23 @@ def out_of_memory(times):
             raise torch.OutOfMemoryError("injected")
         return original(self, ticket)
 
-    CudaBackend._send = failing
+    Dispatch._send = failing
     yield seen
-    CudaBackend._send = original
+    Dispatch._send = original
+
+
+def watched():
+    """From now on, whether each launch that the device looked up itself was refused."""
+    original, seen = Lane.finish, []
+
+    def finish(self):
+        ticket = self._ticket
+        original(self)
+        if ticket is not None and ticket.slots is None:
+            seen.append(ticket.is_refused)
+
+    Lane.finish = finish
+    return seen
 
 
 def main():
@@ -81,6 +98,15 @@ def main():
             expected = reference.signals(genome)
             assert expected == tuple(bars.tolist() for bars in device.signals(genome))
         expected = device.evaluate(genomes)
+        launches = watched()
+        assert_same_bits(expected, device.evaluate(genomes[::-1])[::-1], "looked up on the device")
+        assert launches == [False], launches
+        wrong = genomes.copy()
+        wrong[2, 0] = float("nan")
+        with contextlib.suppress(GeneError):
+            device.evaluate(wrong)
+            raise AssertionError("a genome that is not a number was evaluated")
+        assert launches == [False, True], launches
         halves = list(device.evaluate_each([genomes[:2], genomes[2:], genomes[:1]]))
         together = [expected[:2], expected[2:], expected[:1]]
         for whole, half in zip(together, halves, strict=True):

@@ -18,17 +18,20 @@ class Ticket:
 
     Args:
         genomes: [P, G].
-        slots: [P, R].
+        slots: [P, R]; None where the device looks them up.
         out: [P, W, A] receives the accumulators.
 
     Attributes:
+        is_refused: After the device is done, whether somebody was not legal, or a row or list not
+            there; out is then as it was.
         most: After the device is done, the largest count of signals; lists that it did not fit
             left accumulators that mean nothing.
         capacity: Entries that lists had.
     """
 
-    def __init__(self, genomes: Floats, slots: Slots, out: Floats) -> None:
+    def __init__(self, genomes: Floats, slots: Slots | None, out: Floats) -> None:
         self.genomes, self.slots, self.out = genomes, slots, out
+        self.is_refused = False
         self.most = 0
         self.capacity = 0
 
@@ -80,7 +83,7 @@ class Lane:
         if self._stream is not None:
             self._stream.synchronize()
         assert self.work is not None
-        ticket.most = self.work.read(ticket.out)
+        ticket.most, ticket.is_refused = self.work.read(ticket.out)
 
     def holds(self, ticket: Ticket) -> bool:
         """Whether a ticket has not been finished yet."""

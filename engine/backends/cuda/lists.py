@@ -91,6 +91,8 @@ class CandidateLists:
         index: [lists, B / INDEX_BARS + 1] int32, where each block's candidates begin.
         bars: int32, all lists one after the other.
         words: int32, the codes of each candidate.
+        list_of: [slots, 2] int32, list by slot, for individuals within their bounds and for others;
+            -1 where there is none.
         moves: Raised whenever one of these tensors was replaced.
     """
 
@@ -108,12 +110,14 @@ class CandidateLists:
         self._n_blocks = rows.shape[1] // INDEX_BARS
         self._most = max(rows.numel() // 4, 8 * rows.shape[1])
         self.moves = 0
+        self.list_of = torch.full((len(rows), 2), -1, dtype=torch.int32, device=rows.device)
         self.clear()
 
     def clear(self) -> None:
         """Forget all lists and give their memory back."""
         device = self._rows.device
         self._list_of = np.full((self._rows.shape[0], 2), -1, np.int32)
+        self.list_of.fill_(-1)
         self._n_lists = 0
         self._used = 0
         shape = (FIRST_LISTS, self._n_blocks + 1)
@@ -126,6 +130,7 @@ class CandidateLists:
     def forget(self, slots: Ints) -> None:
         """Forget the lists of slots whose rows are about to change."""
         self._list_of[slots] = -1
+        self.list_of.copy_(torch.from_numpy(self._list_of))
 
     def lay_out(self, genomes: Floats, slots: Slots, table: Slots) -> bool:
         """Write slots and lists of individuals into a table; returns whether all lists are there.
@@ -193,6 +198,7 @@ class CandidateLists:
         index[:, n_blocks] = flat[n_blocks::n_blocks]
         self._launch(on_device, limit, index, counts, writes=True)
         self._list_of[lead, weaker] = np.arange(self._n_lists, self._n_lists + n)
+        self.list_of.copy_(torch.from_numpy(self._list_of))
         self._n_lists += n
         self._used += total
 

@@ -39,6 +39,7 @@ class DeviceMarket:
         device: Where tensors lie.
 
     Attributes:
+        device: Where tensors lie.
         starts: [S] first bar of each series on the axis; on the host.
         ends: [S] one past its last.
         n_bars: B.
@@ -63,7 +64,7 @@ class DeviceMarket:
             raise DeviceError(f"{self.n_bars:,} bars are too many for one device")
         self.ends = self.starts + lengths
         self.longest = int(lengths.max())
-        self._device = device
+        self.device = device
         self.device_starts = self.to_device(self.starts.astype(np.int32))
         self.device_ends = self.to_device(self.ends.astype(np.int32))
         all_sources = [sources_of(bars) for bars in series]
@@ -88,7 +89,7 @@ class DeviceMarket:
 
     def to_device(self, array: npt.NDArray[np.generic]) -> torch.Tensor:
         """A copy of an array on the device."""
-        return torch.from_numpy(np.array(array, order="C")).to(self._device)
+        return torch.from_numpy(np.array(array, order="C")).to(self.device)
 
     def windows(self, windows: Sequence[Window]) -> torch.Tensor:
         """Windows [W, 3] int32: first bar of the series, of the window, and one past its last."""

@@ -11,7 +11,7 @@ from engine.backends.contract import Floats, Slots
 from engine.backends.cuda.graphs import captured
 
 if TYPE_CHECKING:
-    from engine.backends.cuda.backend import CudaBackend
+    from engine.backends.cuda.dispatch import Dispatch
 
 COPIED_BYTES = 2**30
 """Large enough to leave every cache behind."""
@@ -24,12 +24,12 @@ class CudaProbe:
     """Measures one GPU.
 
     Args:
-        backend: Whose stages are timed.
+        dispatch: Whose stages are timed.
         device: Its device.
     """
 
-    def __init__(self, backend: "CudaBackend", device: torch.device) -> None:
-        self._backend, self._device = backend, device
+    def __init__(self, dispatch: "Dispatch", device: torch.device) -> None:
+        self._dispatch, self._device = dispatch, device
 
     def copy_bytes_per_s(self) -> float:
         """Bytes read and written by a large copy on the device, over its time."""
@@ -58,7 +58,7 @@ class CudaProbe:
             evaluated in chunks, the first chunk's, scaled to all.
         """
         with torch.cuda.device(self._device):
-            stages, share = self._backend.staged(genomes, slots, windows)
+            stages, share = self._dispatch.staged(genomes, slots, windows)
             return {name: self._seconds(launch) / share for name, launch in stages.items()}
 
     def peak_bytes(self) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle, pairwise
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ class SeveralGpus:
         self._fewest = fewest
         self.threads = parts[0].threads
         self.probe: Probe | None = None
-        self._turns = cycle(self._parts)
+        self._turn = 0
         # A thread each: what waits for a device lets the others launch.
         self._pool = ThreadPoolExecutor(len(self._parts), thread_name_prefix="gpu")
 
@@ -52,19 +52,46 @@ class SeveralGpus:
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
     ) -> Callable[[], None]:
         """Start to evaluate into out [P, W, A], on as many devices as pay, each in its turn."""
-        paying = max(1, len(genomes) * len(windows) // self._fewest)
-        n_parts = min(len(self._parts), paying)
-        edges = np.linspace(0, len(genomes), n_parts + 1).astype(int).tolist()
         waits = [
-            next(self._turns).begin(genomes[begin:end], slots[begin:end], windows, out[begin:end])
-            for begin, end in pairwise(edges)
+            part.begin(genomes[begin:end], slots[begin:end], windows, out[begin:end])
+            for part, begin, end in self._shares(genomes, windows)
         ]
+        self._turn += len(waits)
 
         def wait() -> None:
             for part in waits:
                 part()
 
         return wait
+
+    def try_begin(
+        self, genomes: Floats, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], bool] | None:
+        """The same, with rows looked up by the devices themselves."""
+        begun = [
+            part.try_begin(genomes[begin:end], windows, out[begin:end])
+            for part, begin, end in self._shares(genomes, windows)
+        ]
+        waits = [wait for wait in begun if wait is not None]
+        if len(waits) < len(begun):
+            return None
+        self._turn += len(waits)
+
+        def wait() -> bool:
+            is_well = [part() for part in waits]
+            return all(is_well)
+
+        return wait
+
+    def _shares(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Backend, int, int]]:
+        """Who takes which individuals: as many devices as pay, each in its turn."""
+        paying = max(1, len(genomes) * len(windows) // self._fewest)
+        n_parts = min(len(self._parts), paying)
+        edges = np.linspace(0, len(genomes), n_parts + 1).astype(int).tolist()
+        return [
+            (self._parts[(self._turn + place) % len(self._parts)], begin, end)
+            for place, (begin, end) in enumerate(pairwise(edges))
+        ]
 
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S], from the first device."""

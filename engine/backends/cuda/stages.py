@@ -110,10 +110,10 @@ class Stages:
         warps, sparse, dense = (4, 2048, 512) if pairs <= FEW_PAIRS else (4, 512, 128)
         if work.capacity <= SHORT_LIST:
             warps, sparse, dense = 1, 128, 32
-        launch(signal_kernel, (pairs,), work.table, candidates.index, candidates.bars,
-               candidates.words, self._rows, self._codes, work.genomes, work.table[1:],
+        launch(signal_kernel, (pairs,), work.asked, candidates.index, candidates.bars,
+               candidates.words, self._rows, self._codes, work.genomes, work.table,
                self._scales, windows, lists.counts, lists.bars, lists.exits, lists.words,
-               work.most, work.n_windows, work.capacity, n_bars, n_bars // INDEX_BARS, warps=warps,
+               work.told, work.n_windows, work.capacity, n_bars, n_bars // INDEX_BARS, warps=warps,
                GENES=self._genes,
                N_PACKED=self._n_packed, PAIRS=self._pairs, EXACT=self._exact,
                WARM_COLUMNS=self._warm_columns, N_COLUMNS=work.genomes.shape[1],
@@ -126,8 +126,8 @@ class Stages:
         # Enough programs to fill the device, few enough that each has signals to look at.
         most = max(1, self._market.longest // BARS_OF_A_BATCH)
         blocks = 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
-        launch(exit_kernel, (pairs * blocks,), work.table, self._market.prices,
-               self._market.pyramid, self._rows, work.genomes, work.table[1:], windows,
+        launch(exit_kernel, (pairs * blocks,), work.asked, self._market.prices,
+               self._market.pyramid, self._rows, work.genomes, work.table, windows,
                self._costs, lists.counts, lists.bars, lists.exits, work.n_windows, work.capacity,
                self._market.n_bars, warps=1, N_COLUMNS=work.genomes.shape[1],
                N_ROWS=work.table.shape[1], STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult,
@@ -137,7 +137,7 @@ class Stages:
     def take(self, work: Workspace, individuals: int) -> None:
         """Launch the first part of stage 4; arguments as in `run`."""
         lists, pairs = work.lists, individuals * work.n_windows
-        launch(take_kernel, (-(-pairs // LANES),), work.table, lists.counts, lists.bars,
+        launch(take_kernel, (-(-pairs // LANES),), work.asked, lists.counts, lists.bars,
                lists.exits, lists.trade_list, lists.trades, lists.rejected,
                work.n_windows, work.capacity, warps=1, LANES=LANES)  # fmt: skip
 
@@ -146,8 +146,8 @@ class Stages:
         exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
         kept, reasons = prices or (lists.r, lists.counts)
         warps = self._warps(pairs)
-        launch(price_kernel, (pairs,), work.table, self._market.prices, self._rows, work.genomes,
-               work.table[1:], self._costs, lists.trades, lists.rejected, lists.trade_list,
+        launch(price_kernel, (pairs,), work.asked, self._market.prices, self._rows, work.genomes,
+               work.table, self._costs, lists.trades, lists.rejected, lists.trade_list,
                lists.r, kept, reasons, work.results, work.n_windows, work.capacity,
                self._market.n_bars, warps=warps,
                N_COLUMNS=work.genomes.shape[1], N_ROWS=work.table.shape[1],
@@ -158,7 +158,7 @@ class Stages:
     def fold(self, work: Workspace, individuals: int) -> None:
         """Launch the third part of stage 4; arguments as in `run`."""
         lists, pairs = work.lists, individuals * work.n_windows
-        launch(fold_kernel, (-(-pairs // FOLDED), 2), work.table, lists.trades, lists.r,
+        launch(fold_kernel, (-(-pairs // FOLDED), 2), work.asked, lists.trades, lists.r,
                lists.sums, lists.equity, self._costs, work.results, work.n_windows,
                work.capacity, warps=1, N_OUT=len(ACCUMULATORS), PAIRS=FOLDED)  # fmt: skip
 
@@ -166,7 +166,7 @@ class Stages:
         """Launch the last part of stage 4; arguments as in `run`."""
         lists, pairs = work.lists, individuals * work.n_windows
         warps = self._warps(pairs)
-        launch(drawdown_kernel, (pairs,), work.table, lists.trades, lists.sums, lists.equity,
+        launch(drawdown_kernel, (pairs,), work.asked, lists.trades, lists.sums, lists.equity,
                work.results, work.n_windows, work.capacity, warps=warps,
                N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
 

@@ -1,6 +1,7 @@
-"""Everything that one evaluation reads and writes, allocated once; and the launches over it."""
+"""Everything that one evaluation reads and writes, allocated once; and the copies of it."""
 
-import numpy as np
+from typing import Any
+
 import numpy.typing as npt
 import torch
 
@@ -8,6 +9,9 @@ from engine.backends.contract import Floats, Slots
 from engine.backends.cuda.lists import CandidateLists
 from engine.backends.cuda.types import Lists
 from engine.ledger import ACCUMULATORS
+
+HEAD = 2
+"""Numbers in front of genomes and of results, read as four int32 each."""
 
 
 class Workspace:
@@ -23,10 +27,12 @@ class Workspace:
 
     Attributes:
         genomes: [P, G] float64 on the device.
-        table: [1 + P, R + 1] int32 on the device: in the first line how many individuals there are,
-            then for each its slots and its list of candidates.
-        results: [P * W * A + 1] float64 on the device; the last holds, as a whole number, the
-            largest count of signals that was too long for a list.
+        asked: [4] int32 on the device, uploaded with the genomes: how many individuals there are,
+            and the number of the launch.
+        table: [P, R + 1] int32 on the device, each individual's slots and its list of candidates.
+        results: [P * W * A] float64 on the device.
+        told: [4] int32 on the device, downloaded with the results: the largest count of signals
+            that was too long for a list, and the last launch that was refused.
         lists: The pairs' lists.
     """
 
@@ -41,22 +47,22 @@ class Workspace:
     ) -> None:
         self.individuals, self.n_windows, self.capacity = individuals, n_windows, capacity
         pairs = individuals * n_windows
-        self.genomes = torch.empty((individuals, n_genes), dtype=torch.float64, device=device)
-        shape = (1 + individuals, n_rows + 1)
+        self._inputs, self._host_inputs = _twins(HEAD + individuals * n_genes, device)
+        self._outputs, self._host_outputs = _twins(HEAD + pairs * len(ACCUMULATORS), device)
+        shape = (individuals, n_rows + 1)
         self.table = torch.zeros(shape, dtype=torch.int32, device=device)
-        n_results = pairs * len(ACCUMULATORS) + 1
-        self.results = torch.zeros(n_results, dtype=torch.float64, device=device)
-        self.most = self.results[-1:].view(torch.int32)
+        self._host_table = torch.zeros(shape, dtype=torch.int32, pin_memory=_is_pinned(device))
+        self.asked = self._inputs[:HEAD].view(torch.int32)
+        self.genomes = self._inputs[HEAD:].view(individuals, n_genes)
+        self.told = self._outputs[:HEAD].view(torch.int32)
+        self.results = self._outputs[HEAD:]
         self.lists = Lists.empty(pairs, capacity, device)
-        is_pinned = device.type == "cuda"
-        self._host_genomes = torch.empty(
-            self.genomes.shape, dtype=torch.float64, pin_memory=is_pinned
-        )
-        self._host_table = torch.zeros(shape, dtype=torch.int32, pin_memory=is_pinned)
-        self._host_results = torch.empty(n_results, dtype=torch.float64, pin_memory=is_pinned)
-        self._genomes_view = self._host_genomes.numpy()
-        self._table_view = self._host_table.numpy()
-        self._results_view: npt.NDArray[np.float64] = self._host_results.numpy()
+        self._asked_view = _numpy(self._host_inputs[:HEAD].view(torch.int32))
+        self._genomes_view = _numpy(self._host_inputs[HEAD:].view(individuals, n_genes))
+        self._table_view = _numpy(self._host_table)
+        self._told_view = _numpy(self._host_outputs[:HEAD].view(torch.int32))
+        self._results_view = _numpy(self._host_outputs[HEAD:])
+        self._launch = 0
 
     @staticmethod
     def bytes_of(n_windows: int, capacity: int) -> int:
@@ -71,41 +77,56 @@ class Workspace:
             and self.capacity == capacity
         )
 
-    def lay_out(self, genomes: Floats, slots: Slots, candidates: CandidateLists) -> bool:
-        """Lay individuals out for the next upload; they may be fewer than there is room for.
+    def lay_out(self, genomes: Floats) -> None:
+        """Lay genomes [P, G] out for the next upload; they may be fewer than there is room for."""
+        self._launch = (self._launch + 1) % 2**31
+        self._asked_view[:2] = len(genomes), self._launch
+        self._genomes_view[: len(genomes)] = genomes
 
-        Args:
-            genomes: [P, G].
-            slots: [P, R].
-            candidates: Knows their lists.
+    def lay_out_slots(self, genomes: Floats, slots: Slots, candidates: CandidateLists) -> bool:
+        """Lay slots [P, R] out beside genomes [P, G].
 
         Returns:
             Whether all their lists are there; the device must not see them else.
         """
-        n = len(genomes)
-        self._genomes_view[:n] = genomes
-        self._table_view[0, 0] = n
-        return candidates.lay_out(genomes, slots, self._table_view[1 : n + 1])
+        return candidates.lay_out(genomes, slots, self._table_view[: len(genomes)])
 
-    def upload(self, individuals: int) -> None:
+    def upload(self, individuals: int, *, with_slots: bool) -> None:
         """Bring the first lines to the device, behind whatever runs there."""
-        for device, host, n in (
-            (self.genomes, self._host_genomes, individuals),
-            (self.table, self._host_table, individuals + 1),
-        ):
-            device[:n].copy_(host[:n], non_blocking=True)
+        n = HEAD + individuals * self.genomes.shape[1]
+        self._inputs[:n].copy_(self._host_inputs[:n], non_blocking=True)
+        if with_slots:
+            self.table[:individuals].copy_(self._host_table[:individuals], non_blocking=True)
 
     def download(self, individuals: int) -> None:
         """Bring results to the host, behind whatever runs on the device."""
-        n = individuals * self.n_windows * len(ACCUMULATORS)
-        self._host_results[:n].copy_(self.results[:n], non_blocking=True)
-        self._host_results[-1:].copy_(self.results[-1:], non_blocking=True)
+        n = HEAD + individuals * self.n_windows * len(ACCUMULATORS)
+        self._host_outputs[:n].copy_(self._outputs[:n], non_blocking=True)
 
-    def read(self, out: Floats) -> int:
+    def read(self, out: Floats) -> tuple[int, bool]:
         """Copy accumulators as last downloaded into out [P, W, A].
 
         Returns:
-            The largest count of signals that was too long for a list, else 0.
+            The largest count of signals that was too long for a list, else 0; and whether the
+            device refused the individuals, so that what was copied means nothing.
         """
-        out[...] = self._results_view[: out.size].reshape(out.shape)
-        return int(self._results_view[-1:].view(np.int32)[0])
+        most, refused = self._told_view[:2].tolist()
+        is_refused = refused == self._launch
+        if not is_refused:
+            out[...] = self._results_view[: out.size].reshape(out.shape)
+        return most, is_refused
+
+
+def _twins(numbers: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Float64 zeros [numbers] on the device, and as many on the host to copy from and to."""
+    there = torch.zeros(numbers, dtype=torch.float64, device=device)
+    here = torch.zeros(numbers, dtype=torch.float64, pin_memory=_is_pinned(device))
+    return there, here
+
+
+def _is_pinned(device: torch.device) -> bool:
+    return device.type == "cuda"
+
+
+def _numpy(tensor: torch.Tensor) -> npt.NDArray[Any]:
+    return tensor.numpy()

@@ -35,6 +35,7 @@ def test_every_engine_at_every_size():
     assert [line.case for line in on_cpu] == cases
     assert all(0 < line.p20_s <= line.p50_s <= line.p80_s for line in found.lines)
     assert all(line.stages_s == {} and line.busy_share == 0 for line in on_cpu)
+    assert all(line.loop_s > 0 for line in on_cpu)
     slow = [(line.engine, line.case.bars, line.case.windows) for line in found.lines][:2]
     assert slow == [("reference", 600, 1), ("tensors and a loop, CPU", 600, 1)]
     assert sum(line.engine == "reference" for line in found.lines) == 4

@@ -13,7 +13,7 @@ triton = pytest.importorskip("triton", reason="triton is not installed (extra 'd
 from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource, compile  # noqa: E402
 
-from engine.backends.cuda import candidates, chain, exits, rows, signals  # noqa: E402
+from engine.backends.cuda import admission, candidates, chain, exits, rows, signals  # noqa: E402
 from engine.backends.cuda.launch import OPTIONS  # noqa: E402
 
 F64, I32, I64, I8, U8 = "*fp64", "*i32", "*i64", "*i8", "*u8"
@@ -53,6 +53,20 @@ KERNELS = {
         rows.code_kernel,
         [I32, F64, F64, F64, U8, "i32", "i32"],
         {"HIGHEST": 126, "BLOCK": 1024},
+    ),
+    "admission": (
+        admission.admission_kernel,
+        [I32, I32, F64, F64, I32, I32, F64, I32, "i32"],
+        {
+            "N_COLUMNS": 10,
+            "N_ROWS": 7,
+            "WHOLE": (0, 1, 2, 3, 9),
+            "ORDERED": (0, 1),
+            "LENGTHS": (0, 1, 2, 2, -1, 3),
+            "LEAD": 2,
+            "PACKED": (4, 1, 5, 1, 6, 0),
+            "LANES": 128,
+        },
     ),
     "candidate": (
         candidates.candidate_kernel,
@@ -132,7 +146,7 @@ def test_every_kernel_is_read():
     listed = {kernel.fn.__name__ for kernel, _, _ in KERNELS.values()}
     written = {
         name
-        for module in (candidates, chain, exits, rows, signals)
+        for module in (admission, candidates, chain, exits, rows, signals)
         for name in vars(module)
         if name.endswith("_kernel")
     }
