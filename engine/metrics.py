@@ -4,8 +4,9 @@ A metric that is undefined is NaN and carries the reason; it never reaches a sea
 Only + - * / and square roots are used, so that every processor gives the same bits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,11 @@ from engine.ledger import ACCUMULATOR_INDEX
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+Need = tuple[Flags, int]
+"""Where something holds [P, W], and the reason to give where it does not."""
+
+Formula = tuple[Floats, Sequence[Need]]
+"""Values [P, W], and what they need to be defined."""
 
 UNDEFINED = ("", "no_trades", "one_trade", "no_variation", "no_losses", "no_drawdown", "ruined")
 """Why a metric is undefined; place 0 stands for a defined one."""
@@ -64,24 +70,26 @@ class MetricTable:
     """Metrics of a population.
 
     Args:
-        values: [P, W, M], named by `METRICS`; NaN where undefined.
+        values: [P, W, M], named by `names`; NaN where undefined.
         reasons: [P, W, M] int8, place in `UNDEFINED`.
+        names: [M]; asking for another metric is a `ValueError`.
     """
 
     values: Floats
     reasons: npt.NDArray[np.int8]
+    names: tuple[str, ...] = METRICS
 
     def column(self, name: str) -> Floats:
         """One metric [P, W]."""
-        return self.values[:, :, METRIC_INDEX[name]]
+        return self.values[:, :, self.names.index(name)]
 
     def why(self, name: str) -> npt.NDArray[np.int8]:
         """Why one metric is undefined, [P, W], place in `UNDEFINED`."""
-        return self.reasons[:, :, METRIC_INDEX[name]]
+        return self.reasons[:, :, self.names.index(name)]
 
     def named(self, individual: int, window: int = 0) -> dict[str, float]:
         """All metrics of one individual in one window by name; NaN where undefined."""
-        return dict(zip(METRICS, self.values[individual, window].tolist(), strict=True))
+        return dict(zip(self.names, self.values[individual, window].tolist(), strict=True))
 
 
 def span_of(bars: Bars, window: Window) -> Span:
@@ -98,12 +106,15 @@ def span_of(bars: Bars, window: Window) -> Span:
     return Span(window.end - window.start, (last + bars.timeframe_ns - first) / NS_PER_YEAR)
 
 
-def compute_metrics(accumulators: Floats, spans: Sequence[Span]) -> MetricTable:
+def compute_metrics(
+    accumulators: Floats, spans: Sequence[Span], names: Sequence[str] = METRICS
+) -> MetricTable:
     """Derive metrics from accumulators.
 
     Args:
         accumulators: [P, W, A], named by `ACCUMULATORS`.
         spans: [W] span of each window.
+        names: [M] of `METRICS`, those that are wanted; the others cost nothing.
 
     Returns:
         The metrics with the reasons of those that are undefined:
@@ -123,54 +134,155 @@ def compute_metrics(accumulators: Floats, spans: Sequence[Span]) -> MetricTable:
     after Frank A. Sortino and Lee N. Price (1994), likewise, with a target of 0; R after Van K.
     Tharp, Trade Your Way to Financial Freedom (1998); the rest house rules.
     """
-
-    def total(name: str) -> Floats:
-        return accumulators[:, :, ACCUMULATOR_INDEX[name]]
-
-    bars = np.array([span.bars for span in spans], np.float64)
-    years = np.array([span.years for span in spans], np.float64)
-    shape = (*accumulators.shape[:2], len(METRICS))
-    table = MetricTable(np.full(shape, np.nan), np.zeros(shape, np.int8))
-    trades, equity_loss = total("trades"), total("max_drawdown")
-    traded, repeated, alive = trades > 0, trades > 1, equity_loss < 1
-    n = np.maximum(trades, 1.0)
-    mean = total("sum_r") / n
-    variance = (total("sum_r2") - total("sum_r") * total("sum_r") / n) / np.maximum(n - 1.0, 1.0)
-    varied = repeated & (variance > 0)
-    std = np.sqrt(np.where(varied, variance, 1.0))
-    losing, falling = total("loss_r") > 0, equity_loss > 0
-    hurt = total("loss_r2") > 0
-    per_year = trades / years
-    gained = total("equity") - 1.0
-    _put(table, "trades", trades)
-    _put(table, "sum_r", total("sum_r"))
-    _put(table, "max_drawdown", equity_loss)
-    _put(table, "max_drawdown_r", total("max_drawdown_r"))
-    _put(table, "exposure", total("bars_in_market") / bars)
-    _put(table, "trades_per_year", per_year)
-    _put(table, "win_rate", total("wins") / n, (traded, _NO_TRADES))
-    _put(table, "mean_r", mean, (traded, _NO_TRADES))
-    _put(table, "mean_hold_bars", total("bars_in_market") / n, (traded, _NO_TRADES))
-    spread = ((varied, _NO_VARIATION), (repeated, _ONE_TRADE), (traded, _NO_TRADES))
-    _put(table, "std_r", std, *spread[1:])
-    _put(table, "sharpe", mean / std, *spread)
-    _put(table, "sharpe_annual", mean / std * np.sqrt(per_year), *spread)
-    downside = np.sqrt(np.where(hurt, total("loss_r2"), 1.0) / n)
-    _put(table, "sortino", mean / downside, (hurt, _NO_LOSSES), (traded, _NO_TRADES))
-    factor = total("gain_r") / np.where(losing, total("loss_r"), 1.0)
-    _put(table, "profit_factor", factor, (losing, _NO_LOSSES), (traded, _NO_TRADES))
-    _put(table, "total_return", gained, (alive, _RUINED))
-    calmar = gained / years / np.where(falling, equity_loss, 1.0)
-    _put(table, "calmar", calmar, (falling, _NO_DRAWDOWN), (alive, _RUINED), (traded, _NO_TRADES))
-    flat = repeated & ~varied
-    table.values[:, :, METRIC_INDEX["std_r"]][flat] = 0.0
-    return table
+    derived = _Derived(accumulators, spans)
+    shape = (len(names), *accumulators.shape[:2])
+    values, reasons = np.empty(shape), np.zeros(shape, np.int8)
+    for name, column, why in zip(names, values, reasons, strict=True):
+        found, needs = FORMULAS[name](derived)
+        column[...] = found
+        # Of the needs that are not met the last one names the reason.
+        for is_met, reason in needs:
+            if not is_met.all():
+                np.copyto(column, np.nan, where=~is_met)
+                np.copyto(why, reason, where=~is_met)
+    return MetricTable(np.moveaxis(values, 0, 2), np.moveaxis(reasons, 0, 2), tuple(names))
 
 
-def _put(table: MetricTable, name: str, values: Floats, *needs: tuple[Flags, int]) -> None:
-    """Write a metric; of the needs that are not met the last one names the reason."""
-    column = METRIC_INDEX[name]
-    table.values[:, :, column] = values
-    for is_met, reason in needs:
-        table.values[:, :, column][~is_met] = np.nan
-        table.reasons[:, :, column][~is_met] = reason
+class _Derived:
+    """Accumulators by name, and what several metrics are made of, formed when first asked for.
+
+    Args:
+        accumulators: [P, W, A].
+        spans: [W].
+    """
+
+    def __init__(self, accumulators: Floats, spans: Sequence[Span]) -> None:
+        self._accumulators = accumulators
+        self._totals: dict[str, Floats] = {}
+        self.bars = np.array([span.bars for span in spans], np.float64)
+        self.years = np.array([span.years for span in spans], np.float64)
+
+    def total(self, name: str) -> Floats:
+        """An accumulator [P, W]."""
+        if name not in self._totals:
+            # Formulas read it more than once, and want its numbers side by side.
+            column = self._accumulators[:, :, ACCUMULATOR_INDEX[name]]
+            self._totals[name] = np.ascontiguousarray(column)
+        return self._totals[name]
+
+    @cached_property
+    def n(self) -> Floats:
+        """Trades, at least one, to divide by."""
+        return np.maximum(self.total("trades"), 1.0)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """Mean R."""
+        return self.total("sum_r") / self.n
+
+    @cached_property
+    def variance(self) -> Floats:
+        """Sample variance of R."""
+        square = self.total("sum_r") * self.total("sum_r") / self.n
+        return (self.total("sum_r2") - square) / np.maximum(self.n - 1.0, 1.0)
+
+    @cached_property
+    def std(self) -> Floats:
+        """Its root, 1 where it has none."""
+        return np.sqrt(np.where(self.varied[0], self.variance, 1.0))
+
+    @cached_property
+    def sharpe(self) -> Floats:
+        """Mean R over its standard deviation."""
+        return self.mean / self.std
+
+    @cached_property
+    def per_year(self) -> Floats:
+        """Trades a year."""
+        return self.total("trades") / self.years
+
+    @cached_property
+    def traded(self) -> Need:
+        """There is a trade."""
+        return self.total("trades") > 0, _NO_TRADES
+
+    @cached_property
+    def repeated(self) -> Need:
+        """There are two trades."""
+        return self.total("trades") > 1, _ONE_TRADE
+
+    @cached_property
+    def varied(self) -> Need:
+        """Their R differ."""
+        return self.repeated[0] & (self.variance > 0), _NO_VARIATION
+
+    @cached_property
+    def losing(self) -> Need:
+        """There is a loss."""
+        return self.total("loss_r") > 0, _NO_LOSSES
+
+    @cached_property
+    def hurt(self) -> Need:
+        """There is a loss whose square is not 0."""
+        return self.total("loss_r2") > 0, _NO_LOSSES
+
+    @cached_property
+    def falling(self) -> Need:
+        """Equity fell once."""
+        return self.total("max_drawdown") > 0, _NO_DRAWDOWN
+
+    @cached_property
+    def alive(self) -> Need:
+        """Equity was never lost."""
+        return self.total("max_drawdown") < 1, _RUINED
+
+    @property
+    def spread(self) -> tuple[Need, ...]:
+        """What anything over the standard deviation needs."""
+        return self.varied, self.repeated, self.traded
+
+
+def _std_r(derived: _Derived) -> Formula:
+    flat = derived.repeated[0] & ~derived.varied[0]
+    return np.where(flat, 0.0, derived.std), derived.spread[1:]
+
+
+def _sortino(derived: _Derived) -> Formula:
+    squares = np.where(derived.hurt[0], derived.total("loss_r2"), 1.0)
+    return derived.mean / np.sqrt(squares / derived.n), (derived.hurt, derived.traded)
+
+
+def _profit_factor(derived: _Derived) -> Formula:
+    losses = np.where(derived.losing[0], derived.total("loss_r"), 1.0)
+    return derived.total("gain_r") / losses, (derived.losing, derived.traded)
+
+
+def _calmar(derived: _Derived) -> Formula:
+    gained = derived.total("equity") - 1.0
+    fall = np.where(derived.falling[0], derived.total("max_drawdown"), 1.0)
+    return gained / derived.years / fall, (derived.falling, derived.alive, derived.traded)
+
+
+def _of(accumulator: str) -> Callable[[_Derived], Formula]:
+    return lambda derived: (derived.total(accumulator), ())
+
+
+FORMULAS: dict[str, Callable[[_Derived], Formula]] = {
+    "trades": _of("trades"),
+    "win_rate": lambda d: (d.total("wins") / d.n, (d.traded,)),
+    "mean_r": lambda d: (d.mean, (d.traded,)),
+    "std_r": _std_r,
+    "sum_r": _of("sum_r"),
+    "profit_factor": _profit_factor,
+    "sharpe": lambda d: (d.sharpe, d.spread),
+    "sharpe_annual": lambda d: (d.sharpe * np.sqrt(d.per_year), d.spread),
+    "sortino": _sortino,
+    "total_return": lambda d: (d.total("equity") - 1.0, (d.alive,)),
+    "max_drawdown": _of("max_drawdown"),
+    "max_drawdown_r": _of("max_drawdown_r"),
+    "calmar": _calmar,
+    "exposure": lambda d: (d.total("bars_in_market") / d.bars, ()),
+    "mean_hold_bars": lambda d: (d.total("bars_in_market") / d.n, (d.traded,)),
+    "trades_per_year": lambda d: (d.per_year, ()),
+}
+"""Each metric's values [P, W], and what it needs to be defined."""

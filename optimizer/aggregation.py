@@ -53,8 +53,8 @@ def over_windows(values: Floats, how: str, *, more_is_better: bool) -> Floats:
 def _mean(values: Floats) -> Floats:
     """Mean [P], summed in the order of windows."""
     total = np.zeros(len(values), dtype=np.float64)
-    for window in values.T:
-        total = total + np.where(np.isfinite(window), window, np.nan)
+    for window in np.ascontiguousarray(np.where(np.isfinite(values), values, np.nan).T):
+        total += window
     mean: Floats = total / values.shape[1]
     return mean
 

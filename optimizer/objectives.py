@@ -137,6 +137,14 @@ class Goals:
         broken = (f"broken:{one.name}" for one in self.constraints if not one.is_soft)
         return ("", TOO_FEW_TRADES, *undefined, *unknown_bounds, *broken)
 
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """Metrics that a judgement asks for, in the order of `METRICS`."""
+        objectives = {objective.metric for objective in self.objectives}
+        constraints = {constraint.metric for constraint in self.constraints}
+        asked = {"trades"} | objectives | constraints
+        return tuple(name for name in METRICS if name in asked)
+
     def judge(self, metrics: MetricTable) -> Evaluation:
         """Turn metrics into objectives to minimise, violations and failures.
 

@@ -80,8 +80,9 @@ class Task:
         return (*self.markets.notes, WARM_START_NOTE)
 
     def metrics(self, accumulators: Floats) -> MetricTable:
-        """Metrics of accumulators [P, W, A] over the windows to search on."""
-        return compute_metrics(accumulators, self.markets.spans(self.markets.windows))
+        """Metrics of accumulators [P, W, A] over the windows to search on, as goals need."""
+        spans = self.markets.spans(self.markets.windows)
+        return compute_metrics(accumulators, spans, self.goals.metrics)
 
     def settings(self) -> SearchSettings:
         """How to search, from the configuration."""

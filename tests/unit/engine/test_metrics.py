@@ -111,3 +111,24 @@ def test_span_reaches_from_first_open_to_last_close():
     span = span_of(bars, Window(0, 2, 6))
     assert span.bars == 4
     assert span.years == pytest.approx(1 / (365.25 * 24), rel=1e-15)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_alone_is_what_it_is_among_all(name):
+    """A metric has the same bits and the same reasons, whatever else is asked for."""
+    rng = np.random.default_rng(3)
+    accumulators = rng.normal(size=(40, 3, len(ACCUMULATORS)))
+    accumulators[:, :, 0] = rng.integers(0, 4, (40, 3))
+    spans = [Span(10, 0.5), Span(20, 1.0), Span(30, 1.5)]
+    whole = compute_metrics(accumulators, spans)
+    alone = compute_metrics(accumulators, spans, (name,))
+    assert alone.names == (name,)
+    np.testing.assert_array_equal(alone.column(name), whole.column(name))
+    np.testing.assert_array_equal(alone.why(name), whole.why(name))
+
+
+def test_a_metric_that_was_not_computed_is_no_number():
+    """Asking for what was left out is an error, not a NaN."""
+    table = compute_metrics(np.zeros((1, 1, len(ACCUMULATORS))), [YEAR], ("trades",))
+    with pytest.raises(ValueError, match="not in tuple"):
+        table.column("sharpe")
