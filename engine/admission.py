@@ -8,6 +8,9 @@ import numpy as np
 from engine.backends.compiled import compiled
 from engine.backends.contract import Floats, Ints, Slots
 
+Limits = tuple[Floats, Floats, Ints, Ints]
+"""Least and most values [G], where values are whole [G], and ordered pairs [N, 2]."""
+
 
 @compiled
 def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordered: Ints) -> bool:
@@ -56,3 +59,17 @@ def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots:
             slots[p, r] = slot
             n_missing += 1 if slot < 0 else 0
     return n_missing == 0
+
+
+def load_loops(genomes: Floats, limits: Limits, columns: Ints | None) -> None:
+    """Load both loops, which takes half a second where a process has not used a compiled one yet.
+
+    Args:
+        genomes: [P, G], any.
+        limits: What `are_legal` compares them with.
+        columns: As in `find_slots`; None where that is not used.
+    """
+    are_legal(genomes, *limits)
+    if columns is not None:
+        tables = tuple(np.full(1, -1, np.int32) for _ in columns)
+        find_slots(genomes, columns, tables, np.empty((len(genomes), len(columns)), np.int32))

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
-from engine.admission import are_legal, find_slots
+from engine.admission import are_legal, find_slots, load_loops
 from engine.backends import Form
 from engine.backends.chosen import Device, choose_device
 from engine.bank import RowBank
@@ -86,6 +86,14 @@ class Engine:
         self.windows = tuple(windows)
         self.costs = costs or Costs()
         self.device, self.device_reason, maker = chosen
+        self._columns = [
+            (Form.of(row), [spec.layout.index(name) for name in row.lengths]) for row in spec.rows
+        ]
+        self._only_columns = _only_columns([columns for _, columns in self._columns])
+        layout = spec.layout
+        self._limits = (spec.least, layout.most, layout.is_int.astype(np.int64), layout.ordered)
+        # A device in a process of its own starts meanwhile.
+        load_loops(layout.defaults[None].copy(), self._limits, self._only_columns)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
         self._room = maker.room(memory_bytes)
@@ -99,12 +107,6 @@ class Engine:
             threads=threads,
         )
         self._bank = RowBank(capacity, self._backend.fill)
-        self._columns = [
-            (Form.of(row), [spec.layout.index(name) for name in row.lengths]) for row in spec.rows
-        ]
-        self._only_columns = _only_columns([columns for _, columns in self._columns])
-        layout = spec.layout
-        self._limits = (spec.least, layout.most, layout.is_int.astype(np.int64), layout.ordered)
         self._chunk = chunk
 
     @property

@@ -5,7 +5,9 @@ from typing import Literal, NamedTuple
 
 from engine.backends import choose_backend, load_backend
 from engine.backends.contract import BackendMaker
-from engine.backends.isolated import IsolatedMaker
+from engine.backends.devices import has_driver
+from engine.backends.isolated import Child, IsolatedMaker, child_command
+from engine.errors import DeviceError
 
 OnLoss = Literal["stop", "cpu"]
 """What to do when a GPU fails for good."""
@@ -39,9 +41,25 @@ def choose_device(device: str, *, on_loss: OnLoss | None = None) -> Device:
     Raises:
         DeviceError: When it is not there.
     """
-    choice = choose_backend(device)
-    if on_loss is None or not choice.devices:
+    if on_loss is None:
+        choice = choose_backend(device)
         return Device(choice.label, choice.reason, load_backend(choice.name, choice.devices))
+    # The driver takes a while to say what there is; a GPU's process has begun by then.
+    command = child_command("cuda", device)
+    child = Child(command) if device != "cpu" and has_driver() else None
+    try:
+        choice = choose_backend(device)
+    except DeviceError:
+        _end(child)
+        raise
+    if not choice.devices:
+        _end(child)
+        return Device(choice.label, choice.reason, load_backend(choice.name))
     fallback = partial(load_backend, "cpu") if on_loss == "cpu" else None
-    maker = IsolatedMaker(choice.name, choice.devices, fallback)
+    maker = IsolatedMaker(choice.name, choice.devices, fallback, command=command, child=child)
     return Device(choice.label, choice.reason, maker)
+
+
+def _end(child: Child | None) -> None:
+    if child is not None:
+        child.end()

@@ -1,7 +1,9 @@
 """Which GPUs this machine offers, asked of the driver; the heavy library is not imported for it."""
 
+import contextlib
 import ctypes
 import functools
+import importlib
 import importlib.util
 import re
 import sys
@@ -10,6 +12,9 @@ from pathlib import Path
 DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 LONGEST_NAME = 256
+
+HAND_OVER_S = 0.0005
+"""Between threads while a device's process starts."""
 
 
 @functools.cache
@@ -41,6 +46,36 @@ def count_gpus() -> int:
     if driver is None or driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
         return 0
     return count.value
+
+
+def has_driver() -> bool:
+    """Whether there is a driver to ask, and torch to use what it shows; nothing is started."""
+    return _driver() is not None and importlib.util.find_spec("torch") is not None
+
+
+def start_gpus(device: str) -> None:
+    """Do what a GPU's first use would wait for, while something else goes on.
+
+    The driver makes the context that torch will use, and Triton takes the digest of itself that
+    names what it has compiled. What goes wrong here is told by whoever needs it.
+
+    Args:
+        device: As a person asks for it: ``"auto"``, ``"cuda"``, or with numbers.
+    """
+    driver = _driver()
+    if driver is None or driver.cuInit(0):
+        return
+    numbers = device.partition(":")[2]
+    for number in map(int, numbers.split(",")) if numbers else range(count_gpus()):
+        handle, context = ctypes.c_int(0), ctypes.c_void_p()
+        if not driver.cuDeviceGet(ctypes.byref(handle), number):
+            driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle)
+    # Its file is long; a thread that hands over more often gets through beside imports.
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(HAND_OVER_S)
+    with contextlib.suppress(ImportError, AttributeError):
+        importlib.import_module("triton.runtime.cache").triton_key()
+    sys.setswitchinterval(before)
 
 
 def describe_gpus() -> str:

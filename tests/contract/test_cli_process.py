@@ -150,8 +150,6 @@ def test_a_run_that_is_killed_again_and_again_finds_the_same_front(tmp_path, mar
 
 def test_a_lost_device_costs_no_bit(command, market, monkeypatch, tmp_path):
     """A device that fails in the middle is replaced, and the front is the undisturbed run's."""
-    import functools
-
     import engine.backends.chosen as chosen
 
     small = ("evolve", "--data", market, "--population", "16", "--generations", "6", "--json",
@@ -159,8 +157,7 @@ def test_a_lost_device_costs_no_bit(command, market, monkeypatch, tmp_path):
     undisturbed = command(*small, "--device", "cpu").json
     module = "tests.support.failing_child"
     fails = [sys.executable, "-m", module, "killed", "3", str(tmp_path / "calls")]
-    maker = functools.partial(chosen.IsolatedMaker, command=fails)
-    monkeypatch.setattr(chosen, "IsolatedMaker", maker)
+    monkeypatch.setattr(chosen, "child_command", lambda name, device: fails)
     choice = chosen.choose_backend("cpu")._replace(devices=(0,))
     monkeypatch.setattr(chosen, "choose_backend", lambda device: choice)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

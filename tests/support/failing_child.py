@@ -50,4 +50,4 @@ if __name__ == "__main__":
     Failing.fault, Failing.file = sys.argv[1], Path(sys.argv[3])
     Failing.calls = frozenset(int(number) for number in sys.argv[2].split(","))
     source, target = standard_pipes()
-    serve(Failing, source, target)
+    serve(lambda numbers: Failing, source, target)

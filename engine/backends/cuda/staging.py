@@ -3,13 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from engine.backends.compiled import compiled
 from engine.backends.contract import Floats, Ints, Slots
 
 Bools = npt.NDArray[np.bool_]
 
 
-@compiled
 def lay_out(
     genomes: Floats,
     slots: Slots,
@@ -36,19 +34,16 @@ def lay_out(
     Returns:
         Whether every list is there.
     """
-    is_there = True
-    last = slots.shape[1]
-    for p in range(slots.shape[0]):
-        for r in range(last):
-            table[p, r] = slots[p, r]
-        weaker = 0
-        for n in range(genes.size):
-            threshold = genomes[p, genes[n]]
-            if is_greater[n]:
-                weaker |= threshold < bounds[n]
-            else:
-                weaker |= threshold > bounds[n]
-        found = list_of[slots[p, lead] if lead >= 0 else 0, weaker]
-        table[p, last] = found
-        is_there &= found >= 0
-    return is_there
+    table[:, :-1] = slots
+    # Whole columns at a time: a compiled loop is 0.01 ms quicker for 512 individuals, and would
+    # make a device's process half a second later.
+    weaker = np.zeros(len(genomes), np.bool_)
+    for gene, greater, bound in zip(
+        genes.tolist(), is_greater.tolist(), bounds.tolist(), strict=True
+    ):
+        threshold = genomes[:, gene]
+        weaker |= threshold < bound if greater else threshold > bound
+    leading = slots[:, lead] if lead >= 0 else 0
+    found = list_of[leading, weaker.astype(np.int8)]
+    table[:, -1] = found
+    return bool((found >= 0).all())

@@ -5,6 +5,6 @@ the parent keeps the population, the random numbers and the record, replaces the
 rows anew, and asks again; the bits are the same.
 """
 
-from engine.backends.isolated.parent import IsolatedBackend, IsolatedMaker
+from engine.backends.isolated.parent import Child, IsolatedBackend, IsolatedMaker, child_command
 
-__all__ = ["IsolatedBackend", "IsolatedMaker"]
+__all__ = ["Child", "IsolatedBackend", "IsolatedMaker", "child_command"]

@@ -1,31 +1,40 @@
 """The child: answers one frame after another until the parent closes the pipe.
 
-Run as ``python -m engine.backends.isolated.child BACKEND [NUMBERS]``.
+Run as ``python -m engine.backends.isolated.child BACKEND DEVICE``, the device as a person asked
+for it. It starts the device while it still imports; which devices are used is told with the first
+question.
 """
 
+import gc
+import importlib
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from data.bars import Window
-from engine.backends import BackendMaker, Form, load_backend
+from engine.backends import BACKENDS, BackendMaker, Form, load_backend
 from engine.backends.contract import Backend
+from engine.backends.devices import start_gpus
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError
 from engine.plain import bars_of, plain_ledgers, spec_of, windows_of
 from engine.process import standard_pipes
 from engine.wire import ClosedError, Frame, receive, send
 
+Loader = Callable[[Sequence[int]], BackendMaker]
+"""From numbers of devices to what makes a backend on them."""
+
 
 class Servant:
     """Answers frames with a backend.
 
     Args:
-        maker: What makes it, once the parent has sent series.
+        load: Gives what makes it, once the parent has sent series.
     """
 
-    def __init__(self, maker: BackendMaker) -> None:
-        self._maker = maker
+    def __init__(self, load: Loader) -> None:
+        self._load = load
         self._backend: Backend
         self._windows: tuple[Window, ...] = ()
 
@@ -45,22 +54,27 @@ class Servant:
         }
         return actions[frame.kind](frame)
 
+    def _maker(self, frame: Frame) -> BackendMaker:
+        numbers: Any = frame.told["devices"]
+        return self._load(numbers)
+
     def _slot_bytes(self, frame: Frame) -> Frame:
         lengths: Any = frame.told["lengths"]
-        return Frame("done", {"bytes": self._maker.slot_bytes([range(n) for n in lengths])})  # type: ignore[misc]
+        taken = self._maker(frame).slot_bytes([range(n) for n in lengths])  # type: ignore[misc]
+        return Frame("done", {"bytes": taken})
 
     def _series_bytes(self, frame: Frame) -> Frame:
         lengths: Any = frame.told["lengths"]
-        taken = self._maker.series_bytes([range(n) for n in lengths])  # type: ignore[misc]
+        taken = self._maker(frame).series_bytes([range(n) for n in lengths])  # type: ignore[misc]
         return Frame("done", {"bytes": taken})
 
     def _room(self, frame: Frame) -> Frame:
         memory_bytes: Any = frame.told["bytes"]
-        return Frame("done", self._maker.room(memory_bytes)._asdict())
+        return Frame("done", self._maker(frame).room(memory_bytes)._asdict())
 
     def _make(self, frame: Frame) -> Frame:
         told: Any = frame.told
-        self._backend = self._maker(
+        self._backend = self._maker(frame)(
             spec_of(told["spec"]),
             bars_of(told["series"], frame.arrays),
             Costs(**told["costs"]),
@@ -103,15 +117,15 @@ class Servant:
         return Frame("done", {}, [self._backend.rows(told["slot"], told["series"])])
 
 
-def serve(maker: BackendMaker, source: int, target: int) -> None:
+def serve(load: Loader, source: int, target: int) -> None:
     """Answer until the parent is gone.
 
     Args:
-        maker: Of the backend.
+        load: Gives what makes the backend.
         source: Descriptor that frames come from.
         target: Descriptor that answers go to.
     """
-    servant = Servant(maker)
+    servant = Servant(load)
     while True:
         try:
             frame = receive(source)
@@ -134,9 +148,17 @@ def serve(maker: BackendMaker, source: int, target: int) -> None:
 def main() -> None:
     """Serve the backend that the command line names."""
     source, target = standard_pipes()
-    name, *numbers = sys.argv[1:]
-    devices = tuple(int(number) for number in numbers[0].split(",")) if numbers else ()
-    serve(load_backend(name, devices), source, target)
+    name, device = sys.argv[1:]
+    # Libraries leave a million objects behind; looking through them for cycles takes a tenth.
+    gc.disable()
+    if name == "cuda":
+        starting = threading.Thread(target=start_gpus, args=(device,), daemon=True)
+        starting.start()
+        importlib.import_module(BACKENDS[name].partition(":")[0])
+        starting.join()
+    gc.freeze()
+    gc.enable()
+    serve(lambda numbers: load_backend(name, tuple(numbers)), source, target)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import logging
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -76,6 +76,16 @@ class Child(Process):
         if answer.kind != "done":
             raise EngineError(f"the device's process met a defect: {why}")
         return answer
+
+
+def child_command(name: str, device: str) -> tuple[str, ...]:
+    """How to start the process of a device.
+
+    Args:
+        name: Backend, as the child knows it.
+        device: The device as a person asked for it.
+    """
+    return module_command("engine.backends.isolated.child", name, device)
 
 
 class IsolatedBackend(AnswersAtOnce):
@@ -258,7 +268,8 @@ class IsolatedMaker:
         devices: Numbers of its devices.
         fallback: Gives what makes the backend that goes on when the device fails for good; None to
             stop then.
-        command: How to start the child; its own module with the names above when None.
+        command: How to start the child.
+        child: One that was started like that already.
     """
 
     def __init__(
@@ -267,29 +278,29 @@ class IsolatedMaker:
         devices: Sequence[int],
         fallback: Callable[[], BackendMaker] | None = None,
         *,
-        command: Sequence[str] | None = None,
+        command: Sequence[str],
+        child: Child | None = None,
     ) -> None:
         self.name = name
-        numbers = [",".join(map(str, devices))] if devices else []
-        module = "engine.backends.isolated.child"
-        self._command = tuple(command or module_command(module, name, *numbers))
+        self._devices = list(devices)
+        self._command = tuple(command)
         self._fallback = fallback
         # It imports and starts the device while we go on.
-        self._child: Child | None = Child(self._command)
+        self._child: Child | None = child or Child(self._command)
 
     def slot_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that one slot takes over all series."""
-        answer = self._ask(Frame("slot_bytes", {"lengths": [len(bars) for bars in series]}))
+        answer = self._ask("slot_bytes", {"lengths": [len(bars) for bars in series]})
         return int(str(answer.told["bytes"]))
 
     def series_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that series take beside all rows."""
-        answer = self._ask(Frame("series_bytes", {"lengths": [len(bars) for bars in series]}))
+        answer = self._ask("series_bytes", {"lengths": [len(bars) for bars in series]})
         return int(str(answer.told["bytes"]))
 
     def room(self, memory_bytes: int | None) -> Room:
         """How an amount of memory is divided; the device's own default when None."""
-        told: Any = self._ask(Frame("room", {"bytes": memory_bytes})).told
+        told: Any = self._ask("room", {"bytes": memory_bytes}).told
         return Room(**told)
 
     def __call__(
@@ -305,11 +316,8 @@ class IsolatedMaker:
         """Load series onto the device, with room for `capacity` slots."""
         told, arrays = plain_bars(series)
         settings = {"capacity": capacity, "work_bytes": work_bytes, "threads": threads}
-        make = Frame(
-            "make",
-            {"spec": plain_spec(spec), "series": told, "costs": asdict(costs), **settings},
-            arrays,
-        )
+        told_of = {"spec": plain_spec(spec), "series": told, "costs": asdict(costs)}
+        make = Frame("make", {**told_of, **settings, "devices": self._devices}, arrays)
         fallback: Backend | None = None
         if self._fallback is not None:
             fallback = self._fallback()(
@@ -325,7 +333,8 @@ class IsolatedMaker:
             self._child = Child(self._command)
         return self._child
 
-    def _ask(self, frame: Frame) -> Frame:
+    def _ask(self, kind: str, told: Mapping[str, object]) -> Frame:
+        frame = Frame(kind, {**told, "devices": self._devices})
         for failures in range(1, MOST_FAILURES + 1):
             try:
                 return self._started().ask(frame, FIRST_DEADLINE_S)

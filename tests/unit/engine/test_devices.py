@@ -1,6 +1,7 @@
 """What is said of GPUs: asked of a driver that a test writes."""
 
 import ctypes
+import sys
 
 import pytest
 
@@ -13,6 +14,7 @@ class Driver:
     def __init__(self, count, error=0):
         """Remember what to answer."""
         self.count, self.error = count, error
+        self.retained = []
 
     def cuInit(self, flags):  # noqa: N802
         """Start."""
@@ -21,6 +23,16 @@ class Driver:
     def cuDeviceGetCount(self, count):  # noqa: N802
         """Write how many devices there are."""
         ctypes.cast(count, ctypes.POINTER(ctypes.c_int))[0] = self.count
+        return 0
+
+    def cuDeviceGet(self, handle, number):  # noqa: N802
+        """Write a device's handle."""
+        ctypes.cast(handle, ctypes.POINTER(ctypes.c_int))[0] = number
+        return int(number >= self.count)
+
+    def cuDevicePrimaryCtxRetain(self, context, handle):  # noqa: N802
+        """Remember whose context was made."""
+        self.retained.append(handle.value)
         return 0
 
     def cuDeviceGetName(self, name, length, number):  # noqa: N802
@@ -65,6 +77,32 @@ def test_gpus_are_counted_and_named(machine):
     machine(Driver(3))
     assert devices.count_gpus() == 3
     assert devices.describe_gpus() == "NVIDIA H0, NVIDIA H1, GPU 2, used"
+
+
+@pytest.mark.parametrize(
+    ("driver", "device", "retained"),
+    [
+        (Driver(2), "auto", [0, 1]),
+        (Driver(2), "cuda", [0, 1]),
+        (Driver(3), "cuda:2,0", [2, 0]),
+        (Driver(1), "cuda:5", []),
+        (Driver(2, error=3), "cuda", []),
+    ],
+)
+def test_a_start_makes_the_contexts_that_were_asked_for(machine, driver, device, retained):
+    """Of no other device, and of none that is not there; nothing is raised."""
+    machine(driver)
+    before = sys.getswitchinterval()
+    devices.start_gpus(device)
+    assert driver.retained == retained
+    assert sys.getswitchinterval() == before
+
+
+def test_without_a_driver_nothing_is_started(machine):
+    """There is nothing to do, and nothing to say."""
+    machine(None)
+    devices.start_gpus("cuda")
+    assert not devices.has_driver()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
+from engine import backends
+from engine.backends import chosen
 from engine.backends.chosen import Device
 from engine.backends.cpu import CpuBackend
 from engine.backends.isolated import IsolatedMaker, parent
@@ -160,6 +162,28 @@ def test_a_program_that_is_no_child_is_refused():
         Engine(SPEC, SERIES, WINDOWS, device=Device("none", "a test", maker))
 
 
+@pytest.mark.parametrize("device", ["auto", "cuda"])
+def test_a_process_that_was_begun_for_nothing_is_ended(monkeypatch, device):
+    """It starts before the driver has said what there is; where there is nothing it goes again."""
+    begun = []
+
+    def child(command):
+        begun.append(parent.Child([sys.executable, "-c", "input()"]))
+        return begun[-1]
+
+    monkeypatch.setattr(chosen, "has_driver", lambda: True)
+    monkeypatch.setattr(chosen, "Child", child)
+    monkeypatch.setattr(backends, "why_absent", lambda name: "there is none")
+    if device == "auto":
+        assert chosen.choose_device(device, on_loss="stop").label == "cpu"
+    else:
+        with pytest.raises(DeviceError, match="there is none"):
+            chosen.choose_device(device, on_loss="stop")
+    (process,) = begun
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)
+
+
 @pytest.mark.parametrize("name", sorted(STRATEGIES))
 def test_strategies_cross_the_pipe(name):
     """A strategy told in plain values is the same strategy."""
@@ -212,7 +236,7 @@ def test_a_child_that_dies_at_its_start_is_replaced(tmp_path):
     program = (
         f"import pathlib, sys; seen = pathlib.Path({str(tmp_path / 'seen')!r})\n"
         "if not seen.exists(): seen.touch(); sys.exit(1)\n"
-        "sys.argv = ['child', 'cpu']\n"
+        "sys.argv = ['child', 'cpu', 'cpu']\n"
         "from engine.backends.isolated.child import main; main()"
     )
     maker = IsolatedMaker("cpu", (), command=[sys.executable, "-c", program])
