@@ -68,6 +68,11 @@ class RowBank:
         places = self._places.get(form)
         return NOWHERE if places is None else places.table
 
+    def peek(self, groups: Sequence[RowGroup]) -> Ints:
+        """Slots [I] of rows, group after group, -1 where one is not in the bank; computes none."""
+        found = [self.find(group.form, group.lengths).astype(np.int64) for group in groups]
+        return np.concatenate(found)
+
     def touch(self, slots: Slots) -> None:
         """Remember that rows were used; only a full bank will ask.
 

@@ -11,11 +11,12 @@ from engine.admission import are_legal, find_slots, load_loops
 from engine.backends import Form
 from engine.backends.chosen import Device, choose_device
 from engine.bank import RowBank
+from engine.cold import ColdPath
 from engine.costs import Costs
 from engine.errors import EngineError, GenomeError
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.memory_plan import MemoryPlan, row_capacity
-from engine.plan import Plan, RowGroup, plan_rows
+from engine.plan import Plan, RowGroup, only_columns, plan_rows
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 
@@ -89,7 +90,7 @@ class Engine:
         self._columns = [
             (Form.of(row), [spec.layout.index(name) for name in row.lengths]) for row in spec.rows
         ]
-        self._only_columns = _only_columns([columns for _, columns in self._columns])
+        self._only_columns = only_columns([columns for _, columns in self._columns])
         layout = spec.layout
         self._limits = (spec.least, layout.most, layout.is_int.astype(np.int64), layout.ordered)
         # A device in a process of its own starts meanwhile.
@@ -107,6 +108,7 @@ class Engine:
             threads=threads,
         )
         self._bank = RowBank(capacity, self._backend.fill)
+        self._cold = ColdPath(spec, self._backend, self._bank, self.windows, chunk)
         self._chunk = chunk
 
     @property
@@ -295,6 +297,8 @@ class Engine:
         members = self._checked(genomes[part])
         found = self._found(members)
         if found is None:
+            if self._cold.evaluate(members, out[part]):
+                return lambda: True
             filled = self._filled(genomes)
             if filled is None:
                 return None
@@ -376,13 +380,6 @@ class Engine:
         if not are_legal(genomes, *self._limits):
             self.spec.check_genomes(genomes)
         return genomes
-
-
-def _only_columns(columns: Sequence[Sequence[int]]) -> Ints | None:
-    """The gene [R] that is each row's length, -1 for none; None when a row has several."""
-    if any(len(of_row) > 1 for of_row in columns):
-        return None
-    return np.array([of_row[0] if of_row else -1 for of_row in columns], np.int64)
 
 
 def _check_windows(series: Sequence[Bars], windows: Sequence[Window]) -> None:

@@ -1,5 +1,6 @@
 """From genomes to work: which distinct rows a population needs, and in which order to go."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,6 +69,13 @@ def plan_rows(spec: StrategySpec, genomes: Floats) -> Plan:
         n_rows += len(distinct)
         groups.append(RowGroup(form, distinct))
     return Plan(tuple(groups), row_of, _order(spec, row_of))
+
+
+def only_columns(columns: Sequence[Sequence[int]]) -> Ints | None:
+    """The gene [R] that is each row's length, -1 for none; None when a row has several."""
+    if any(len(of_row) > 1 for of_row in columns):
+        return None
+    return np.array([of_row[0] if of_row else -1 for of_row in columns], np.int64)
 
 
 def _lengths(spec: StrategySpec, genomes: Floats, place: int) -> Ints:

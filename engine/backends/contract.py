@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +119,19 @@ class Backend(Protocol):
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
+        ...
+
+
+@runtime_checkable
+class Streamer(Protocol):
+    """What a backend can do besides: evaluate individuals whose rows were never computed."""
+
+    def can_stream(self, genomes: Floats) -> bool:
+        """Whether it can for this strategy, on these series, with the lengths of [P, G]."""
+        ...
+
+    def stream(self, genomes: Floats, windows: Sequence[Window]) -> Floats:
+        """Accumulators [P, W, A] of genomes [P, G], in every bit those of `Backend.evaluate`."""
         ...
 
 

@@ -36,3 +36,5 @@ def assert_same_trades(reference, engine, genomes):
             assert not problem, f"{where}: {problem}"
             problem = compare_accumulators(reference.fold(left), accumulators[i, w])
             assert not problem, f"{where}: {problem}"
+    # Ledgers need rows, so that now all of them are there.
+    assert_same_bits(accumulators, engine.evaluate(genomes), "with rows")

@@ -1,6 +1,6 @@
 """The CPU backend behind the engine's contract: holds the series, fills rows, runs the stages."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numba
 import numpy as np
@@ -9,9 +9,16 @@ from data.bars import Bars, Window
 from engine.backends.coders import coder_maps, coders_of
 from engine.backends.contract import AnswersAtOnce, Form, ListsOneByOne, Probe, Room
 from engine.backends.cpu import rows as stage_rows
-from engine.backends.cpu.chain import chain, stop_distances
+from engine.backends.cpu.chain import Measure, begin, chain, stop_distances
 from engine.backends.cpu.codes import HIGHEST_CODE, code_rows
 from engine.backends.cpu.evaluate import evaluate, signal_bars
+from engine.backends.cpu.streamed import (
+    LONGEST_WINDOW,
+    columns_of,
+    course_of,
+    groups_of,
+    stream,
+)
 from engine.backends.cpu.types import Floats, Ints, Market, Slots
 from engine.backends.lowered import entry_of, exits_of
 from engine.backends.sources import sources_of
@@ -41,6 +48,8 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         capacity: Slots for rows; a slot holds one row of every series.
         work_bytes: Not used: what an individual needs fits a core's scratch.
         threads: Cores to use; all of them when None.
+
+    `decided_exactly` counts the comparisons of the last streamed call that no bound could decide.
 
     Raises:
         DeviceError: When more threads are asked for than the process may use.
@@ -75,6 +84,13 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         longest = max(len(bars) for bars in series)
         self._scratch = np.empty((_cores(), longest + 8), np.int32)
         self._distances = np.empty((_cores(), longest))
+        self._course, names = course_of(spec)
+        self._columns = [columns_of(sources, names) for sources in self._sources]
+        self._is_whole = all(
+            bool(np.isfinite(columns.values[self._course.rolling]).all())
+            for columns in self._columns
+        )
+        self.decided_exactly = 0
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
@@ -122,9 +138,50 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
             [P, W, A].
         """
         numba.set_num_threads(self.threads)
-        out = np.full((len(genomes), len(windows), len(ACCUMULATORS)), np.nan)
+
+        def evaluated(number: int, ranges: Ints, part: Floats) -> None:
+            evaluate(self._markets[number], self._entry, self._exits, slots, genomes, ranges,
+                     self._scratch, self._distances, part)  # fmt: skip
+
+        return self._in_all_series(len(genomes), windows, evaluated)
+
+    def can_stream(self, genomes: Floats) -> bool:
+        """Whether no length of [P, G] is too long, and no rolling row meets values that are NaN."""
+        lengths = genomes[:, self._course.warm_columns]
+        return self._is_whole and bool((lengths <= LONGEST_WINDOW).all())
+
+    def stream(self, genomes: Floats, windows: Sequence[Window]) -> Floats:
+        """Accumulators [P, W, A] of individuals whose rows were never computed.
+
+        Args:
+            genomes: [P, G], so that `can_stream` holds.
+            windows: [W].
+
+        Returns:
+            [P, W, A], in every bit those of `evaluate`.
+        """
+        numba.set_num_threads(self.threads)
+        members, edges = groups_of(self._course, genomes, self.threads)
+        tally = np.zeros(len(edges) - 1, np.int64)
+        self.decided_exactly = 0
+
+        def streamed(number: int, ranges: Ints, part: Floats) -> None:
+            stream(self._markets[number], self._columns[number], self._course, self._exits,
+                   genomes, members, edges, ranges, part, tally)  # fmt: skip
+            self.decided_exactly += int(tally.sum())
+
+        return self._in_all_series(len(genomes), windows, streamed)
+
+    def _in_all_series(
+        self,
+        individuals: int,
+        windows: Sequence[Window],
+        run: Callable[[int, Ints, Floats], None],
+    ) -> Floats:
+        """Accumulators [P, W, A]: `run` with each series' number, ranges [w, 2] and part of it."""
+        out = np.full((individuals, len(windows), len(ACCUMULATORS)), np.nan)
         of_series = np.array([window.series for window in windows])
-        for number, market in enumerate(self._markets):
+        for number in range(len(self._markets)):
             (places,) = np.nonzero(of_series == number)
             if not len(places):
                 continue
@@ -132,9 +189,8 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
                 [(windows[i].start, windows[i].end) for i in places.tolist()], np.int64
             )
             is_all = len(places) == len(windows)
-            part = out if is_all else np.empty((len(genomes), len(places), len(ACCUMULATORS)))
-            evaluate(market, self._entry, self._exits, slots, genomes, ranges,
-                     self._scratch, self._distances, part)  # fmt: skip
+            part = out if is_all else np.empty((individuals, len(places), len(ACCUMULATORS)))
+            run(number, ranges, part)
             if not is_all:
                 out[:, places] = part
         return out
@@ -155,7 +211,10 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         market = self._markets[window.series]
         distances = np.empty(len(bars))
         stop_distances(market, self._exits, slots, bars, distances)
-        chain(market, self._exits, genome, bars, distances, window.end, out, whole, prices)
+        banked = Measure(market.low, bars, -1, 0)
+        begin(out)
+        chain(market, self._exits, genome, bars, distances, banked, window.end, 0, out, whole,
+              prices)  # fmt: skip
         n = int(out[ACCUMULATORS.index("trades")])
         return Ledger(
             signal_bar=whole[:n, 0].copy(),

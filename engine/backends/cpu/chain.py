@@ -1,6 +1,10 @@
 """Stage 4, chain: take signals one position at a time and fold the trades."""
 
+import math
+from typing import NamedTuple
+
 from engine.backends.compiled import compiled
+from engine.backends.cpu.exact import value_at
 from engine.backends.cpu.exits import find_exit
 from engine.backends.cpu.types import Floats, Ints, Market, Slots
 from engine.backends.lowered import Exits
@@ -11,6 +15,22 @@ from engine.ledger import REASONS
     MAX_DRAWDOWN, BARS_IN_MARKET, REJECTED, FIRST_REASON,
 ) = range(14)  # fmt: skip
 LOSS_R2 = FIRST_REASON + len(REASONS)
+
+
+class Measure(NamedTuple):
+    """How to compute the row that measures the stop's distance, where it lies in no bank.
+
+    Args:
+        values: [T] its source.
+        runs: [T] how many equal values end at each bar.
+        kind: A number of `KINDS`; -1 where there is nothing to compute.
+        window: Its length in bars.
+    """
+
+    values: Floats
+    runs: Slots
+    kind: int
+    window: int
 
 
 @compiled
@@ -28,18 +48,28 @@ def stop_distances(
 
 
 @compiled
+def begin(out: Floats) -> None:
+    """Accumulators [A] before any trade."""
+    out[:] = 0.0
+    out[EQUITY] = 1.0
+    out[PEAK_EQUITY] = 1.0
+
+
+@compiled
 def chain(
     market: Market,
     exits: Exits,
     genome: Floats,
     signal_bars: Slots,
     distances: Floats,
+    measure: Measure,
     end: int,
+    flat_from: int,
     out: Floats,
     whole: Ints,
     prices: Floats,
-) -> None:
-    """Fold one individual's trades in one window.
+) -> int:
+    """Fold one individual's trades in one window, or in a part of it.
 
     Exits are looked for only where a position is taken: on one core a found exit that nobody
     needs is work lost.
@@ -49,27 +79,32 @@ def chain(
         exits: Bracket and costs.
         genome: [G].
         signal_bars: [S] ascending.
-        distances: [S] the row that measures the stop's distance, at these bars.
+        distances: [S] the row that measures the stop's distance, at these bars; NaN where it has
+            still to be computed.
+        measure: How.
         end: One past the last bar of the window.
-        out: [A] receives the accumulators.
+        flat_from: Bar from which on there is no position.
+        out: [A] accumulators so far; `begin` sets them up.
         whole: [S, 4] receives signal bar, entry bar, exit bar, reason of each trade; or [0, 4]
             where no ledger is wanted.
         prices: [S, 5] receives entry, stop, target, exit, r; or [0, 5].
+
+    Returns:
+        Bar from which on there is no position any more.
     """
     stop_mult, reward = genome[exits.stop_mult], genome[exits.reward]
     max_hold = int(genome[exits.max_hold])
-    out[:] = 0.0
-    out[EQUITY] = 1.0
-    out[PEAK_EQUITY] = 1.0
     keeps_ledger = whole.shape[0] > 0
     trades = 0
-    flat_from = 0
     for s in range(signal_bars.size):
         t = signal_bars[s]
-        if t < flat_from:
+        if t < flat_from or t >= end - 1:
             continue
+        distance = distances[s]
+        if math.isnan(distance) and measure.kind >= 0:
+            distance = value_at(measure.values, measure.runs, measure.kind, measure.window, t)
         entry = market.open[t + 1]
-        stop = market.low[t] - stop_mult * distances[s]
+        stop = market.low[t] - stop_mult * distance
         risk = entry - stop
         if not risk > entry * exits.min_risk:
             out[REJECTED] += 1.0
@@ -88,7 +123,8 @@ def chain(
             prices[trades, 3], prices[trades, 4] = price, r
         trades += 1
         flat_from = exit_bar
-    out[TRADES] = trades
+    out[TRADES] += trades
+    return flat_from
 
 
 @compiled

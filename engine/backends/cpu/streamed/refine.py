@@ -1,0 +1,275 @@
+"""Refinement: of the bars that a screen left, those at which the comparisons hold, exactly."""
+
+import math
+
+import numpy as np
+
+from engine.backends.compiled import compiled, compiled_inline
+from engine.backends.cpu.exact import LEVEL, SMA, ZSCORE, value_at
+from engine.backends.cpu.streamed.averages import Averages
+from engine.backends.cpu.streamed.bounds import (
+    LARGEST_THRESHOLD,
+    ROUNDING,
+    mean_error,
+    score_bounds,
+    steps_of,
+)
+from engine.backends.cpu.streamed.lowering import (
+    GENE,
+    KIND,
+    LEFT,
+    LENGTH,
+    RIGHT,
+    SIGN,
+    SOURCE,
+    Course,
+)
+from engine.backends.cpu.streamed.sums import ANCHOR, FIT, REACH, SIZE, Sums
+from engine.backends.cpu.types import Floats, Ints, Slots
+
+
+@compiled
+def refine(
+    columns: Floats,
+    runs: Slots,
+    sums: Sums,
+    base: int,
+    course: Course,
+    genome: Floats,
+    count: int,
+    bars: Slots,
+    tally: Ints,
+) -> int:
+    """Keep the bars at which all early comparisons hold.
+
+    Args:
+        columns: [S, T] the sources.
+        runs: [S, T] how many equal values end at each bar.
+        sums: Of a stretch that holds the bars and what their windows reach back to.
+        base: First bar of the stretch.
+        course: The strategy.
+        genome: [G].
+        count: Bars to look at.
+        bars: [count] these, ascending; receives those that are kept.
+        tally: [1] is raised by the number of comparisons that the law's formulas had to decide.
+
+    Returns:
+        How many are kept.
+    """
+    for e in range(course.early.shape[0]):
+        test = course.early[e]
+        kind = course.rows[test[LEFT], KIND]
+        source = course.rows[test[LEFT], SOURCE]
+        if test[GENE] >= 0 and kind == LEVEL:
+            continue
+        threshold = genome[test[GENE]]
+        if (
+            test[GENE] >= 0
+            and kind == ZSCORE
+            and sums.scale[source, FIT] == 1.0
+            and abs(threshold) < LARGEST_THRESHOLD
+        ):
+            window = int(genome[course.rows[test[LEFT], LENGTH]])
+            count = _keep_scores(columns, runs, sums, base, source, window, float(test[SIGN]),
+                                 threshold, count, bars, tally)  # fmt: skip
+            continue
+        kept = 0
+        for i in range(count):
+            t = bars[i]
+            bars[kept] = t
+            kept += holds(columns, runs, sums, base, course, test, genome, t, tally)
+        count = kept
+    return count
+
+
+@compiled
+def _keep_scores(
+    columns: Floats,
+    runs: Slots,
+    sums: Sums,
+    base: int,
+    source: int,
+    window: int,
+    sign: float,
+    threshold: float,
+    count: int,
+    bars: Slots,
+    tally: Ints,
+) -> int:
+    n = sums.near.shape[1]
+    size, reach = sums.scale[source, SIZE], sums.scale[source, REACH]
+    shift, may_factor, may_addend, sure_factor, sure_addend = score_bounds(
+        window, sign * threshold, n, size, reach, ROUNDING, steps_of(n)
+    )
+    slack = abs(may_addend)
+    anchor = sums.scale[source, ANCHOR]
+    kept = 0
+    for i in range(count):
+        t = bars[i]
+        end = t + 1 - base
+        sum1 = sums.sum1[source, end] - sums.sum1[source, end - window]
+        sum2 = sums.sum2[source, end] - sums.sum2[source, end - window]
+        far = sign * (window * (columns[source, t] - anchor) - sum1)
+        spread = window * sum2 - sum1 * sum1
+        upper, lower = far + shift, far - shift
+        is_kept = upper * abs(upper) > may_factor * (spread + may_addend)
+        is_sure = spread > slack and lower * abs(lower) > sure_factor * (spread + sure_addend)
+        if is_kept != is_sure:
+            tally[0] += 1
+            score = value_at(columns[source], runs[source], ZSCORE, window, t)
+            is_kept = sign * score > sign * threshold
+        bars[kept] = t
+        kept += is_kept
+    return kept
+
+
+@compiled
+def holds(
+    columns: Floats,
+    runs: Slots,
+    sums: Sums,
+    base: int,
+    course: Course,
+    test: Ints,
+    genome: Floats,
+    bar: int,
+    tally: Ints,
+) -> bool:
+    """Whether a comparison without an EMA holds at a bar.
+
+    Args:
+        columns: As in `refine`, and so are those not named here.
+        runs: The same.
+        sums: The same.
+        base: The same.
+        course: The same.
+        test: [4] a line of the course's `early`.
+        genome: [G].
+        bar: At least the warm-up.
+        tally: [1].
+    """
+    low, high = row_bounds(columns, sums, base, course, test[LEFT], genome, bar)
+    if test[GENE] >= 0:
+        other_low = other_high = genome[test[GENE]]
+    else:
+        other_low, other_high = row_bounds(columns, sums, base, course, test[RIGHT], genome, bar)
+    if test[SIGN] < 0:
+        low, high, other_low, other_high = other_low, other_high, low, high
+    if low > other_high:
+        return True
+    if high <= other_low:
+        return False
+    tally[0] += 1
+    left = row_value(columns, runs, course, test[LEFT], genome, bar)
+    right = genome[test[GENE]]
+    if test[GENE] < 0:
+        right = row_value(columns, runs, course, test[RIGHT], genome, bar)
+    return bool(left > right) if test[SIGN] > 0 else bool(left < right)
+
+
+@compiled
+def row_value(
+    columns: Floats, runs: Slots, course: Course, row: int, genome: Floats, bar: int
+) -> float:
+    """A row's value at a bar, by the law; of any kind but an EMA."""
+    length = course.rows[row, LENGTH]
+    window = int(genome[length]) if length >= 0 else 1
+    source = course.rows[row, SOURCE]
+    return value_at(columns[source], runs[source], course.rows[row, KIND], window, bar)
+
+
+@compiled
+def row_bounds(
+    columns: Floats, sums: Sums, base: int, course: Course, row: int, genome: Floats, bar: int
+) -> tuple[float, float]:
+    """Bounds of a row's value at a bar; of any kind but an EMA."""
+    kind, source = course.rows[row, KIND], course.rows[row, SOURCE]
+    if kind == LEVEL:
+        return columns[source, bar], columns[source, bar]
+    if sums.scale[source, FIT] != 1.0:
+        return -np.inf, np.inf
+    window = int(genome[course.rows[row, LENGTH]])
+    n = sums.near.shape[1]
+    size, reach = sums.scale[source, SIZE], sums.scale[source, REACH]
+    end = bar + 1 - base
+    anchor = sums.scale[source, ANCHOR]
+    sum1 = sums.sum1[source, end] - sums.sum1[source, end - window]
+    if kind == SMA:
+        mean = anchor + sum1 / window
+        error = mean_error(window, n, size, reach)
+        return mean - error, mean + error
+    sum2 = sums.sum2[source, end] - sums.sum2[source, end - window]
+    far = window * (columns[source, bar] - anchor) - sum1
+    return _score_range(far, window * sum2 - sum1 * sum1, window, n, size, reach)
+
+
+@compiled_inline
+def _score_range(
+    far: float, spread: float, window: int, n: int, size: float, reach: float
+) -> tuple[float, float]:
+    shift, _, addend, _, _ = score_bounds(window, 0.0, n, size, reach, ROUNDING, steps_of(n))
+    slack = abs(addend)
+    kappa = 2.0 * (window + 4.0) * math.sqrt(window + 1.0) * ROUNDING
+    rho = 4.0 * (window + 8.0) ** 2 * ROUNDING
+    wide, narrow = math.sqrt(spread + slack), math.sqrt(max(spread - slack, 0.0))
+    upper, lower = far + shift, far - shift
+    high = upper / (narrow if upper > 0.0 else wide)
+    low = lower / (wide if lower > 0.0 else narrow)
+    if not spread > slack:
+        return -np.inf, np.inf
+    return low - kappa - 8.0 * rho * abs(low), high + kappa + 8.0 * rho * abs(high)
+
+
+@compiled
+def late_holds(
+    columns: Floats,
+    runs: Slots,
+    course: Course,
+    test: Ints,
+    genome: Floats,
+    bar: int,
+    averages: Averages,
+    i: int,
+    k: int,
+    tally: Ints,
+) -> bool:
+    """Whether a comparison with an EMA holds at a bar.
+
+    Args:
+        columns: As in `refine`, and so are those not named here.
+        runs: The same.
+        course: The same.
+        test: [4] a line of the course's `late`.
+        genome: [G].
+        bar: At least the warm-up.
+        averages: The EMAs.
+        i: Number of the individual among them.
+        k: Bar of the tile, from 1.
+        tally: [1].
+    """
+    left = _side(columns, runs, course, test[LEFT], genome, bar, averages, i, k, tally)
+    right = genome[test[GENE]]
+    if test[GENE] < 0:
+        right = _side(columns, runs, course, test[RIGHT], genome, bar, averages, i, k, tally)
+    return bool(left > right) if test[SIGN] > 0 else bool(left < right)
+
+
+@compiled
+def _side(
+    columns: Floats,
+    runs: Slots,
+    course: Course,
+    row: int,
+    genome: Floats,
+    bar: int,
+    averages: Averages,
+    i: int,
+    k: int,
+    tally: Ints,
+) -> float:
+    if averages.place_of[i, row] >= 0:
+        place = averages.place_of[i, row] + k * averages.stride_of[row]
+        return float(averages.tile[place])
+    if course.rows[row, KIND] != LEVEL:
+        tally[0] += 1
+    return row_value(columns, runs, course, row, genome, bar)
