@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.generation import Floats, Population
+from optimizer.search.compiled.worth import thin_three, worths_of_three
 from optimizer.search.randomness import stream
-from optimizer.search.ranking import crowding_distances
+from optimizer.search.ranking import crowding_distances, undominated
 
 Indices = npt.NDArray[np.int64]
 
@@ -37,22 +38,11 @@ EXACT_OBJECTIVES = 4
 CONTRIBUTION_OBJECTIVES = 3
 """Up to so many objectives contributions are fast for any size of archive."""
 
+COMPILED_OBJECTIVES = 3
+"""With so many objectives contributions are found by a loop of our own, with moocore's bits."""
+
 SAMPLES = 2048
 """Points of the estimate; the share of them that is dominated."""
-
-
-def undominated(objectives: Floats) -> npt.NDArray[np.bool_]:
-    """Which individuals are dominated by none and equal to none before them.
-
-    Args:
-        objectives: [P, O], minimised, finite.
-
-    Returns:
-        [P].
-    """
-    if not len(objectives):
-        return np.zeros(0, dtype=np.bool_)
-    return np.asarray(moocore.is_nondominated(objectives), dtype=np.bool_)
 
 
 def extended(archive: Population, newcomers: Population, keep: int) -> tuple[Population, Indices]:
@@ -91,6 +81,8 @@ def thinned(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
     Returns:
         [min(F, keep)] places, in their order.
     """
+    if objectives.shape[1] == COMPILED_OBJECTIVES:
+        return thin_three(np.array(objectives.T, order="C"), keep, rounds, 1.0 + MARGIN)
     places: Indices = np.arange(len(objectives))
     excess = len(places) - keep
     step = -(-excess // rounds)
@@ -117,6 +109,10 @@ def worths(objectives: Floats) -> Floats:
     count, n_objectives = objectives.shape
     if n_objectives == 1 or n_objectives > CONTRIBUTION_OBJECTIVES:
         return crowding_distances(objectives, np.zeros(count, dtype=np.int64))
+    if n_objectives == COMPILED_OBJECTIVES:
+        worth = np.empty(count, dtype=np.float64)
+        worths_of_three(np.array(objectives.T, order="C"), 1.0 + MARGIN, worth)
+        return worth
     scaled = _scaled(objectives)
     worth = np.asarray(moocore.hv_contributions(scaled, ref=1.0 + MARGIN), dtype=np.float64)
     worth[scaled.argmin(axis=0)] = np.inf

@@ -8,16 +8,23 @@ Source: Deb, Pratap, Agarwal and Meyarivan, "A fast and elitist multiobjective g
 NSGA-II", IEEE Transactions on Evolutionary Computation 6(2), 2002.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import moocore
 import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import OptimizerError
+from optimizer.search.compiled.crowding import add_gaps, standing_order
+from optimizer.search.compiled.fronts import find_copies, find_undominated, rank_in_order
+from optimizer.search.compiled.sorting import column_order
 
+Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+
+SWEPT = (2, 3)
+"""Numbers of objectives for which fronts are found by a sweep of our own, faster than moocore's."""
 
 LARGE = 2.0**1000
 """Objectives beyond this are scaled before they are subtracted, so that no distance overflows."""
@@ -32,14 +39,18 @@ class Ranking:
             the count after the last front, equal violations sharing a rank.
         crowding: [P], distance to the neighbours in the same front, infinite at its ends; 0 for
             infeasible individuals.
+        is_copy: [P], who has the objectives of a feasible individual before; nobody when left out.
     """
 
     ranks: Indices
     crowding: Floats
+    is_copy: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
 
     def order(self) -> Indices:
         """Indices [P], best first; the earlier index first where rank and crowding are equal."""
-        return np.lexsort((-self.crowding, self.ranks))
+        order = np.empty(len(self.ranks), dtype=np.int64)
+        standing_order(self.ranks, self.crowding, order)
+        return order
 
 
 def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
@@ -58,19 +69,30 @@ def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
             individual has an objective that is not a finite number.
     """
     _check(objectives, violations)
+    feasible = np.flatnonzero(violations == 0)
+    if len(feasible) == len(objectives):
+        return _rank_feasible(objectives)
     ranks = np.zeros(len(objectives), dtype=np.int64)  # [P]
     crowding = np.zeros(len(objectives), dtype=np.float64)  # [P]
-    feasible = np.flatnonzero(violations == 0)
+    is_copy = np.zeros(len(objectives), dtype=np.bool_)  # [P]
+    found = _rank_feasible(objectives[feasible])
+    ranks[feasible], crowding[feasible] = found.ranks, found.crowding
+    is_copy[feasible] = found.is_copy
+    n_fronts = int(found.ranks.max(initial=-1)) + 1
     infeasible = np.flatnonzero(violations > 0)
-    n_fronts = 0
-    if feasible.size:
-        ranks[feasible] = nondominated_ranks(objectives[feasible])
-        crowding[feasible] = crowding_distances(objectives[feasible], ranks[feasible])
-        n_fronts = int(ranks[feasible].max()) + 1
-    if infeasible.size:
-        steps = np.unique(violations[infeasible], return_inverse=True)[1]
-        ranks[infeasible] = n_fronts + steps
-    return Ranking(ranks, crowding)
+    steps = np.unique(violations[infeasible], return_inverse=True)[1]
+    ranks[infeasible] = n_fronts + steps
+    return Ranking(ranks, crowding, is_copy)
+
+
+def _rank_feasible(objectives: Floats) -> Ranking:
+    """Ranking of individuals who are all feasible, objectives [P, O]."""
+    columns = _columns(objectives)
+    orders = _orders(columns)
+    ranks = _ranks(objectives, columns, orders[0])
+    is_copy = np.empty(len(objectives), dtype=np.bool_)
+    find_copies(columns, orders[0], is_copy)
+    return Ranking(ranks, _crowding(columns, orders, ranks), is_copy)
 
 
 def survive(objectives: Floats, violations: Floats, keep: int) -> Indices:
@@ -99,7 +121,25 @@ def nondominated_ranks(objectives: Floats) -> Indices:
     Returns:
         [P], 0 for those that nobody dominates; equal individuals share a rank.
     """
-    return np.asarray(moocore.pareto_rank(objectives), dtype=np.int64)
+    columns = _columns(objectives)
+    return _ranks(objectives, columns, _order(columns))
+
+
+def undominated(objectives: Floats) -> Bools:
+    """Which individuals are dominated by none and equal to none before them.
+
+    Args:
+        objectives: [P, O], minimised, finite.
+
+    Returns:
+        [P].
+    """
+    if objectives.shape[1] not in SWEPT:
+        found = moocore.is_nondominated(objectives) if len(objectives) else ()
+        return np.asarray(found, dtype=np.bool_)
+    columns, is_best = _columns(objectives), np.empty(len(objectives), dtype=np.bool_)
+    find_undominated(columns, _order(columns), is_best)
+    return is_best
 
 
 def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
@@ -117,49 +157,51 @@ def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
     Returns:
         [P], infinite for the first and the last of each front in each objective.
     """
-    n_individuals, n_objectives = objectives.shape
-    distances = np.zeros(n_individuals, dtype=np.float64)  # [P]
-    by_value = np.lexsort(objectives.T[::-1])
-    # Sixteen bits make the stable sort by front a radix sort.
-    fronts = ranks.astype(np.int16) if ranks.max(initial=0) < 2**15 else ranks
-    bounds = _front_bounds(ranks)
-    is_edge = np.zeros(n_individuals, dtype=np.bool_)
-    is_edge[bounds[:-1]] = True
-    is_edge[bounds[1:] - 1] = True
-    for column in objectives.T:
-        values = _subtractable(column)
-        by_value = by_value[np.argsort(values[by_value], kind="stable")]
-        by_front = by_value[np.argsort(fronts[by_value], kind="stable")]
-        gaps = _neighbour_gaps(values[by_front], bounds, n_objectives)
-        distances[by_front] += np.where(is_edge, np.inf, gaps)
+    columns = _columns(objectives)
+    return _crowding(columns, _orders(columns), ranks)
+
+
+def _columns(objectives: Floats) -> Floats:
+    """Objectives as the loops read them, [O, P]: a copy, each objective in one piece."""
+    return np.array(objectives.T, dtype=np.float64, order="C")
+
+
+def _order(columns: Floats) -> Indices:
+    """Lexicographic order [P] of objectives [O, P], the earlier of equals first."""
+    order = np.empty(columns.shape[1], dtype=np.int64)
+    column_order(columns, 0, order)
+    return order
+
+
+def _orders(columns: Floats) -> Indices:
+    """For each objective the order by it [O, P]; each sorted on top of the one before it."""
+    orders = np.empty(columns.shape, dtype=np.int64)
+    for number, order in enumerate(orders):
+        column_order(columns, number, order)
+    return orders
+
+
+def _ranks(objectives: Floats, columns: Floats, order: Indices) -> Indices:
+    """Number of the front of each individual [P], who stand in lexicographic order."""
+    if len(columns) not in SWEPT:
+        found = moocore.pareto_rank(objectives) if len(objectives) else ()
+        return np.asarray(found, dtype=np.int64)
+    ranks = np.empty(len(objectives), dtype=np.int64)
+    rank_in_order(columns, order, ranks)
+    return ranks
+
+
+def _crowding(columns: Floats, orders: Indices, ranks: Indices) -> Floats:
+    """Crowding distances [P]; see `crowding_distances`."""
+    distances = np.zeros(len(ranks), dtype=np.float64)
+    for column, order in zip(columns, orders, strict=True):
+        add_gaps(_subtractable(column), order, ranks, len(columns), distances)
     return distances
-
-
-def _front_bounds(ranks: Indices) -> Indices:
-    """First position of each front among individuals sorted by rank, then their number, [F + 1]."""
-    sizes = np.bincount(ranks)
-    return np.concatenate(([0], np.cumsum(sizes[sizes > 0])))
 
 
 def _subtractable(values: Floats) -> Floats:
     """Values [P], halved often enough that differences of them stay finite."""
     return values * 2.0**-10 if np.abs(values).max(initial=0.0) > LARGE else values
-
-
-def _neighbour_gaps(values: Floats, bounds: Indices, n_objectives: int) -> Floats:
-    """Normalised distance between both neighbours of each value [P] sorted within its front.
-
-    Positions at either end of a front have no such distance and get 0.
-    """
-    spans = n_objectives * (values[bounds[1:] - 1] - values[bounds[:-1]])  # [F]
-    norms = np.repeat(np.where(spans > 0, spans, np.inf), np.diff(bounds))  # [P]
-    gaps = np.zeros_like(values)
-    gaps[1:-1] = values[2:] - values[:-2]
-    # A gap that reaches into another front may be too wide for this front's norm.
-    gaps[bounds[:-1]] = 0.0
-    gaps[bounds[1:] - 1] = 0.0
-    shares: Floats = gaps / norms
-    return shares
 
 
 def _check(objectives: Floats, violations: Floats) -> None:

@@ -56,7 +56,7 @@ def survive_by_hypervolume(objectives: Floats, violations: Floats, keep: int) ->
         OptimizerError: As in `rank_individuals`.
     """
     ranking = rank_individuals(objectives, violations)
-    ranks = _copies_last(objectives, violations, ranking.ranks)
+    ranks = _copies_last(violations, ranking)
     order = Ranking(ranks, ranking.crowding).order()
     if len(order) <= keep or not keep:
         return order[:keep]
@@ -71,20 +71,11 @@ def survive_by_hypervolume(objectives: Floats, violations: Floats, keep: int) ->
     return best
 
 
-def _copies_last(objectives: Floats, violations: Floats, ranks: Indices) -> Indices:
+def _copies_last(violations: Floats, ranking: Ranking) -> Indices:
     """Ranks [P] in which copies of a feasible individual's objectives follow all fronts."""
-    feasible = np.flatnonzero(violations == 0)
-    if len(feasible) < 2:
-        return ranks
-    by_value = feasible[np.lexsort(objectives[feasible].T)]
-    values = objectives[by_value]
-    is_copy = (values[1:] == values[:-1]).all(axis=1)
-    if not is_copy.any():
-        return ranks
-    n_ranks = int(ranks.max()) + 1
-    copies = by_value[1:][is_copy]
-    moved = np.where(violations > 0, ranks + n_ranks, ranks)
-    moved[copies] = ranks[copies] + n_ranks
-    # Copies stay before the infeasible, whose ranks begin after the last front.
-    n_fronts = int(ranks[feasible].max()) + 1
-    return np.where(violations > 0, moved + n_fronts, moved)
+    if not ranking.is_copy.any():
+        return ranking.ranks
+    n_fronts = int(ranking.ranks[violations == 0].max()) + 1
+    # The infeasible, whose ranks begin after the last front, stay behind.
+    is_moved = ranking.is_copy | (violations > 0)
+    return np.where(is_moved, ranking.ranks + n_fronts, ranking.ranks)

@@ -6,8 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from engine.backends import compiled
 from engine.backends.compiled import digest_of
+from optimizer.search.compiled import sorting
+from optimizer.search.compiled.sorting import rising_order
 
 CALLER = """
 from engine.backends.callee import callee
@@ -67,3 +71,10 @@ def test_a_digest_is_that_of_names_and_contents(tmp_path):
     second = digest_of(tmp_path)
     (tmp_path / "a.py").rename(tmp_path / "b.py")
     assert len({first, second, digest_of(tmp_path)}) == 3
+
+
+def test_each_room_has_a_cache_of_its_own():
+    """Loops of the search lie beside it, so that a change of theirs leaves the engine's alone."""
+    rising_order(np.array([2.0, 1.0]), np.empty(2, np.int64))
+    room = Path(sorting.__file__).parent
+    assert f"loops-{digest_of(room)}" in [place.name for place in (room / "__pycache__").iterdir()]

@@ -1,0 +1,59 @@
+"""Fronts of the sweep are moocore's, with ties and copies, for two and three objectives."""
+
+import moocore
+import numpy as np
+import pytest
+
+from optimizer.search.ranking import nondominated_ranks, rank_individuals, undominated
+
+
+def objectives_of(seed, n_objectives):
+    """Random, rounded, whole, copied, or on a sphere where nobody is dominated."""
+    rng = np.random.default_rng([seed, n_objectives])
+    count = int(rng.integers(1, 120))
+    points = rng.random((count, n_objectives))
+    kinds = [
+        points,
+        np.round(points, 1),
+        rng.integers(-2, 3, points.shape).astype(np.float64),
+        points[rng.integers(0, count, count)],
+        points / np.sqrt((points**2).sum(axis=1, keepdims=True)),
+    ]
+    return kinds[seed % 5]
+
+
+@pytest.mark.parametrize("n_objectives", [2, 3])
+@pytest.mark.parametrize("seed", range(300))
+def test_ranks_and_best_are_those_of_moocore(seed, n_objectives):
+    """Every individual has the front that moocore gives it; of equals the first counts as best."""
+    objectives = objectives_of(seed, n_objectives)
+    assert moocore.pareto_rank(objectives).tolist() == nondominated_ranks(objectives).tolist()
+    assert moocore.is_nondominated(objectives).tolist() == undominated(objectives).tolist()
+
+
+@pytest.mark.parametrize("n_objectives", [2, 3])
+def test_many_fronts_with_long_staircases(n_objectives):
+    """Staircases outgrow their room and fronts their number, and ranks stay moocore's."""
+    rng = np.random.default_rng(3)
+    base = rng.random((4000, n_objectives))
+    base /= np.sqrt((base**2).sum(axis=1, keepdims=True))
+    objectives = base + rng.integers(0, 40, (4000, 1)) * 0.01
+    expected = moocore.pareto_rank(objectives)
+    assert expected.max() > 15
+    assert expected.tolist() == nondominated_ranks(objectives).tolist()
+    assert moocore.is_nondominated(objectives).tolist() == undominated(objectives).tolist()
+
+
+@pytest.mark.parametrize("n_objectives", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(50))
+def test_copies_are_all_but_the_first_of_equals(seed, n_objectives):
+    """Who repeats the objectives of a feasible individual before is a copy, nobody else."""
+    objectives = objectives_of(seed, n_objectives)
+    violations = np.random.default_rng(seed).integers(0, 2, len(objectives)).astype(np.float64)
+    seen: set = set()
+    expected = []
+    for row, violation in zip(objectives.tolist(), violations, strict=True):
+        expected.append(violation == 0 and tuple(row) in seen)
+        if violation == 0:
+            seen.add(tuple(row))
+    assert expected == rank_individuals(objectives, violations).is_copy.tolist()
