@@ -24,6 +24,12 @@ def compiled(loop: Loop) -> Loop:
         return cast(Loop, njit(cache=True, error_model="numpy")(loop))
 
 
+def compiled_unlocked(loop: Loop) -> Loop:
+    """The same, for a loop that Python's threads run side by side."""
+    with _cache_of_this_version(loop):
+        return cast(Loop, njit(cache=True, error_model="numpy", nogil=True)(loop))
+
+
 def compiled_parallel(loop: Loop) -> Loop:
     """The same, with the `prange` loops spread over threads; no two threads write one element."""
     with _cache_of_this_version(loop):

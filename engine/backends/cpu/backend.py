@@ -16,7 +16,6 @@ from engine.backends.cpu.streamed import (
     LONGEST_WINDOW,
     columns_of,
     course_of,
-    groups_of,
     stream,
 )
 from engine.backends.cpu.types import Floats, Ints, Market, Slots
@@ -160,15 +159,13 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         Returns:
             [P, W, A], in every bit those of `evaluate`.
         """
-        numba.set_num_threads(self.threads)
-        members, edges = groups_of(self._course, genomes, self.threads)
-        tally = np.zeros(len(edges) - 1, np.int64)
         self.decided_exactly = 0
 
         def streamed(number: int, ranges: Ints, part: Floats) -> None:
-            stream(self._markets[number], self._columns[number], self._course, self._exits,
-                   genomes, members, edges, ranges, part, tally)  # fmt: skip
-            self.decided_exactly += int(tally.sum())
+            self.decided_exactly += stream(
+                self._markets[number], self._columns[number], self._course, self._exits, genomes,
+                ranges, part, threads=self.threads,
+            )  # fmt: skip
 
         return self._in_all_series(len(genomes), windows, streamed)
 
@@ -211,10 +208,10 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         market = self._markets[window.series]
         distances = np.empty(len(bars))
         stop_distances(market, self._exits, slots, bars, distances)
-        banked = Measure(market.low, bars, -1, 0)
+        banked = Measure(distances, bars, -1, 0)
         begin(out)
-        chain(market, self._exits, genome, bars, distances, banked, window.end, 0, out, whole,
-              prices)  # fmt: skip
+        chain(market, self._exits, genome, bars, distances, banked, window.end, window.start,
+              out, whole, prices)  # fmt: skip
         n = int(out[ACCUMULATORS.index("trades")])
         return Ledger(
             signal_bar=whole[:n, 0].copy(),

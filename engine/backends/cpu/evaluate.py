@@ -39,15 +39,15 @@ def evaluate(
     no_prices = np.empty((0, 5))
     for p in prange(genomes.shape[0]):
         block = np.empty(BLOCK_BARS, np.uint8)
-        banked = Measure(market.low, scratch[0], -1, 0)
+        banked = Measure(distances[0], scratch[0], -1, 0)
         bars, reach = scratch[get_thread_id()], distances[get_thread_id()]
         for w in range(windows.shape[0]):
             end = windows[w, 1]
             n = signals(market, entry, slots[p], genomes[p], windows[w, 0], end - 1, block, bars)
             stop_distances(market, exits, slots[p], bars[:n], reach)
             begin(out[p, w])
-            chain(market, exits, genomes[p], bars[:n], reach, banked, end, 0, out[p, w], no_whole,
-                  no_prices)  # fmt: skip
+            chain(market, exits, genomes[p], bars[:n], reach, banked, end, windows[w, 0], out[p, w],
+                  no_whole, no_prices)  # fmt: skip
 
 
 @compiled

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from engine.backends.compiled import compiled
 from engine.backends.cpu.types import Floats, Slots
 
@@ -14,22 +16,35 @@ KINDS = {"level": LEVEL, "ema": EMA, "sma": SMA, "zscore": ZSCORE}
 @compiled
 def mean_at(values: Floats, window: int, bar: int) -> float:
     """Mean of the window of values [T] that ends at a bar; the bar is at least window - 1."""
-    start = (bar // window) * window
+    start = np.uint64((bar // window) * window)
     anchor = values[start]
-    right = 0.0
-    for value in values[start : bar + 1]:
-        right = right + (value - anchor)
-    if bar - start == window - 1:
+    to_right = np.uint64(bar + 1) - start
+    to_left = np.uint64(window) - to_right
+    if to_left == 0:
+        right = 0.0
+        for k in range(to_right):
+            right = right + (values[start + k] - anchor)
         return float(anchor + right / window)
-    left = values[start - 1] - anchor
-    for value in values[bar + 1 - window : start - 1][::-1]:
-        left = left + (value - anchor)
+    # Both parts side by side: each waits for its own last addition only.
+    last = start - np.uint64(1)
+    right, left = 0.0, 0.0
+    shared = min(to_right, to_left)
+    for k in range(shared):
+        right = right + (values[start + k] - anchor)
+        left = left + (values[last - k] - anchor)
+    for k in range(shared, to_right):
+        right = right + (values[start + k] - anchor)
+    for k in range(shared, to_left):
+        left = left + (values[last - k] - anchor)
     return float(anchor + (left + right) / window)
 
 
 @compiled
-def score_at(values: Floats, window: int, bar: int) -> float:
+def score_at(values: Floats, runs: Slots, window: int, bar: int) -> float:
     """Standard score among the window that ends at a bar; NaN where the variance is not above 0."""
+    # Nothing to sum where all values are equal, which in silent markets is often.
+    if runs[bar] >= window:
+        return math.nan
     start = (bar // window) * window
     anchor = values[start]
     total1 = 0.0
@@ -72,7 +87,4 @@ def value_at(values: Floats, runs: Slots, kind: int, window: int, bar: int) -> f
         return float(values[bar])
     if kind == SMA:
         return mean_at(values, window, bar)
-    # Nothing to sum where all values are equal, which in silent markets is often.
-    if runs[bar] >= window:
-        return math.nan
-    return score_at(values, window, bar)
+    return score_at(values, runs, window, bar)

@@ -8,7 +8,7 @@ bar (`cpu/exact.py`). The trades are the same in every bit.
 
 from engine.backends.cpu.streamed.bounds import LONGEST_WINDOW
 from engine.backends.cpu.streamed.lowering import Course, course_of
-from engine.backends.cpu.streamed.population import Columns, columns_of, groups_of, stream
+from engine.backends.cpu.streamed.population import Columns, columns_of, stream
 
 __all__ = [
     "LONGEST_WINDOW",
@@ -16,6 +16,5 @@ __all__ = [
     "Course",
     "columns_of",
     "course_of",
-    "groups_of",
     "stream",
 ]

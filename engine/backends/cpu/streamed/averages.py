@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.backends.compiled import compiled
+from engine.backends.compiled import compiled, compiled_inline
 from engine.backends.cpu.streamed.lowering import LENGTH, SOURCE, Course
 from engine.backends.cpu.types import Floats, Ints, Slots
 
-TILE_VALUES = 2**15
-"""Values of a tile, a quarter of a megabyte."""
+TILE_VALUES = 2**16
+"""Values of a tile, half a megabyte."""
 
 MOST_TILE_BARS = 512
 
@@ -46,56 +46,40 @@ class Averages(NamedTuple):
     bars: int
 
 
-@compiled
-def averages_of(course: Course, columns: Floats, genomes: Floats, members: Ints) -> Averages:
-    """A lane for each distinct length of each source, before bar 0."""
-    lane_of, alpha, parts = _lanes_of(course, genomes, members)
-    lanes = parts[:, 1].sum()
-    bars = min(MOST_TILE_BARS, max(8, TILE_VALUES // max(lanes, 1)))
-    tile = np.zeros((bars + 1) * lanes)
-    stride_of = np.zeros(course.rows.shape[0], np.int64)
+def averages_of(course: Course, columns: Floats, genomes: Floats) -> Averages:
+    """A lane for each distinct length of each source among genomes [n, G], before bar 0."""
+    lengths = genomes[:, np.maximum(course.rows[:, LENGTH], 0)].astype(np.int64)
+    place_of = np.full(lengths.shape, -1, np.int32)
+    stride_of = np.zeros(len(course.rows), np.int64)
+    alphas, parts, rows_of = [], [], []
+    for source in np.unique(course.rows[course.averages, SOURCE]).tolist():
+        rows = course.averages[course.rows[course.averages, SOURCE] == source]
+        distinct, lane_of = np.unique(lengths[:, rows], return_inverse=True)
+        lanes = -(-len(distinct) // LANES) * LANES
+        place_of[:, rows] = lane_of.reshape(-1, len(rows))
+        stride_of[rows] = lanes
+        # Lanes that only fill a vector up weigh nothing.
+        alphas.append(np.concatenate((2.0 / (distinct + 1.0), np.zeros(lanes - len(distinct)))))
+        parts.append((source, lanes, 0))
+        rows_of.append(rows)
+    all_lanes = sum(lanes for _, lanes, _ in parts)
+    bars = min(MOST_TILE_BARS, max(8, TILE_VALUES // max(all_lanes, 1)))
+    tile = np.empty((bars + 1) * all_lanes)
     place = 0
-    for p in range(parts.shape[0]):
+    for p, ((source, lanes, _), rows) in enumerate(zip(parts, rows_of, strict=True)):
+        parts[p] = (source, lanes, place)
+        place_of[:, rows] += place
         # The first bar's difference from its own value is exactly 0, which leaves the seed.
-        tile[place : place + parts[p, 1]] = columns[parts[p, 0], 0]
-        parts[p, 2] = place
-        for row in course.averages:
-            if course.rows[row, SOURCE] == parts[p, 0]:
-                stride_of[row] = parts[p, 1]
-                lane_of[:, row] += np.int32(place)
-        place += (bars + 1) * parts[p, 1]
-    return Averages(lane_of, stride_of, alpha, parts, tile, bars)
-
-
-@compiled
-def _lanes_of(course: Course, genomes: Floats, members: Ints) -> tuple[Slots, Floats, Ints]:
-    n = members.size
-    lane_of = np.full((n, course.rows.shape[0]), -1, np.int32)
-    parts = np.zeros((course.averages.size, 3), np.int64)
-    alpha = np.zeros((n + LANES) * course.averages.size)
-    longest = 1
-    for row in course.averages:
-        for i in range(n):
-            longest = max(longest, int(genomes[members[i], course.rows[row, LENGTH]]))
-    lane_by_length = np.full(longest + 1, -1, np.int32)
-    p = -1
-    begun = 0
-    for row in course.averages:
-        if p < 0 or course.rows[row, SOURCE] != parts[p, 0]:
-            begun += parts[p, 1] if p >= 0 else 0
-            p += 1
-            parts[p, 0] = course.rows[row, SOURCE]
-            lane_by_length[:] = -1
-            lanes = 0
-        for i in range(n):
-            length = int(genomes[members[i], course.rows[row, LENGTH]])
-            if lane_by_length[length] < 0:
-                lane_by_length[length] = lanes
-                alpha[begun + lanes] = 2.0 / (length + 1.0)
-                lanes += 1
-            lane_of[i, row] = lane_by_length[length]
-        parts[p, 1] = (lanes + LANES - 1) // LANES * LANES
-    return lane_of, alpha, parts[: p + 1].copy()
+        tile[place : place + lanes] = columns[source, 0]
+        place += (bars + 1) * lanes
+    return Averages(
+        place_of,
+        stride_of,
+        np.concatenate((*alphas, np.zeros(0))),
+        np.array(parts, np.int64).reshape(-1, 3),
+        tile,
+        bars,
+    )
 
 
 @compiled
@@ -103,10 +87,11 @@ def advance(columns: Floats, averages: Averages, start: int, width: int) -> None
     """Compute a tile of bars from `start` on; the bar before is the last one of the last tile."""
     begun = 0
     for p in range(averages.parts.shape[0]):
-        source, lanes, place = averages.parts[p]
-        tile = averages.tile[place : place + (width + 1) * lanes].reshape((width + 1, lanes))
+        lanes, place = averages.parts[p, 1], averages.parts[p, 2]
         _advance(
-            columns[source, start : start + width], averages.alpha[begun : begun + lanes], tile
+            columns[averages.parts[p, 0], start : start + width],
+            averages.alpha[begun : begun + lanes],
+            averages.tile[place : place + (width + 1) * lanes].reshape((width + 1, lanes)),
         )
         begun += lanes
 
@@ -120,10 +105,10 @@ def _advance(values: Floats, alpha: Floats, tile: Floats) -> None:
             tile[k + 1, lane] = before + alpha[lane] * (x - before)
 
 
-@compiled
+@compiled_inline
 def carry_on(averages: Averages, width: int) -> None:
     """Keep the last bar of a tile for the next one."""
     for p in range(averages.parts.shape[0]):
-        _, lanes, place = averages.parts[p]
-        last = place + width * lanes
-        averages.tile[place : place + lanes] = averages.tile[last : last + lanes]
+        lanes, place = averages.parts[p, 1], averages.parts[p, 2]
+        for lane in range(lanes):
+            averages.tile[place + lane] = averages.tile[place + width * lanes + lane]

@@ -1,11 +1,12 @@
 """A population on one series: groups of individuals, each advancing block of bars by block."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
+import numpy.typing as npt
 
-from engine.backends.compiled import compiled, compiled_parallel
+from engine.backends.compiled import compiled_inline, compiled_unlocked
 from engine.backends.cpu.chain import Measure, begin, chain
 from engine.backends.cpu.exact import EMA
 from engine.backends.cpu.streamed.averages import Averages, advance, averages_of, carry_on
@@ -22,6 +23,9 @@ SHORTEST_BLOCK = 8192
 
 LARGEST_GROUP = 256
 """Individuals of a group: many share averages, and their tile still fits a core's cache."""
+
+
+Words = npt.NDArray[np.uint64]
 
 
 class Columns(NamedTuple):
@@ -54,40 +58,17 @@ def columns_of(sources: dict[str, Floats], names: list[str]) -> Columns:
     return Columns(values, (bars - since + 1).astype(np.int32))
 
 
-def groups_of(course: Course, genomes: Floats, threads: int) -> tuple[Ints, Ints]:
-    """Divide a population into groups that advance together, as many for each thread.
-
-    Args:
-        course: The strategy.
-        genomes: [P, G].
-        threads: How many work at a time.
-
-    Returns:
-        Individuals [P], group after group, and where each group begins among them, and P. Within a
-        group neighbours have similar lengths, so that they read the same sums.
-    """
-    count = len(genomes)
-    groups = min(threads * -(-count // (LARGEST_GROUP * threads)), max(count, 1))
-    key = genomes[:, course.leading] if course.leading >= 0 else np.zeros(count)
-    order = np.argsort(key, kind="stable")
-    dealt = [order[group::groups] for group in range(groups)]
-    edges = np.cumsum([0, *(len(members) for members in dealt)])
-    return np.concatenate(dealt), edges
-
-
-@compiled_parallel
 def stream(
     market: Market,
     columns: Columns,
     course: Course,
     exits: Exits,
     genomes: Floats,
-    members: Ints,
-    edges: Ints,
     windows: Ints,
     out: Floats,
-    tally: Ints,
-) -> None:
+    *,
+    threads: int,
+) -> int:
     """Evaluate individuals in all windows of one series, without any row.
 
     Args:
@@ -96,21 +77,108 @@ def stream(
         course: The strategy.
         exits: Bracket and costs.
         genomes: [P, G].
-        members: [P] individuals, group after group.
-        edges: [N + 1] where each group begins among the members, and P.
         windows: [W, 2] start and end of each window.
         out: [P, W, A] receives the accumulators, in the order of `ACCUMULATORS`.
-        tally: [N] receives how many comparisons of each group the law's formulas had to decide.
+        threads: How many work at a time.
+
+    Returns:
+        How many comparisons the law's formulas had to decide.
     """
-    for group in prange(edges.size - 1):
-        of_group = members[edges[group] : edges[group + 1]]
-        tally[group] = _stream_group(
-            market, columns, course, exits, genomes, of_group, windows, out
+
+    def streamed(members: Ints) -> int:
+        averages = averages_of(course, columns.values, genomes[members])
+        work = _work_of(columns, course, genomes[members], len(windows))
+        return _stream(
+            market, columns, course, exits, genomes, members, windows, out, averages, work
         )
 
+    groups = groups_of(course, genomes, threads)
+    if len(groups) == 1:
+        return streamed(groups[0])
+    # Threads of Python: a parallel loop would have all that it calls compiled once more.
+    with ThreadPoolExecutor(threads) as pool:
+        return sum(pool.map(streamed, groups))
 
-@compiled
-def _stream_group(
+
+def groups_of(course: Course, genomes: Floats, threads: int) -> list[Ints]:
+    """Divide a population into groups that advance together, as many for each thread.
+
+    Args:
+        course: The strategy.
+        genomes: [P, G].
+        threads: How many work at a time.
+
+    Returns:
+        Individuals of each group. Neighbours have similar lengths, so that they read the same sums.
+    """
+    count = len(genomes)
+    groups = min(threads * -(-count // (LARGEST_GROUP * threads)), count)
+    key = genomes[:, course.leading] if course.leading >= 0 else np.zeros(count)
+    order = np.argsort(key, kind="stable")
+    return [order[group::groups].copy() for group in range(groups)]
+
+
+class Work(NamedTuple):
+    """What a group of n individuals needs on its way.
+
+    Args:
+        warm: [n] first bar at which all rows of an individual are known.
+        reach: Longest rolling window, in bars.
+        block: Bars of a block.
+        sums: Of the block, and of what its windows reach back to.
+        words: [block / 8] marks of a block, eight at a time.
+        found: [block / 8 + 1] words that hold one.
+        bars: [n block + 16] bars that are left, one individual's after another's.
+        distances: [n block] the row that measures the stop's distance, there.
+        edges: [n + 1] where each individual's bars begin.
+        seen: [n] how far they have been looked at.
+        kept: [n] how many of these were kept.
+        flat_from: [n, W] bar from which on there is no position.
+        tally: [1] comparisons that the law's formulas had to decide.
+    """
+
+    warm: Ints
+    reach: int
+    block: int
+    sums: Sums
+    words: Words
+    found: Slots
+    bars: Slots
+    distances: Floats
+    edges: Ints
+    seen: Ints
+    kept: Ints
+    flat_from: Ints
+    tally: Ints
+
+
+def _work_of(columns: Columns, course: Course, genomes: Floats, windows: int) -> Work:
+    """Room for a group with genomes [n, G]; memory is taken page by page as it is written."""
+    n, rows = len(genomes), course.rows
+    warm = genomes[:, course.warm_columns].max(axis=1, initial=1.0).astype(np.int64) - 1
+    is_rolling = (rows[:, KIND] != EMA) & (rows[:, LENGTH] >= 0)
+    is_summed = is_rolling & np.isin(rows[:, SOURCE], course.rolling)
+    reach = int(genomes[:, rows[is_summed, LENGTH]].max(initial=1.0))
+    block = max(SHORTEST_BLOCK, reach)
+    return Work(
+        warm,
+        reach,
+        block,
+        empty_sums(len(columns.values) if len(course.rolling) else 1, block + reach),
+        np.zeros(block // 8 + 1, np.uint64),
+        np.empty(block // 8 + 2, np.int32),
+        np.empty(n * block + 16, np.int32),
+        np.empty(n * block),
+        np.zeros(n + 1, np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(n, np.int64),
+        np.zeros((n, windows), np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+@compiled_unlocked
+def _stream(
     market: Market,
     columns: Columns,
     course: Course,
@@ -119,6 +187,8 @@ def _stream_group(
     members: Ints,
     windows: Ints,
     out: Floats,
+    averages: Averages,
+    work: Work,
 ) -> int:
     n = members.size
     first, last = windows[0, 0], windows[0, 1] - 1
@@ -126,151 +196,123 @@ def _stream_group(
         first, last = min(first, windows[w, 0]), max(last, windows[w, 1] - 1)
         for i in range(n):
             begin(out[members[i], w])
-    warm, reach = _reaches(course, genomes, members)
-    averages = averages_of(course, columns.values, genomes, members)
-    block = max(SHORTEST_BLOCK, reach)
-    sums = empty_sums(columns.values.shape[0] if course.rolling.size else 1, block + reach)
-    words = np.zeros(block // 8 + 1, np.uint64)
-    found = np.empty(words.size + 1, np.int32)
-    bars = np.empty((n, block + 16), np.int32)
-    distances = np.empty((n, block + 16))
-    counts = np.zeros(n, np.int64)
-    flat_from = np.zeros((n, windows.shape[0]), np.int64)
-    tally = np.zeros(1, np.int64)
-    start = max(first, int(warm.min()))
+    soonest = last
+    for i in range(n):
+        soonest = min(soonest, work.warm[i])
+    start = max(first, soonest)
     _skip_to(columns.values, averages, min(start, last))
+    edges = work.edges
     while start < last:
-        end = min(start + block, last)
-        base = max(0, start - reach)
+        end = min(start + work.block, last)
+        base = max(0, start - work.reach)
         for source in course.rolling:
-            sum_up(columns.values, source, base, end - base, sums)
+            sum_up(columns.values, source, base, end - base, work.sums)
         for i in range(n):
-            counts[i] = _early(columns, sums, base, course, genomes[members[i]],
-                               max(start, warm[i]), end, words, found, bars[i], tally)  # fmt: skip
+            edges[i + 1] = edges[i] + _early(
+                columns, course, genomes[members[i]], max(start, work.warm[i]), end, base,
+                work.bars[edges[i] :], work,
+            )  # fmt: skip
         if course.averages.size:
-            _late(columns, sums, base, course, genomes, members, averages, start, end,
-                  counts, bars, distances, tally)  # fmt: skip
-        _go_on(market, columns, course, exits, genomes, members, windows, counts, bars, distances,
-               flat_from, out)  # fmt: skip
+            _late(columns, course, genomes, members, averages, start, end, work)
+        _go_on(market, columns, course, exits, genomes, members, windows, start, end, out, work)
         start = end
-    return int(tally[0])
+    return int(work.tally[0])
 
 
-@compiled
-def _reaches(course: Course, genomes: Floats, members: Ints) -> tuple[Ints, int]:
-    """First bar [n] at which all rows of each individual are known; longest rolling window."""
-    warm = np.zeros(members.size, np.int64)
-    reach = 1
-    for i in range(members.size):
-        for column in course.warm_columns:
-            warm[i] = max(warm[i], int(genomes[members[i], column]) - 1)
-        for row in range(course.rows.shape[0]):
-            if course.rows[row, KIND] != EMA and course.rows[row, LENGTH] >= 0:
-                for source in course.rolling:
-                    if course.rows[row, SOURCE] == source:
-                        length = int(genomes[members[i], course.rows[row, LENGTH]])
-                        reach = max(reach, length)
-    return warm, reach
-
-
-@compiled
+@compiled_inline
 def _skip_to(values: Floats, averages: Averages, bar: int) -> None:
     """Bring the averages to the bar before this one."""
-    tile_bars = averages.bars
-    if averages.parts.shape[0] == 0:
-        return
-    for start in range(0, bar, tile_bars):
-        width = min(tile_bars, bar - start)
+    start = 0
+    while start < bar and averages.alpha.size:
+        width = min(averages.bars, bar - start)
         advance(values, averages, start, width)
         carry_on(averages, width)
+        start += width
 
 
-@compiled
+@compiled_inline
 def _early(
     columns: Columns,
-    sums: Sums,
-    base: int,
     course: Course,
     genome: Floats,
     start: int,
     end: int,
-    words: np.ndarray,
-    found: Slots,
+    base: int,
     bars: Slots,
-    tally: Ints,
+    work: Work,
 ) -> int:
     """Bars of a block at which all comparisons without an EMA hold; returns how many."""
     if start >= end:
         return 0
     width = end - start
     n_words = (width + 7) // 8
-    words[n_words - 1] = 0
-    marks = words.view(np.uint8)
-    screen(columns.values, sums, base, course, genome, start, marks[:width])
-    count = collect(words[:n_words], marks, start, found, bars)
-    return refine(columns.values, columns.runs, sums, base, course, genome, count, bars, tally)
+    work.words[n_words - 1] = 0
+    marks = work.words.view(np.uint8)
+    screen(columns.values, work.sums, base, course, genome, start, marks[:width])
+    count = collect(work.words[:n_words], marks, start, work.found, bars)
+    return refine(columns.values, columns.runs, work.sums, base, course, genome, count, bars,
+                  work.tally)  # fmt: skip
 
 
-@compiled
+@compiled_inline
 def _late(
     columns: Columns,
-    sums: Sums,
-    base: int,
     course: Course,
     genomes: Floats,
     members: Ints,
     averages: Averages,
     start: int,
     end: int,
-    counts: Ints,
-    bars: Slots,
-    distances: Floats,
-    tally: Ints,
+    work: Work,
 ) -> None:
     """Keep of each individual's bars those at which the comparisons with an EMA hold, too."""
     n = members.size
-    tile_bars = averages.bars
-    seen = np.zeros(n, np.int64)
-    kept = np.zeros(n, np.int64)
-    stop_row = course.stop_row
-    late = course.late
+    edges, seen, kept, bars, distances = work.edges, work.seen, work.kept, work.bars, work.distances
+    late, stop_row = course.late, course.stop_row
     place_of, stride_of, tile = averages.place_of, averages.stride_of, averages.tile
-    for first in range(start, end, tile_bars):
-        width = min(tile_bars, end - first)
+    for i in range(n):
+        seen[i] = kept[i] = edges[i]
+    first = start
+    while first < end:
+        width = min(averages.bars, end - first)
         advance(columns.values, averages, first, width)
         for i in range(n):
-            begun, done, keeps = seen[i], counts[i], kept[i]
-            s = begun
-            while s < done and bars[i, s] < first + width:
-                t = bars[i, s]
+            s, done, keeps = seen[i], edges[i + 1], kept[i]
+            while s < done and bars[s] < first + width:
+                t = bars[s]
                 k = t - first + 1
                 is_kept = True
                 for f in range(late.shape[0]):
                     left, right = late[f, LEFT], late[f, RIGHT]
                     if right >= 0 and place_of[i, left] >= 0 and place_of[i, right] >= 0:
-                        first_value = tile[place_of[i, left] + k * stride_of[left]]
-                        second_value = tile[place_of[i, right] + k * stride_of[right]]
-                        if late[f, SIGN] > 0:
-                            is_kept &= first_value > second_value
-                        else:
-                            is_kept &= first_value < second_value
+                        one = tile[place_of[i, left] + k * stride_of[left]]
+                        other = tile[place_of[i, right] + k * stride_of[right]]
+                        is_kept &= one > other if late[f, SIGN] > 0 else one < other
                     elif is_kept:
                         is_kept = late_holds(
                             columns.values, columns.runs, course, late[f], genomes[members[i]], t,
-                            averages, i, k, tally,
+                            averages, i, k, work.tally,
                         )  # fmt: skip
-                bars[i, keeps] = t
+                bars[keeps] = t
                 if place_of[i, stop_row] >= 0:
-                    place = place_of[i, stop_row] + k * stride_of[stop_row]
-                    distances[i, keeps] = tile[place]
+                    distances[keeps] = tile[place_of[i, stop_row] + k * stride_of[stop_row]]
                 keeps += is_kept
                 s += 1
             seen[i], kept[i] = s, keeps
         carry_on(averages, width)
-    counts[:] = kept
+        first += width
+    # What was kept, from edges[i] to kept[i], moves together.
+    count = 0
+    for i in range(n):
+        begun = edges[i]
+        edges[i] = count
+        for s in range(begun, kept[i]):
+            bars[count], distances[count] = bars[s], distances[s]
+            count += 1
+    edges[n] = count
 
 
-@compiled
+@compiled_inline
 def _go_on(
     market: Market,
     columns: Columns,
@@ -279,33 +321,35 @@ def _go_on(
     genomes: Floats,
     members: Ints,
     windows: Ints,
-    counts: Ints,
-    bars: Slots,
-    distances: Floats,
-    flat_from: Ints,
+    start: int,
+    end: int,
     out: Floats,
+    work: Work,
 ) -> None:
     """Take the signals of a block in all windows."""
     kind, source = course.rows[course.stop_row, KIND], course.rows[course.stop_row, SOURCE]
     length = course.rows[course.stop_row, LENGTH]
     values, runs = columns.values[source], columns.runs[source]
+    edges, bars, distances = work.edges, work.bars, work.distances
     no_whole = np.empty((0, 4), np.int64)
     no_prices = np.empty((0, 5))
-    for i in range(members.size):
-        if counts[i] == 0:
+    if kind != EMA:
+        # Computed only where a trade needs it: the sums of a window cost more than the trade.
+        for s in range(edges[members.size]):
+            distances[s] = np.nan
+    for w in range(windows.shape[0]):
+        if windows[w, 0] >= end or windows[w, 1] - 1 <= start:
             continue
-        genome = genomes[members[i]]
-        # Only where a trade needs it: the sums of a window cost more than the trade.
-        measure = Measure(values, runs, -1 if kind == EMA else kind,
-                          int(genome[length]) if length >= 0 else 1)  # fmt: skip
-        if kind != EMA:
-            distances[i, : counts[i]] = np.nan
-        for w in range(windows.shape[0]):
-            signals, reaches = bars[i, : counts[i]], distances[i]
-            begun = 0
-            while begun < counts[i] and signals[begun] < windows[w, 0]:
+        for i in range(members.size):
+            begun, done = edges[i], edges[i + 1]
+            while begun < done and bars[begun] < windows[w, 0]:
                 begun += 1
-            flat_from[i, w] = chain(
-                market, exits, genome, signals[begun:], reaches[begun:], measure, windows[w, 1],
-                flat_from[i, w], out[members[i], w], no_whole, no_prices,
+            if begun == done:
+                continue
+            genome = genomes[members[i]]
+            window = int(genome[length]) if length >= 0 else 1
+            measure = Measure(values, runs, -1 if kind == EMA else kind, window)
+            work.flat_from[i, w] = chain(
+                market, exits, genome, bars[begun:done], distances[begun:done], measure,
+                windows[w, 1], work.flat_from[i, w], out[members[i], w], no_whole, no_prices,
             )  # fmt: skip

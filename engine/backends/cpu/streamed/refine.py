@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from engine.backends.compiled import compiled, compiled_inline
-from engine.backends.cpu.exact import LEVEL, SMA, ZSCORE, value_at
+from engine.backends.cpu.exact import LEVEL, SMA, ZSCORE, score_at, value_at
 from engine.backends.cpu.streamed.averages import Averages
 from engine.backends.cpu.streamed.bounds import (
     LARGEST_THRESHOLD,
@@ -116,7 +116,7 @@ def _keep_scores(
         is_sure = spread > slack and lower * abs(lower) > sure_factor * (spread + sure_addend)
         if is_kept != is_sure:
             tally[0] += 1
-            score = value_at(columns[source], runs[source], ZSCORE, window, t)
+            score = score_at(columns[source], runs[source], window, t)
             is_kept = sign * score > sign * threshold
         bars[kept] = t
         kept += is_kept

@@ -41,8 +41,9 @@ def screen(
         start: First bar of the block, once the longest row is known.
         marks: [width] receives 1 or 0.
     """
-    marks[:] = 1
     width = marks.size
+    for k in range(width):
+        marks[k] = 1
     for e in range(course.early.shape[0]):
         row, gene, sign = course.early[e, LEFT], course.early[e, GENE], course.early[e, SIGN]
         if gene < 0:

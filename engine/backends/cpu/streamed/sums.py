@@ -35,7 +35,6 @@ class Sums(NamedTuple):
     scale: Floats
 
 
-@compiled
 def empty_sums(sources: int, n: int) -> Sums:
     """Room for the sums of n values of each source."""
     return Sums(
