@@ -6,22 +6,39 @@ after the content of all files of its room: the backends are one, and any other 
 """
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 from numba import njit
+from numba.core.caching import FunctionCache
+
+from engine.backends.kept_code import loops_folder, taking_turns
+
+LOG = logging.getLogger(__name__)
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
 
+class _SharedCache(FunctionCache):
+    """A loop's place on disk, for many processes at once."""
+
+    def save_overload(self, sig: object, data: object) -> None:
+        """Keep what was compiled; where that fails the next process compiles it again."""
+        try:
+            with taking_turns(Path(self.cache_path)):
+                super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+        except OSError as error:
+            LOG.warning("a compiled loop could not be kept (%s)", error)
+
+
 def compiled(loop: Loop) -> Loop:
     """Compile a loop: no fast-math, so nothing is fused or reordered; x / 0 follows IEEE."""
-    with _cache_of_this_version(loop):
-        return cast(Loop, njit(cache=True, error_model="numpy")(loop))
+    return cast(Loop, _kept(njit(error_model="numpy")(loop)))
 
 
 def compiled_unlocked(loop: Loop) -> Loop:
@@ -32,14 +49,22 @@ def compiled_unlocked(loop: Loop) -> Loop:
 
 def compiled_parallel(loop: Loop) -> Loop:
     """The same, with the `prange` loops spread over threads; no two threads write one element."""
-    with _cache_of_this_version(loop):
-        return cast(Loop, njit(cache=True, error_model="numpy", parallel=True)(loop))
+    return cast(Loop, _kept(njit(error_model="numpy", parallel=True)(loop)))
 
 
 def compiled_inline(loop: Loop) -> Loop:
     """The same, pasted into its callers."""
-    with _cache_of_this_version(loop):
-        return cast(Loop, njit(cache=True, error_model="numpy", inline="always")(loop))
+    return cast(Loop, _kept(njit(error_model="numpy", inline="always")(loop)))
+
+
+def _kept(loop: Any) -> Any:  # noqa: ANN401 - numba has no types
+    """A compiled loop, kept on disk where there is room for it."""
+    room = _room_of(loop.py_func.__code__.co_filename)
+    base = loops_folder(room)
+    if base is not None:
+        with _cache_in(base / _version_of(room)):
+            loop._cache = _SharedCache(loop.py_func)  # type: ignore[no-untyped-call]
+    return loop
 
 
 def digest_of(folder: Path) -> str:
@@ -52,12 +77,10 @@ def digest_of(folder: Path) -> str:
 
 
 @contextmanager
-def _cache_of_this_version(loop: Callable[..., object]) -> Iterator[None]:
+def _cache_in(folder: Path) -> Iterator[None]:
     """Have numba choose a place for its cache that no other version of these loops uses."""
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    room = _room_of(loop.__code__.co_filename)
-    base = Path(before) if before else room / "__pycache__"
-    numba.config.CACHE_DIR = str(base / _version_of(room))  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
     try:
         yield
     finally:

@@ -8,7 +8,9 @@ from data.cache import measure_cache
 from data.vendor.account import tell_key
 from engine.backends import BACKENDS, choose_backend
 from engine.backends.devices import describe_gpus
+from engine.backends.kept_code import kernels_folder, loops_folder
 from engine.bench import describe_processor
+from engine.errors import DeviceError
 from engine.parity import versions
 from optimizer.commands.console import facts_table, stdout
 from optimizer.commands.output import print_json
@@ -32,6 +34,8 @@ def doctor_command(*, as_json: bool) -> None:
         "backends": ", ".join(sorted(BACKENDS)),
         "device chosen by auto": f"{choice.name} ({choice.reason})",
         "GPU": describe_gpus(),
+        "compiled loops": str(loops_folder() or "in memory only: no folder can be written"),
+        "compiled kernels": _kernels(),
         "key of polygon": tell_key(),
         "cache of bars": f"{folder}, {series:,} series, {size / 1e6:.1f} MB",
         "sample": f"{len(bars):,} bars, hash {bars.content_hash[:12]}, as shipped",
@@ -40,6 +44,13 @@ def doctor_command(*, as_json: bool) -> None:
         print_json(facts)
     else:
         stdout().print(facts_table(facts))
+
+
+def _kernels() -> str:
+    try:
+        return str(kernels_folder())
+    except DeviceError as error:
+        return str(error)
 
 
 def _version(package: str) -> str:

@@ -4,7 +4,12 @@ Every launch goes through one wrapper that turns fused multiply-add off; with it
 ``+ - * /`` and square roots equal the CPU's in every bit.
 """
 
-from engine.backends.cuda.backend import CudaBackend
-from engine.backends.cuda.several import CudaMaker, SeveralGpus
+from engine.backends.kept_code import keep_kernels
+
+# Triton asks for its folder when it first compiles, and cannot be told later.
+keep_kernels()
+
+from engine.backends.cuda.backend import CudaBackend  # noqa: E402
+from engine.backends.cuda.several import CudaMaker, SeveralGpus  # noqa: E402
 
 __all__ = ["CudaBackend", "CudaMaker", "SeveralGpus"]

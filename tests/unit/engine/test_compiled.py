@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+import engine
 from engine.backends import compiled
 from engine.backends.compiled import digest_of
 from optimizer.search.compiled import sorting
@@ -48,7 +49,8 @@ def test_a_changed_loop_reaches_its_callers(tmp_path):
     package.mkdir(parents=True)
     (tmp_path / "engine" / "__init__.py").write_text("")
     (package / "__init__.py").write_text("")
-    shutil.copy(compiled.__file__, package / "compiled.py")
+    for name in ("backends/compiled.py", "backends/kept_code.py", "errors.py"):
+        shutil.copy(Path(engine.__file__).parent / name, tmp_path / "engine" / name)
     (package / "caller.py").write_text(CALLER)
     for change in (1.0, 2.0, 3.0):
         (package / "callee.py").write_text(CALLEE.format(change))

@@ -1,0 +1,12 @@
+"""A loop that a test compiles for many types."""
+
+from engine.backends.compiled import compiled
+
+
+@compiled
+def doubled(values):
+    """Each value twice."""
+    out = values.copy()
+    for i in range(values.size):
+        out[i] = 2 * values[i]
+    return out
