@@ -43,8 +43,7 @@ def compiled(loop: Loop) -> Loop:
 
 def compiled_unlocked(loop: Loop) -> Loop:
     """The same, for a loop that Python's threads run side by side."""
-    with _cache_of_this_version(loop):
-        return cast(Loop, njit(cache=True, error_model="numpy", nogil=True)(loop))
+    return cast(Loop, _kept(njit(error_model="numpy", nogil=True)(loop)))
 
 
 def compiled_parallel(loop: Loop) -> Loop:
