@@ -83,6 +83,12 @@ class RowBank:
         if self._n_rows == self.capacity:
             self._last_used[slots] = self._calls
 
+    def clear(self) -> None:
+        """Forget all rows; their slots hold something else."""
+        self._places.clear()
+        self._owner = [None] * self.capacity
+        self._n_rows = 0
+
     def slots(self, groups: Sequence[RowGroup]) -> Ints:
         """Bring rows into the bank.
 

@@ -10,13 +10,14 @@ from data.bars import Bars, Window
 from engine.admission import are_legal, find_slots, load_loops
 from engine.backends import Form
 from engine.backends.chosen import Device, choose_device
+from engine.backends.contract import StretchedRows
 from engine.bank import RowBank
 from engine.cold import ColdPath
 from engine.costs import Costs
 from engine.errors import EngineError, GenomeError
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.memory_plan import MemoryPlan, row_capacity
-from engine.plan import Plan, RowGroup, only_columns, plan_rows
+from engine.plan import RowGroup, only_columns, plan_chunks, plan_rows
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 
@@ -32,6 +33,9 @@ the next one is checked and looked up."""
 
 LISTED_PAIRS = 256
 """Pairs of individual and window whose trades are asked of a device at once."""
+
+PARTS_THAT_PAY = 2
+"""Populations with more rows than so many banks hold are evaluated a stretch of bars at a time."""
 
 Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
@@ -336,28 +340,30 @@ class Engine:
 
     def _chunked(self, genomes: Floats, out: Floats) -> Callable[[], Floats]:
         """Evaluate a population whose rows do not fit the bank together."""
-        for members, plan in self._chunks(genomes):
+        if self._stretched(genomes, out):
+            return lambda: out
+        for members, plan in plan_chunks(self.spec, genomes, self._bank.capacity, self._chunk):
             slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
             out[members] = self._backend.evaluate(genomes[members], slots, self.windows)
         return lambda: out
 
-    def _chunks(self, genomes: Floats) -> Iterator[tuple[Ints, Plan]]:
-        """Split a population into parts whose rows fit the bank."""
-        whole = plan_rows(self.spec, genomes)
-        most = self._chunk or max(len(genomes), 1)
-        if whole.n_rows <= self._bank.capacity and len(genomes) <= most:
-            yield np.arange(len(genomes)), whole
-            return
-        # Neighbours in the plan's order share rows, so that a part needs as few as possible.
-        waiting = [whole.order[i : i + most] for i in range(0, len(genomes), most)][::-1]
-        while waiting:
-            members = waiting.pop()
-            plan = plan_rows(self.spec, genomes[members])
-            if plan.n_rows <= self._bank.capacity:
-                yield members, plan
-            else:
-                half = len(members) // 2
-                waiting += [members[half:], members[:half]]
+    def _stretched(self, genomes: Floats, out: Floats) -> bool:
+        """Evaluate with all rows for a stretch of bars at a time, where the device can and it pays.
+
+        Up to `PARTS_THAT_PAY` parts whose rows fit keep rows in the bank for the next call.
+        """
+        plan = plan_rows(self.spec, genomes)
+        if plan.n_rows <= PARTS_THAT_PAY * self._bank.capacity:
+            return False
+        groups = [(group.form, group.lengths) for group in plan.groups]
+        found = np.empty_like(out)
+        # Neighbours in the plan's order share rows.
+        rows = StretchedRows(genomes[plan.order], groups, plan.row_of[plan.order])
+        if not self._backend.evaluate_in_stretches(rows, self.windows, found):
+            return False
+        self._bank.clear()
+        out[plan.order] = found
+        return True
 
     def _shaped(self, genomes: Floats) -> Floats:
         # A copy of one kind: it stays as it is until the results are there, and the loops are

@@ -1,6 +1,6 @@
 """From genomes to work: which distinct rows a population needs, and in which order to go."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,6 +76,37 @@ def only_columns(columns: Sequence[Sequence[int]]) -> Ints | None:
     if any(len(of_row) > 1 for of_row in columns):
         return None
     return np.array([of_row[0] if of_row else -1 for of_row in columns], np.int64)
+
+
+def plan_chunks(
+    spec: StrategySpec, genomes: Floats, capacity: int, most: int | None
+) -> Iterator[tuple[Ints, Plan]]:
+    """Split a population into parts whose rows fit a bank.
+
+    Args:
+        spec: The strategy.
+        genomes: [P, G], legal.
+        capacity: Rows that the bank holds, enough for one individual.
+        most: Most individuals of a part; no limit when None.
+
+    Yields:
+        Places of a part's individuals, and its plan.
+    """
+    whole = plan_rows(spec, genomes)
+    most = most or max(len(genomes), 1)
+    if whole.n_rows <= capacity and len(genomes) <= most:
+        yield np.arange(len(genomes)), whole
+        return
+    # Neighbours in the plan's order share rows, so that a part needs as few as possible.
+    waiting = [whole.order[i : i + most] for i in range(0, len(genomes), most)][::-1]
+    while waiting:
+        members = waiting.pop()
+        plan = plan_rows(spec, genomes[members])
+        if plan.n_rows <= capacity:
+            yield members, plan
+        else:
+            half = len(members) // 2
+            waiting += [members[half:], members[:half]]
 
 
 def _lengths(spec: StrategySpec, genomes: Floats, place: int) -> Ints:

@@ -34,6 +34,20 @@ class Form(NamedTuple):
         return cls(row.form, row.reads)
 
 
+class StretchedRows(NamedTuple):
+    """Individuals, with rows that are not in slots.
+
+    Args:
+        genomes: [P, G].
+        groups: Form and lengths [n, L] of distinct rows; counted through they are 0 .. I - 1.
+        row_of: [P, R] number of each row of the spec.
+    """
+
+    genomes: Floats
+    groups: Sequence[tuple[Form, Ints]]
+    row_of: Ints
+
+
 class Room(NamedTuple):
     """How a backend divides memory.
 
@@ -103,6 +117,16 @@ class Backend(Protocol):
         """
         ...
 
+    def evaluate_in_stretches(
+        self, rows: StretchedRows, windows: Sequence[Window], out: Floats
+    ) -> bool:
+        """Evaluate into out [P, W, A] individuals whose rows do not fit the slots together.
+
+        Rows are computed for a stretch of bars at a time, in the memory of the slots, which are
+        all empty then. False, and nothing else, where the device cannot.
+        """
+        ...
+
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
         ...
@@ -154,6 +178,12 @@ class AnswersAtOnce(ABC):
     ) -> Callable[[], bool] | None:
         """None: rows are looked up by who asks."""
         return None
+
+    def evaluate_in_stretches(
+        self, rows: StretchedRows, windows: Sequence[Window], out: Floats
+    ) -> bool:
+        """False: it is asked for parts of the population instead."""
+        return False
 
 
 class ListsOneByOne(ABC):

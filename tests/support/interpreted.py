@@ -13,6 +13,7 @@ from data.bars import Window
 from engine.backends.cuda import CudaBackend
 from engine.backends.cuda.dispatch import Dispatch
 from engine.backends.cuda.lanes import Lane
+from engine.backends.cuda.stretches import Stretches
 from engine.batch import Engine
 from engine.costs import Costs
 from engine.plan import plan_rows
@@ -65,14 +66,44 @@ def watched():
     return seen
 
 
-def main():
-    """Compare rows, signals, trades and accumulators of both strategies on small worlds."""
+def compare_stretches(spec):
+    """What does not fit memory, evaluated over three stretches of bars, in the same bits."""
+    series = [make_bars(5, 2100, jump=0.1, flat=0.02), make_bars(6, 131, jump=0.3, tick=0.5)]
+    windows = [Window.whole(series[0]), Window(1, 20, 120), Window(0, 900, 1500)]
+    # Room for 6 rows: with 13 to 18 a stretch is a block of bars.
+    drawn = (random_genomes(spec, count, seed=4) for count in range(2, 9))
+    genomes = next(some for some in drawn if 12 < plan_rows(spec, some).n_rows <= 18)
+    genomes[:2, [gene.unit == "std" for gene in spec.layout.genes]] = -1.0
+    host = Engine(spec, series, windows, device="cpu")
+    device = Engine(spec, series, windows, device="cuda", memory_bytes=250_000)
+    seen, original = [], Stretches._filled
+
+    def filled(self, rows, stretch, states):
+        seen.append(stretch.first)
+        return original(self, rows, stretch, states)
+
+    Stretches._filled = filled
+    expected = host.evaluate(genomes)
+    assert_same_bits(expected, device.evaluate(genomes), "a stretch at a time")
+    assert len(seen) > 1, f"{seen}: memory held everything"
+    assert_same_bits(expected[:1], device.evaluate(genomes[:1]), "rows whole again")
+    Stretches._filled = original
+    print(f"{spec.name}: {expected[:, :, 0].sum():.0f} trades in stretches from {seen}")
+
+
+def interpret():
+    """Have the engine's cuda device be the interpreter."""
     load_backend = engine.backends.chosen.load_backend
     engine.backends.why_absent = lambda name: ""
     engine.backends.count_gpus = lambda: 1
     engine.backends.chosen.load_backend = lambda name, devices: (
         Interpreted if name == "cuda" else load_backend(name, devices)
     )
+
+
+def main():
+    """Compare rows, signals, trades and accumulators of both strategies on small worlds."""
+    interpret()
     for name, spec in SHORT_SPECS.items():
         series = [
             make_bars(3, 240, jump=0.1, flat=0.05, gaps=0.05),
@@ -114,6 +145,7 @@ def main():
         with out_of_memory(times=2) as seen:
             assert_same_bits(expected, device.evaluate(genomes), "after running out of memory")
         assert seen == [4, 2], seen
+        compare_stretches(spec)
         trades = expected[:, :, 0].sum()
         assert trades > 20, f"{name}: {trades} trades compare little"
         print(f"{name}: {trades:.0f} trades, every bit equal")

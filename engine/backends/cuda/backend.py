@@ -10,7 +10,16 @@ import torch
 
 from data.bars import Bars, Window
 from engine.backends.coders import coders_of
-from engine.backends.contract import Floats, Form, Ints, ListsOneByOne, Probe, Room, Slots
+from engine.backends.contract import (
+    Floats,
+    Form,
+    Ints,
+    ListsOneByOne,
+    Probe,
+    Room,
+    Slots,
+    StretchedRows,
+)
 from engine.backends.cuda.dispatch import Dispatch
 from engine.backends.cuda.faults import device_errors
 from engine.backends.cuda.filling import SCRATCH_BYTES, fill_codes, fill_rows
@@ -19,6 +28,7 @@ from engine.backends.cuda.market import BYTES_OF_A_BAR, DeviceMarket, axis_of
 from engine.backends.cuda.places import Admission
 from engine.backends.cuda.probe import CudaProbe
 from engine.backends.cuda.stages import Stages
+from engine.backends.cuda.stretches import Lowered, Stretches
 from engine.backends.lowered import entry_of, exits_of
 from engine.costs import Costs
 from engine.ledger import ACCUMULATORS, Ledger
@@ -76,12 +86,27 @@ class CudaBackend(ListsOneByOne):
         self._codes = torch.zeros(shape, dtype=torch.uint8, device=self._device)
         packed_rows = entry.genes[packing.order[: packing.n_packed], 0]
         self._candidates = CandidateLists(
-            packing, packed_rows, self._rows, self._codes, HIGHEST_CODE
+            packing, packed_rows, self._rows, self._codes, HIGHEST_CODE, self._market.whole
         )
         self._admission = Admission(spec, packing, capacity, self._device)
-        stages = Stages(entry, exits, packing, self._market, self._rows, self._codes, HIGHEST_CODE)
+        stages = Stages(
+            entry,
+            exits,
+            packing,
+            self._market,
+            self._rows,
+            self._codes,
+            HIGHEST_CODE,
+            self._market.whole,
+        )
         self._dispatch = Dispatch(
             self._market, stages, self._candidates, self._admission, spec, work_bytes
+        )
+        self._stretches = Stretches(
+            Lowered(entry, exits, packing, self._coders, HIGHEST_CODE),
+            self._market,
+            (self._rows, self._codes),
+            work_bytes,
         )
         self.probe: Probe | None = CudaProbe(self._dispatch, self._device)
 
@@ -116,10 +141,18 @@ class CudaBackend(ListsOneByOne):
         with self._dispatch.on_device():
             self._candidates.forget(slots)
             self._admission.note(form, lengths, slots)
-            fill_rows(self._market, form, lengths, slots, self._rows)
+            fill_rows(self._market, form, lengths, slots, self._rows, self._market.whole)
             coder = self._coders.get(form)
             if coder is not None:
-                fill_codes(self._market, coder, slots, self._rows, self._codes, HIGHEST_CODE)
+                fill_codes(
+                    self._market,
+                    coder,
+                    slots,
+                    self._rows,
+                    self._codes,
+                    HIGHEST_CODE,
+                    self._market.whole,
+                )
 
     @device_errors
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
@@ -165,6 +198,19 @@ class CudaBackend(ListsOneByOne):
             return not any(ticket.is_refused for ticket in tickets)
 
         return wait
+
+    @device_errors
+    def evaluate_in_stretches(
+        self, rows: StretchedRows, windows: Sequence[Window], out: Floats
+    ) -> bool:
+        """Evaluate into out [P, W, A] a stretch of bars at a time; all slots are empty then."""
+        if not self._stretches.can_hold(rows):
+            return False
+        self._dispatch.give_back()
+        self._admission.clear()
+        with self._dispatch.on_device():
+            self._stretches.evaluate(rows, windows, out)
+        return True
 
     @device_errors
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:

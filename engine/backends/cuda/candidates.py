@@ -11,15 +11,16 @@ import triton.language as tl
 
 @triton.jit
 def candidate_kernel(p_rows, p_codes, p_slots, p_limits, p_index, p_counts, p_bars, p_words,
-                     n_bars, n_blocks, WRITES: tl.constexpr, GREATER: tl.constexpr,
+                     first_bar, n_bars, n_blocks, WRITES: tl.constexpr, GREATER: tl.constexpr,
                      N_PACKED: tl.constexpr, HIGHEST: tl.constexpr,
                      BLOCK: tl.constexpr):  # fmt: skip
     """Count or write candidates; grid (blocks of BLOCK bars, lists).
 
     p_slots: [L, N_PACKED] slots of each list's rows. p_limits: [L, N_PACKED] what a value must lie
     beyond. p_counts: [L, n_blocks] receives how many a block has. p_index: [L, n_blocks + 1] where
-    a block's candidates go. GREATER: a bit for each comparison; where it is not set, the code's
-    complement is kept, so that every byte must reach its threshold.
+    a block's candidates go. Rows are there from first_bar on, for n_bars. GREATER: a bit for each
+    comparison; where it is not set, the code's complement is kept, so that every byte must reach
+    its threshold.
     """
     i_list = tl.program_id(1).to(tl.int64)
     o_bar = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -40,7 +41,7 @@ def candidate_kernel(p_rows, p_codes, p_slots, p_limits, p_index, p_counts, p_ba
     if WRITES:
         first = tl.load(p_index + i_list * (n_blocks + 1) + tl.program_id(0))
         place = (first + tl.cumsum(bits, 0) - bits).to(tl.int64)
-        tl.store(p_bars + place, o_bar, mask=holds)
+        tl.store(p_bars + place, first_bar + o_bar, mask=holds)
         tl.store(p_words + place, word, mask=holds)
     else:
         tl.store(p_counts + i_list * n_blocks + tl.program_id(0), tl.sum(bits, 0))

@@ -65,13 +65,14 @@ def four_steps(p_trade, flat_from, n_flat, n_trades, bars, places):
 
 
 @triton.jit
-def take_kernel(p_size, p_counts, p_bars, p_exits, p_trade_list, p_trades, p_rejected, n_windows,
-                capacity, LANES: tl.constexpr):  # fmt: skip
+def take_kernel(p_size, p_counts, p_bars, p_exits, p_trade_list, p_trades, p_rejected, p_flat,
+                n_windows, capacity, CARRIES: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
     """Which signals become trades; grid (blocks of pairs), a lane a pair.
 
     p_bars, p_exits: [P, W, capacity] signals, ending in -1 up to a whole sixteen, and their exits.
     p_trade_list: [P, W, capacity] receives the trades, signal bar in the upper half and exit bar in
-    the lower. p_trades, p_rejected: [P, W] receive how many.
+    the lower. p_trades, p_rejected: [P, W] receive how many. p_flat: [P, W], if CARRIES, the bar
+    from which on each account is flat, before and then after these signals.
     """
     o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     m_pair = o_pair < tl.load(p_size) * n_windows
@@ -80,6 +81,8 @@ def take_kernel(p_size, p_counts, p_bars, p_exits, p_trade_list, p_trades, p_rej
     p_exit = p_exits + o_pair * capacity
     p_trade = p_trade_list + o_pair * capacity
     flat_from = tl.zeros([LANES], tl.int32)
+    if CARRIES:
+        flat_from = tl.load(p_flat + o_pair, mask=m_pair, other=0)
     n_flat = tl.zeros([LANES], tl.int32)
     n_trades = tl.zeros([LANES], tl.int32)
     # What is loaded does not depend on what is decided: the next signals are always in flight.
@@ -108,20 +111,31 @@ def take_kernel(p_size, p_counts, p_bars, p_exits, p_trade_list, p_trades, p_rej
         e0, e1, e2, e3 = next_e0, next_e1, next_e2, next_e3
     tl.store(p_trades + o_pair, n_trades, mask=m_pair)
     tl.store(p_rejected + o_pair, n_flat - n_trades, mask=m_pair)
+    if CARRIES:
+        tl.store(p_flat + o_pair, flat_from, mask=m_pair)
+
+
+@triton.jit
+def add_count(p_count, count, CARRIES: tl.constexpr):
+    """Store a count, or add it to the one that is there."""
+    number = count.to(tl.float64)
+    if CARRIES:
+        number = tl.load(p_count) + number
+    tl.store(p_count, number)
 
 
 @triton.jit
 def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades, p_rejected,
                  p_trade_list, p_r, p_prices, p_reasons, p_out, n_windows, capacity,
-                 n_bars, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr,
-                 STOP_MULT: tl.constexpr, REWARD: tl.constexpr, MAX_HOLD: tl.constexpr,
-                 KEEPS_PRICES: tl.constexpr, N_OUT: tl.constexpr,
-                 BLOCK: tl.constexpr):  # fmt: skip
+                 first_bar, row_stride, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr,
+                 STOP_ROW: tl.constexpr, STOP_MULT: tl.constexpr, REWARD: tl.constexpr,
+                 MAX_HOLD: tl.constexpr, KEEPS_PRICES: tl.constexpr, CARRIES: tl.constexpr,
+                 N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
     """Price, reason and R of each trade, and the counts; grid (pairs).
 
     p_r: [P, W, capacity] receives R, and zeros up to a whole eight. p_prices:
     [P, W, capacity, 4] receives entry, stop, target and exit, and p_reasons places in `REASONS`,
-    if wanted. p_out: [P, W, A] receives the counts.
+    if wanted. p_out: [P, W, A] receives the counts, on top of those that are there if CARRIES.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     i_p = i_pair // n_windows
@@ -132,7 +146,7 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
     stop_mult = tl.load(p_genome + STOP_MULT)
     reward = tl.load(p_genome + REWARD)
     hold = tl.load(p_genome + MAX_HOLD).to(tl.int32)
-    p_reach = p_rows + tl.load(p_slots + i_p * N_ROWS + STOP_ROW).to(tl.int64) * n_bars
+    p_reach = p_rows + tl.load(p_slots + i_p * N_ROWS + STOP_ROW).to(tl.int64) * row_stride
     n_trades = tl.load(p_trades + i_pair)
     wins = tl.zeros([BLOCK], tl.int32)
     held = tl.zeros([BLOCK], tl.int64)
@@ -151,7 +165,7 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
         p_exit = p_market + exit_bar.to(tl.int64) * 4
         entry = tl.load(p_signal + 4, mask=inside, other=1.0)
         low = tl.load(p_signal + 2, mask=inside, other=1.0)
-        reach = tl.load(p_reach + t, mask=inside, other=0.0)
+        reach = tl.load(p_reach + t - first_bar, mask=inside, other=0.0)
         stop = low - stop_mult * reach
         risk = entry - stop
         target = entry + reward * risk
@@ -187,15 +201,15 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
     gaps, stops = tl.sum(n_gap, 0), tl.sum(n_stop, 0)
     targets, times = tl.sum(n_target, 0), tl.sum(n_time, 0)
     p_pair = p_out + i_pair * N_OUT
-    tl.store(p_pair, n_trades.to(tl.float64))
-    tl.store(p_pair + WINS, tl.sum(wins, 0).to(tl.float64))
-    tl.store(p_pair + BARS_IN_MARKET, tl.sum(held, 0).to(tl.float64))
-    tl.store(p_pair + REJECTED, tl.load(p_rejected + i_pair).to(tl.float64))
-    tl.store(p_pair + FIRST_REASON, gaps.to(tl.float64))
-    tl.store(p_pair + FIRST_REASON + 1, stops.to(tl.float64))
-    tl.store(p_pair + FIRST_REASON + 2, targets.to(tl.float64))
-    tl.store(p_pair + FIRST_REASON + 3, times.to(tl.float64))
-    tl.store(p_pair + FIRST_REASON + 4, (n_trades - gaps - stops - targets - times).to(tl.float64))
+    add_count(p_pair, n_trades, CARRIES)
+    add_count(p_pair + WINS, tl.sum(wins, 0), CARRIES)
+    add_count(p_pair + BARS_IN_MARKET, tl.sum(held, 0), CARRIES)
+    add_count(p_pair + REJECTED, tl.load(p_rejected + i_pair), CARRIES)
+    add_count(p_pair + FIRST_REASON, gaps, CARRIES)
+    add_count(p_pair + FIRST_REASON + 1, stops, CARRIES)
+    add_count(p_pair + FIRST_REASON + 2, targets, CARRIES)
+    add_count(p_pair + FIRST_REASON + 3, times, CARRIES)
+    add_count(p_pair + FIRST_REASON + 4, n_trades - gaps - stops - targets - times, CARRIES)
 
 
 @triton.jit
@@ -238,8 +252,8 @@ def grow_two(rs, equity, loss2, risk_fraction, p_equity, begin, m_keep):
 
 
 @triton.jit
-def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, N_OUT: tl.constexpr,
-            PAIRS: tl.constexpr):  # fmt: skip
+def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, CARRIES: tl.constexpr,
+            N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
     """The sums of a block of pairs, four lanes a pair."""
     lane = tl.arange(0, PAIRS * 4)
     kind = lane % 4
@@ -249,6 +263,8 @@ def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, N_OUT: tl.constexpr
     p_list = p_r + o_pair * capacity
     p_after = p_sums + o_pair * capacity
     total = tl.zeros([PAIRS * 4], tl.float64)
+    if CARRIES:
+        total = tl.load(p_out + o_pair * N_OUT + SUM_R + kind, mask=m_pair, other=0.0)
     r0, r1 = duo(p_list, 0, n_trades), duo(p_list, 2, n_trades)
     r2, r3 = duo(p_list, 4, n_trades), duo(p_list, 6, n_trades)
     for begin in range(0, tl.max(n_trades, 0), 8):
@@ -266,8 +282,8 @@ def add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, N_OUT: tl.constexpr
 
 
 @triton.jit
-def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, N_OUT: tl.constexpr,
-             PAIRS: tl.constexpr):  # fmt: skip
+def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES: tl.constexpr,
+             N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
     """The equity of a block of pairs, and their losses squared, a lane a pair."""
     o_pair = tl.program_id(0).to(tl.int64) * PAIRS + tl.arange(0, PAIRS)
     m_pair = o_pair < n_pairs
@@ -277,6 +293,9 @@ def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, N_OUT: 
     p_after = p_equity + o_pair * capacity
     equity = tl.full([PAIRS], 1.0, tl.float64)
     loss2 = tl.zeros([PAIRS], tl.float64)
+    if CARRIES:
+        equity = tl.load(p_out + o_pair * N_OUT + EQUITY, mask=m_pair, other=1.0)
+        loss2 = tl.load(p_out + o_pair * N_OUT + LOSS_R2, mask=m_pair, other=0.0)
     r0, r1 = duo(p_list, 0, n_trades), duo(p_list, 2, n_trades)
     r2, r3 = duo(p_list, 4, n_trades), duo(p_list, 6, n_trades)
     for begin in range(0, tl.max(n_trades, 0), 8):
@@ -296,18 +315,21 @@ def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, N_OUT: 
 
 @triton.jit
 def fold_kernel(p_size, p_trades, p_r, p_sums, p_equity, p_costs, p_out, n_windows, capacity,
-                N_OUT: tl.constexpr, PAIRS: tl.constexpr):  # fmt: skip
+                CARRIES: tl.constexpr, N_OUT: tl.constexpr,
+                PAIRS: tl.constexpr):  # fmt: skip
     """What depends on the order of trades; grid (blocks of PAIRS pairs, 2).
 
     The first half of the programs adds R, its square, gains and losses; the second multiplies
     equity. A trade of R 0 changes neither, so that lists may end in zeros. p_sums, p_equity:
-    [P, W, capacity] receive the sum of R and the equity after each trade.
+    [P, W, capacity] receive the sum of R and the equity after each trade. p_out: [P, W, A], gone
+    on with if CARRIES.
     """
     n_pairs = tl.load(p_size) * n_windows
     if tl.program_id(1) == 0:
-        add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, N_OUT, PAIRS)
+        add_all(n_pairs, p_trades, p_r, p_sums, p_out, capacity, CARRIES, N_OUT, PAIRS)
     else:
-        grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, N_OUT, PAIRS)
+        grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES, N_OUT,
+                 PAIRS)  # fmt: skip
 
 
 @triton.jit
@@ -318,8 +340,9 @@ def larger(a, b):
 
 @triton.jit
 def drawdown_kernel(p_size, p_trades, p_sums, p_equity, p_out, n_windows, capacity,
-                    N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
-    """Peaks and the deepest falls from them; grid (pairs)."""
+                    CARRIES: tl.constexpr, N_OUT: tl.constexpr,
+                    BLOCK: tl.constexpr):  # fmt: skip
+    """Peaks and the deepest falls from them, gone on with if CARRIES; grid (pairs)."""
     i_pair = tl.program_id(0).to(tl.int64)
     if i_pair // n_windows >= tl.load(p_size):
         return
@@ -328,6 +351,12 @@ def drawdown_kernel(p_size, p_trades, p_sums, p_equity, p_out, n_windows, capaci
     deepest_r = tl.zeros([], tl.float64)
     peak = tl.full([], 1.0, tl.float64)
     deepest = tl.zeros([], tl.float64)
+    p_pair = p_out + i_pair * N_OUT
+    if CARRIES:
+        peak_r = tl.load(p_pair + PEAK_R)
+        deepest_r = tl.load(p_pair + MAX_DRAWDOWN_R)
+        peak = tl.load(p_pair + PEAK_EQUITY)
+        deepest = tl.load(p_pair + MAX_DRAWDOWN)
     for begin in range(0, n_trades, BLOCK):
         o_k = begin + tl.arange(0, BLOCK)
         inside = o_k < n_trades
@@ -342,7 +371,6 @@ def drawdown_kernel(p_size, p_trades, p_sums, p_equity, p_out, n_windows, capaci
         deepest = larger(deepest, tl.max(falls, 0))
         peak_r = larger(peak_r, tl.max(sums, 0))
         peak = larger(peak, tl.max(equity, 0))
-    p_pair = p_out + i_pair * N_OUT
     tl.store(p_pair + PEAK_R, peak_r)
     tl.store(p_pair + MAX_DRAWDOWN_R, deepest_r)
     tl.store(p_pair + PEAK_EQUITY, peak)

@@ -110,7 +110,7 @@ class Dispatch:
             if len(ticket.genomes) == 1:
                 raise
         # Only here, where nothing of the failed try is held any more, can memory be given back.
-        self._give_back()
+        self.give_back()
         self._most = len(ticket.genomes) // 2
         LOG.warning("device memory ran out: %d individuals at a time from here on", self._most)
         return False
@@ -175,9 +175,10 @@ class Dispatch:
         self._forget_graphs()
         self._windows, self._window_table = windows, self._market.windows(windows)
         longest = max(window.end - window.start for window in windows)
-        self._capacity = _rounded(max(SHORTEST_LIST, min(FIRST_CAPACITY, longest // 8)))
+        self._capacity = first_capacity(longest)
 
-    def _give_back(self) -> None:
+    def give_back(self) -> None:
+        """Wait, then give the memory of workspaces and lists back."""
         self.drain()
         for lane in self._lanes:
             lane.give_back()
@@ -223,7 +224,7 @@ class Dispatch:
     def _grow(self, most: int) -> None:
         """Make lists long enough for so many signals, from the next workspace on."""
         if most > self._capacity:
-            self._capacity = _rounded(1 << (most - 1).bit_length())
+            self._capacity = longer(most)
 
     def staged(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
@@ -272,6 +273,16 @@ def bucket(individuals: int) -> int:
     """
     step = max(16, 1 << max(individuals.bit_length() - 4, 0))
     return -(-individuals // step) * step
+
+
+def first_capacity(n_bars: int) -> int:
+    """Signals that a list has room for at first, in a window of so many bars."""
+    return _rounded(max(SHORTEST_LIST, min(FIRST_CAPACITY, n_bars // 8)))
+
+
+def longer(most: int) -> int:
+    """Signals that a list has room for once there were so many."""
+    return _rounded(1 << (most - 1).bit_length())
 
 
 def _rounded(entries: int) -> int:

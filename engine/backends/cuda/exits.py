@@ -19,7 +19,7 @@ def upper_half(price):
 
 @triton.jit
 def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windows, p_costs,
-                p_counts, p_bars, p_exits, n_windows, capacity, n_bars,
+                p_counts, p_bars, p_exits, n_windows, capacity, first_bar, row_stride, n_bars,
                 N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr,
                 STOP_MULT: tl.constexpr, REWARD: tl.constexpr, MAX_HOLD: tl.constexpr,
                 SIGNALS: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
@@ -42,7 +42,7 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
     reward = tl.load(p_genome + REWARD)
     hold = tl.load(p_genome + MAX_HOLD).to(tl.int32)
     end = tl.load(p_windows + (i_pair % n_windows) * 3 + 2)
-    p_reach = p_rows + tl.load(p_slots + i_p * N_ROWS + STOP_ROW).to(tl.int64) * n_bars
+    p_reach = p_rows + tl.load(p_slots + i_p * N_ROWS + STOP_ROW).to(tl.int64) * row_stride
     o_sub = tl.arange(0, 4)[None, :]
     for begin in range((tl.program_id(0) % BLOCKS) * SIGNALS, count, BLOCKS * SIGNALS):
         o_s = begin + tl.arange(0, SIGNALS)
@@ -51,7 +51,7 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
         o_bar = t.to(tl.int64) * 4
         entry = tl.load(p_market + o_bar + 4, mask=m_s, other=1.0)
         low = tl.load(p_market + o_bar + 2, mask=m_s, other=1.0)
-        stop = low - stop_mult * tl.load(p_reach + t, mask=m_s, other=0.0)
+        stop = low - stop_mult * tl.load(p_reach + t - first_bar, mask=m_s, other=0.0)
         risk = entry - stop
         is_taken = m_s & (risk > entry * min_risk)
         target = entry + reward * risk

@@ -6,7 +6,7 @@ import torch
 from engine.backends.coders import Coder
 from engine.backends.contract import Form, Ints
 from engine.backends.cuda.launch import launch
-from engine.backends.cuda.market import DeviceMarket
+from engine.backends.cuda.market import DeviceMarket, Stretch
 from engine.backends.cuda.rows import code_kernel, ema_kernel, rolling_kernel
 
 SCRATCH_BYTES = 2**28
@@ -20,30 +20,40 @@ CODED_BARS = 1024
 
 
 def fill_rows(
-    market: DeviceMarket, form: Form, lengths: Ints, slots: Ints, rows: torch.Tensor
+    market: DeviceMarket,
+    form: Form,
+    lengths: Ints,
+    slots: Ints,
+    rows: torch.Tensor,
+    stretch: Stretch,
+    state: torch.Tensor | None = None,
 ) -> None:
-    """Compute rows of one form in every series.
+    """Compute rows of one form in every series, as far as a stretch reaches.
 
     Args:
         market: The series.
         form: Indicator and source.
         lengths: [n, L] lengths of each row.
         slots: [n] where each row goes.
-        rows: [slots, B] receives them.
+        rows: [slots, bars of the stretch] receives them.
+        stretch: The bars.
+        state: [n, S] float64, where an EMA goes on from one stretch to the next; None when the
+            stretch begins with the series.
     """
     values = market.sources[form.source]
     if form.indicator == "level":
-        rows[market.to_device(slots)] = values
+        rows[market.to_device(slots)] = values[stretch.first : stretch.first + stretch.n_bars]
     elif form.indicator == "ema":
         for begin in range(0, len(slots), 65_535):
             part = slice(begin, begin + 65_535)
             spans = market.to_device(lengths[part, 0].astype(np.int32))
+            last = values if state is None else state[part]
             launch(ema_kernel, (len(spans), len(market.starts)), values, spans,
                    market.to_device(slots[part].astype(np.int32)), market.device_starts,
-                   market.device_ends, rows, market.n_bars, market.n_bars, warps=1,
-                   BARS=LANES)  # fmt: skip
+                   market.device_ends, rows, last, stretch.first, stretch.n_bars, market.n_bars,
+                   warps=1, CARRIES=state is not None, BARS=LANES)  # fmt: skip
     else:
-        _fill_rolling(market, form, lengths[:, 0], slots, rows)
+        _fill_rolling(market, form, lengths[:, 0], slots, rows, stretch)
 
 
 def fill_codes(
@@ -53,6 +63,7 @@ def fill_codes(
     rows: torch.Tensor,
     codes: torch.Tensor,
     highest: int,
+    stretch: Stretch,
 ) -> None:
     """Encode rows.
 
@@ -60,30 +71,40 @@ def fill_codes(
         market: The series.
         coder: The map.
         slots: [n] of the rows.
-        rows: [slots, B].
-        codes: [slots, B] receives 0 for NaN, else 1 .. `highest`.
+        rows: [slots, bars of the stretch].
+        codes: The same shape, receives 0 for NaN, else 1 .. `highest`.
         highest: Highest code.
+        stretch: The bars.
     """
-    low, scale = market.maps[coder]
-    grid = (len(slots), -(-market.n_bars // CODED_BARS))
+    low, scale = (column[stretch.first :] for column in market.maps[coder])
+    n_bars = stretch.n_bars
+    grid = (len(slots), -(-n_bars // CODED_BARS))
     launch(code_kernel, grid, market.to_device(slots.astype(np.int32)), low, scale, rows, codes,
-           market.n_bars, market.n_bars, HIGHEST=highest, BLOCK=CODED_BARS)  # fmt: skip
+           n_bars, n_bars, HIGHEST=highest, BLOCK=CODED_BARS)  # fmt: skip
 
 
 def _fill_rolling(
-    market: DeviceMarket, form: Form, windows: Ints, slots: Ints, rows: torch.Tensor
+    market: DeviceMarket,
+    form: Form,
+    windows: Ints,
+    slots: Ints,
+    rows: torch.Tensor,
+    stretch: Stretch,
 ) -> None:
-    together = max(1, min(len(windows), SCRATCH_BYTES // (16 * market.n_bars), 65_535))
-    left1 = torch.empty((together, market.n_bars), dtype=torch.float64, device=rows.device)
+    n_bars, cut = stretch.n_bars, int(stretch.is_part)
+    longest = min(market.longest, n_bars)
+    together = max(1, min(len(windows), SCRATCH_BYTES // (16 * n_bars), 65_535))
+    left1 = torch.empty((together, n_bars), dtype=torch.float64, device=rows.device)
     left2 = torch.empty_like(left1)
     # Windows of about one length have about as many blocks, so that few lanes idle.
     order = np.argsort(windows, kind="stable")
     for begin in range(0, len(windows), together):
         part = order[begin : begin + together]
-        blocks = -(-market.longest // int(windows[part].min())) * len(market.starts)
+        of_series = -(-longest // int(windows[part].min())) + cut
+        blocks = of_series * len(market.starts)
         launch(rolling_kernel, (-(-blocks // LANES), len(part)), market.sources[form.source],
                market.to_device(windows[part].astype(np.int32)),
                market.to_device(slots[part].astype(np.int32)), market.device_starts,
-               market.device_ends, rows, left1, left2, market.n_bars,
-               market.longest, len(market.starts), warps=1,
+               market.device_ends, rows, left1, left2, stretch.first, n_bars,
+               longest, cut, len(market.starts), warps=1,
                IS_ZSCORE=form.indicator == "zscore", LANES=LANES)  # fmt: skip

@@ -10,7 +10,7 @@ import torch
 from engine.backends.contract import Floats, Ints, Slots
 from engine.backends.cuda.candidates import candidate_kernel
 from engine.backends.cuda.launch import launch
-from engine.backends.cuda.market import INDEX_BARS
+from engine.backends.cuda.market import INDEX_BARS, Stretch
 from engine.backends.cuda.staging import lay_out
 from engine.backends.lowered import Entry
 from strategy.spec import StrategySpec
@@ -86,6 +86,7 @@ class CandidateLists:
         rows: [slots, B] values on the device.
         codes: [slots, B] their codes.
         highest: Highest code.
+        stretch: Bars that rows hold.
 
     Attributes:
         index: [lists, B / INDEX_BARS + 1] int32, where each block's candidates begin.
@@ -103,7 +104,9 @@ class CandidateLists:
         rows: torch.Tensor,
         codes: torch.Tensor,
         highest: int,
+        stretch: Stretch,
     ) -> None:
+        self.stretch = stretch
         self._packing = packing
         self._packed_rows = packed_rows
         self._rows, self._codes, self._highest = rows, codes, highest
@@ -217,8 +220,8 @@ class CandidateLists:
             part = slice(begin, begin + 65_535)
             launch(candidate_kernel, (self._n_blocks, len(slots[part])), self._rows, self._codes,
                    slots[part], limits[part], index[part], counts[part], self.bars, self.words,
-                   self._rows.shape[1], self._n_blocks, WRITES=writes, GREATER=greater,
-                   N_PACKED=self._packing.n_packed, HIGHEST=self._highest,
+                   self.stretch.first, self._rows.shape[1], self._n_blocks, WRITES=writes,
+                   GREATER=greater, N_PACKED=self._packing.n_packed, HIGHEST=self._highest,
                    BLOCK=INDEX_BARS)  # fmt: skip
 
     def _make_room(self, candidates: int, lists: int) -> None:

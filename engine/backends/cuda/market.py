@@ -1,6 +1,7 @@
 """The series on the device: columns one after the other, prices bar by bar, and their extremes."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,20 @@ that has to be loaded."""
 
 LEVELS = 4
 """Of the pyramid: extremes of 1, 4, 16 and 64 bars."""
+
+
+class Stretch(NamedTuple):
+    """Bars of the common axis that rows hold.
+
+    Args:
+        first: The first of them, a multiple of `INDEX_BARS`.
+        n_bars: How many, likewise.
+        is_part: Whether what comes before and after them is held at other times.
+    """
+
+    first: int
+    n_bars: int
+    is_part: bool = False
 
 
 class DeviceMarket:
@@ -94,6 +109,11 @@ class DeviceMarket:
             )
             for coder in coders
         }
+
+    @property
+    def whole(self) -> Stretch:
+        """All bars."""
+        return Stretch(0, self.n_bars)
 
     def to_device(self, array: npt.NDArray[np.generic]) -> torch.Tensor:
         """A copy of an array on the device."""

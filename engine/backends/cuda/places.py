@@ -72,6 +72,12 @@ class Admission:
             self._enter(form, length, slot)
         self.places.copy_(torch.from_numpy(self._here))
 
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._owner = [None] * len(self._owner)
+        self._here.fill(-1)
+        self.places.fill_(-1)
+
     def run(self, work: Workspace, candidates: CandidateLists, individuals: int) -> None:
         """Launch the check.
 

@@ -1,6 +1,7 @@
 """Stage 1, rows: each distinct indicator row, float64, and its one-byte codes.
 
-Series lie one after the other on one axis of bars, [B]; a slot is a row over all of them.
+Series lie one after the other on one axis of bars, [B]; a slot is a row over a stretch of it, which
+begins at `first_bar` and is `row_stride` long. Sources are there whole.
 """
 
 import triton
@@ -8,13 +9,15 @@ import triton.language as tl
 
 
 @triton.jit
-def ema_kernel(p_values, p_spans, p_slots, p_starts, p_ends, p_rows, row_stride, n_bars,
-               BARS: tl.constexpr):  # fmt: skip
+def ema_kernel(p_values, p_spans, p_slots, p_starts, p_ends, p_rows, p_state, first_bar,
+               row_stride, n_bars, CARRIES: tl.constexpr, BARS: tl.constexpr):  # fmt: skip
     """y[t] = y[t-1] + alpha * (x[t] - y[t-1]); grid (rows, series), a warp a row.
 
     Every lane carries the same recurrence and keeps the bar that is its own, so that BARS of them
     are stored in one go. A chain of three dependent operations a bar is what this costs; many
     warps wait for their chains together. p_values [n_bars] must be readable up to a whole BARS.
+    p_state: [rows, series], if CARRIES, holds the last value before the stretch and receives that
+    at its end; stretches and series begin at whole BARS.
     """
     span = tl.load(p_spans + tl.program_id(0))
     slot = tl.load(p_slots + tl.program_id(0)).to(tl.int64)
@@ -23,8 +26,13 @@ def ema_kernel(p_values, p_spans, p_slots, p_starts, p_ends, p_rows, row_stride,
     alpha = 2.0 / (span.to(tl.float64) + 1.0)
     p_out = p_rows + slot * row_stride
     o_bar = tl.arange(0, BARS)
+    begin = tl.maximum(start, first_bar)
+    stop = tl.minimum(end, first_bar + row_stride)
     y = tl.load(p_values + start)
-    for t in range(start, end, BARS):
+    if CARRIES:
+        p_last = p_state + tl.program_id(0).to(tl.int64) * tl.num_programs(1) + tl.program_id(1)
+        y = tl.where(begin > start, tl.load(p_last), y)
+    for t in range(begin, stop, BARS):
         # Not for its values, which a span of 0 would ask for: it brings the next bars near.
         o_next = t + BARS + o_bar
         ahead = tl.load(p_values + o_next, mask=o_next < n_bars, other=0.0)
@@ -35,7 +43,10 @@ def ema_kernel(p_values, p_spans, p_slots, p_starts, p_ends, p_rows, row_stride,
             kept = tl.where(o_bar == i, y, kept)
         kept = tl.where(span > 0, kept, ahead)
         is_known = t + o_bar >= start + span - 1
-        tl.store(p_out + t + o_bar, tl.where(is_known, kept, float("nan")), mask=t + o_bar < end)
+        tl.store(p_out + t - first_bar + o_bar, tl.where(is_known, kept, float("nan")),
+                 mask=t + o_bar < stop)  # fmt: skip
+    if CARRIES:
+        tl.store(p_last, y, mask=begin < stop)
 
 
 @triton.jit
@@ -76,23 +87,26 @@ def summed(total, x):
 
 @triton.jit
 def rolling_kernel(p_values, p_windows, p_slots, p_starts, p_ends, p_rows, p_left1, p_left2,
-                   row_stride, longest, n_series, IS_ZSCORE: tl.constexpr,
+                   first_bar, row_stride, longest, cut, n_series, IS_ZSCORE: tl.constexpr,
                    LANES: tl.constexpr):  # fmt: skip
     """Mean or z-score by two-block anchored sums; grid (blocks of all series, rows).
 
     A lane carries the sums of a block, eight bars at a time. They start from 0, which is the same
     as from their first term, because a difference of equal numbers is never -0.
-    p_left1 and p_left2, [rows, B], hold the sums of the left block's tail, summed backwards.
+    p_left1 and p_left2, [rows, row_stride], hold the sums of the left block's tail, summed
+    backwards. longest: bars of a series within the stretch at most; cut: 1 where blocks may begin
+    before the stretch, else 0.
     """
     i_row = tl.program_id(1).to(tl.int64)
     w = tl.load(p_windows + i_row)
-    blocks = (longest + w - 1) // w
+    blocks = (longest + w - 1) // w + cut
     o_block = tl.program_id(0) * LANES + tl.arange(0, LANES)
     m_series = o_block // blocks < n_series
     start = tl.load(p_starts + o_block // blocks, mask=m_series, other=0)
     end = tl.load(p_ends + o_block // blocks, mask=m_series, other=0)
-    begin = start + (o_block % blocks) * w
-    m_block = begin < end
+    stop = tl.minimum(end, first_bar + row_stride)
+    begin = start + (tl.maximum(first_bar - start, 0) // w + o_block % blocks) * w
+    m_block = begin < stop
     if tl.max(m_block.to(tl.int32), 0) == 0:
         return
     m_left = m_block & (begin > start)
@@ -112,9 +126,9 @@ def rolling_kernel(p_values, p_windows, p_slots, p_starts, p_ends, p_rows, p_lef
         sums1, left1 = summed(left1, d)
         sums2, left2 = summed(left2, d * d)
         o_end = begin[:, None] + w - 2 - k
-        m_store = m_tail & (o_end < end[:, None])
-        tl.store(p_tail1 + o_end, sums1, mask=m_store)
-        tl.store(p_tail2 + o_end, sums2, mask=m_store)
+        m_store = m_tail & (o_end < stop[:, None]) & (o_end >= first_bar)
+        tl.store(p_tail1 + o_end - first_bar, sums1, mask=m_store)
+        tl.store(p_tail2 + o_end - first_bar, sums2, mask=m_store)
     # What is read back below, other threads have written.
     tl.debug_barrier()
     right1 = tl.zeros([LANES], tl.float64)
@@ -123,23 +137,26 @@ def rolling_kernel(p_values, p_windows, p_slots, p_starts, p_ends, p_rows, p_lef
     for first in range(0, w, 8):
         k = first + o_eight
         t = begin[:, None] + k
-        m_bar = m_block[:, None] & (k < w) & (t < end[:, None])
+        o_t = t - first_bar
+        m_bar = m_block[:, None] & (k < w) & (t < stop[:, None])
         x = tl.load(p_values + t, mask=m_bar, other=0.0)
+        m_bar = m_bar & (o_t >= 0)
         d = x - anchor[:, None]
         sums1, right1 = summed(right1, d)
         m_spans = m_bar & m_left[:, None] & (k < w - 1)
-        sum1 = tl.where(m_spans, tl.load(p_tail1 + t, mask=m_spans, other=0.0) + sums1, sums1)
+        sum1 = tl.where(m_spans, tl.load(p_tail1 + o_t, mask=m_spans, other=0.0) + sums1, sums1)
         mean = anchor[:, None] + sum1 / width
         is_known = t - start[:, None] >= w - 1
         if IS_ZSCORE:
             sums2, right2 = summed(right2, d * d)
-            sum2 = tl.where(m_spans, tl.load(p_tail2 + t, mask=m_spans, other=0.0) + sums2, sums2)
+            tail2 = tl.load(p_tail2 + o_t, mask=m_spans, other=0.0)
+            sum2 = tl.where(m_spans, tail2 + sums2, sums2)
             variance = (sum2 - sum1 * sum1 / width) / width
             is_spread = is_known & (variance > 0.0)
             score = (x - mean) / tl.sqrt(tl.where(is_spread, variance, 1.0))
-            tl.store(p_out + t, tl.where(is_spread, score, float("nan")), mask=m_bar)
+            tl.store(p_out + o_t, tl.where(is_spread, score, float("nan")), mask=m_bar)
         else:
-            tl.store(p_out + t, tl.where(is_known, mean, float("nan")), mask=m_bar)
+            tl.store(p_out + o_t, tl.where(is_known, mean, float("nan")), mask=m_bar)
 
 
 @triton.jit

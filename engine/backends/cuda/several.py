@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from data.bars import Bars, Window
-from engine.backends.contract import Backend, Floats, Form, Ints, Probe, Room, Slots
+from engine.backends.contract import Backend, Floats, Form, Ints, Probe, Room, Slots, StretchedRows
 from engine.backends.cuda.backend import CudaBackend
 from engine.costs import Costs
 from engine.ledger import ACCUMULATORS, Ledger
@@ -92,6 +92,23 @@ class SeveralGpus:
             (self._parts[(self._turn + place) % len(self._parts)], begin, end)
             for place, (begin, end) in enumerate(pairwise(edges))
         ]
+
+    def evaluate_in_stretches(
+        self, rows: StretchedRows, windows: Sequence[Window], out: Floats
+    ) -> bool:
+        """Evaluate into out [P, W, A] a stretch of bars at a time, individuals shared evenly."""
+        edges = np.linspace(0, len(rows.genomes), len(self._parts) + 1).astype(int).tolist()
+        running = [
+            self._pool.submit(
+                part.evaluate_in_stretches,
+                StretchedRows(rows.genomes[begin:end], rows.groups, rows.row_of[begin:end]),
+                windows,
+                out[begin:end],
+            )
+            for part, (begin, end) in zip(self._parts, pairwise(edges), strict=True)
+        ]
+        is_done = [done.result() for done in running]
+        return all(is_done)
 
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S], from the first device."""

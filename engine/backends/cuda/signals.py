@@ -31,7 +31,7 @@ def code_of(value, p_scales, c, HIGHEST: tl.constexpr):
 @triton.jit
 def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p_genomes,
                   p_slots, p_scales, p_windows, p_counts, p_bars, p_scratch_bars, p_scratch_words,
-                  p_most, n_windows, capacity, n_bars, n_blocks, GENES: tl.constexpr,
+                  p_most, n_windows, capacity, first_bar, n_bars, n_blocks, GENES: tl.constexpr,
                   N_PACKED: tl.constexpr, PAIRS: tl.constexpr, EXACT: tl.constexpr,
                   WARM_COLUMNS: tl.constexpr, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr,
                   HIGHEST: tl.constexpr, INDEX_BARS: tl.constexpr, BLOCK: tl.constexpr,
@@ -45,6 +45,8 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
     them, and -1 up to a whole sixteen. p_scratch_bars, p_scratch_words: the same shape, for what
     the packed comparisons leave. p_most: [1] is raised to the length that a list lacked.
 
+    Rows and lists of candidates are there from first_bar on, for n_bars.
+
     What the words decide, nearly everything, is done for all candidates; what has to be looked up
     row by row is done for the few that are left, side by side.
     """
@@ -55,9 +57,11 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
     p_genome = p_genomes + i_p * N_COLUMNS
     p_slot = p_slots + i_p * N_ROWS
     first, last = span_of(p_genome, p_windows, i_pair % n_windows, WARM_COLUMNS)
+    first = tl.minimum(tl.maximum(first, first_bar), first_bar + n_bars)
+    last = tl.maximum(tl.minimum(last, first_bar + n_bars), first)
     p_blocks = p_index + tl.load(p_slot + N_ROWS - 1).to(tl.int64) * (n_blocks + 1)
-    begin = tl.load(p_blocks + first // INDEX_BARS)
-    end = tl.load(p_blocks + (last + INDEX_BARS - 1) // INDEX_BARS)
+    begin = tl.load(p_blocks + (first - first_bar) // INDEX_BARS)
+    end = tl.load(p_blocks + (last - first_bar + INDEX_BARS - 1) // INDEX_BARS)
     limits = tl.zeros([], tl.int32)
     for k in tl.static_range(N_PACKED):
         code = code_of(tl.load(p_genome + GENES[3 * k + 1]), p_scales, k, HIGHEST)
@@ -92,9 +96,10 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
         holds = o_s < tl.minimum(survivors, capacity)
         bar = tl.load(p_survivor + o_s, mask=holds, other=0)
         parted = tl.load(p_apart + o_s, mask=holds, other=0)
+        o_bar = tl.where(holds, bar - first_bar, 0)
         for d in tl.static_range(len(PAIRS) // 2):
-            small = tl.load(p_slot + PAIRS[2 * d]).to(tl.int64) * n_bars + bar
-            large = tl.load(p_slot + PAIRS[2 * d + 1]).to(tl.int64) * n_bars + bar
+            small = tl.load(p_slot + PAIRS[2 * d]).to(tl.int64) * n_bars + o_bar
+            large = tl.load(p_slot + PAIRS[2 * d + 1]).to(tl.int64) * n_bars + o_bar
             smaller = tl.load(p_codes + small, mask=holds, other=0)
             larger = tl.load(p_codes + large, mask=holds, other=0)
             holds = holds & (smaller <= larger) & (smaller != 0)
@@ -104,7 +109,7 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
             )
             holds = holds & is_less
         for k in tl.static_range(len(GENES) // 3):
-            at = tl.load(p_slot + GENES[3 * k]).to(tl.int64) * n_bars + bar
+            at = tl.load(p_slot + GENES[3 * k]).to(tl.int64) * n_bars + o_bar
             threshold = tl.load(p_genome + GENES[3 * k + 1])
             if k < N_PACKED:
                 equal = holds & (((parted >> (8 * k)) & 255) == 128)
@@ -122,8 +127,8 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
             else:
                 holds = holds & ((value < threshold) | (equal == 0))
         for e in tl.static_range(len(EXACT) // 2):
-            small = tl.load(p_slot + EXACT[2 * e]).to(tl.int64) * n_bars + bar
-            large = tl.load(p_slot + EXACT[2 * e + 1]).to(tl.int64) * n_bars + bar
+            small = tl.load(p_slot + EXACT[2 * e]).to(tl.int64) * n_bars + o_bar
+            large = tl.load(p_slot + EXACT[2 * e + 1]).to(tl.int64) * n_bars + o_bar
             smaller = tl.load(p_rows + small, mask=holds, other=0.0)
             larger = tl.load(p_rows + large, mask=holds, other=0.0)
             holds = holds & (smaller < larger)

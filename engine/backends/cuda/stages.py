@@ -7,7 +7,7 @@ from engine.backends.cuda.chain import drawdown_kernel, fold_kernel, price_kerne
 from engine.backends.cuda.exits import exit_kernel
 from engine.backends.cuda.launch import launch
 from engine.backends.cuda.lists import CandidateLists, Packing
-from engine.backends.cuda.market import INDEX_BARS, DeviceMarket
+from engine.backends.cuda.market import INDEX_BARS, DeviceMarket, Stretch
 from engine.backends.cuda.signals import signal_kernel
 from engine.backends.cuda.types import Prices
 from engine.backends.cuda.workspace import Workspace
@@ -50,6 +50,7 @@ class Stages:
         rows: [slots, B] float64.
         codes: [slots, B] uint8.
         highest: Highest code.
+        stretch: Bars that rows hold.
     """
 
     def __init__(
@@ -61,7 +62,9 @@ class Stages:
         rows: torch.Tensor,
         codes: torch.Tensor,
         highest: int,
+        stretch: Stretch,
     ) -> None:
+        self.stretch = stretch
         self._exits, self._market, self._rows, self._codes = exits, market, rows, codes
         self._highest = highest
         self._n_packed = packing.n_packed
@@ -91,6 +94,16 @@ class Stages:
             prices: Receives what a ledger needs, if wanted.
         """
         self.signals(work, windows, candidates, individuals)
+        self.after_signals(work, windows, individuals, prices)
+
+    def after_signals(
+        self,
+        work: Workspace,
+        windows: torch.Tensor,
+        individuals: int,
+        prices: Prices | None = None,
+    ) -> None:
+        """Launch all stages but the signals; arguments as in `run`."""
         self.exits(work, windows, individuals)
         self.take(work, individuals)
         self.price(work, individuals, prices)
@@ -105,7 +118,7 @@ class Stages:
         individuals: int,
     ) -> None:
         """Launch stage 2; arguments as in `run`."""
-        n_bars, lists = self._market.n_bars, work.lists
+        n_bars, lists = self.stretch.n_bars, work.lists
         pairs = individuals * work.n_windows
         warps, sparse, dense = (4, 2048, 512) if pairs <= FEW_PAIRS else (4, 512, 128)
         if work.capacity <= SHORT_LIST:
@@ -113,8 +126,8 @@ class Stages:
         launch(signal_kernel, (pairs,), work.asked, candidates.index, candidates.bars,
                candidates.words, self._rows, self._codes, work.genomes, work.table,
                self._scales, windows, lists.counts, lists.bars, lists.exits, lists.words,
-               work.told, work.n_windows, work.capacity, n_bars, n_bars // INDEX_BARS, warps=warps,
-               GENES=self._genes,
+               work.told, work.n_windows, work.capacity, self.stretch.first, n_bars,
+               n_bars // INDEX_BARS, warps=warps, GENES=self._genes,
                N_PACKED=self._n_packed, PAIRS=self._pairs, EXACT=self._exact,
                WARM_COLUMNS=self._warm_columns, N_COLUMNS=work.genomes.shape[1],
                N_ROWS=work.table.shape[1], HIGHEST=self._highest, INDEX_BARS=INDEX_BARS,
@@ -129,7 +142,8 @@ class Stages:
         launch(exit_kernel, (pairs * blocks,), work.asked, self._market.prices,
                self._market.pyramid, self._rows, work.genomes, work.table, windows,
                self._costs, lists.counts, lists.bars, lists.exits, work.n_windows, work.capacity,
-               self._market.n_bars, warps=1, N_COLUMNS=work.genomes.shape[1],
+               self.stretch.first, self.stretch.n_bars, self._market.n_bars, warps=1,
+               N_COLUMNS=work.genomes.shape[1],
                N_ROWS=work.table.shape[1], STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult,
                REWARD=exits.reward, MAX_HOLD=exits.max_hold, SIGNALS=SIGNALS,
                BLOCKS=blocks)  # fmt: skip
@@ -138,8 +152,9 @@ class Stages:
         """Launch the first part of stage 4; arguments as in `run`."""
         lists, pairs = work.lists, individuals * work.n_windows
         launch(take_kernel, (-(-pairs // LANES),), work.asked, lists.counts, lists.bars,
-               lists.exits, lists.trade_list, lists.trades, lists.rejected,
-               work.n_windows, work.capacity, warps=1, LANES=LANES)  # fmt: skip
+               lists.exits, lists.trade_list, lists.trades, lists.rejected, work.flat_from,
+               work.n_windows, work.capacity, warps=1, CARRIES=self.stretch.is_part,
+               LANES=LANES)  # fmt: skip
 
     def price(self, work: Workspace, individuals: int, prices: Prices | None = None) -> None:
         """Launch the second part of stage 4; arguments as in `run`."""
@@ -149,7 +164,7 @@ class Stages:
         launch(price_kernel, (pairs,), work.asked, self._market.prices, self._rows, work.genomes,
                work.table, self._costs, lists.trades, lists.rejected, lists.trade_list,
                lists.r, kept, reasons, work.results, work.n_windows, work.capacity,
-               self._market.n_bars, warps=warps,
+               self.stretch.first, self.stretch.n_bars, warps=warps, CARRIES=self.stretch.is_part,
                N_COLUMNS=work.genomes.shape[1], N_ROWS=work.table.shape[1],
                STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult, REWARD=exits.reward,
                MAX_HOLD=exits.max_hold, KEEPS_PRICES=prices is not None,
@@ -160,7 +175,8 @@ class Stages:
         lists, pairs = work.lists, individuals * work.n_windows
         launch(fold_kernel, (-(-pairs // FOLDED), 2), work.asked, lists.trades, lists.r,
                lists.sums, lists.equity, self._costs, work.results, work.n_windows,
-               work.capacity, warps=1, N_OUT=len(ACCUMULATORS), PAIRS=FOLDED)  # fmt: skip
+               work.capacity, warps=1, CARRIES=self.stretch.is_part, N_OUT=len(ACCUMULATORS),
+               PAIRS=FOLDED)  # fmt: skip
 
     def drawdown(self, work: Workspace, individuals: int) -> None:
         """Launch the last part of stage 4; arguments as in `run`."""
@@ -168,7 +184,7 @@ class Stages:
         warps = self._warps(pairs)
         launch(drawdown_kernel, (pairs,), work.asked, lists.trades, lists.sums, lists.equity,
                work.results, work.n_windows, work.capacity, warps=warps,
-               N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
+               CARRIES=self.stretch.is_part, N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
 
     def _warps(self, pairs: int) -> int:
         """Warps that share a pair's trades."""

@@ -31,6 +31,8 @@ class Workspace:
             and the number of the launch.
         table: [P, R + 1] int32 on the device, each individual's slots and its list of candidates.
         results: [P * W * A] float64 on the device.
+        flat_from: [P * W] int32 on the device, the bar from which on an account is flat; used where
+            one stretch of bars follows another.
         told: [4] int32 on the device, downloaded with the results: the largest count of signals
             that was too long for a list, and the last launch that was refused.
         lists: The pairs' lists.
@@ -56,6 +58,7 @@ class Workspace:
         self.genomes = self._inputs[HEAD:].view(individuals, n_genes)
         self.told = self._outputs[:HEAD].view(torch.int32)
         self.results = self._outputs[HEAD:]
+        self.flat_from = torch.zeros(pairs, dtype=torch.int32, device=device)
         self.lists = Lists.empty(pairs, capacity, device)
         self._asked_view = _numpy(self._host_inputs[:HEAD].view(torch.int32))
         self._genomes_view = _numpy(self._host_inputs[HEAD:].view(individuals, n_genes))
@@ -76,6 +79,10 @@ class Workspace:
             and self.n_windows == n_windows
             and self.capacity == capacity
         )
+
+    def carry(self, results: torch.Tensor, flat_from: torch.Tensor) -> None:
+        """Go on with results [P * W * A] and accounts [P * W] that lie elsewhere on the device."""
+        self.results, self.flat_from = results, flat_from
 
     def lay_out(self, genomes: Floats) -> None:
         """Lay genomes [P, G] out for the next upload; they may be fewer than there is room for."""

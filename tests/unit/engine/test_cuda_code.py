@@ -36,17 +36,17 @@ BRACKET = {
 KERNELS = {
     "ema": (
         rows.ema_kernel,
-        [F64, I32, I32, I32, I32, F64, "i32", "i32"],
-        {"BARS": 32},
+        [F64, I32, I32, I32, I32, F64, F64, "i32", "i32", "i32"],
+        {"CARRIES": True, "BARS": 32},
     ),
     "mean": (
         rows.rolling_kernel,
-        [F64, I32, I32, I32, I32, F64, F64, F64, "i32", "i32", "i32"],
+        [F64, I32, I32, I32, I32, F64, F64, F64, "i32", "i32", "i32", "i32", "i32"],
         {"IS_ZSCORE": False, "LANES": 32},
     ),
     "zscore": (
         rows.rolling_kernel,
-        [F64, I32, I32, I32, I32, F64, F64, F64, "i32", "i32", "i32"],
+        [F64, I32, I32, I32, I32, F64, F64, F64, "i32", "i32", "i32", "i32", "i32"],
         {"IS_ZSCORE": True, "LANES": 32},
     ),
     "code": (
@@ -70,17 +70,17 @@ KERNELS = {
     ),
     "candidate": (
         candidates.candidate_kernel,
-        [F64, U8, I32, F64, I32, I32, I32, I32, "i32", "i32"],
+        [F64, U8, I32, F64, I32, I32, I32, I32, "i32", "i32", "i32"],
         {"WRITES": True, "GREATER": 3, "N_PACKED": 3, "HIGHEST": 126, "BLOCK": 1024},
     ),
     "count": (
         candidates.candidate_kernel,
-        [F64, U8, I32, F64, I32, I32, I32, I32, "i32", "i32"],
+        [F64, U8, I32, F64, I32, I32, I32, I32, "i32", "i32", "i32"],
         {"WRITES": False, "GREATER": 3, "N_PACKED": 3, "HIGHEST": 126, "BLOCK": 1024},
     ),
     "signal": (
         signals.signal_kernel,
-        [I32] * 4 + [F64, U8, F64, I32, F64] + [I32] * 6 + ["i32"] * 4,
+        [I32] * 4 + [F64, U8, F64, I32, F64] + [I32] * 6 + ["i32"] * 5,
         {
             "GENES": GENES,
             "N_PACKED": 3,
@@ -97,24 +97,28 @@ KERNELS = {
     ),
     "exit": (
         exits.exit_kernel,
-        [I32, F64, I32, F64, F64, I32, I32, F64] + [I32] * 3 + ["i32"] * 3,
+        [I32, F64, I32, F64, F64, I32, I32, F64] + [I32] * 3 + ["i32"] * 5,
         BRACKET | {"SIGNALS": 32, "BLOCKS": 4},
     ),
-    "take": (chain.take_kernel, [I32] * 4 + [I64] + [I32] * 2 + ["i32", "i32"], {"LANES": 32}),
+    "take": (
+        chain.take_kernel,
+        [I32] * 4 + [I64] + [I32] * 3 + ["i32", "i32"],
+        {"CARRIES": True, "LANES": 32},
+    ),
     "price": (
         chain.price_kernel,
-        [I32, F64, F64, F64, I32, F64, I32, I32, I64, F64, F64, I8, F64] + ["i32"] * 3,
-        BRACKET | {"KEEPS_PRICES": True, "N_OUT": 19, "BLOCK": 64},
+        [I32, F64, F64, F64, I32, F64, I32, I32, I64, F64, F64, I8, F64] + ["i32"] * 4,
+        BRACKET | {"KEEPS_PRICES": True, "CARRIES": True, "N_OUT": 19, "BLOCK": 64},
     ),
     "fold": (
         chain.fold_kernel,
         [I32, I32, F64, F64, F64, F64, F64, "i32", "i32"],
-        {"N_OUT": 19, "PAIRS": 8},
+        {"CARRIES": True, "N_OUT": 19, "PAIRS": 8},
     ),
     "drawdown": (
         chain.drawdown_kernel,
         [I32, I32, F64, F64, F64, "i32", "i32"],
-        {"N_OUT": 19, "BLOCK": 64},
+        {"CARRIES": True, "N_OUT": 19, "BLOCK": 64},
     ),
 }
 
