@@ -7,6 +7,8 @@ import numpy as np
 
 from engine.backends.compiled import compiled
 from engine.backends.contract import Floats, Ints, Slots
+from engine.errors import GenomeError
+from strategy.spec import StrategySpec
 
 Limits = tuple[Floats, Floats, Ints, Ints]
 """Least and most values [G], where values are whole [G], and ordered pairs [N, 2]."""
@@ -73,3 +75,29 @@ def load_loops(genomes: Floats, limits: Limits, columns: Ints | None) -> None:
     if columns is not None:
         tables = tuple(np.full(1, -1, np.int32) for _ in columns)
         find_slots(genomes, columns, tables, np.empty((len(genomes), len(columns)), np.int32))
+
+
+def shaped(spec: StrategySpec, genomes: Floats) -> Floats:
+    """A copy of genomes [P, G] that stays as it is until results are there.
+
+    It is contiguous and can be written, because loops are compiled anew for other arrays.
+
+    Args:
+        spec: The strategy.
+        genomes: What a caller gave.
+
+    Raises:
+        GenomeError: When it is not float64 [P, G].
+    """
+    genomes = np.array(genomes, order="C")
+    if genomes.dtype != np.float64 or genomes.ndim != 2:
+        raise GenomeError(
+            f"genomes must be float64 [P, {len(spec.layout)}], "
+            f"got {genomes.dtype} {list(genomes.shape)}"
+        )
+    if genomes.shape[1] != len(spec.layout):
+        raise GenomeError(
+            f"strategy '{spec.name}' has {len(spec.layout)} genes, "
+            f"got genomes with {genomes.shape[1]}"
+        )
+    return genomes

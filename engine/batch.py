@@ -7,14 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
-from engine.admission import are_legal, find_slots, load_loops
+from engine.admission import are_legal, find_slots, load_loops, shaped
 from engine.backends import Form
 from engine.backends.chosen import Device, choose_device
 from engine.backends.contract import StretchedRows
 from engine.bank import RowBank
 from engine.cold import ColdPath
 from engine.costs import Costs
-from engine.errors import EngineError, GenomeError
+from engine.errors import EngineError
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.memory_plan import MemoryPlan, row_capacity
 from engine.plan import RowGroup, only_columns, plan_chunks, plan_rows
@@ -101,7 +101,7 @@ class Engine:
         load_loops(layout.defaults[None].copy(), self._limits, self._only_columns)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
-        self._room = maker.room(memory_bytes)
+        self._room = maker.room(memory_bytes, self._series_bytes)
         capacity = row_capacity(spec, self._slot_bytes, self._room.rows)
         self._backend = maker(
             spec,
@@ -195,7 +195,7 @@ class Engine:
         Raises:
             GenomeError: When the genome is not legal.
         """
-        genomes = self._checked(self._shaped(np.asarray(genome)[None]))
+        genomes = self._checked(shaped(self.spec, np.asarray(genome)[None]))
         plan = plan_rows(self.spec, genomes)
         slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of[0]]
         return tuple(self._backend.trades(genomes[0], slots, window) for window in self.windows)
@@ -212,7 +212,7 @@ class Engine:
         Raises:
             GenomeError: When a genome is not legal.
         """
-        genomes = self._checked(self._shaped(genomes))
+        genomes = self._checked(shaped(self.spec, genomes))
         step = max(1, LISTED_PAIRS // len(self.windows))
         for begin in range(0, len(genomes), step):
             members = genomes[begin : begin + step]
@@ -224,7 +224,7 @@ class Engine:
 
     def signals(self, genome: Floats) -> tuple[Ints, ...]:
         """Signal bars of one individual, whatever the position; one array [S] a window."""
-        genomes = self._checked(self._shaped(np.asarray(genome)[None]))
+        genomes = self._checked(shaped(self.spec, np.asarray(genome)[None]))
         plan = plan_rows(self.spec, genomes)
         slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of[0]]
         return tuple(
@@ -238,7 +238,7 @@ class Engine:
         The population must have been evaluated. Empty on a device whose stages are not launched
         one by one, and where the rows of the population do not fit the bank together.
         """
-        genomes = self._checked(self._shaped(genomes))
+        genomes = self._checked(shaped(self.spec, genomes))
         found = self._found(genomes)
         if self._backend.probe is None or found is None:
             return {}
@@ -254,7 +254,7 @@ class Engine:
 
     def distinct_rows(self, genomes: Floats) -> int:
         """How many distinct rows a population [P, G] reads."""
-        return plan_rows(self.spec, self._checked(self._shaped(genomes))).n_rows
+        return plan_rows(self.spec, self._checked(shaped(self.spec, genomes))).n_rows
 
     def row(self, form: Form, lengths: Sequence[int], series: int = 0) -> Floats:
         """One indicator row [T] of one series, as the device computed it."""
@@ -264,7 +264,7 @@ class Engine:
 
     def _begun(self, genomes: Floats) -> Callable[[], Floats]:
         """Start to evaluate; what is returned waits and gives [P, W, A]."""
-        genomes = self._shaped(genomes)
+        genomes = shaped(self.spec, genomes)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         step = self._chunk or max(1, PART_PAIRS // len(self.windows))
         parts = [slice(begin, begin + step) for begin in range(0, len(genomes), step)]
@@ -364,22 +364,6 @@ class Engine:
         self._bank.clear()
         out[plan.order] = found
         return True
-
-    def _shaped(self, genomes: Floats) -> Floats:
-        # A copy of one kind: it stays as it is until the results are there, and the loops are
-        # compiled anew for read-only or strided arrays.
-        genomes = np.array(genomes, order="C")
-        if genomes.dtype != np.float64 or genomes.ndim != 2:
-            raise GenomeError(
-                f"genomes must be float64 [P, {len(self.spec.layout)}], "
-                f"got {genomes.dtype} {list(genomes.shape)}"
-            )
-        if genomes.shape[1] != len(self.spec.layout):
-            raise GenomeError(
-                f"strategy '{self.spec.name}' has {len(self.spec.layout)} genes, "
-                f"got genomes with {genomes.shape[1]}"
-            )
-        return genomes
 
     def _checked(self, genomes: Floats) -> Floats:
         """The same genomes [P, G], legal."""

@@ -227,6 +227,9 @@ class BackendMaker(Protocol):
         """Bytes that series take beside all rows, with what computing a row needs."""
         ...
 
-    def room(self, memory_bytes: int | None) -> Room:
-        """How an amount of memory is divided; the device's own default when None."""
+    def room(self, memory_bytes: int | None, series_bytes: int) -> Room:
+        """How an amount of memory is divided; the device's own default when None.
+
+        A device with memory of its own leaves room for series in it.
+        """
         ...

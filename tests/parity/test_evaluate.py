@@ -99,14 +99,35 @@ def test_chunk_threads_and_order_change_no_bit(chunk, threads, device):
         assert_same_bits(expected[order], actual, f"shuffled and chunked, call {call}")
 
 
+def engine_with_room_for(rows, bars, device):
+    """An engine on all bars, with memory for so many rows or a few more."""
+    plan = Engine(SPEC, [bars], [Window.whole(bars)], device=device).memory_plan(1)
+    series_bytes = 0 if device == "cpu" else plan.series_bytes
+    memory_bytes = -(-rows * plan.slot_bytes * 4 // 3) + series_bytes
+    return Engine(SPEC, [bars], [Window.whole(bars)], device=device, memory_bytes=memory_bytes)
+
+
+def test_more_rows_than_memory_holds_change_no_bit(device):
+    """With room for a fifth of the rows, bars or individuals are taken in parts: the same bits."""
+    bars = make_bars(15, 5000, jump=0.1)
+    genomes = random_genomes(SPEC, 60, seed=3)
+    roomy = Engine(SPEC, [bars], [Window.whole(bars), Window(0, 700, 3300)], device=device)
+    n_rows = roomy.distinct_rows(genomes)
+    crowded = engine_with_room_for(n_rows // 5, bars, device)
+    for _ in range(2):
+        actual = crowded.evaluate(genomes)
+        assert_same_bits(roomy.evaluate(genomes)[:, :1], actual, "more rows than fit")
+    (left,), (right, _) = crowded.trades(genomes[0]), roomy.trades(genomes[0])
+    assert not compare_ledgers(left, right)
+
+
 def test_crowded_bank_changes_no_bit(device):
     """With room for the rows of about one individual, rows come and go and results stay."""
     bars = make_bars(13, 700, jump=0.1)
     genomes = random_genomes(SPEC, 60, seed=9)
     expected = Engine(SPEC, [bars], [Window.whole(bars)]).evaluate(genomes)
-    memory_bytes = 8 * 1024 * 9  # eight rows where a device pads its bars, a few more elsewhere
-    crowded = Engine(SPEC, [bars], [Window.whole(bars)], device=device, memory_bytes=memory_bytes)
     roomy = Engine(SPEC, [bars], [Window.whole(bars)], device=device)
+    crowded = engine_with_room_for(8, bars, device)
     for _ in range(2):
         assert_same_bits(expected, crowded.evaluate(genomes), "crowded bank")
         for genome in genomes[:10]:

@@ -10,7 +10,7 @@ import torch
 
 import engine.backends
 from data.bars import Window
-from engine.backends.cuda import CudaBackend
+from engine.backends.cuda import CudaBackend, places
 from engine.backends.cuda.dispatch import Dispatch
 from engine.backends.cuda.lanes import Lane
 from engine.backends.cuda.stretches import Stretches
@@ -27,9 +27,9 @@ class Interpreted(CudaBackend):
     """The CUDA backend on tensors in host memory."""
 
     @staticmethod
-    def room(memory_bytes):
-        """As on a device, with room for a small world when nothing is said."""
-        return CudaBackend.room(memory_bytes or 2**28)
+    def room(memory_bytes, series_bytes):
+        """As on a device beside the series, with room for a small world when nothing is said."""
+        return CudaBackend.room(memory_bytes or 2**28, 0)
 
     def __init__(self, *arguments, **options):
         """Take what the engine gives, on the host."""
@@ -75,7 +75,7 @@ def compare_stretches(spec):
     genomes = next(some for some in drawn if 12 < plan_rows(spec, some).n_rows <= 18)
     genomes[:2, [gene.unit == "std" for gene in spec.layout.genes]] = -1.0
     host = Engine(spec, series, windows, device="cpu")
-    device = Engine(spec, series, windows, device="cuda", memory_bytes=250_000)
+    device = Engine(spec, series, windows, device="cuda", memory_bytes=300_000)
     seen, original = [], Stretches._filled
 
     def filled(self, rows, stretch, states):
@@ -92,7 +92,8 @@ def compare_stretches(spec):
 
 
 def interpret():
-    """Have the engine's cuda device be the interpreter."""
+    """Have the engine's cuda device be the interpreter, which looks up rows for few as well."""
+    places.FEWEST_ADMITTED = 1
     load_backend = engine.backends.chosen.load_backend
     engine.backends.why_absent = lambda name: ""
     engine.backends.count_gpus = lambda: 1

@@ -102,7 +102,7 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         return sum(len(bars) for bars in series) * 8 * (5 + 2)
 
     @staticmethod
-    def room(memory_bytes: int | None) -> Room:
+    def room(memory_bytes: int | None, series_bytes: int) -> Room:
         """How an amount of memory is divided: all of it holds rows, one GiB when None."""
         return Room(DEFAULT_MEMORY_BYTES if memory_bytes is None else memory_bytes, 0)
 

@@ -22,8 +22,8 @@ from engine.backends.contract import (
 )
 from engine.backends.cuda.dispatch import Dispatch
 from engine.backends.cuda.faults import device_errors
-from engine.backends.cuda.filling import SCRATCH_BYTES, fill_codes, fill_rows
-from engine.backends.cuda.lists import CandidateLists, packing_of
+from engine.backends.cuda.filling import fill_codes, fill_rows, scratch_bytes
+from engine.backends.cuda.lists import LISTED_BYTES, CandidateLists, packing_of
 from engine.backends.cuda.market import BYTES_OF_A_BAR, DeviceMarket, axis_of
 from engine.backends.cuda.places import Admission
 from engine.backends.cuda.probe import CudaProbe
@@ -112,21 +112,22 @@ class CudaBackend(ListsOneByOne):
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
-        """Bytes that one slot takes over all series."""
+        """Bytes that one slot takes over all series: values, codes, and lists of candidates."""
         _, n_bars = axis_of(np.array([len(bars) for bars in series], np.int64))
-        return n_bars * (8 + 1)
+        return n_bars * (8 + 1 + LISTED_BYTES)
 
     @staticmethod
     def series_bytes(series: Sequence[Bars]) -> int:
         """Bytes that series take beside all rows, with the scratch of rolling rows."""
         _, n_bars = axis_of(np.array([len(bars) for bars in series], np.int64))
-        return n_bars * BYTES_OF_A_BAR + SCRATCH_BYTES
+        return n_bars * BYTES_OF_A_BAR + scratch_bytes(n_bars)
 
     @staticmethod
-    def room(memory_bytes: int) -> Room:
+    def room(memory_bytes: int, series_bytes: int) -> Room:
         """How an amount of memory is divided: a quarter for lists, up to what they can use."""
-        work = min(memory_bytes // 4, LIST_BYTES)
-        return Room(memory_bytes - work, work)
+        left = max(memory_bytes - series_bytes, 0)
+        work = min(left // 4, LIST_BYTES)
+        return Room(left - work, work)
 
     @device_errors
     def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
@@ -188,7 +189,7 @@ class CudaBackend(ListsOneByOne):
         self, genomes: Floats, windows: Sequence[Window], out: Floats
     ) -> Callable[[], bool] | None:
         """The same, with legality and rows looked up by the device; waiting says if all is well."""
-        if not self._admission.is_possible:
+        if not self._admission.pays(len(genomes)):
             return None
         tickets = self._dispatch.launch(genomes, None, windows, out)
 

@@ -245,16 +245,18 @@ class Dispatch:
         work, table, room, stages = lane.work, self._window_table, bucket(n), self._stages
         assert work is not None
 
+        is_admitted = self._admission.pays(n)
+
         def admission() -> None:
             self._admission.run(work, self._candidates, room)
 
         def everything() -> None:
-            if self._admission.is_possible:
+            if is_admitted:
                 admission()
             stages.run(work, table, self._candidates, room)
 
         return {
-            **({"admission": admission} if self._admission.is_possible else {}),
+            **({"admission": admission} if is_admitted else {}),
             "signals": lambda: stages.signals(work, table, self._candidates, room),
             "exits": lambda: stages.exits(work, table, room),
             "take": lambda: stages.take(work, room),

@@ -10,7 +10,10 @@ from engine.backends.cuda.market import DeviceMarket, Stretch
 from engine.backends.cuda.rows import code_kernel, ema_kernel, rolling_kernel
 
 SCRATCH_BYTES = 2**28
-"""Room for the sums of rolling rows that are computed together."""
+"""Room for the sums of rolling rows that are computed together, at most."""
+
+ROWS_TOGETHER = 512
+"""Rolling rows that keep a large device busy, however short they are."""
 
 LANES = 32
 """Blocks of a rolling row, or bars of an EMA, that a warp works on together."""
@@ -83,6 +86,11 @@ def fill_codes(
            n_bars, n_bars, HIGHEST=highest, BLOCK=CODED_BARS)  # fmt: skip
 
 
+def scratch_bytes(n_bars: int) -> int:
+    """Bytes that computing rolling rows of so many bars takes beside the rows."""
+    return min(SCRATCH_BYTES, 16 * n_bars * ROWS_TOGETHER)
+
+
 def _fill_rolling(
     market: DeviceMarket,
     form: Form,
@@ -93,7 +101,7 @@ def _fill_rolling(
 ) -> None:
     n_bars, cut = stretch.n_bars, int(stretch.is_part)
     longest = min(market.longest, n_bars)
-    together = max(1, min(len(windows), SCRATCH_BYTES // (16 * n_bars), 65_535))
+    together = max(1, min(len(windows), scratch_bytes(n_bars) // (16 * n_bars)))
     left1 = torch.empty((together, n_bars), dtype=torch.float64, device=rows.device)
     left2 = torch.empty_like(left1)
     # Windows of about one length have about as many blocks, so that few lanes idle.

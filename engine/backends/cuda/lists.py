@@ -21,6 +21,9 @@ MOST_PACKED = 4
 MOST_CANDIDATES = 2**31
 """Of all lists together: their places are 32-bit numbers."""
 
+LISTED_BYTES = 2
+"""For each bar of a slot, so much room for candidates, which take eight bytes each."""
+
 FIRST_LISTS = 64
 """Lists that there is room for at first; doubled when they do not suffice."""
 
@@ -111,7 +114,7 @@ class CandidateLists:
         self._packed_rows = packed_rows
         self._rows, self._codes, self._highest = rows, codes, highest
         self._n_blocks = rows.shape[1] // INDEX_BARS
-        self._most = max(rows.numel() // 4, 8 * rows.shape[1])
+        self._most = max(rows.numel() * LISTED_BYTES // 8, 8 * rows.shape[1])
         self.moves = 0
         self.list_of = torch.full((len(rows), 2), -1, dtype=torch.int32, device=rows.device)
         self.clear()

@@ -15,6 +15,9 @@ from strategy.spec import StrategySpec
 LANES = 128
 """Individuals of a program, a lane each."""
 
+FEWEST_ADMITTED = 1024
+"""Fewer individuals the host has looked up before a launch would begin."""
+
 LONGEST = 2**16
 """Rows up to this length are found on the device, longer ones by the host."""
 
@@ -28,15 +31,13 @@ class Admission:
         capacity: Slots for rows.
         device: Where tensors lie.
 
-    Attributes:
-        is_possible: Whether rows have at most one length each, as the device's table needs.
     """
 
     def __init__(
         self, spec: StrategySpec, packing: Packing, capacity: int, device: torch.device
     ) -> None:
         columns = [[spec.layout.index(name) for name in row.lengths] for row in spec.rows]
-        self.is_possible = all(len(of_row) <= 1 for of_row in columns)
+        self._is_possible = all(len(of_row) <= 1 for of_row in columns)
         self._lengths = tuple(of_row[0] if of_row else -1 for of_row in columns)
         self._forms = [Form.of(row) for row in spec.rows]
         self._width = self._width_for(spec)
@@ -53,6 +54,10 @@ class Admission:
         self._packed = tuple(int(number) for pair in packed for number in pair)
         self._lead = packing.lead
 
+    def pays(self, individuals: int) -> bool:
+        """Whether the device should look up: it can, and they are too many for the host."""
+        return self._is_possible and individuals >= FEWEST_ADMITTED
+
     def note(self, form: Form, lengths: Ints, slots: Ints) -> None:
         """Remember which rows lie in slots from now on, in place of those that did.
 
@@ -61,7 +66,7 @@ class Admission:
             lengths: [n, L].
             slots: [n].
         """
-        if not self.is_possible:
+        if not self._is_possible:
             return
         own = lengths[:, 0] if lengths.shape[1] else np.zeros(len(lengths), np.int64)
         for length, slot in zip(own.tolist(), slots.tolist(), strict=True):

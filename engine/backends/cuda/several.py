@@ -174,9 +174,9 @@ class CudaMaker:
         """Bytes that series take on each device beside all rows."""
         return CudaBackend.series_bytes(series)
 
-    def room(self, memory_bytes: int | None) -> Room:
+    def room(self, memory_bytes: int | None, series_bytes: int) -> Room:
         """How an amount of memory is divided, on each device; half of what is free when None."""
         if memory_bytes is None:
             free = (torch.cuda.mem_get_info(number)[0] for number in self._devices)
             memory_bytes = min(free) // 2
-        return CudaBackend.room(memory_bytes)
+        return CudaBackend.room(memory_bytes, series_bytes)

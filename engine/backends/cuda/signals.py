@@ -34,8 +34,8 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
                   p_most, n_windows, capacity, first_bar, n_bars, n_blocks, GENES: tl.constexpr,
                   N_PACKED: tl.constexpr, PAIRS: tl.constexpr, EXACT: tl.constexpr,
                   WARM_COLUMNS: tl.constexpr, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr,
-                  HIGHEST: tl.constexpr, INDEX_BARS: tl.constexpr, BLOCK: tl.constexpr,
-                  DENSE: tl.constexpr):  # fmt: skip
+                  HIGHEST: tl.constexpr, INDEX_BARS: tl.constexpr, IS_PART: tl.constexpr,
+                  BLOCK: tl.constexpr, DENSE: tl.constexpr):  # fmt: skip
     """List the signals of each pair of individual and window; grid (pairs).
 
     p_size: [1] individuals. p_slots: [P, N_ROWS] slots, and last the list of candidates. GENES:
@@ -45,7 +45,7 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
     them, and -1 up to a whole sixteen. p_scratch_bars, p_scratch_words: the same shape, for what
     the packed comparisons leave. p_most: [1] is raised to the length that a list lacked.
 
-    Rows and lists of candidates are there from first_bar on, for n_bars.
+    Rows and lists of candidates are there from first_bar on, for n_bars; if not IS_PART, for all.
 
     What the words decide, nearly everything, is done for all candidates; what has to be looked up
     row by row is done for the few that are left, side by side.
@@ -57,8 +57,9 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
     p_genome = p_genomes + i_p * N_COLUMNS
     p_slot = p_slots + i_p * N_ROWS
     first, last = span_of(p_genome, p_windows, i_pair % n_windows, WARM_COLUMNS)
-    first = tl.minimum(tl.maximum(first, first_bar), first_bar + n_bars)
-    last = tl.maximum(tl.minimum(last, first_bar + n_bars), first)
+    if IS_PART:
+        first = tl.minimum(tl.maximum(first, first_bar), first_bar + n_bars)
+        last = tl.maximum(tl.minimum(last, first_bar + n_bars), first)
     p_blocks = p_index + tl.load(p_slot + N_ROWS - 1).to(tl.int64) * (n_blocks + 1)
     begin = tl.load(p_blocks + (first - first_bar) // INDEX_BARS)
     end = tl.load(p_blocks + (last - first_bar + INDEX_BARS - 1) // INDEX_BARS)
@@ -96,7 +97,9 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
         holds = o_s < tl.minimum(survivors, capacity)
         bar = tl.load(p_survivor + o_s, mask=holds, other=0)
         parted = tl.load(p_apart + o_s, mask=holds, other=0)
-        o_bar = tl.where(holds, bar - first_bar, 0)
+        o_bar = bar
+        if IS_PART:
+            o_bar = tl.where(holds, bar - first_bar, 0)
         for d in tl.static_range(len(PAIRS) // 2):
             small = tl.load(p_slot + PAIRS[2 * d]).to(tl.int64) * n_bars + o_bar
             large = tl.load(p_slot + PAIRS[2 * d + 1]).to(tl.int64) * n_bars + o_bar

@@ -131,7 +131,7 @@ class Stages:
                N_PACKED=self._n_packed, PAIRS=self._pairs, EXACT=self._exact,
                WARM_COLUMNS=self._warm_columns, N_COLUMNS=work.genomes.shape[1],
                N_ROWS=work.table.shape[1], HIGHEST=self._highest, INDEX_BARS=INDEX_BARS,
-               BLOCK=sparse, DENSE=dense)  # fmt: skip
+               IS_PART=self.stretch.is_part, BLOCK=sparse, DENSE=dense)  # fmt: skip
 
     def exits(self, work: Workspace, windows: torch.Tensor, individuals: int) -> None:
         """Launch stage 3; arguments as in `run`."""

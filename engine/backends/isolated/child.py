@@ -12,12 +12,15 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from data.bars import Window
 from engine.backends import BACKENDS, BackendMaker, Form, load_backend
-from engine.backends.contract import Backend
+from engine.backends.contract import Backend, StretchedRows
 from engine.backends.devices import start_gpus
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError
+from engine.ledger import ACCUMULATORS
 from engine.plain import bars_of, plain_ledgers, spec_of, windows_of
 from engine.process import standard_pipes
 from engine.wire import ClosedError, Frame, receive, send
@@ -48,6 +51,7 @@ class Servant:
             "fill": self._fill,
             "windows": self._set_windows,
             "evaluate": self._evaluate,
+            "stretched": self._stretched,
             "signals": self._signals,
             "ledgers": self._ledgers,
             "rows": self._rows,
@@ -69,8 +73,9 @@ class Servant:
         return Frame("done", {"bytes": taken})
 
     def _room(self, frame: Frame) -> Frame:
-        memory_bytes: Any = frame.told["bytes"]
-        return Frame("done", self._maker(frame).room(memory_bytes)._asdict())
+        told: Any = frame.told
+        room = self._maker(frame).room(told["bytes"], told["series_bytes"])
+        return Frame("done", room._asdict())
 
     def _make(self, frame: Frame) -> Frame:
         told: Any = frame.told
@@ -99,6 +104,15 @@ class Servant:
         genomes, slots = frame.arrays
         found = self._backend.evaluate(genomes, slots, self._windows)  # type: ignore[arg-type]
         return Frame("done", {}, [found])
+
+    def _stretched(self, frame: Frame) -> Frame:
+        forms: Any = frame.told["forms"]
+        genomes, row_of, *lengths = frame.arrays
+        groups = [(Form(*form), of_form) for form, of_form in zip(forms, lengths, strict=True)]
+        out = np.empty((len(genomes), len(self._windows), len(ACCUMULATORS)))
+        rows = StretchedRows(genomes, groups, row_of)  # type: ignore[arg-type]
+        is_done = self._backend.evaluate_in_stretches(rows, self._windows, out)
+        return Frame("done", {}, [out] if is_done else [])
 
     def _signals(self, frame: Frame) -> Frame:
         window: Any = frame.told["window"]

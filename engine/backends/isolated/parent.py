@@ -21,6 +21,7 @@ from engine.backends.contract import (
     Probe,
     Room,
     Slots,
+    StretchedRows,
 )
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError, EngineError
@@ -130,14 +131,30 @@ class IsolatedBackend(AnswersAtOnce):
 
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
         """Accumulators [P, W, A]; an answer that is short or not a number is a failure."""
-        if windows is not self._windows:
-            self._windows = windows
-            self._ask(Frame("windows", {"windows": plain_windows(windows)}))
+        self._take_windows(windows)
         shape = (len(genomes), len(windows), len(ACCUMULATORS))
         answer = self._ask(Frame("evaluate", {}, [genomes, slots]), shape)
         if answer is None:
             return self._went_on().evaluate(genomes, slots, windows)
         return _floats(answer.arrays[0])
+
+    def evaluate_in_stretches(
+        self, rows: StretchedRows, windows: Sequence[Window], out: Floats
+    ) -> bool:
+        """Evaluate into out [P, W, A] a stretch of bars at a time, if the child's device can."""
+        self._take_windows(windows)
+        # It takes longer than calls before it.
+        self._taken.clear()
+        told = {"forms": [list(form) for form, _ in rows.groups]}
+        lengths = [lengths for _, lengths in rows.groups]
+        answer = self._ask(Frame("stretched", told, [rows.genomes, rows.row_of, *lengths]))
+        if answer is None:
+            return self._went_on().evaluate_in_stretches(rows, windows, out)
+        if not answer.arrays:
+            return False
+        self._held.clear()
+        out[...] = answer.arrays[0]
+        return True
 
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
@@ -178,6 +195,12 @@ class IsolatedBackend(AnswersAtOnce):
 
     def __del__(self) -> None:
         self.close()
+
+    def _take_windows(self, windows: Sequence[Window]) -> None:
+        """Tell the child the windows, unless they are those of the last call."""
+        if windows is not self._windows:
+            self._windows = windows
+            self._ask(Frame("windows", {"windows": plain_windows(windows)}))
 
     def _ask(self, frame: Frame, shape: tuple[int, ...] | None = None) -> Frame | None:
         """The child's answer, from as many children as it takes; None when the fallback goes on."""
@@ -298,9 +321,10 @@ class IsolatedMaker:
         answer = self._ask("series_bytes", {"lengths": [len(bars) for bars in series]})
         return int(str(answer.told["bytes"]))
 
-    def room(self, memory_bytes: int | None) -> Room:
+    def room(self, memory_bytes: int | None, series_bytes: int) -> Room:
         """How an amount of memory is divided; the device's own default when None."""
-        told: Any = self._ask("room", {"bytes": memory_bytes}).told
+        asked = {"bytes": memory_bytes, "series_bytes": series_bytes}
+        told: Any = self._ask("room", asked).told
         return Room(**told)
 
     def __call__(

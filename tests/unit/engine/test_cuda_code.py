@@ -91,6 +91,7 @@ KERNELS = {
             "N_ROWS": 7,
             "HIGHEST": 126,
             "INDEX_BARS": 1024,
+            "IS_PART": True,
             "BLOCK": 256,
             "DENSE": 128,
         },
