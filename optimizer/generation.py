@@ -81,12 +81,18 @@ class Population:
     def take(self, places: Serials) -> "Population":
         """Some of the individuals, in the order of `places` [N], read-only."""
         return Population(
-            genomes=_frozen(self.genomes[places]),
-            objectives=_frozen(self.objectives[places]),
-            violations=_frozen(self.violations[places]),
-            failures=_frozen(self.failures[places]),
-            lineage=_frozen(self.lineage[places]),
+            genomes=_frozen(self.genomes.take(places, axis=0)),
+            objectives=_frozen(self.objectives.take(places, axis=0)),
+            violations=_frozen(self.violations.take(places, axis=0)),
+            failures=_frozen(self.failures.take(places, axis=0)),
+            lineage=_frozen(self.lineage.take(places, axis=0)),
         )
+
+    def frozen(self) -> "Population":
+        """The same individuals, their arrays read-only from now on."""
+        for array in (self.genomes, self.objectives, self.violations, self.failures, self.lineage):
+            array.flags.writeable = False
+        return self
 
     @staticmethod
     def joined(first: "Population", second: "Population") -> "Population":

@@ -10,12 +10,14 @@ the selection algorithm", 1987; that no genome is judged twice is a house rule, 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from optimizer.generation import OPERATORS, UNKNOWN, Floats, Population, Serials
+from optimizer.search.compiled.repeats import admit
 from optimizer.search.randomness import stream
 from optimizer.search.toolbox import Toolbox
 from strategy import GenomeLayout
@@ -102,7 +104,7 @@ def settle(
     codes[0] = OPERATORS.index("published")
     codes[1 : 1 + n_guests] = OPERATORS.index("guest")
     drawn = _Drawn(genomes, codes, np.full((count, 2), UNKNOWN))
-    return _distinct(toolbox, layout, draws, drawn, None, can_mutate=False)
+    return _distinct(toolbox, layout, draws, drawn, genomes[:0], can_mutate=False)
 
 
 def breed(
@@ -236,17 +238,22 @@ def _children(
     ends = np.cumsum(parts)
     crossed = _crossed(toolbox, draws, pool, chosen[:n_cross])
     swapped = slice(n_cross, ends[1])
-    swaps = toolbox.exchange(draws("exchange"), pool[mothers[swapped]], pool[fathers[swapped]])
+    genomes_of = partial(pool.take, axis=0)
+    swaps = toolbox.exchange(
+        draws("exchange"), genomes_of(mothers[swapped]), genomes_of(fathers[swapped])
+    )
     differing = slice(ends[1], ends[2])
     others = draws("difference").random((2, n_differ))
     ahead, behind = np.floor(others * len(pool)).astype(np.int64)
-    moves = toolbox.differ(draws("difference"), pool[mothers[differing]], pool[ahead], pool[behind])
+    moves = toolbox.differ(
+        draws("difference"), genomes_of(mothers[differing]), genomes_of(ahead), genomes_of(behind)
+    )
     bred = toolbox.mutate(draws("mutate"), np.concatenate([crossed, swaps, moves]))
-    nudged = toolbox.nudge(draws("mutate"), pool[mothers[ends[2] :]])
+    nudged = toolbox.nudge(draws("mutate"), genomes_of(mothers[ends[2] :]))
     guests = toolbox.sample(draws("immigrate"), count=n_immigrants)
     codes = [OPERATORS.index(name) for name in (*ADAPTED, "immigrate")]
     serials = np.concatenate([population.lineage[:, 0], archive.lineage[:, 0]])
-    lineage = serials[chosen]
+    lineage = serials.take(chosen)
     lineage[ends[2] :, 1] = UNKNOWN
     lineage = np.concatenate([lineage, np.full((n_immigrants, 2), UNKNOWN)])
     genomes = np.concatenate([bred, nudged, guests])
@@ -273,7 +280,7 @@ def _parents(
 
 def _crossed(toolbox: Toolbox, draws: Draws, pool: Floats, chosen: Indices) -> Floats:
     """One child of each pair [N, 2]: the one that the crossover puts in the mother's place."""
-    return np.asarray(toolbox.mate(draws("crossover"), pool[chosen.ravel()]))[0::2]
+    return np.asarray(toolbox.mate(draws("crossover"), pool.take(chosen.ravel(), axis=0)))[0::2]
 
 
 def _distinct(
@@ -281,7 +288,7 @@ def _distinct(
     layout: GenomeLayout,
     draws: Draws,
     drawn: _Drawn,
-    known: Floats | None,
+    known: Floats,
     *,
     can_mutate: bool,
 ) -> Brood:
@@ -299,16 +306,16 @@ def _distinct(
         Legal genomes, each new and there only once, at most P; `island` is the place that each
         had in `drawn`.
     """
-    seen = set() if known is None else set(row_keys(known))
+    seen = Seen(known, len(drawn.genomes))
     codes = drawn.codes.copy()
     genomes, is_repaired = repaired(layout, drawn.genomes)
-    repeats = np.flatnonzero(_admit(genomes, seen))
+    repeats = np.flatnonzero(seen.admit(genomes))
     for redraw, code in _redraws(toolbox, draws, can_mutate=can_mutate):
         if not repeats.size:
             break
         genomes[repeats], is_repaired[repeats] = repaired(layout, redraw(genomes[repeats]))
         codes[repeats] = code
-        repeats = repeats[_admit(genomes[repeats], seen)]
+        repeats = repeats[seen.admit(genomes[repeats])]
     is_kept = np.ones(len(genomes), dtype=np.bool_)
     is_kept[repeats] = False
     places = np.flatnonzero(is_kept)
@@ -316,6 +323,8 @@ def _distinct(
     parents = np.where(is_alien[:, None], UNKNOWN, drawn.parents)
     unknown = np.full(len(genomes), UNKNOWN)
     lineage = np.column_stack([unknown, parents, codes])
+    if len(places) == len(genomes):
+        return Brood(genomes, lineage, is_repaired, places)
     return Brood(genomes[places], lineage[places], is_repaired[places], places)
 
 
@@ -343,19 +352,24 @@ def repaired(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, Bools]:
     return legal + 0.0, is_broken
 
 
-def row_keys(genomes: Floats) -> list[bytes]:
-    """The bytes of each genome, [P]."""
-    rows = np.ascontiguousarray(genomes)
-    keys: list[bytes] = rows.view(f"V{rows.itemsize * rows.shape[1]}").ravel().tolist()
-    return keys
+class Seen:
+    """Genomes that exist already, to ask which others are new.
 
+    Args:
+        known: [N, G] genomes, none with a negative zero.
+        room: How many more may be added.
+    """
 
-def _admit(genomes: Floats, seen: set[bytes]) -> Bools:
-    """Add genomes [P, G] to those seen, and say which were there before [P]."""
-    is_known = np.zeros(len(genomes), dtype=np.bool_)
-    for place, key in enumerate(row_keys(genomes)):
-        if key in seen:
-            is_known[place] = True
-        else:
-            seen.add(key)
-    return is_known
+    def __init__(self, known: Floats, room: int) -> None:
+        most = len(known) + room
+        self._rows = np.empty((most, known.shape[1]), dtype=np.uint64)
+        self._table = np.full(1 << (2 * most).bit_length(), -1)
+        self._count = 0
+        self.admit(known)
+
+    def admit(self, genomes: Floats) -> Bools:
+        """Add genomes [P, G] to those seen, and say which were there before [P]."""
+        is_known = np.empty(len(genomes), dtype=np.bool_)
+        rows = np.array(genomes, dtype=np.float64, order="C").view(np.uint64)
+        self._count = admit(rows, self._rows, self._count, self._table, is_known)
+        return is_known

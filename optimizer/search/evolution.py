@@ -270,7 +270,7 @@ def _next(
     size = hypervolume(archive.objectives, memory.low, memory.high) if memory.has_box else 0.0
     if size > memory.best * (1.0 + TRIFLE):
         memory = replace(memory, best=size, grown_at=number)
-    return _State(population.take(np.arange(len(population))), archive, memory, size)
+    return _State(population.frozen(), archive, memory, size)
 
 
 def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
@@ -298,7 +298,7 @@ def _survivors(
     keep: int,
 ) -> Population:
     """The best of an island, best first; the old stand before the new where nothing decides."""
-    pool = newcomers.take(np.flatnonzero(is_native))
+    pool = newcomers if is_native.all() else newcomers.take(np.flatnonzero(is_native))
     if hosts is not None:
         pool = Population.joined(hosts, pool)
     order: Indices = toolbox.survive(pool.objectives, pool.violations, keep)

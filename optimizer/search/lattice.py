@@ -28,7 +28,6 @@ from optimizer.generation import (
     nobody,
 )
 from optimizer.search.archive import box_of, extended, hypervolume
-from optimizer.search.breeding import row_keys
 from optimizer.search.evolution import count_failures, evolve
 from optimizer.search.memory import fresh_memory, from_numbers, to_numbers
 from optimizer.search.problem import Problem, SearchSettings
@@ -252,7 +251,7 @@ class GridProblem:
 
     def evaluate(self, genomes: Floats) -> Evaluation:
         """Judge places [P, G]; those that are no legal genome are the furthest from feasible."""
-        self.asked.update(row_keys(genomes))
+        self.asked.update(map(bytes, np.ascontiguousarray(genomes)))
         points = self._lattice.genomes(genomes.astype(np.int64))
         is_legal = self._lattice.layout.is_legal(points)
         objectives = np.full((len(points), self.n_objectives), np.nan)

@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import ConfigError
+from optimizer.search.compiled.sorting import rising_order
+from optimizer.search.compiled.variation import cross, mutate
 from optimizer.search.ranking import Ranking
 from strategy import GenomeLayout
 
@@ -88,7 +90,10 @@ def select_parents(rng: np.random.Generator, ranking: Ranking, count: int) -> In
     n_individuals = len(ranking.ranks)
     n_permutations = -(-2 * count // n_individuals)
     draws = rng.random((n_permutations, n_individuals))
-    contestants = np.argsort(draws, axis=1, kind="stable").ravel()[: 2 * count]
+    permutations = np.empty(draws.shape, dtype=np.int64)
+    for row, permutation in zip(draws, permutations, strict=True):
+        rising_order(row, permutation)
+    contestants = permutations.ravel()[: 2 * count]
     first, second = contestants[0::2], contestants[1::2]  # [count]
     is_same_front = ranking.ranks[first] == ranking.ranks[second]
     second_wins = (ranking.ranks[second] < ranking.ranks[first]) | (
@@ -123,23 +128,11 @@ def cross_simulated_binary(
     """
     n_squarings = squarings(eta)
     n_pairs = len(parents) // 2
-    first, second = parents[0 : 2 * n_pairs : 2], parents[1 : 2 * n_pairs : 2]  # [P // 2, G]
-    is_pair_crossed = rng.random((n_pairs, 1)) < probability
+    is_crossed = rng.random((n_pairs, 1)) < probability
     draws = rng.random((3, n_pairs, len(layout)))
-    is_crossed = is_pair_crossed & (draws[0] < 0.5) & (first != second)
-    below, above = np.minimum(first, second), np.maximum(first, second)
-    gap = np.where(is_crossed, above - below, 1.0)
-    middle = below + above
-    near_low = 0.5 * (middle - _spread(draws[1], gap, below - layout.low, n_squarings) * gap)
-    near_high = 0.5 * (middle + _spread(draws[1], gap, layout.high - above, n_squarings) * gap)
-    is_swapped = draws[2] < 0.5
     children = parents.copy()
-    children[0 : 2 * n_pairs : 2] = np.where(
-        is_crossed, np.where(is_swapped, near_high, near_low), first
-    )
-    children[1 : 2 * n_pairs : 2] = np.where(
-        is_crossed, np.where(is_swapped, near_low, near_high), second
-    )
+    pairs = np.array(parents[: 2 * n_pairs], order="C")
+    cross(pairs, is_crossed, draws, layout.low, layout.high, n_squarings, children)
     return layout.clip(children)
 
 
@@ -169,20 +162,10 @@ def mutate_polynomial(
     """
     n_squarings = squarings(eta)
     draws = rng.random((2, *genomes.shape))
-    is_mutated = (draws[0] < probability) & (layout.low < layout.high)
-    columns = np.nonzero(is_mutated)[1]  # [N], N genes to move
-    low, high, is_int = layout.low[columns], layout.high[columns], layout.is_int[columns]
-    old, draw = genomes[is_mutated], draws[1][is_mutated]
-    is_down = draw < 0.5
-    room = np.where(is_down, old - low, high - old) / (high - low)
-    tail = 2.0 * np.minimum(draw, 1.0 - draw)
-    reach = 1.0 - _root(tail + (1.0 - tail) * _power(1.0 - room, n_squarings), n_squarings)
-    direction = np.where(is_down, -1.0, 1.0)
-    moved = np.clip(old + direction * (reach * (high - low)), low, high)
-    stepped = _step_inside(old, direction, low, high)
-    whole = np.where(np.rint(moved) == old, stepped, np.rint(moved))
-    mutants = genomes.copy()
-    mutants[is_mutated] = np.where(is_int, whole, moved)
+    mutants = np.empty(genomes.shape)
+    given = np.array(genomes, order="C")
+    chance = float(probability)
+    mutate(given, draws, chance, layout.low, layout.high, layout.is_int, n_squarings, mutants)
     return mutants
 
 
@@ -256,39 +239,3 @@ def nudge_genomes(rng: np.random.Generator, genomes: Floats, layout: GenomeLayou
         for part, eta in ((genomes[:half], FINE), (genomes[half:], COARSE))
     ]
     return np.concatenate(parts)
-
-
-def _power(values: Floats, n_squarings: int) -> Floats:
-    for _ in range(n_squarings):
-        values = values * values
-    return values
-
-
-def _root(values: Floats, n_squarings: int) -> Floats:
-    for _ in range(n_squarings):
-        values = np.sqrt(values)
-    return values
-
-
-def _spread(draws: Floats, gap: Floats, room: Floats, n_squarings: int) -> Floats:
-    """Distance of the children in units of the parents' gap, so that none leaves its bounds.
-
-    Args:
-        draws: [K, G] uniform numbers.
-        gap: [K, G] distance of the parents, above 0.
-        room: [K, G] distance from the outer parent to its bound.
-        n_squarings: Of the power eta + 1.
-
-    Returns:
-        [K, G] factors, at least 0.
-    """
-    nearness = gap / (gap + 2.0 * np.maximum(room, 0.0))
-    scaled = draws * (2.0 - _power(nearness, n_squarings))
-    return _root(np.where(scaled <= 1.0, scaled, 1.0 / (2.0 - scaled)), n_squarings)
-
-
-def _step_inside(old: Floats, direction: Floats, low: Floats, high: Floats) -> Floats:
-    """Values one step further in their direction, or back where a bound is in the way, [N]."""
-    stepped = old + direction
-    is_inside = (low <= stepped) & (stepped <= high)
-    return np.where(is_inside, stepped, old - direction)

@@ -10,7 +10,7 @@ import numpy as np
 
 from optimizer.generation import OPERATORS, UNKNOWN, Floats, Generation, Population
 from optimizer.search.archive import extended, worths
-from optimizer.search.breeding import repaired, row_keys
+from optimizer.search.breeding import Seen, repaired
 from optimizer.search.evolution import final_front
 from optimizer.search.memory import from_numbers
 from optimizer.search.problem import Problem
@@ -40,11 +40,7 @@ def neighbours(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, np.ndarra
     moved = (genomes[:, None, :] + moves).reshape(-1, len(layout))
     origins = np.repeat(np.arange(len(genomes)), len(moves))
     moved, _ = repaired(layout, moved)
-    seen = set(row_keys(genomes))
-    is_new = np.zeros(len(moved), dtype=np.bool_)
-    for place, key in enumerate(row_keys(moved)):
-        is_new[place] = key not in seen
-        seen.add(key)
+    is_new = ~Seen(genomes, len(moved)).admit(moved)
     return moved[is_new], origins[is_new]
 
 
