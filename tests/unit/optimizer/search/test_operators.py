@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from deap.tools import crossover, mutation
+from deap import base
+from deap.tools import crossover, emo, mutation
 
 from optimizer.errors import ConfigError
 from optimizer.search.operators import (
@@ -14,7 +15,7 @@ from optimizer.search.operators import (
     squarings,
 )
 from optimizer.search.randomness import stream
-from optimizer.search.ranking import Ranking
+from optimizer.search.ranking import Ranking, rank_individuals
 from strategy import Gene, GenomeLayout
 from tests.support.searches import float_layout, int_layout
 
@@ -199,3 +200,67 @@ def test_any_number_of_parents_from_any_population(n_individuals, count):
     parents = select_parents(opened(), ranking, count)
     assert (count,) == parents.shape
     assert (parents < n_individuals).all()
+
+
+class Contestant:
+    """What DEAP's tournament needs of an individual: objectives to minimise, and a crowding."""
+
+    def __init__(self, index, values, crowding):
+        self.index = index
+        kind = type("Minimised", (base.Fitness,), {"weights": (-1.0,) * len(values)})
+        self.fitness = kind(tuple(values))
+        self.fitness.crowding_dist = crowding
+
+
+class Lots:
+    """The random module as DEAP uses it, with permutations that were drawn before."""
+
+    def __init__(self, permutations):
+        self._permutations = iter(permutations)
+
+    def sample(self, individuals, count):
+        """The individuals in the order of the next permutation."""
+        return [individuals[i] for i in next(self._permutations)]
+
+    def random(self):
+        """A draw by which the first of two equals wins, as with us."""
+        return 0.5
+
+
+def deaps_winners(objectives, ranking, permutations, monkeypatch):
+    """Whom `selTournamentDCD` chooses, in our order: all pairs of the first permutation first."""
+    monkeypatch.setattr(emo, "random", Lots(permutations))
+    rows = zip(objectives.tolist(), ranking.crowding.tolist(), strict=True)
+    contestants = [Contestant(i, *row) for i, row in enumerate(rows)]
+    chosen = [winner.index for winner in emo.selTournamentDCD(contestants, len(contestants))]
+    # It takes two pairs of the one permutation and two of the other in turn.
+    by_permutation = np.array(chosen).reshape(-1, 2, 2).transpose(1, 0, 2)
+    return by_permutation.ravel()
+
+
+@pytest.mark.parametrize("seed", range(1000))
+def test_tournaments_are_those_of_deap_but_across_fronts(seed, monkeypatch):
+    """The same pairs meet, and the same one wins wherever one dominates or both share a front.
+
+    What differs: of two from different fronts that do not dominate each other, the better front
+    wins with us, as in the paper, and the wider crowding with DEAP; equals are decided by the
+    order of the draw with us and by another draw with DEAP; and DEAP mixes both permutations.
+    """
+    rng = np.random.default_rng(seed)
+    count = 4 * int(rng.integers(1, 12))
+    objectives = rng.normal(size=(count, int(rng.integers(1, 4))))
+    if seed % 3 == 1:
+        objectives = np.round(objectives)
+    if seed % 3 == 2:
+        objectives = objectives[rng.integers(0, count, count)]
+    ranking = rank_individuals(objectives, np.zeros(count))
+    permutations = np.argsort(opened().random((2, count)), axis=1)
+    ours = select_parents(opened(), ranking, count)
+    deaps = deaps_winners(objectives, ranking, permutations.tolist(), monkeypatch)
+    assert np.bincount(ours, minlength=count).max() <= 2
+    assert np.bincount(deaps, minlength=count).max() <= 2
+    differ = np.flatnonzero(ours != deaps)
+    for one, other in zip(ours[differ], deaps[differ], strict=True):
+        assert ranking.ranks[one] < ranking.ranks[other]
+        assert (objectives[one] > objectives[other]).any()
+        assert ranking.crowding[one] <= ranking.crowding[other]
