@@ -1,0 +1,53 @@
+"""One seed, one search: how the engine divides its work changes no bit of what is found."""
+
+import os
+from functools import cache
+
+import pytest
+
+from data import Window, load_bars
+from engine.batch import Engine
+from engine.metrics import compute_metrics, span_of
+from optimizer.objectives import Goals, parse_objectives
+from optimizer.search import evolve
+from strategy import find_strategy
+from tests.support.recording import assert_same_population
+from tests.support.searches import settings
+
+BARS = load_bars("sample")
+WINDOW = Window.whole(BARS)
+SETTINGS = settings(population=70, generations=4, seed=5)
+THREADS = [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
+
+
+class Market:
+    """Seller exhaustion on the sample, judged by an engine that divides its work as it is told."""
+
+    def __init__(self, **division):
+        spec = find_strategy("seller_exhaustion")
+        self.layout = spec.layout
+        self.goals = Goals(parse_objectives("sharpe,total_return,max_drawdown"), min_trades=10)
+        self.n_objectives, self.failure_names = 3, self.goals.failure_names
+        self.engine, self.span = Engine(spec, [BARS], [WINDOW], **division), span_of(BARS, WINDOW)
+
+    def evaluate(self, genomes):
+        """Judge genomes [P, G]."""
+        return self.goals.judge(compute_metrics(self.engine.evaluate(genomes), [self.span]))
+
+
+@cache
+def undivided():
+    """Every generation of the search with all individuals in one chunk, on all cores."""
+    return list(evolve(Market(), SETTINGS))
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("chunk", [1, 7, 64, None], ids=["1", "7", "64", "all"])
+def test_chunks_and_threads_change_no_bit_of_a_search(chunk, threads):
+    """Every population, archive and memory is that of the undivided search."""
+    found = list(evolve(Market(chunk=chunk, threads=threads), SETTINGS))
+    assert len(undivided()) == len(found) == 5
+    for expected, actual in zip(undivided(), found, strict=True):
+        assert_same_population(expected.population, actual.population)
+        assert_same_population(expected.archive, actual.archive)
+        assert expected.memory.tobytes() == actual.memory.tobytes()
