@@ -126,8 +126,8 @@ class Generation:
         rejected: Name of a failure to how many of the evaluated individuals had it.
         archive: The best compromises of all generations so far, as the search keeps them.
         memory: [S], what else the search has to know to go on; its own affair.
-        hypervolume: What the archive dominates, as a share of a box that is fixed once a feasible
-            individual was found; 0 before.
+        hypervolume: What the archive dominates, in units of the box that the first feasible
+            individuals span, so that it may grow beyond 1; 0 before there is one.
     """
 
     number: int

@@ -143,7 +143,7 @@ def _left(progress: Progress) -> str:
 
 
 def _volume(progress: Progress) -> str:
-    return f"{progress.hypervolume:.4f}" if progress.hypervolume else "-"
+    return f"{progress.hypervolume:.4f} (first box = 1)" if progress.hypervolume else "-"
 
 
 def _rate(progress: Progress) -> str:
