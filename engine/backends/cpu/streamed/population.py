@@ -135,6 +135,8 @@ class Work(NamedTuple):
         kept: [n] how many of these were kept.
         flat_from: [n, W] bar from which on there is no position.
         tally: [1] comparisons that the law's formulas had to decide.
+        no_whole: [0, 4] because no ledger is wanted.
+        no_prices: [0, 5] for the same reason.
     """
 
     warm: Ints
@@ -150,6 +152,8 @@ class Work(NamedTuple):
     kept: Ints
     flat_from: Ints
     tally: Ints
+    no_whole: Ints
+    no_prices: Floats
 
 
 def _work_of(columns: Columns, course: Course, genomes: Floats, windows: int) -> Work:
@@ -174,6 +178,8 @@ def _work_of(columns: Columns, course: Course, genomes: Floats, windows: int) ->
         np.zeros(n, np.int64),
         np.zeros((n, windows), np.int64),
         np.zeros(1, np.int64),
+        np.empty((0, 4), np.int64),
+        np.empty((0, 5)),
     )
 
 
@@ -222,7 +228,8 @@ def _stream(
 @compiled_inline
 def _skip_to(values: Floats, averages: Averages, bar: int) -> None:
     """Bring the averages to the bar before this one."""
-    start = 0
+    # Bar 0, but no literal, for which `advance` would be compiled once more.
+    start = bar - bar
     while start < bar and averages.alpha.size:
         width = min(averages.bars, bar - start)
         advance(values, averages, start, width)
@@ -331,8 +338,6 @@ def _go_on(
     length = course.rows[course.stop_row, LENGTH]
     values, runs = columns.values[source], columns.runs[source]
     edges, bars, distances = work.edges, work.bars, work.distances
-    no_whole = np.empty((0, 4), np.int64)
-    no_prices = np.empty((0, 5))
     if kind != EMA:
         # Computed only where a trade needs it: the sums of a window cost more than the trade.
         for s in range(edges[members.size]):
@@ -351,5 +356,6 @@ def _go_on(
             measure = Measure(values, runs, -1 if kind == EMA else kind, window)
             work.flat_from[i, w] = chain(
                 market, exits, genome, bars[begun:done], distances[begun:done], measure,
-                windows[w, 1], work.flat_from[i, w], out[members[i], w], no_whole, no_prices,
+                windows[w, 1], work.flat_from[i, w], out[members[i], w], work.no_whole,
+                work.no_prices,
             )  # fmt: skip

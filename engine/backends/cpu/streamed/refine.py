@@ -111,13 +111,15 @@ def _keep_scores(
         sum2 = sums.sum2[source, end] - sums.sum2[source, end - window]
         far = sign * (window * (columns[source, t] - anchor) - sum1)
         spread = window * sum2 - sum1 * sum1
-        upper, lower = far + shift, far - shift
-        is_kept = upper * abs(upper) > may_factor * (spread + may_addend)
-        is_sure = spread > slack and lower * abs(lower) > sure_factor * (spread + sure_addend)
-        if is_kept != is_sure:
-            tally[0] += 1
-            score = score_at(columns[source], runs[source], window, t)
-            is_kept = sign * score > sign * threshold
+        lower = far - shift
+        is_kept = spread > slack and lower * abs(lower) > sure_factor * (spread + sure_addend)
+        # Hardly any bar that a screen left comes here.
+        if not is_kept:
+            upper = far + shift
+            if upper * abs(upper) > may_factor * (spread + may_addend):
+                tally[0] += 1
+                score = score_at(columns[source], runs[source], window, t)
+                is_kept = sign * score > sign * threshold
         bars[kept] = t
         kept += is_kept
     return kept
