@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.backends.chosen import Device
 from engine.batch import Engine
+from engine.errors import DeviceError
 from engine.metrics import METRICS
 from engine.parity import Certificate, certify, paying_processes
 from engine.replaying import Replayers
@@ -263,8 +264,8 @@ def _search(
             return _searched(job, last, observer, should_stop, replayers)
     except KeyboardInterrupt:
         raise StoppedError(f"stopped at once; {_how_to_go_on(job.store)}") from None
-    except StoreError as error:
-        raise StoreError(f"{error}; {_how_to_go_on(job.store)}") from error
+    except (StoreError, DeviceError) as error:
+        raise type(error)(f"{error}; {_how_to_go_on(job.store)}") from error
 
 
 def _how_to_go_on(store: RunStore) -> str:

@@ -1,7 +1,8 @@
 """A device's process that fails on purpose: the CPU backend behind the child's frames.
 
 Run as ``python -m tests.support.failing_child FAULT CALLS FILE``: the fault happens at the calls
-to evaluate whose numbers are listed, counted over all processes in the file.
+to evaluate whose numbers are listed, counted over all processes in the file; for ``deadly`` they
+are individuals instead, by their max_hold, and the process is killed by all calls with one of them.
 """
 
 import os
@@ -31,6 +32,10 @@ class Failing(CpuBackend):
         with self.file.open("a") as seen:
             seen.write(f"{os.getpid()}\n")
         found = super().evaluate(genomes, slots, windows)
+        if self.fault == "deadly":
+            if self.calls & set(genomes[:, -1].tolist()):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return found
         if len(self.file.read_text().splitlines()) not in self.calls:
             return found
         if self.fault == "killed":

@@ -5,6 +5,7 @@ the parent keeps the population, the random numbers and the record, replaces the
 rows anew, and asks again; the bits are the same.
 """
 
-from engine.backends.isolated.parent import Child, IsolatedBackend, IsolatedMaker, child_command
+from engine.backends.isolated.maker import IsolatedMaker, child_command
+from engine.backends.isolated.parent import Child, IsolatedBackend
 
 __all__ = ["Child", "IsolatedBackend", "IsolatedMaker", "child_command"]

@@ -1,35 +1,31 @@
 """The parent's side: a backend that asks a child, and replaces it when it fails."""
 
 import logging
+import math
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from data.bars import Bars, Window
+from data.bars import Window
 from engine.backends.contract import (
     AnswersAtOnce,
     Backend,
-    BackendMaker,
     Floats,
     Form,
     Ints,
     Probe,
-    Room,
     Slots,
     StretchedRows,
 )
-from engine.costs import Costs
+from engine.backends.isolated.blame import smallest_failing, told
 from engine.errors import DeviceError, DeviceLostError, EngineError
 from engine.ledger import ACCUMULATORS, Ledger
-from engine.plain import ledgers_of, plain_bars, plain_spec, plain_windows
-from engine.process import Process, module_command
+from engine.plain import ledgers_of, plain_windows, spec_of
+from engine.process import Process
 from engine.wire import Array, ClosedError, Frame
-from strategy.spec import StrategySpec
 
 LOG = logging.getLogger(__name__)
 
@@ -45,11 +41,14 @@ FIRST_DEADLINE_S = 300.0
 DEADLINE_TIMES = 20.0
 """Medians of the last answers that an answer may take."""
 
+BLAME_S = 120.0
+"""To find out on which individual a device fails that fails on one population each time."""
+
 REMEMBERED = 64
 """Answers that the median is taken over."""
 
 
-class _FailedError(Exception):
+class FailedError(Exception):
     """The child failed in a way that another child may not."""
 
 
@@ -60,7 +59,7 @@ class Child(Process):
         """Send a frame and wait for the answer.
 
         Raises:
-            _FailedError: When there is none, or it says that the device is lost.
+            FailedError: When there is none, or it says that the device is lost.
             DeviceError: When the device says no, and would again.
             EngineError: When the child met a defect.
         """
@@ -68,25 +67,15 @@ class Child(Process):
             self.send(frame)
             answer = self.receive(deadline_s)
         except ClosedError as error:
-            raise _FailedError(f"the device's process failed: {error}{self.ending()}") from None
+            raise FailedError(f"the device's process failed: {error}{self.ending()}") from None
         why = str(answer.told.get("why", ""))
         if answer.kind == "lost":
-            raise _FailedError(why)
+            raise FailedError(why)
         if answer.kind == "device":
             raise DeviceError(why)
         if answer.kind != "done":
             raise EngineError(f"the device's process met a defect: {why}")
         return answer
-
-
-def child_command(name: str, device: str) -> tuple[str, ...]:
-    """How to start the process of a device.
-
-    Args:
-        name: Backend, as the child knows it.
-        device: The device as a person asked for it.
-    """
-    return module_command("engine.backends.isolated.child", name, device)
 
 
 class IsolatedBackend(AnswersAtOnce):
@@ -117,7 +106,7 @@ class IsolatedBackend(AnswersAtOnce):
             try:
                 self._start()
                 break
-            except _FailedError as error:
+            except FailedError as error:
                 self._replace(str(error))
                 self._child = Child(self._command)
 
@@ -204,29 +193,66 @@ class IsolatedBackend(AnswersAtOnce):
 
     def _ask(self, frame: Frame, shape: tuple[int, ...] | None = None) -> Frame | None:
         """The child's answer, from as many children as it takes; None when the fallback goes on."""
+        failed = 0
         while self._other is None:
+            is_ready = False
             try:
-                if self._child is None:
-                    self._child = Child(self._command)
-                    self._start()
-                    self._refill()
+                self._make_ready()
+                is_ready = True
                 return self._asked(frame, shape)
-            except _FailedError as error:
-                self._replace(str(error))
+            except FailedError as error:
+                failed += is_ready
+                # Only who fails each time on the very same individuals may blame one of them.
+                is_theirs = shape is not None and failed == MOST_FAILURES
+                self._replace(str(error), frame if is_theirs else None)
             except DeviceError as error:
                 if self._fallback is None:
                     raise
                 self._give_up(str(error))
         return None
 
-    def _asked(self, frame: Frame, shape: tuple[int, ...] | None = None) -> Frame:
+    def _make_ready(self) -> None:
+        """Have a child that holds what the last one held."""
+        if self._child is None:
+            self._child = Child(self._command)
+            self._start()
+            self._refill()
+
+    def _blame(self, frame: Frame) -> str:
+        """Who of a population makes the device fail, in words; empty when nobody can be named."""
+        genomes, slots = frame.arrays
+
+        def fails(members: Ints, until: float) -> bool:
+            self._make_ready()
+            part = Frame(frame.kind, {}, [genomes[members], slots[members]])
+            shape = (len(members), len(self._windows or ()), len(ACCUMULATORS))
+            try:
+                self._asked(part, shape, until - time.monotonic())
+            except FailedError as error:
+                LOG.warning("%s; with %d individuals", error, len(members))
+                self.close()
+                return True
+            return False
+
+        try:
+            members = smallest_failing(fails, len(genomes), BLAME_S)
+        except (FailedError, DeviceError):
+            # The device does not even start any more: no individual is to blame.
+            return ""
+        finally:
+            self.close()
+        return told(spec_of(_mapping(self._make.told["spec"])).layout, _floats(genomes), members)
+
+    def _asked(
+        self, frame: Frame, shape: tuple[int, ...] | None = None, within_s: float = math.inf
+    ) -> Frame:
         assert self._child is not None
         began = time.monotonic()
-        answer = self._child.ask(frame, self._deadline())
+        answer = self._child.ask(frame, max(0.0, min(within_s, self._deadline())))
         if shape is not None:
             found = answer.arrays[0] if answer.arrays else np.empty(0)
             if found.shape != shape or np.isnan(_floats(found)).any():
-                raise _FailedError(f"the device gave {found.shape} of {shape}, or no numbers")
+                raise FailedError(f"the device gave {found.shape} of {shape}, or no numbers")
             self._taken.append(time.monotonic() - began)
             self.failures = 0
         return answer
@@ -255,7 +281,8 @@ class IsolatedBackend(AnswersAtOnce):
             lengths = np.array([row for _, row in held], np.int64).reshape(len(held), -1)
             yield form, lengths, np.array([slot for slot, _ in held], np.int64)
 
-    def _replace(self, why: str) -> None:
+    def _replace(self, why: str, population: Frame | None = None) -> None:
+        """End a child that failed; after too many in a row the device, whoever made it fail."""
         self.failures += 1
         # The next process has to start and compile before it can be as quick.
         self._taken.clear()
@@ -265,8 +292,10 @@ class IsolatedBackend(AnswersAtOnce):
         if self.failures < MOST_FAILURES:
             return
         if self._fallback is None:
+            blame = "" if population is None else self._blame(population)
+            told_of = "; ".join(filter(None, (f"last: {why}", blame)))
             raise DeviceLostError(
-                f"the device failed {self.failures} times in a row, last: {why}; "
+                f"the device failed {MOST_FAILURES} times in a row, {told_of}; "
                 "use --device cpu, or --on-gpu-loss cpu to go on there"
             )
         self._give_up(why)
@@ -283,90 +312,9 @@ class IsolatedBackend(AnswersAtOnce):
         return self._other
 
 
-class IsolatedMaker:
-    """Makes a backend in a child process.
-
-    Args:
-        name: Backend, as the child knows it.
-        devices: Numbers of its devices.
-        fallback: Gives what makes the backend that goes on when the device fails for good; None to
-            stop then.
-        command: How to start the child.
-        child: One that was started like that already.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        devices: Sequence[int],
-        fallback: Callable[[], BackendMaker] | None = None,
-        *,
-        command: Sequence[str],
-        child: Child | None = None,
-    ) -> None:
-        self.name = name
-        self._devices = list(devices)
-        self._command = tuple(command)
-        self._fallback = fallback
-        # It imports and starts the device while we go on.
-        self._child: Child | None = child or Child(self._command)
-
-    def slot_bytes(self, series: Sequence[Bars]) -> int:
-        """Bytes that one slot takes over all series."""
-        answer = self._ask("slot_bytes", {"lengths": [len(bars) for bars in series]})
-        return int(str(answer.told["bytes"]))
-
-    def series_bytes(self, series: Sequence[Bars]) -> int:
-        """Bytes that series take beside all rows."""
-        answer = self._ask("series_bytes", {"lengths": [len(bars) for bars in series]})
-        return int(str(answer.told["bytes"]))
-
-    def room(self, memory_bytes: int | None, series_bytes: int) -> Room:
-        """How an amount of memory is divided; the device's own default when None."""
-        asked = {"bytes": memory_bytes, "series_bytes": series_bytes}
-        told: Any = self._ask("room", asked).told
-        return Room(**told)
-
-    def __call__(
-        self,
-        spec: StrategySpec,
-        series: Sequence[Bars],
-        costs: Costs,
-        *,
-        capacity: int,
-        work_bytes: int,
-        threads: int | None = None,
-    ) -> Backend:
-        """Load series onto the device, with room for `capacity` slots."""
-        told, arrays = plain_bars(series)
-        settings = {"capacity": capacity, "work_bytes": work_bytes, "threads": threads}
-        told_of = {"spec": plain_spec(spec), "series": told, "costs": asdict(costs)}
-        make = Frame("make", {**told_of, **settings, "devices": self._devices}, arrays)
-        fallback: Backend | None = None
-        if self._fallback is not None:
-            fallback = self._fallback()(
-                spec, series, costs, capacity=capacity, work_bytes=work_bytes, threads=threads
-            )
-        child, self._child = self._started(), None
-        backend = IsolatedBackend(child, self._command, make, fallback)
-        backend.name = self.name
-        return backend
-
-    def _started(self) -> Child:
-        if self._child is None:
-            self._child = Child(self._command)
-        return self._child
-
-    def _ask(self, kind: str, told: Mapping[str, object]) -> Frame:
-        frame = Frame(kind, {**told, "devices": self._devices})
-        for failures in range(1, MOST_FAILURES + 1):
-            try:
-                return self._started().ask(frame, FIRST_DEADLINE_S)
-            except _FailedError as error:
-                LOG.warning("%s; failure %d in a row", error, failures)
-                self._started().end()
-                self._child, last = None, str(error)
-        raise DeviceLostError(f"the device cannot be started: {last}; use --device cpu")
+def _mapping(value: object) -> Mapping[str, object]:
+    assert isinstance(value, Mapping)
+    return value
 
 
 def _filled(form: Form, lengths: Ints, slots: Ints) -> Frame:

@@ -1,5 +1,6 @@
 """A device in a process of its own: whatever happens to the process, the bits are the same."""
 
+import json
 import os
 import sys
 import time
@@ -14,7 +15,7 @@ from engine import backends
 from engine.backends import chosen
 from engine.backends.chosen import Device
 from engine.backends.cpu import CpuBackend
-from engine.backends.isolated import IsolatedMaker, parent
+from engine.backends.isolated import IsolatedMaker, blame, parent
 from engine.batch import Engine
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError, EngineError
@@ -84,13 +85,79 @@ def test_a_child_that_hangs_is_replaced(isolated, tmp_path, monkeypatch):
 
 
 def test_three_failures_in_a_row_stop(isolated, tmp_path):
-    """A device that keeps failing is not asked a fourth time; the error says what to do."""
-    engine = isolated("lost", "2,3,4,5,6")
+    """A device that keeps failing is not asked a fourth time for all; the error says what to do."""
+    engine = isolated("lost", "2,3,4")
     genomes = random_genomes(SPEC, 5, seed=1)
     engine.evaluate(genomes)
     with pytest.raises(DeviceLostError, match=r"failed 3 times in a row, .*--on-gpu-loss cpu"):
         engine.evaluate(genomes)
-    assert len(set(pids(tmp_path))) == 3
+    assert len(set(pids(tmp_path)[:4])) == 3
+
+
+def deadly(holds):
+    """A population of 40 whose max_hold is 5, but for those that are given."""
+    genomes = random_genomes(SPEC, 40, seed=9)
+    genomes[:, SPEC.layout.index("max_hold")] = 5
+    for member, hold in holds.items():
+        genomes[member, SPEC.layout.index("max_hold")] = hold
+    return genomes
+
+
+@pytest.mark.parametrize("holds", [{23: 7}, {0: 7}, {39: 7, 3: 7}], ids=["one", "first", "two"])
+def test_an_individual_that_kills_the_device_is_named(isolated, tmp_path, holds):
+    """With every gene to the last bit, after halving and no more; who is well goes unnamed."""
+    engine, genomes = isolated("deadly", "7"), deadly(holds)
+    with pytest.raises(DeviceLostError) as caught:
+        engine.evaluate(genomes)
+    message = str(caught.value)
+    assert "it fails on this individual alone, please report it: {" in message
+    named = json.loads(message[message.index("{") : message.index("}") + 1])
+    genome = SPEC.layout.encode(named)
+    assert any((genome == genomes[member]).all() for member in holds)
+    assert len(pids(tmp_path)) <= 3 + 2 * 6
+    assert "use --device cpu, or --on-gpu-loss cpu" in message
+
+
+def test_a_deadly_individual_does_not_stop_who_may_go_on(isolated, tmp_path):
+    """With the fallback chosen nobody looks for it: the CPU goes on at once, as ever."""
+    engine, genomes = isolated("deadly", "7", on_loss="cpu"), deadly({23: 7})
+    assert_same_bits(expected(genomes), engine.evaluate(genomes), "fallback")
+    assert len(pids(tmp_path)) == 3
+
+
+def test_a_device_that_fails_on_nobody_alone_names_nobody(isolated):
+    """Where neither half fails by itself the device is to blame, or all of them together."""
+    engine = isolated("lost", "1,2,3")
+    with pytest.raises(DeviceLostError) as caught:
+        engine.evaluate(random_genomes(SPEC, 10, seed=1))
+    assert "it fails on" not in str(caught.value)
+
+
+def halves(members, suspects):
+    """What a search for them finds."""
+
+    def fails(part, until):
+        return suspects <= set(part.tolist())
+
+    return blame.smallest_failing(fails, members, 60.0).tolist()
+
+
+@pytest.mark.parametrize("members", [1, 2, 3, 17, 100])
+def test_the_one_who_fails_is_found(members):
+    """Wherever he is."""
+    for suspect in {0, members // 2, members - 1}:
+        assert halves(members, {suspect}) == [suspect]
+
+
+def test_those_who_fail_together_are_found_as_far_as_they_are_together():
+    """Two who are in one half stay suspects; two in different halves are nobody's fault alone."""
+    assert halves(16, {8, 9}) == [8, 9]
+    assert halves(16, {7, 8}) == list(range(16))
+
+
+def test_a_search_that_takes_too_long_ends():
+    """With as many suspects as are left."""
+    assert blame.smallest_failing(lambda part, until: True, 64, 0.0).tolist() == list(range(64))
 
 
 def test_failures_between_successes_do_not_add_up(isolated):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from data import DataError
+from engine.errors import DeviceLostError
 from engine.metrics import METRICS
 from optimizer import workflow
 from optimizer.config import RunConfig
@@ -383,5 +384,17 @@ def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):
 
     monkeypatch.setattr(workflow, "certify", broken)
     with pytest.raises(ZeroDivisionError):
+        begin(config, Witness())
+    assert list_runs(Path(config.runs))[0].status == "interrupted"
+
+
+def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
+    """What was found is kept, and the error ends with the command that uses it."""
+
+    def lost(*args, replayers):
+        raise DeviceLostError("the device failed 3 times in a row")
+
+    monkeypatch.setattr(workflow, "certify", lost)
+    with pytest.raises(DeviceLostError, match=r"3 times in a row; .* go on with: python -m opt"):
         begin(config, Witness())
     assert list_runs(Path(config.runs))[0].status == "interrupted"
