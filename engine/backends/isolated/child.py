@@ -173,6 +173,8 @@ def main() -> None:
     gc.freeze()
     gc.enable()
     serve(lambda numbers: load_backend(name, tuple(numbers)), source, target)
+    # Else libraries find them still there at the end, and complain.
+    gc.unfreeze()
 
 
 if __name__ == "__main__":

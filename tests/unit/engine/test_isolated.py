@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -15,7 +16,7 @@ from engine import backends
 from engine.backends import chosen
 from engine.backends.chosen import Device
 from engine.backends.cpu import CpuBackend
-from engine.backends.isolated import IsolatedMaker, blame, parent
+from engine.backends.isolated import IsolatedMaker, blame, child_command, parent
 from engine.batch import Engine
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError, EngineError
@@ -218,6 +219,16 @@ def test_the_child_ends_with_its_parent(isolated, tmp_path):
     del engine
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("name", ["cpu", "cuda"])
+def test_a_child_without_a_parent_ends_in_silence(name):
+    """It was started for nothing, or its parent was killed: a person sees no word of it."""
+    if name == "cuda":
+        pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
+    command = child_command(name, name)
+    found = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (0, b"", b"")
 
 
 def test_a_program_that_is_no_child_is_refused():
