@@ -19,6 +19,7 @@ import numpy.typing as npt
 from optimizer.generation import OPERATORS, UNKNOWN, Floats, Population, Serials
 from optimizer.search.compiled.repeats import admit
 from optimizer.search.randomness import stream
+from optimizer.search.ranking import Ranking
 from optimizer.search.toolbox import Toolbox
 from strategy import GenomeLayout
 
@@ -129,8 +130,8 @@ def breed(
         The brood of all islands.
     """
     drawn = [
-        _children(toolbox, draws, island, archive, plan, count)
-        for island, count in zip(parents, plan.counts, strict=True)
+        _children(toolbox, draws, island, archive, plan, number)
+        for number, island in enumerate(parents)
     ]
     together = _Drawn(
         np.concatenate([part.genomes for part in drawn]),
@@ -151,12 +152,14 @@ class Plan:
         rates: [K], share of each operator in `ADAPTED`; their sum is 1.
         elite: Chance of a parent to come from the archive.
         immigrants: Share of the newcomers from anywhere.
+        fronts: Of each island [P], the ranks of its parents; empty when they are not known.
     """
 
     counts: tuple[int, ...]
     rates: tuple[float, ...]
     elite: float
     immigrants: float
+    fronts: tuple[Indices, ...] = ()
 
 
 def rates_of(credits: Sequence[float]) -> tuple[float, ...]:
@@ -225,15 +228,18 @@ def _children(
     population: Population,
     archive: Population,
     plan: Plan,
-    count: int,
+    island: int,
 ) -> _Drawn:
     """Children of one island, repeats and broken constraints among them."""
+    count = plan.counts[island]
     n_immigrants = shares(
         (plan.immigrants, 1.0 - plan.immigrants), count, float(draws("stir").random())
     )[0]
     n_bred = count - n_immigrants
     n_cross, _, n_differ, _ = parts = shares(plan.rates, n_bred, float(draws("operator").random()))
-    pool, chosen = _parents(toolbox, draws, population, archive, plan.elite, n_bred)
+    fronts = plan.fronts[island] if plan.fronts else None
+    ranking = toolbox.rank(population.objectives, population.violations, fronts=fronts)
+    pool, chosen = _parents(toolbox, draws, population, archive, ranking, plan.elite, n_bred)
     mothers, fathers = chosen[:, 0], chosen[:, 1]
     ends = np.cumsum(parts)
     crossed = _crossed(toolbox, draws, pool, chosen[:n_cross])
@@ -265,12 +271,12 @@ def _parents(
     draws: Draws,
     population: Population,
     archive: Population,
+    ranking: Ranking,
     elite: float,
     count: int,
 ) -> tuple[Floats, Indices]:
     """Genomes to breed from, and a mother and a father for each child [count, 2]."""
     pool = np.concatenate([population.genomes, archive.genomes])
-    ranking = toolbox.rank(population.objectives, population.violations)
     chosen = toolbox.select(draws("select"), ranking, count=2 * count)
     numbers = draws("elite").random((2, 2 * count))
     places = len(population) + np.floor(numbers[1] * len(archive)).astype(np.int64)

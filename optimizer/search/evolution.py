@@ -24,7 +24,7 @@ from optimizer.search.archive import box_of, extended, hypervolume
 from optimizer.search.breeding import ADAPTED, Brood, Draws, Plan, breed, credited, rates_of, settle
 from optimizer.search.memory import Memory, fresh_memory, from_numbers, to_numbers
 from optimizer.search.problem import Problem, SearchSettings
-from optimizer.search.ranking import nondominated_ranks
+from optimizer.search.ranking import Ranking, nondominated_ranks
 from optimizer.search.toolbox import Toolbox, make_toolbox
 
 Bools = npt.NDArray[np.bool_]
@@ -77,7 +77,7 @@ def evolve(
             brood = settle(toolbox, problem.layout, draws, settings.population, strangers)
             brood = _spread(brood, settings)
         else:
-            plan = _plan(settings, state.memory, number)
+            plan = _plan(settings, state, number)
             elders = state.archive if settings.islands == 1 else state.archive.take(NONE)
             hosts = _hosts(state, settings, number)
             brood = breed(toolbox, problem.layout, draws, hosts, elders, plan)
@@ -163,6 +163,7 @@ class _State:
     archive: Population
     memory: Memory
     hypervolume: float = 0.0
+    fronts: tuple[Indices, ...] = ()  # ranks of each island's members, where they are known
 
     def islands(self) -> list[Population]:
         """The population of each island."""
@@ -203,8 +204,9 @@ def _is_stagnant(settings: SearchSettings, memory: Memory, number: int) -> bool:
     return settings.patience is not None and number - last > settings.patience
 
 
-def _plan(settings: SearchSettings, memory: Memory, number: int) -> Plan:
+def _plan(settings: SearchSettings, state: _State, number: int) -> Plan:
     """How to breed a generation."""
+    memory = state.memory
     is_stagnant = _is_stagnant(settings, memory, number)
     answer = {"immigrants": STIR, "restart": 1.0}[settings.on_stagnation] if is_stagnant else 0.0
     rates = rates_of(memory.credits if settings.adapt else (1.0,) * len(memory.credits))
@@ -213,13 +215,19 @@ def _plan(settings: SearchSettings, memory: Memory, number: int) -> Plan:
         rates=rates,
         elite=settings.elite if settings.islands == 1 else 0.0,
         immigrants=max(settings.immigrants, answer),
+        fronts=() if _is_visited(settings, number) else state.fronts,
     )
+
+
+def _is_visited(settings: SearchSettings, number: int) -> bool:
+    """Whether the best of islands visit others in a generation."""
+    return settings.islands > 1 and number % settings.migration == 0
 
 
 def _hosts(state: _State, settings: SearchSettings, number: int) -> list[Population]:
     """Who breeds on each island: its own, and at times the best of the island before it."""
     own = state.islands()
-    if len(own) == 1 or number % settings.migration:
+    if not _is_visited(settings, number):
         return own
     best = [island.take(np.arange(-(-len(island) // VISITORS))) for island in own]
     return [Population.joined(island, best[i - 1]) for i, island in enumerate(own)]
@@ -252,10 +260,11 @@ def _next(
     archive, admitted = extended(state.archive, newcomers, settings.archive)
     hosts = _hosts(state, settings, number) if number and not is_new_start else []
     keeps = _parts(settings.population, settings.islands)
-    survivors = [
+    survived = [
         _survivors(toolbox, hosts[i] if hosts else None, newcomers, brood.island == i, keep)
         for i, keep in enumerate(keeps)
     ]
+    survivors = [island for island, _ in survived]
     population = reduce(Population.joined, survivors)
     memory = replace(
         state.memory,
@@ -270,7 +279,8 @@ def _next(
     size = hypervolume(archive.objectives, memory.low, memory.high) if memory.has_box else 0.0
     if size > memory.best * (1.0 + TRIFLE):
         memory = replace(memory, best=size, grown_at=number)
-    return _State(population.frozen(), archive, memory, size)
+    fronts = tuple(ranks for _, ranks in survived)
+    return _State(population.frozen(), archive, memory, size, fronts)
 
 
 def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
@@ -296,10 +306,11 @@ def _survivors(
     newcomers: Population,
     is_native: Bools,
     keep: int,
-) -> Population:
-    """The best of an island, best first; the old stand before the new where nothing decides."""
+) -> tuple[Population, Indices]:
+    """The best of an island, best first, and their ranks; of equals the old before the new."""
     pool = newcomers if is_native.all() else newcomers.take(np.flatnonzero(is_native))
     if hosts is not None:
         pool = Population.joined(hosts, pool)
-    order: Indices = toolbox.survive(pool.objectives, pool.violations, keep)
-    return pool.take(order)
+    ranking: Ranking = toolbox.rank(pool.objectives, pool.violations)
+    order: Indices = toolbox.survive(pool.objectives, pool.violations, keep, ranking)
+    return pool.take(order), ranking.ranks[order]

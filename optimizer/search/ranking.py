@@ -53,12 +53,17 @@ class Ranking:
         return order
 
 
-def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
+def rank_individuals(
+    objectives: Floats, violations: Floats, fronts: Indices | None = None
+) -> Ranking:
     """Rank a population by feasibility, front and crowding.
 
     Args:
         objectives: [P, O], minimised; finite where `violations` is 0, else not looked at.
         violations: [P], 0 where feasible, else above 0.
+        fronts: [P], numbers of the fronts of feasible individuals where they are known; else they
+            are found. Those of survivors are the ranks that they had before, because everybody of
+            the fronts before theirs survived with them, or at least one of equals.
 
     Returns:
         Ranks and crowding distances; both are permuted as the individuals are, except that
@@ -71,11 +76,12 @@ def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
     _check(objectives, violations)
     feasible = np.flatnonzero(violations == 0)
     if len(feasible) == len(objectives):
-        return _rank_feasible(objectives)
+        return _rank_feasible(objectives, fronts)
     ranks = np.zeros(len(objectives), dtype=np.int64)  # [P]
     crowding = np.zeros(len(objectives), dtype=np.float64)  # [P]
     is_copy = np.zeros(len(objectives), dtype=np.bool_)  # [P]
-    found = _rank_feasible(objectives[feasible])
+    known = None if fronts is None else fronts[feasible]
+    found = _rank_feasible(objectives[feasible], known)
     ranks[feasible], crowding[feasible] = found.ranks, found.crowding
     is_copy[feasible] = found.is_copy
     n_fronts = int(found.ranks.max(initial=-1)) + 1
@@ -85,23 +91,26 @@ def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
     return Ranking(ranks, crowding, is_copy)
 
 
-def _rank_feasible(objectives: Floats) -> Ranking:
+def _rank_feasible(objectives: Floats, fronts: Indices | None) -> Ranking:
     """Ranking of individuals who are all feasible, objectives [P, O]."""
     columns = _columns(objectives)
     orders = _orders(columns)
-    ranks = _ranks(objectives, columns, orders[0])
+    ranks = _ranks(objectives, columns, orders[0]) if fronts is None else fronts
     is_copy = np.empty(len(objectives), dtype=np.bool_)
     find_copies(columns, orders[0], is_copy)
     return Ranking(ranks, _crowding(columns, orders, ranks), is_copy)
 
 
-def survive(objectives: Floats, violations: Floats, keep: int) -> Indices:
+def survive(
+    objectives: Floats, violations: Floats, keep: int, ranking: Ranking | None = None
+) -> Indices:
     """Choose who goes on to the next generation.
 
     Args:
         objectives: [P, O], as in `rank_individuals`.
         violations: [P], as in `rank_individuals`.
         keep: How many survive, at least 0; all do when there are no more than that.
+        ranking: That of `rank_individuals`, where it is known.
 
     Returns:
         [min(P, keep)] indices, best first.
@@ -109,7 +118,8 @@ def survive(objectives: Floats, violations: Floats, keep: int) -> Indices:
     Raises:
         OptimizerError: As in `rank_individuals`.
     """
-    return rank_individuals(objectives, violations).order()[:keep]
+    ranking = ranking or rank_individuals(objectives, violations)
+    return ranking.order()[:keep]
 
 
 def nondominated_ranks(objectives: Floats) -> Indices:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.generation import Floats
-from optimizer.search.ranking import rank_individuals
+from optimizer.search.ranking import Ranking, rank_individuals
 
 Indices = npt.NDArray[np.int64]
 
@@ -53,13 +53,16 @@ def directions(n_objectives: int, at_most: int) -> Floats:
     return found
 
 
-def survive_by_reference(objectives: Floats, violations: Floats, keep: int) -> Indices:
+def survive_by_reference(
+    objectives: Floats, violations: Floats, keep: int, ranking: Ranking | None = None
+) -> Indices:
     """Choose who goes on: whole fronts, then those whose direction has fewest.
 
     Args:
         objectives: [P, O], as in `rank_individuals`.
         violations: [P], as in `rank_individuals`.
         keep: How many survive, at least 0.
+        ranking: That of `rank_individuals`, where it is known.
 
     Returns:
         [min(P, keep)] indices, best first; infeasible individuals follow by violation.
@@ -67,7 +70,7 @@ def survive_by_reference(objectives: Floats, violations: Floats, keep: int) -> I
     Raises:
         OptimizerError: As in `rank_individuals`.
     """
-    ranking = rank_individuals(objectives, violations)
+    ranking = ranking or rank_individuals(objectives, violations)
     order = ranking.order()
     if len(order) <= keep or not keep:
         return order[:keep]

@@ -21,11 +21,11 @@ from optimizer.search.ranking import Ranking, rank_individuals, survive
 from optimizer.search.reference_points import survive_by_reference
 
 Indices = npt.NDArray[np.int64]
-Rule = Callable[[Floats, Floats, int], Indices]
+Rule = Callable[[Floats, Floats, int, Ranking | None], Indices]
 
 
 def rule_of(name: str, n_objectives: int) -> Rule:
-    """A rule of survival: objectives [P, O], violations [P], keep -> [min(P, keep)] best first.
+    """A rule of survival: objectives [P, O], violations [P], keep, ranking -> best first.
 
     Args:
         name: One of `problem.SURVIVALS`.
@@ -41,13 +41,16 @@ def rule_of(name: str, n_objectives: int) -> Rule:
     return rules[name]
 
 
-def survive_by_hypervolume(objectives: Floats, violations: Floats, keep: int) -> Indices:
+def survive_by_hypervolume(
+    objectives: Floats, violations: Floats, keep: int, ranking: Ranking | None = None
+) -> Indices:
     """Choose who goes on, distinct fronts first, the last of them thinned by what it would cost.
 
     Args:
         objectives: [P, O], as in `rank_individuals`.
         violations: [P], as in `rank_individuals`.
         keep: How many survive, at least 0.
+        ranking: That of `rank_individuals`, where it is known.
 
     Returns:
         [min(P, keep)] indices, best first.
@@ -55,7 +58,7 @@ def survive_by_hypervolume(objectives: Floats, violations: Floats, keep: int) ->
     Raises:
         OptimizerError: As in `rank_individuals`.
     """
-    ranking = rank_individuals(objectives, violations)
+    ranking = ranking or rank_individuals(objectives, violations)
     ranks = _copies_last(violations, ranking)
     order = Ranking(ranks, ranking.crowding).order()
     if len(order) <= keep or not keep:

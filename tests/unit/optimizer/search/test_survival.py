@@ -70,3 +70,25 @@ def test_automatic_is_by_the_number_of_objectives():
     assert rule_of("auto", 4) is survive_by_reference
     assert rule_of("crowding", 4) is survive
     assert rule_of("reference", 2) is survive_by_reference
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", range(200))
+def test_survivors_keep_their_ranks(rule, seed):
+    """Ranked among themselves, survivors have the ranks that they had among all, bit for bit.
+
+    Everybody of the fronts before the one that is cut survives, or one of equals, so that whoever
+    was dominated still is by somebody of the front before; infeasible ones survive only when all
+    feasible ones do, and the nearest of them first.
+    """
+    objectives, violations = pool(seed, n_objectives=1 + seed % 4)
+    if seed % 3 == 0:
+        objectives = np.round(objectives, 1)
+    before = rank_individuals(objectives, violations)
+    for keep in (1, 7, 30, 47, 55, 60):
+        chosen = rule(objectives, violations, keep, before)
+        assert rule(objectives, violations, keep).tolist() == chosen.tolist()
+        anew = rank_individuals(objectives[chosen], violations[chosen])
+        known = rank_individuals(objectives[chosen], violations[chosen], before.ranks[chosen])
+        assert before.ranks[chosen].tolist() == anew.ranks.tolist() == known.ranks.tolist()
+        assert anew.crowding.tolist() == known.crowding.tolist()
