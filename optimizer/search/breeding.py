@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from optimizer.generation import OPERATORS, UNKNOWN, Floats, Population, Serials
 from optimizer.search.compiled.repeats import admit
-from optimizer.search.randomness import stream
+from optimizer.search.randomness import restart, stream
 from optimizer.search.ranking import Ranking
 from optimizer.search.toolbox import Toolbox
 from strategy import GenomeLayout
@@ -53,13 +53,23 @@ class Draws:
 
     def __init__(self, seed: int, generation: int) -> None:
         self._address = (seed, generation)
-        self._open: dict[str, np.random.Generator] = {}
+        self._made: dict[str, np.random.Generator] = {}
+        self._open: set[str] = set()
+
+    def turn_to(self, generation: int) -> "Draws":
+        """The streams of another generation; those of the one before must no longer be used."""
+        self._address = (self._address[0], generation)
+        self._open.clear()
+        return self
 
     def __call__(self, purpose: str) -> np.random.Generator:
         """The stream of a purpose, where it was left."""
-        if purpose not in self._open:
-            self._open[purpose] = stream(*self._address, purpose)
-        return self._open[purpose]
+        if purpose not in self._made:
+            self._made[purpose] = stream(*self._address, purpose)
+        elif purpose not in self._open:
+            restart(self._made[purpose], *self._address, purpose)
+        self._open.add(purpose)
+        return self._made[purpose]
 
 
 @dataclass(frozen=True)
@@ -278,10 +288,11 @@ def _parents(
     """Genomes to breed from, and a mother and a father for each child [count, 2]."""
     pool = np.concatenate([population.genomes, archive.genomes])
     chosen = toolbox.select(draws("select"), ranking, count=2 * count)
+    if not (elite and len(archive)):
+        return pool, chosen.reshape(count, 2)
     numbers = draws("elite").random((2, 2 * count))
     places = len(population) + np.floor(numbers[1] * len(archive)).astype(np.int64)
-    is_elite = (numbers[0] < elite) & (len(archive) > 0)
-    return pool, np.where(is_elite, places, chosen).reshape(count, 2)
+    return pool, np.where(numbers[0] < elite, places, chosen).reshape(count, 2)
 
 
 def _crossed(toolbox: Toolbox, draws: Draws, pool: Floats, chosen: Indices) -> Floats:

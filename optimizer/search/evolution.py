@@ -70,9 +70,10 @@ def evolve(
     first = 0 if resume_from is None else resume_from.number + 1
     state = _begun(problem, settings, resume_from)
     strangers = np.empty((0, len(problem.layout))) if guests is None else guests
+    draws = Draws(settings.seed, first)
     for number in range(first, settings.generations + 1):
         started = perf_counter()
-        draws = Draws(settings.seed, number)
+        draws.turn_to(number)
         if number == 0:
             brood = settle(toolbox, problem.layout, draws, settings.population, strangers)
             brood = _spread(brood, settings)

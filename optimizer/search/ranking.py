@@ -222,7 +222,10 @@ def _check(objectives: Floats, violations: Floats) -> None:
         )
     if not (violations >= 0).all():
         raise OptimizerError("violations must be 0 or above, and never NaN")
-    wrong = np.flatnonzero((violations == 0) & ~np.isfinite(objectives).all(axis=1))
+    is_finite = np.isfinite(objectives)
+    if is_finite.all():
+        return
+    wrong = np.flatnonzero((violations == 0) & ~is_finite.all(axis=1))
     if wrong.size:
         row = int(wrong[0])
         raise OptimizerError(

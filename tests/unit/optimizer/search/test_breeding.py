@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from optimizer.generation import OPERATORS, UNKNOWN
 from optimizer.search import evolve
-from optimizer.search.breeding import ADAPTED, FLOOR, credited, rates_of, shares
+from optimizer.search.breeding import ADAPTED, FLOOR, Draws, credited, rates_of, shares
+from optimizer.search.randomness import stream
 from tests.support.searches import Zdt1, float_layout, settings
 
 
@@ -72,3 +73,14 @@ def test_what_works_is_used_more():
     *_, adapted = evolve(Zdt1(float_layout(8)), settings(40, 40))
     *_, even = evolve(Zdt1(float_layout(8)), settings(40, 40, adapt=False))
     assert adapted.archive.genomes.tobytes() != even.archive.genomes.tobytes()
+
+
+def test_draws_of_another_generation_are_its_streams():
+    """Turned to another generation, each stream begins where one opened there would, once."""
+    draws = Draws(5, 0)
+    for generation in (0, 1, 9):
+        draws.turn_to(generation)
+        for purpose in ("select", "mutate"):
+            expected = stream(5, generation, purpose).random(30)
+            found = [draws(purpose).random(10) for _ in range(3)]
+            assert expected.tolist() == np.concatenate(found).tolist()
