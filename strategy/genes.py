@@ -218,8 +218,10 @@ class GenomeLayout:
         Returns:
             [P, G], a new array; clipping twice changes nothing more.
         """
-        rounded = np.where(self.is_int, np.rint(genomes), genomes)
-        return np.minimum(np.maximum(rounded, self.low), self.high)
+        clipped = np.where(self.is_int, np.rint(genomes), genomes)
+        np.maximum(clipped, self.low, out=clipped)
+        np.minimum(clipped, self.high, out=clipped)
+        return clipped
 
     def repair(self, genomes: Floats) -> tuple[Floats, int]:
         """Clip, then restore the constraints in one pass.
