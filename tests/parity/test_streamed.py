@@ -89,6 +89,19 @@ def test_threads_and_chunks_change_no_bit(threads, chunk):
     assert_same_bits(expected, divided.evaluate(genomes), "divided")
 
 
+def test_windows_in_any_order_over_several_blocks():
+    """Windows blocks apart, inside others, or before them, give what they give with rows."""
+    bars = make_bars(34, 20_000, jump=0.1)
+    ranges = [(9000, 20_000), (0, 300), (100, 12_000), (8500, 8600), (50, 9000), (0, 20_000)]
+    windows = [Window(0, start, end) for start, end in ranges]
+    engine = Engine(SPEC, [bars], windows, device="cpu")
+    genomes = random_genomes(SPEC, 7, seed=9)
+    cold = streamed(engine, genomes)
+    assert_same_bits(cold, engine.evaluate(genomes), "with rows")
+    assert engine.rows_computed == engine.distinct_rows(genomes)
+    assert (cold[:, :, ACCUMULATOR_INDEX["trades"]].sum(axis=0) > 0).all()
+
+
 def with_outliers(bars, size, at):
     """The same market with a huge volume and a huge range at some bars."""
     volume, high = bars.volume.copy(), bars.high.copy()

@@ -98,8 +98,8 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
 
     @staticmethod
     def series_bytes(series: Sequence[Bars]) -> int:
-        """Bytes that series take beside all rows: columns, and those that follow from them."""
-        return sum(len(bars) for bars in series) * 8 * (5 + 2)
+        """Bytes that series take beside all rows: columns, those that follow, and for streaming."""
+        return sum(len(bars) for bars in series) * (8 + 8 + 4) * (5 + 2)
 
     @staticmethod
     def room(memory_bytes: int | None, series_bytes: int) -> Room:

@@ -98,7 +98,9 @@ def chain(
     trades = 0
     for s in range(signal_bars.size):
         t = signal_bars[s]
-        if t < flat_from or t >= end - 1:
+        if t >= end - 1:
+            break
+        if t < flat_from:
             continue
         distance = distances[s]
         if math.isnan(distance) and measure.kind >= 0:

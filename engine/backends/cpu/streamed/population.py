@@ -200,11 +200,11 @@ def _stream(
     first, last = windows[0, 0], windows[0, 1] - 1
     for w in range(windows.shape[0]):
         first, last = min(first, windows[w, 0]), max(last, windows[w, 1] - 1)
-        for i in range(n):
-            begin(out[members[i], w])
     soonest = last
     for i in range(n):
         soonest = min(soonest, work.warm[i])
+        for w in range(windows.shape[0]):
+            begin(out[members[i], w])
     start = max(first, soonest)
     _skip_to(columns.values, averages, min(start, last))
     edges = work.edges
@@ -219,7 +219,7 @@ def _stream(
                 work.bars[edges[i] :], work,
             )  # fmt: skip
         if course.averages.size:
-            _late(columns, course, genomes, members, averages, start, end, work)
+            _late(columns, course, genomes, members, averages, start, end, base, work)
         _go_on(market, columns, course, exits, genomes, members, windows, start, end, out, work)
         start = end
     return int(work.tally[0])
@@ -270,6 +270,7 @@ def _late(
     averages: Averages,
     start: int,
     end: int,
+    base: int,
     work: Work,
 ) -> None:
     """Keep of each individual's bars those at which the comparisons with an EMA hold, too."""
@@ -297,8 +298,8 @@ def _late(
                         is_kept &= one > other if late[f, SIGN] > 0 else one < other
                     elif is_kept:
                         is_kept = late_holds(
-                            columns.values, columns.runs, course, late[f], genomes[members[i]], t,
-                            averages, i, k, work.tally,
+                            columns.values, columns.runs, work.sums, base, course, late[f],
+                            genomes[members[i]], t, averages, i, k, work.tally,
                         )  # fmt: skip
                 bars[keeps] = t
                 if place_of[i, stop_row] >= 0:
@@ -342,18 +343,22 @@ def _go_on(
         # Computed only where a trade needs it: the sums of a window cost more than the trade.
         for s in range(edges[members.size]):
             distances[s] = np.nan
-    for w in range(windows.shape[0]):
-        if windows[w, 0] >= end or windows[w, 1] - 1 <= start:
+    for i in range(members.size):
+        done = edges[i + 1]
+        begun = edges[i]
+        if begun == done:
             continue
-        for i in range(members.size):
-            begun, done = edges[i], edges[i + 1]
+        genome = genomes[members[i]]
+        window = int(genome[length]) if length >= 0 else 1
+        measure = Measure(values, runs, -1 if kind == EMA else kind, window)
+        for w in range(windows.shape[0]):
+            if windows[w, 0] >= end or windows[w, 1] - 1 <= start:
+                continue
+            # Windows mostly follow each other, and the search for their signals with them.
+            if begun > edges[i] and bars[begun - 1] >= windows[w, 0]:
+                begun = edges[i]
             while begun < done and bars[begun] < windows[w, 0]:
                 begun += 1
-            if begun == done:
-                continue
-            genome = genomes[members[i]]
-            window = int(genome[length]) if length >= 0 else 1
-            measure = Measure(values, runs, -1 if kind == EMA else kind, window)
             work.flat_from[i, w] = chain(
                 market, exits, genome, bars[begun:done], distances[begun:done], measure,
                 windows[w, 1], work.flat_from[i, w], out[members[i], w], work.no_whole,

@@ -226,6 +226,8 @@ def _score_range(
 def late_holds(
     columns: Floats,
     runs: Slots,
+    sums: Sums,
+    base: int,
     course: Course,
     test: Ints,
     genome: Floats,
@@ -240,6 +242,8 @@ def late_holds(
     Args:
         columns: As in `refine`, and so are those not named here.
         runs: The same.
+        sums: The same.
+        base: The same.
         course: The same.
         test: [4] a line of the course's `late`.
         genome: [G].
@@ -249,29 +253,23 @@ def late_holds(
         k: Bar of the tile, from 1.
         tally: [1].
     """
-    left = _side(columns, runs, course, test[LEFT], genome, bar, averages, i, k, tally)
-    right = genome[test[GENE]]
-    if test[GENE] < 0:
-        right = _side(columns, runs, course, test[RIGHT], genome, bar, averages, i, k, tally)
-    return bool(left > right) if test[SIGN] > 0 else bool(left < right)
-
-
-@compiled
-def _side(
-    columns: Floats,
-    runs: Slots,
-    course: Course,
-    row: int,
-    genome: Floats,
-    bar: int,
-    averages: Averages,
-    i: int,
-    k: int,
-    tally: Ints,
-) -> float:
-    if averages.place_of[i, row] >= 0:
-        place = averages.place_of[i, row] + k * averages.stride_of[row]
-        return float(averages.tile[place])
-    if course.rows[row, KIND] != LEVEL:
-        tally[0] += 1
-    return row_value(columns, runs, course, row, genome, bar)
+    is_left = averages.place_of[i, test[LEFT]] >= 0
+    row, other = test[LEFT], test[RIGHT]
+    if is_left:
+        row, other = other, row
+    average = averages.tile[averages.place_of[i, other] + k * averages.stride_of[other]]
+    # The side that is an EMA is exact, and the other one is a gene or any other row.
+    if row < 0:
+        low = high = genome[test[GENE]]
+    else:
+        low, high = row_bounds(columns, sums, base, course, row, genome, bar)
+    is_above = (test[SIGN] > 0) != is_left
+    if low > average:
+        return bool(is_above)
+    if high < average:
+        return not is_above
+    if row < 0 or course.rows[row, KIND] == LEVEL:
+        return False
+    tally[0] += 1
+    value = row_value(columns, runs, course, row, genome, bar)
+    return bool(value > average) if is_above else bool(value < average)
