@@ -162,14 +162,14 @@ class Plan:
         rates: [K], share of each operator in `ADAPTED`; their sum is 1.
         elite: Chance of a parent to come from the archive.
         immigrants: Share of the newcomers from anywhere.
-        fronts: Of each island [P], the ranks of its parents; empty when they are not known.
+        rankings: Of each island's parents; empty when they are not known.
     """
 
     counts: tuple[int, ...]
     rates: tuple[float, ...]
     elite: float
     immigrants: float
-    fronts: tuple[Indices, ...] = ()
+    rankings: tuple[Ranking, ...] = ()
 
 
 def rates_of(credits: Sequence[float]) -> tuple[float, ...]:
@@ -247,8 +247,8 @@ def _children(
     )[0]
     n_bred = count - n_immigrants
     n_cross, _, n_differ, _ = parts = shares(plan.rates, n_bred, float(draws("operator").random()))
-    fronts = plan.fronts[island] if plan.fronts else None
-    ranking = toolbox.rank(population.objectives, population.violations, fronts=fronts)
+    known = plan.rankings[island] if plan.rankings else None
+    ranking = known or toolbox.rank(population.objectives, population.violations)
     pool, chosen = _parents(toolbox, draws, population, archive, ranking, plan.elite, n_bred)
     mothers, fathers = chosen[:, 0], chosen[:, 1]
     ends = np.cumsum(parts)

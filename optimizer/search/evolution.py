@@ -24,7 +24,7 @@ from optimizer.search.archive import box_of, extended, hypervolume
 from optimizer.search.breeding import ADAPTED, Brood, Draws, Plan, breed, credited, rates_of, settle
 from optimizer.search.memory import Memory, fresh_memory, from_numbers, to_numbers
 from optimizer.search.problem import Problem, SearchSettings
-from optimizer.search.ranking import Ranking, nondominated_ranks
+from optimizer.search.ranking import Ranking, nondominated_ranks, rank_survivors
 from optimizer.search.toolbox import Toolbox, make_toolbox
 
 Bools = npt.NDArray[np.bool_]
@@ -164,7 +164,7 @@ class _State:
     archive: Population
     memory: Memory
     hypervolume: float = 0.0
-    fronts: tuple[Indices, ...] = ()  # ranks of each island's members, where they are known
+    rankings: tuple[Ranking, ...] = ()  # of each island's members, where they are known
 
     def islands(self) -> list[Population]:
         """The population of each island."""
@@ -216,7 +216,7 @@ def _plan(settings: SearchSettings, state: _State, number: int) -> Plan:
         rates=rates,
         elite=settings.elite if settings.islands == 1 else 0.0,
         immigrants=max(settings.immigrants, answer),
-        fronts=() if _is_visited(settings, number) else state.fronts,
+        rankings=() if _is_visited(settings, number) else state.rankings,
     )
 
 
@@ -280,8 +280,8 @@ def _next(
     size = hypervolume(archive.objectives, memory.low, memory.high) if memory.has_box else 0.0
     if size > memory.best * (1.0 + TRIFLE):
         memory = replace(memory, best=size, grown_at=number)
-    fronts = tuple(ranks for _, ranks in survived)
-    return _State(population.frozen(), archive, memory, size, fronts)
+    rankings = tuple(ranking for _, ranking in survived)
+    return _State(population.frozen(), archive, memory, size, rankings)
 
 
 def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
@@ -307,11 +307,12 @@ def _survivors(
     newcomers: Population,
     is_native: Bools,
     keep: int,
-) -> tuple[Population, Indices]:
-    """The best of an island, best first, and their ranks; of equals the old before the new."""
+) -> tuple[Population, Ranking]:
+    """The best of an island, best first, and their ranking; of equals the old before the new."""
     pool = newcomers if is_native.all() else newcomers.take(np.flatnonzero(is_native))
     if hosts is not None:
         pool = Population.joined(hosts, pool)
     ranking: Ranking = toolbox.rank(pool.objectives, pool.violations)
     order: Indices = toolbox.survive(pool.objectives, pool.violations, keep, ranking)
-    return pool.take(order), ranking.ranks[order]
+    kept = rank_survivors(ranking, pool.objectives, pool.violations, order)
+    return pool.take(order), kept

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import OptimizerError
+from optimizer.search.compiled.blocks import rank_in_blocks
 from optimizer.search.compiled.crowding import add_gaps, standing_order
 from optimizer.search.compiled.fronts import find_copies, find_undominated, rank_in_order
 from optimizer.search.compiled.sorting import column_order
@@ -25,6 +26,9 @@ Indices = npt.NDArray[np.int64]
 
 SWEPT = (2, 3)
 """Numbers of objectives for which fronts are found by a sweep of our own, faster than moocore's."""
+
+MANY = 3072
+"""From so many individuals on fronts of three objectives are found by blocks."""
 
 LARGE = 2.0**1000
 """Objectives beyond this are scaled before they are subtracted, so that no distance overflows."""
@@ -53,17 +57,12 @@ class Ranking:
         return order
 
 
-def rank_individuals(
-    objectives: Floats, violations: Floats, fronts: Indices | None = None
-) -> Ranking:
+def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
     """Rank a population by feasibility, front and crowding.
 
     Args:
         objectives: [P, O], minimised; finite where `violations` is 0, else not looked at.
         violations: [P], 0 where feasible, else above 0.
-        fronts: [P], numbers of the fronts of feasible individuals where they are known; else they
-            are found. Those of survivors are the ranks that they had before, because everybody of
-            the fronts before theirs survived with them, or at least one of equals.
 
     Returns:
         Ranks and crowding distances; both are permuted as the individuals are, except that
@@ -76,12 +75,11 @@ def rank_individuals(
     _check(objectives, violations)
     feasible = np.flatnonzero(violations == 0)
     if len(feasible) == len(objectives):
-        return _rank_feasible(objectives, fronts)
+        return _rank_feasible(objectives)
     ranks = np.zeros(len(objectives), dtype=np.int64)  # [P]
     crowding = np.zeros(len(objectives), dtype=np.float64)  # [P]
     is_copy = np.zeros(len(objectives), dtype=np.bool_)  # [P]
-    known = None if fronts is None else fronts[feasible]
-    found = _rank_feasible(objectives[feasible], known)
+    found = _rank_feasible(objectives[feasible])
     ranks[feasible], crowding[feasible] = found.ranks, found.crowding
     is_copy[feasible] = found.is_copy
     n_fronts = int(found.ranks.max(initial=-1)) + 1
@@ -91,14 +89,42 @@ def rank_individuals(
     return Ranking(ranks, crowding, is_copy)
 
 
-def _rank_feasible(objectives: Floats, fronts: Indices | None) -> Ranking:
+def _rank_feasible(objectives: Floats) -> Ranking:
     """Ranking of individuals who are all feasible, objectives [P, O]."""
     columns = _columns(objectives)
     orders = _orders(columns)
-    ranks = _ranks(objectives, columns, orders[0]) if fronts is None else fronts
+    ranks = _ranks(objectives, columns, orders)
     is_copy = np.empty(len(objectives), dtype=np.bool_)
     find_copies(columns, orders[0], is_copy)
     return Ranking(ranks, _crowding(columns, orders, ranks), is_copy)
+
+
+def rank_survivors(
+    ranking: Ranking, objectives: Floats, violations: Floats, survivors: Indices
+) -> Ranking:
+    """Rank those who go on, from what is known of all.
+
+    Ranks stay what they were, because everybody of the fronts before survived with them, or at
+    least one of equals. A front that survived whole keeps its crowding too, unless some of it are
+    equal, who may exchange theirs.
+
+    Args:
+        ranking: Of P individuals.
+        objectives: [P, O], as in `rank_individuals`.
+        violations: [P], as in `rank_individuals`.
+        survivors: [S] of them, as `survive` or another rule of survival chose them.
+
+    Returns:
+        What `rank_individuals` says of the survivors; copies are not looked for.
+    """
+    ranks, crowding = ranking.ranks[survivors], ranking.crowding[survivors]
+    sizes = np.bincount(ranking.ranks)
+    is_changed = sizes != np.bincount(ranks, minlength=len(sizes))  # of a front
+    is_changed[ranking.ranks[np.flatnonzero(ranking.is_copy)]] = True
+    is_measured = is_changed[ranks] | _is_large(objectives)
+    again = np.flatnonzero(is_measured & (violations[survivors] == 0))
+    crowding[again] = crowding_distances(objectives[survivors[again]], ranks[again])
+    return Ranking(ranks, crowding)
 
 
 def survive(
@@ -132,7 +158,8 @@ def nondominated_ranks(objectives: Floats) -> Indices:
         [P], 0 for those that nobody dominates; equal individuals share a rank.
     """
     columns = _columns(objectives)
-    return _ranks(objectives, columns, _order(columns))
+    is_many = len(objectives) >= MANY
+    return _ranks(objectives, columns, _orders(columns) if is_many else _order(columns)[None])
 
 
 def undominated(objectives: Floats) -> Bools:
@@ -191,13 +218,15 @@ def _orders(columns: Floats) -> Indices:
     return orders
 
 
-def _ranks(objectives: Floats, columns: Floats, order: Indices) -> Indices:
-    """Number of the front of each individual [P], who stand in lexicographic order."""
+def _ranks(objectives: Floats, columns: Floats, orders: Indices) -> Indices:
+    """Number of the front of each individual [P]; of few the first order is enough."""
     if len(columns) not in SWEPT:
         found = moocore.pareto_rank(objectives) if len(objectives) else ()
         return np.asarray(found, dtype=np.int64)
     ranks = np.empty(len(objectives), dtype=np.int64)
-    rank_in_order(columns, order, ranks)
+    is_for_blocks = len(columns) == 3 and len(objectives) >= MANY
+    if not (is_for_blocks and rank_in_blocks(columns, orders, ranks)):
+        rank_in_order(columns, orders[0], ranks)
     return ranks
 
 
@@ -211,7 +240,12 @@ def _crowding(columns: Floats, orders: Indices, ranks: Indices) -> Floats:
 
 def _subtractable(values: Floats) -> Floats:
     """Values [P], halved often enough that differences of them stay finite."""
-    return values * 2.0**-10 if np.abs(values).max(initial=0.0) > LARGE else values
+    return values * 2.0**-10 if _is_large(values) else values
+
+
+def _is_large(values: Floats) -> bool:
+    """Whether a difference of two values may overflow; what is not a number is not looked at."""
+    return bool((np.abs(values) > LARGE).any())
 
 
 def _check(objectives: Floats, violations: Floats) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.generation import Floats
-from optimizer.search.ranking import Ranking, rank_individuals
+from optimizer.search.ranking import LARGE, Ranking, rank_individuals
 
 Indices = npt.NDArray[np.int64]
 
@@ -98,6 +98,8 @@ def normalised(objectives: Floats, is_first: npt.NDArray[np.bool_]) -> Floats:
     Returns:
         [N, O], 0 or more.
     """
+    if (np.abs(objectives) > LARGE).any():
+        objectives = objectives * 2.0**-40  # neither differences nor weighted ones overflow then
     moved = objectives - objectives.min(axis=0)
     extremes = moved[_extreme_places(moved)]
     intercepts = _intercepts(extremes)

@@ -1,0 +1,66 @@
+"""Fronts of many individuals by blocks are moocore's, and refused where the table is too small."""
+
+import moocore
+import numpy as np
+import pytest
+
+from optimizer.search.compiled import blocks
+from optimizer.search.compiled.blocks import BLOCK, WIDTH, rank_in_blocks
+from optimizer.search.compiled.sorting import column_order
+from optimizer.search.ranking import MANY, nondominated_ranks
+
+KINDS = ("random", "sphere", "ties", "copies", "chain")
+
+
+def objectives_of(kind, count):
+    """Individuals with three objectives."""
+    rng = np.random.default_rng([KINDS.index(kind), count])
+    points = rng.random((count, 3))
+    if kind == "sphere":
+        points /= np.sqrt((points**2).sum(axis=1, keepdims=True))
+    elif kind == "ties":
+        points = rng.integers(-4, 5, points.shape) * 0.5
+    elif kind == "copies":
+        points = points[rng.integers(0, count // 2 + 1, count)]
+    elif kind == "chain":
+        points[:] = points[:, :1]
+    return points
+
+
+def found(objectives):
+    """Whether ranks were found, and which."""
+    columns = np.array(objectives.T, order="C")
+    orders = np.empty(columns.shape, dtype=np.int64)
+    for number, order in enumerate(orders):
+        column_order(columns, number, order)
+    ranks = np.empty(len(objectives), dtype=np.int64)
+    return rank_in_blocks(columns, orders, ranks), ranks
+
+
+@pytest.mark.parametrize("count", [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 2500])
+@pytest.mark.parametrize("kind", KINDS)
+def test_ranks_are_those_of_moocore(kind, count):
+    """Ties, copies, a single front and one individual a front, in one block and in several."""
+    objectives = objectives_of(kind, count)
+    is_found, ranks = found(objectives)
+    assert is_found
+    assert moocore.pareto_rank(objectives).tolist() == ranks.tolist()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_are_ranked_through_blocks(kind):
+    """Enough individuals for blocks to be chosen still have moocore's fronts."""
+    objectives = objectives_of(kind, MANY)
+    assert moocore.pareto_rank(objectives).tolist() == nondominated_ranks(objectives).tolist()
+
+
+def test_too_many_fronts_for_the_table_are_said():
+    """A chain with more fronts than there is room for is left to others, who rank it rightly."""
+    count = 1 << 15
+    n_blocks = count // BLOCK
+    room = blocks.MOST_ENTRIES // (n_blocks * WIDTH) * WIDTH
+    assert room < count
+    chain = np.repeat(np.arange(count, 0.0, -1.0)[:, None], 3, axis=1)
+    assert not found(chain)[0]
+    assert nondominated_ranks(chain).tolist() == list(range(count - 1, -1, -1))
+    assert found(chain[: room // 2])[0]
