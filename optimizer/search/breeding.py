@@ -16,8 +16,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.generation import OPERATORS, UNKNOWN, Floats, Population, Serials
+from optimizer.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population, Serials
 from optimizer.search.compiled.repeats import admit
+from optimizer.search.compiled.variation import repair
+from optimizer.search.operators import plain
 from optimizer.search.randomness import restart, stream
 from optimizer.search.ranking import Ranking
 from optimizer.search.toolbox import Toolbox
@@ -336,10 +338,9 @@ def _distinct(
     is_kept = np.ones(len(genomes), dtype=np.bool_)
     is_kept[repeats] = False
     places = np.flatnonzero(is_kept)
-    is_alien = codes == OPERATORS.index("immigrate")
-    parents = np.where(is_alien[:, None], UNKNOWN, drawn.parents)
-    unknown = np.full(len(genomes), UNKNOWN)
-    lineage = np.column_stack([unknown, parents, codes])
+    lineage = np.full((len(genomes), len(LINEAGE)), UNKNOWN)
+    lineage[:, 1:3], lineage[:, 3] = drawn.parents, codes
+    lineage[codes == OPERATORS.index("immigrate"), 1:3] = UNKNOWN
     if len(places) == len(genomes):
         return Brood(genomes, lineage, is_repaired, places)
     return Brood(genomes[places], lineage[places], is_repaired[places], places)
@@ -362,11 +363,10 @@ def _redraws(toolbox: Toolbox, draws: Draws, *, can_mutate: bool) -> list[tuple[
 
 def repaired(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, Bools]:
     """Legal genomes [P, G] without negative zeros, and which of them broke a constraint [P]."""
-    legal, n_broken = layout.repair(genomes)
-    is_broken = np.zeros(len(genomes), dtype=np.bool_)
-    if n_broken:
-        is_broken = (legal != layout.clip(genomes)).any(axis=1)
-    return legal + 0.0, is_broken
+    given = plain(genomes)
+    legal, is_broken = np.empty(given.shape), np.empty(len(given), dtype=np.bool_)
+    repair(given, layout.low, layout.high, layout.is_int, layout.ordered, legal, is_broken)
+    return legal, is_broken
 
 
 class Seen:
@@ -387,6 +387,6 @@ class Seen:
     def admit(self, genomes: Floats) -> Bools:
         """Add genomes [P, G] to those seen, and say which were there before [P]."""
         is_known = np.empty(len(genomes), dtype=np.bool_)
-        rows = np.array(genomes, dtype=np.float64, order="C").view(np.uint64)
+        rows = plain(genomes).view(np.uint64)
         self._count = admit(rows, self._rows, self._count, self._table, is_known)
         return is_known

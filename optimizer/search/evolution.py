@@ -258,7 +258,7 @@ def _next(
     """The state after a generation's newcomers were judged."""
     is_stagnant = number > 0 and _is_stagnant(settings, state.memory, number)
     is_new_start = is_stagnant and settings.on_stagnation == "restart"
-    archive, admitted = extended(state.archive, newcomers, settings.archive)
+    archive, admitted, low, high, size = _archived(state, newcomers, settings.archive)
     hosts = _hosts(state, settings, number) if number and not is_new_start else []
     keeps = _parts(settings.population, settings.islands)
     survived = [
@@ -273,15 +273,26 @@ def _next(
         sizes=tuple(len(island) for island in survivors),
         credits=credited(state.memory.credits, brood.lineage[:, 3], admitted),
         stirred_at=number if is_stagnant else state.memory.stirred_at,
+        low=low,
+        high=high,
     )
-    if not memory.has_box and (newcomers.violations == 0).any():
-        low, high = box_of(newcomers.objectives[newcomers.violations == 0])
-        memory = replace(memory, low=low, high=high)
-    size = hypervolume(archive.objectives, memory.low, memory.high) if memory.has_box else 0.0
     if size > memory.best * (1.0 + TRIFLE):
         memory = replace(memory, best=size, grown_at=number)
     rankings = tuple(ranking for _, ranking in survived)
     return _State(population.frozen(), archive, memory, size, rankings)
+
+
+def _archived(
+    state: _State, newcomers: Population, keep: int
+) -> tuple[Population, Indices, Floats, Floats, float]:
+    """The archive, which newcomers it took, the box of the hypervolume, and the hypervolume."""
+    archive, admitted = extended(state.archive, newcomers, keep)
+    low, high = state.memory.low, state.memory.high
+    if not state.memory.has_box and (newcomers.violations == 0).any():
+        low, high = box_of(newcomers.objectives[newcomers.violations == 0])
+    is_known = bool(np.isfinite(low).all())
+    size = hypervolume(archive.objectives, low, high) if is_known else 0.0
+    return archive, admitted, low, high, size
 
 
 def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:

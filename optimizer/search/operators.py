@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from optimizer.errors import ConfigError
 from optimizer.search.compiled.sorting import rising_order
-from optimizer.search.compiled.variation import cross, mutate
+from optimizer.search.compiled.variation import choose_winners, cross, move, mutate
 from optimizer.search.ranking import Ranking
 from strategy import GenomeLayout
 
@@ -30,8 +30,10 @@ ETAS = (1, 3, 7, 15, 31, 63)
 FINE, COARSE = 63, 3
 """Distribution indices of small and of wide steps."""
 
-SHARES = np.array([0.125, 0.5, 1.0])
-"""Chances of a gene to be moved by a difference."""
+
+def plain(genomes: Floats) -> Floats:
+    """Genomes [P, G] as compiled loops take them, copied only where they lie otherwise."""
+    return np.require(genomes, np.float64, ["C", "W"])
 
 
 def squarings(eta: int, name: str = "eta") -> int:
@@ -93,13 +95,9 @@ def select_parents(rng: np.random.Generator, ranking: Ranking, count: int) -> In
     permutations = np.empty(draws.shape, dtype=np.int64)
     for row, permutation in zip(draws, permutations, strict=True):
         rising_order(row, permutation)
-    contestants = permutations.ravel()[: 2 * count]
-    first, second = contestants[0::2], contestants[1::2]  # [count]
-    is_same_front = ranking.ranks[first] == ranking.ranks[second]
-    second_wins = (ranking.ranks[second] < ranking.ranks[first]) | (
-        is_same_front & (ranking.crowding[second] > ranking.crowding[first])
-    )
-    return np.where(second_wins, second, first)
+    chosen = np.empty(count, dtype=np.int64)
+    choose_winners(permutations.ravel(), ranking.ranks, ranking.crowding, chosen)
+    return chosen
 
 
 def cross_simulated_binary(
@@ -130,10 +128,12 @@ def cross_simulated_binary(
     n_pairs = len(parents) // 2
     is_crossed = rng.random((n_pairs, 1)) < probability
     draws = rng.random((3, n_pairs, len(layout)))
-    children = parents.copy()
-    pairs = np.array(parents[: 2 * n_pairs], order="C")
-    cross(pairs, is_crossed, draws, layout.low, layout.high, n_squarings, children)
-    return layout.clip(children)
+    children = np.empty(parents.shape)
+    children[2 * n_pairs :] = layout.clip(parents[2 * n_pairs :])
+    given = plain(parents)
+    low, high, is_int = layout.low, layout.high, layout.is_int
+    cross(given, is_crossed, draws, low, high, is_int, n_squarings, children)
+    return children
 
 
 def mutate_polynomial(
@@ -163,7 +163,7 @@ def mutate_polynomial(
     n_squarings = squarings(eta)
     draws = rng.random((2, *genomes.shape))
     mutants = np.empty(genomes.shape)
-    given = np.array(genomes, order="C")
+    given = plain(genomes)
     chance = float(probability)
     mutate(given, draws, chance, layout.low, layout.high, layout.is_int, n_squarings, mutants)
     return mutants
@@ -209,16 +209,12 @@ def move_by_difference(
 
     Source: Storn and Price, "Differential evolution", 1997; steps and shares are a house rule.
     """
-    draws = rng.random((3, len(parents), 1))
-    steps = 0.25 + 0.75 * draws[0]
-    share = SHARES[np.floor(draws[1] * len(SHARES)).astype(np.int64)]
-    is_moved = rng.random(parents.shape) < share
-    one = np.floor(draws[2, :, 0] * len(layout)).astype(np.int64)
-    is_moved[np.arange(len(parents)), one] = True
-    moved = np.where(is_moved, parents + steps * (ahead - behind), parents)
-    moved = np.where(moved < layout.low, 0.5 * (parents + layout.low), moved)
-    moved = np.where(moved > layout.high, 0.5 * (parents + layout.high), moved)
-    return layout.clip(moved)
+    draws = rng.random((3, len(parents)))
+    chances = rng.random(parents.shape)
+    to, away = plain(ahead), plain(behind)
+    bounds, moved = np.stack([layout.low, layout.high]), np.empty(parents.shape)
+    move(plain(parents), to, away, draws, chances, bounds, layout.is_int, moved)
+    return moved
 
 
 def nudge_genomes(rng: np.random.Generator, genomes: Floats, layout: GenomeLayout) -> Floats:

@@ -85,7 +85,7 @@ def rank_above_block(zs: Levels, ranks: Levels, place: int, z: int) -> int:
     for k in range(BLOCK):
         is_better = zs[block, k] <= z and np.int32(k) <= last
         above = max(above, ranks[block, k] + ONE if is_better else np.int32(0))
-    return above
+    return int(above)
 
 
 @compiled
@@ -111,7 +111,7 @@ def rank_above_table(least: Levels, n_groups: int, lowest: int, block: int, z: i
     group, n_worse = np.uint64(low), np.int32(0)
     for k in range(WIDTH):
         n_worse += np.int32(least[group, at, k] <= z)
-    return low * WIDTH + n_worse
+    return low * WIDTH + int(n_worse)
 
 
 @compiled
@@ -168,8 +168,9 @@ def rank_in_blocks(columns: Floats, orders: Places, ranks: Places) -> bool:
         place, last, z = course[i, 0], course[i, 1], course[i, 2]
         if not course[i, 3]:
             rank = rank_above_block(zs, known, last, z)
-            if last >= BLOCK:
-                rank = max(rank, rank_above_table(least, n_groups, rank, (last >> BLOCK_BITS) - 1, z))
+            before = (last >> BLOCK_BITS) - 1
+            if before >= 0:
+                rank = max(rank, rank_above_table(least, n_groups, rank, before, z))
             group, front = rank >> WIDTH_BITS, rank & (WIDTH - 1)
             own, seat = place >> BLOCK_BITS, place & (BLOCK - 1)
             if group == n_groups:

@@ -4,9 +4,12 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.backends.compiled import compiled
-from optimizer.search.compiled.sorting import Floats
+from optimizer.search.compiled.sorting import Floats, Places
 
 Bools = npt.NDArray[np.bool_]
+
+SHARES = (0.125, 0.5, 1.0)
+"""Chances of a gene to be moved by a difference."""
 
 
 @compiled
@@ -23,6 +26,14 @@ def root(value: float, n_squarings: int) -> float:
     for _ in range(n_squarings):
         value = np.sqrt(value)
     return value
+
+
+@compiled
+def confined(value: float, low: float, high: float, is_int: bool) -> float:
+    """A gene inside its bounds, whole where it has to be; NaN stays NaN."""
+    inside = np.rint(value) if is_int else value
+    inside = low if inside < low else inside
+    return high if inside > high else inside
 
 
 @compiled
@@ -80,30 +91,110 @@ def spread(draw: float, gap: float, room: float, n_squarings: int) -> float:
 
 @compiled
 def cross(
-    parents: Floats, is_crossed: Bools, draws: Floats, low: Floats, high: Floats,
+    parents: Floats, is_crossed: Bools, draws: Floats, low: Floats, high: Floats, is_int: Bools,
     n_squarings: int, out: Floats,
 ) -> None:  # fmt: skip
-    """Simulated binary crossover before rounding; see `operators.cross_simulated_binary`.
+    """Simulated binary crossover; see `operators.cross_simulated_binary`.
 
     Args:
-        parents: [2 N, G], neighbours are pairs.
+        parents: [P, G], neighbours are pairs.
         is_crossed: [N, 1], which pairs.
         draws: [3, N, G]: which genes, how far, and which child gets which.
         low: [G].
         high: [G].
+        is_int: [G].
         n_squarings: Of the power eta + 1.
-        out: [2 N, G] receives the children.
+        out: [P, G] receives the children.
     """
     for i in range(is_crossed.shape[0]):
         for g in range(parents.shape[1]):
-            first, second = parents[2 * i, g], parents[2 * i + 1, g]
-            out[2 * i, g], out[2 * i + 1, g] = first, second
-            if not (is_crossed[i, 0] and draws[0, i, g] < 0.5 and first != second):
-                continue
-            below, above = min(first, second), max(first, second)
-            gap, middle, draw = above - below, below + above, draws[1, i, g]
-            near_low = 0.5 * (middle - spread(draw, gap, below - low[g], n_squarings) * gap)
-            near_high = 0.5 * (middle + spread(draw, gap, high[g] - above, n_squarings) * gap)
-            is_swapped = draws[2, i, g] < 0.5
-            out[2 * i, g] = near_high if is_swapped else near_low
-            out[2 * i + 1, g] = near_low if is_swapped else near_high
+            one, other = parents[2 * i, g], parents[2 * i + 1, g]
+            if is_crossed[i, 0] and draws[0, i, g] < 0.5 and one != other:
+                below, above = min(one, other), max(one, other)
+                gap, middle, draw = above - below, below + above, draws[1, i, g]
+                to_low = spread(draw, gap, below - low[g], n_squarings) * gap
+                to_high = spread(draw, gap, high[g] - above, n_squarings) * gap
+                one, other = 0.5 * (middle - to_low), 0.5 * (middle + to_high)
+                if draws[2, i, g] < 0.5:
+                    one, other = other, one
+            out[2 * i, g] = confined(one, low[g], high[g], is_int[g])
+            out[2 * i + 1, g] = confined(other, low[g], high[g], is_int[g])
+
+
+@compiled
+def move(
+    parents: Floats, ahead: Floats, behind: Floats, draws: Floats, chances: Floats,
+    bounds: Floats, is_int: Bools, out: Floats,
+) -> None:  # fmt: skip
+    """Differences of two added to a third; see `operators.move_by_difference`.
+
+    Args:
+        parents: [P, G].
+        ahead: [P, G].
+        behind: [P, G].
+        draws: [3, P]: how far, how many genes, and which one in any case.
+        chances: [P, G], which other genes.
+        bounds: [2, G], lowest and highest.
+        is_int: [G].
+        out: [P, G] receives the children.
+    """
+    n_genes = parents.shape[1]
+    for i in range(parents.shape[0]):
+        step = 0.25 + 0.75 * draws[0, i]
+        share = SHARES[int(draws[1, i] * len(SHARES))]
+        one = int(draws[2, i] * n_genes)
+        for g in range(n_genes):
+            old, low, high = parents[i, g], bounds[0, g], bounds[1, g]
+            moved = old
+            if chances[i, g] < share or g == one:
+                moved = old + step * (ahead[i, g] - behind[i, g])
+            if moved < low:
+                moved = 0.5 * (old + low)
+            if moved > high:
+                moved = 0.5 * (old + high)
+            out[i, g] = confined(moved, low, high, is_int[g])
+
+
+@compiled
+def repair(
+    genomes: Floats, low: Floats, high: Floats, is_int: Bools, ordered: Places,
+    out: Floats, is_broken: Bools,
+) -> None:  # fmt: skip
+    """Bounds, whole numbers and constraints; the definition is `GenomeLayout.repair`.
+
+    Args:
+        genomes: [P, G].
+        low: [G].
+        high: [G].
+        is_int: [G].
+        ordered: [N, 2], genes of which the first must be below the second.
+        out: [P, G] receives legal genomes without negative zeros.
+        is_broken: [P] receives who had to be changed beyond rounding and bounds.
+    """
+    for i in range(genomes.shape[0]):
+        for g in range(genomes.shape[1]):
+            out[i, g] = confined(genomes[i, g], low[g], high[g], is_int[g]) + 0.0
+        is_broken[i] = False
+        for c in range(ordered.shape[0]):
+            left, right = ordered[c, 0], ordered[c, 1]
+            if not out[i, left] < out[i, right]:
+                out[i, right] = min(out[i, left] + 1.0, high[right])
+                out[i, left] = min(out[i, left], out[i, right] - 1.0)
+                is_broken[i] = True
+
+
+@compiled
+def choose_winners(contestants: Places, ranks: Places, crowding: Floats, out: Places) -> None:
+    """Binary tournaments; see `operators.select_parents`.
+
+    Args:
+        contestants: [2 N], neighbours meet.
+        ranks: [P].
+        crowding: [P].
+        out: [N] receives the winners.
+    """
+    for i in range(out.size):
+        one, other = contestants[2 * i], contestants[2 * i + 1]
+        is_wider = crowding[other] > crowding[one]
+        is_better = ranks[other] < ranks[one] or (ranks[other] == ranks[one] and is_wider)
+        out[i] = other if is_better else one

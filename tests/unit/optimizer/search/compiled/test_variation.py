@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from optimizer.search.operators import cross_simulated_binary, mutate_polynomial, squarings
-from strategy import Gene, GenomeLayout
+from optimizer.search.breeding import repaired
+from optimizer.search.operators import (
+    cross_simulated_binary,
+    move_by_difference,
+    mutate_polynomial,
+    squarings,
+)
+from strategy import Gene, GenomeLayout, LessThan
 
 LAYOUT = GenomeLayout(
     (
@@ -108,3 +114,41 @@ def test_children_have_the_bits_of_the_formula(eta, count, chance):
     rng = np.random.default_rng(eta)
     found = cross_simulated_binary(rng, parents, LAYOUT, eta=eta, probability=chance)
     assert expected.tolist() == found.tolist()
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 301])
+def test_differences_have_the_bits_of_the_formula(count):
+    """For genes of either kind and steps that leave the bounds; one gene moves at least."""
+    parents, ahead, behind = (population(seed, count) for seed in (1, 2, 3))
+    rng = np.random.default_rng(4)
+    draws, chances = rng.random((3, count, 1)), rng.random((count, len(LAYOUT)))
+    shares = np.array([0.125, 0.5, 1.0])[np.floor(3 * draws[1]).astype(np.int64)]
+    is_moved = chances < shares
+    is_moved[np.arange(count), np.floor(len(LAYOUT) * draws[2, :, 0]).astype(np.int64)] = True
+    steps = 0.25 + 0.75 * draws[0]
+    expected = np.where(is_moved, parents + steps * (ahead - behind), parents)
+    expected = np.where(expected < LAYOUT.low, 0.5 * (parents + LAYOUT.low), expected)
+    expected = np.where(expected > LAYOUT.high, 0.5 * (parents + LAYOUT.high), expected)
+    found = move_by_difference(np.random.default_rng(4), parents, ahead, behind, LAYOUT)
+    assert LAYOUT.clip(expected).tolist() == found.tolist()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_repair_is_that_of_the_layout(seed):
+    """Bounds, whole numbers and constraints, and who broke one; a negative zero loses its sign."""
+    layout = GenomeLayout(
+        (
+            Gene("fast", "int", 2, 9, 5),
+            Gene("level", "float", -1.0, 1.0, 0.0),
+            Gene("slow", "int", 4, 12, 8),
+        ),
+        (LessThan("fast", "slow"),),
+    )
+    drawn = np.random.default_rng(seed).normal(6.0, 6.0, (200, 3))
+    drawn[0] = [-0.0, -0.0, 7.0]
+    legal, n_broken = layout.repair(drawn)
+    found, is_broken = repaired(layout, drawn)
+    assert legal.tolist() == found.tolist()
+    assert not np.signbit(found[found == 0]).any()
+    assert (legal != layout.clip(drawn)).any(axis=1).tolist() == is_broken.tolist()
+    assert 0 < n_broken == is_broken.sum() < 200
