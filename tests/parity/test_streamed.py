@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
+from engine.backends.sources import sources_of
 from engine.batch import Engine
 from engine.ledger import ACCUMULATOR_INDEX
 from engine.reference import Reference
 from strategy import STRATEGIES
 from tests.support.parity import assert_same_bits
-from tests.support.strategies import CROSSINGS, LOCATED
+from tests.support.strategies import CROSSINGS, LEVELS, LOCATED
 from tests.support.worlds import (
     SHORT_SPECS,
     costs,
@@ -22,7 +23,7 @@ from tests.support.worlds import (
     windows_of,
 )
 
-SPECS = {**SHORT_SPECS, "crossings": CROSSINGS}
+SPECS = {**SHORT_SPECS, "crossings": CROSSINGS, "levels": LEVELS}
 SPEC = SHORT_SPECS["seller_exhaustion"]
 
 
@@ -68,7 +69,7 @@ def test_worlds_give_the_same_trades(name, data):
 def test_rows_change_no_bit(name, size):
     """Streamed, and then with rows once these are asked for again, the same; and trades exist."""
     # Many individuals on few lengths are worth their rows.
-    spec = SPECS[name] if size < 100 else STRATEGIES.get(name, CROSSINGS)
+    spec = SPECS[name] if size < 100 else STRATEGIES.get(name, SPECS[name])
     bars = make_bars(31, 9000, jump=0.1, silent=0.02)
     engine = Engine(spec, [bars], [Window.whole(bars), Window(0, 2000, 7000)], device="cpu")
     genomes = random_genomes(spec, size, seed=size)
@@ -157,6 +158,25 @@ def test_ties_at_thresholds_are_decided_by_the_law(relation):
             genomes[-1][spec.layout.index(gene)] = threshold
     engine = assert_streamed_as_reference(spec, [bars], [Window.whole(bars)], np.array(genomes))
     assert decided_exactly(engine) >= len(base)
+
+
+@pytest.mark.parametrize("gene", ["location_max", "volume_min"])
+def test_ties_with_levels(gene):
+    """A threshold that is a bar's own level, and its neighbours among floats; or out of bounds."""
+    bars = make_bars(41, 1500, flat=0.1, jump=0.1)
+    genomes = np.repeat(random_genomes(LEVELS, 30, seed=11), 3, axis=0)
+    genomes[:, LEVELS.layout.index("score_min")] = -100.0
+    column = {"location_max": "close_location", "volume_min": "volume"}[gene]
+    thresholds = np.nan_to_num(sources_of(bars)[column][40 * np.arange(1, 31)])
+    for i, towards in enumerate((np.nan, -np.inf, np.inf)):
+        genomes[i::3, LEVELS.layout.index(gene)] = (
+            thresholds if np.isnan(towards) else np.nextafter(thresholds, towards)
+        )
+    genomes[0, LEVELS.layout.index(gene)] = -1e300
+    genomes[1, LEVELS.layout.index(gene)] = 1e300
+    engine = assert_streamed_as_reference(LEVELS, [bars], [Window.whole(bars)], genomes)
+    trades = engine.evaluate(genomes)[:, 0, ACCUMULATOR_INDEX["trades"]]
+    assert (trades > 0).sum() > 40
 
 
 def test_lengths_beyond_the_series_never_signal():

@@ -62,3 +62,34 @@ LOCATED = StrategySpec(
     entry=(Comparison("location_score", ">", "score_min"),),
     bracket=Bracket("atr", "stop_mult", "reward", "max_hold"),
 )
+
+LEVELS = StrategySpec(
+    name="levels",
+    summary="Levels on either side of genes, and a stop of one bar's range; for tests.",
+    layout=GenomeLayout(
+        (
+            Gene("score", "int", 2, 100, 15, "bars"),
+            Gene("score_min", "float", -1.0, 1.0, -0.5, "std"),
+            Gene("location_max", "float", 0.2, 0.9, 0.6, "fraction of the bar's range"),
+            Gene("volume_min", "float", 100.0, 1500.0, 400.0, "units"),
+            Gene("stop_mult", "float", 0.1, 3.0, 1.0, positive=True),
+            Gene("reward", "float", 0.3, 4.0, 1.0, positive=True),
+            Gene("max_hold", "int", 1, 60, 20, "bars"),
+        )
+    ),
+    rows=(
+        Row("volume_score", "zscore", "volume", ("score",)),
+        Row("range_score", "zscore", "true_range", ("score",)),
+        Row("location", "level", "close_location"),
+        Row("volume", "level", "volume"),
+        Row("range", "level", "true_range"),
+    ),
+    entry=(
+        Comparison("volume_score", ">", "score_min"),
+        Comparison("range_score", ">", "score_min"),
+        Comparison("location", "<", "location_max"),
+        Comparison("volume", ">", "volume_min"),
+    ),
+    bracket=Bracket("range", "stop_mult", "reward", "max_hold"),
+)
+"""Its scores are low enough to hold at many bars."""

@@ -9,7 +9,7 @@ from data.bars import Bars, Window
 from engine.backends.coders import coder_maps, coders_of
 from engine.backends.contract import AnswersAtOnce, Form, ListsOneByOne, Probe, Room
 from engine.backends.cpu import rows as stage_rows
-from engine.backends.cpu.chain import Measure, begin, chain, stop_distances
+from engine.backends.cpu.chain import begin, chain, stop_distances
 from engine.backends.cpu.codes import HIGHEST_CODE, code_rows
 from engine.backends.cpu.evaluate import evaluate, signal_bars
 from engine.backends.cpu.streamed import (
@@ -83,8 +83,8 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         longest = max(len(bars) for bars in series)
         self._scratch = np.empty((_cores(), longest + 8), np.int32)
         self._distances = np.empty((_cores(), longest))
-        self._course, names = course_of(spec)
-        self._columns = [columns_of(sources, names) for sources in self._sources]
+        self._course, names = course_of(spec, self._coders)
+        self._columns = [columns_of(sources, names, self._course) for sources in self._sources]
         self._is_whole = all(
             bool(np.isfinite(columns.values[self._course.rolling]).all())
             for columns in self._columns
@@ -99,7 +99,7 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
     @staticmethod
     def series_bytes(series: Sequence[Bars]) -> int:
         """Bytes that series take beside all rows: columns, those that follow, and for streaming."""
-        return sum(len(bars) for bars in series) * (8 + 8 + 4) * (5 + 2)
+        return sum(len(bars) for bars in series) * (8 + 8 + 4 + 1) * (5 + 2)
 
     @staticmethod
     def room(memory_bytes: int | None, series_bytes: int) -> Room:
@@ -208,10 +208,9 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         market = self._markets[window.series]
         distances = np.empty(len(bars))
         stop_distances(market, self._exits, slots, bars, distances)
-        banked = Measure(distances, bars, -1, 0)
         begin(out)
-        chain(market, self._exits, genome, bars, distances, banked, window.end, window.start,
-              out, whole, prices)  # fmt: skip
+        chain(market, self._exits, genome, bars, distances, window.end, window.start, out, whole,
+              prices)  # fmt: skip
         n = int(out[ACCUMULATORS.index("trades")])
         return Ledger(
             signal_bar=whole[:n, 0].copy(),

@@ -1,10 +1,6 @@
 """Stage 4, chain: take signals one position at a time and fold the trades."""
 
-import math
-from typing import NamedTuple
-
 from engine.backends.compiled import compiled
-from engine.backends.cpu.exact import value_at
 from engine.backends.cpu.exits import find_exit
 from engine.backends.cpu.types import Floats, Ints, Market, Slots
 from engine.backends.lowered import Exits
@@ -15,22 +11,6 @@ from engine.ledger import REASONS
     MAX_DRAWDOWN, BARS_IN_MARKET, REJECTED, FIRST_REASON,
 ) = range(14)  # fmt: skip
 LOSS_R2 = FIRST_REASON + len(REASONS)
-
-
-class Measure(NamedTuple):
-    """How to compute the row that measures the stop's distance, where it lies in no bank.
-
-    Args:
-        values: [T] its source.
-        runs: [T] how many equal values end at each bar.
-        kind: A number of `KINDS`; -1 where there is nothing to compute.
-        window: Its length in bars.
-    """
-
-    values: Floats
-    runs: Slots
-    kind: int
-    window: int
 
 
 @compiled
@@ -62,7 +42,6 @@ def chain(
     genome: Floats,
     signal_bars: Slots,
     distances: Floats,
-    measure: Measure,
     end: int,
     flat_from: int,
     out: Floats,
@@ -79,9 +58,7 @@ def chain(
         exits: Bracket and costs.
         genome: [G].
         signal_bars: [S] ascending.
-        distances: [S] the row that measures the stop's distance, at these bars; NaN where it has
-            still to be computed.
-        measure: How.
+        distances: [S] the row that measures the stop's distance, at these bars.
         end: One past the last bar of the window.
         flat_from: Bar from which on there is no position.
         out: [A] accumulators so far; `begin` sets them up.
@@ -102,11 +79,8 @@ def chain(
             break
         if t < flat_from:
             continue
-        distance = distances[s]
-        if math.isnan(distance) and measure.kind >= 0:
-            distance = value_at(measure.values, measure.runs, measure.kind, measure.window, t)
         entry = market.open[t + 1]
-        stop = market.low[t] - stop_mult * distance
+        stop = market.low[t] - stop_mult * distances[s]
         risk = entry - stop
         if not risk > entry * exits.min_risk:
             out[REJECTED] += 1.0

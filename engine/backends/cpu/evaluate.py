@@ -4,7 +4,7 @@ import numpy as np
 from numba import get_thread_id, prange  # type: ignore[attr-defined]
 
 from engine.backends.compiled import compiled, compiled_parallel
-from engine.backends.cpu.chain import Measure, begin, chain, stop_distances
+from engine.backends.cpu.chain import begin, chain, stop_distances
 from engine.backends.cpu.signals import BLOCK_BARS, signals
 from engine.backends.cpu.types import Floats, Ints, Market, Slots
 from engine.backends.lowered import Entry, Exits
@@ -39,14 +39,13 @@ def evaluate(
     no_prices = np.empty((0, 5))
     for p in prange(genomes.shape[0]):
         block = np.empty(BLOCK_BARS, np.uint8)
-        banked = Measure(distances[0], scratch[0], -1, 0)
         bars, reach = scratch[get_thread_id()], distances[get_thread_id()]
         for w in range(windows.shape[0]):
             end = windows[w, 1]
             n = signals(market, entry, slots[p], genomes[p], windows[w, 0], end - 1, block, bars)
             stop_distances(market, exits, slots[p], bars[:n], reach)
             begin(out[p, w])
-            chain(market, exits, genomes[p], bars[:n], reach, banked, end, windows[w, 0], out[p, w],
+            chain(market, exits, genomes[p], bars[:n], reach, end, windows[w, 0], out[p, w],
                   no_whole, no_prices)  # fmt: skip
 
 

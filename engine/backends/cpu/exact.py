@@ -40,6 +40,53 @@ def mean_at(values: Floats, window: int, bar: int) -> float:
 
 
 @compiled
+def means_at(values: Floats, window: int, bars: Slots, sums: Floats, out: Floats) -> None:
+    """Means of the windows that end at several bars.
+
+    Bars of one block share its sums: those to the left of each are parts of one sum that runs
+    backwards, those to the right of one that runs forwards.
+
+    Args:
+        values: [T] the source.
+        window: Length in bars.
+        bars: [S] ascending, each at least window - 1.
+        sums: [2, window + 1] scratch.
+        out: [S] receives the means.
+    """
+    to_left, to_right = sums[0], sums[1]
+    to_left[0] = 0.0
+    one = np.uint64(1)
+    begun = 0
+    while begun < bars.size:
+        start = np.uint64((bars[begun] // window) * window)
+        last = start - one
+        done = begun + 1
+        while done < bars.size and bars[done] < start + np.uint64(window):
+            done += 1
+        n_right = np.uint64(bars[done - 1]) + one - start
+        n_left = np.uint64(window) - (np.uint64(bars[begun]) + one - start)
+        anchor = values[start]
+        right, left = 0.0, 0.0
+        # Both side by side: each waits for its own last addition only.
+        shared = min(n_right, n_left)
+        for k in range(shared):
+            right = right + (values[start + k] - anchor)
+            left = left + (values[last - k] - anchor)
+            to_right[k + one] = right
+            to_left[k + one] = left
+        for k in range(shared, n_right):
+            right = right + (values[start + k] - anchor)
+            to_right[k + one] = right
+        for k in range(shared, n_left):
+            left = left + (values[last - k] - anchor)
+            to_left[k + one] = left
+        for i in range(begun, done):
+            n = np.uint64(bars[i]) + one - start
+            out[i] = anchor + (to_left[np.uint64(window) - n] + to_right[n]) / window
+        begun = done
+
+
+@compiled
 def score_at(values: Floats, runs: Slots, window: int, bar: int) -> float:
     """Standard score among the window that ends at a bar; NaN where the variance is not above 0."""
     # Nothing to sum where all values are equal, which in silent markets is often.
@@ -67,6 +114,34 @@ def score_at(values: Floats, runs: Slots, window: int, bar: int) -> float:
     if not variance > 0.0:
         return math.nan
     return float((values[bar] - mean) / math.sqrt(variance))
+
+
+@compiled
+def values_at(
+    values: Floats,
+    runs: Slots,
+    kind: int,
+    window: int,
+    bars: Slots,
+    sums: Floats,
+    out: Floats,
+) -> None:
+    """A row's values at several bars; of any kind but an EMA.
+
+    Args:
+        values: As in `value_at`, and so are those not named here.
+        runs: The same.
+        kind: The same.
+        window: The same.
+        bars: [S] ascending.
+        sums: [2, window + 1] scratch.
+        out: [S] receives the values.
+    """
+    if kind == SMA:
+        means_at(values, window, bars, sums, out)
+        return
+    for i in range(bars.size):
+        out[i] = value_at(values, runs, kind, window, bars[i])
 
 
 @compiled

@@ -7,8 +7,9 @@ bar (`cpu/exact.py`). The trades are the same in every bit.
 """
 
 from engine.backends.cpu.streamed.bounds import LONGEST_WINDOW
+from engine.backends.cpu.streamed.columns import Columns, columns_of
 from engine.backends.cpu.streamed.lowering import Course, course_of
-from engine.backends.cpu.streamed.population import Columns, columns_of, stream
+from engine.backends.cpu.streamed.population import stream
 
 __all__ = [
     "LONGEST_WINDOW",

@@ -59,6 +59,9 @@ LARGEST_THRESHOLD = 1e9
 """Thresholds beyond are decided exactly: their squares would leave float32."""
 
 
+Bounds = tuple[float, float, float, float, float]
+
+
 @compiled
 def score_bounds(
     window: int,
@@ -68,7 +71,7 @@ def score_bounds(
     reach: float,
     unit: float,
     steps: float,
-) -> tuple[float, float, float, float, float]:
+) -> Bounds:
     """Constants of both tests.
 
     Args:

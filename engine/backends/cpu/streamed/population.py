@@ -4,15 +4,21 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from engine.backends.compiled import compiled_inline, compiled_unlocked
-from engine.backends.cpu.chain import Measure, begin, chain
-from engine.backends.cpu.exact import EMA
+from engine.backends.cpu.chain import begin, chain
+from engine.backends.cpu.exact import EMA, values_at
 from engine.backends.cpu.streamed.averages import Averages, advance, averages_of, carry_on
+from engine.backends.cpu.streamed.columns import Columns
 from engine.backends.cpu.streamed.lowering import KIND, LEFT, LENGTH, RIGHT, SIGN, SOURCE, Course
 from engine.backends.cpu.streamed.refine import late_holds, refine
-from engine.backends.cpu.streamed.screens import collect, screen
+from engine.backends.cpu.streamed.screens import (
+    Words,
+    collect,
+    screen,
+    screen_levels,
+    strongest_score,
+)
 from engine.backends.cpu.streamed.sums import Sums, empty_sums, sum_up
 from engine.backends.cpu.types import Floats, Ints, Market, Slots
 from engine.backends.lowered import Exits
@@ -25,37 +31,9 @@ LARGEST_GROUP = 256
 """Individuals of a group: many share averages, and their tile still fits a core's cache."""
 
 
-Words = npt.NDArray[np.uint64]
-
-
-class Columns(NamedTuple):
-    """The sources that a strategy reads, of one series.
-
-    Args:
-        values: [S, T].
-        runs: [S, T] int32, how many equal values end at each bar.
-    """
-
-    values: Floats
-    runs: Slots
-
-
-def columns_of(sources: dict[str, Floats], names: list[str]) -> Columns:
-    """Sources by number.
-
-    Args:
-        sources: Name to source [T].
-        names: Of the sources, in the order of their numbers.
-
-    Returns:
-        The columns.
-    """
-    values = np.stack([sources[name] for name in names])
-    bars = np.arange(values.shape[1], dtype=np.int32)
-    is_new = np.ones(values.shape, np.bool_)
-    is_new[:, 1:] = values[:, 1:] != values[:, :-1]
-    since = np.maximum.accumulate(np.where(is_new, bars, 0), axis=1)
-    return Columns(values, (bars - since + 1).astype(np.int32))
+FEW = 25
+"""A second score is asked on all bars only where the first left more than one in so many; on the
+bars that are left it costs twenty times as much a bar."""
 
 
 def stream(
@@ -109,13 +87,24 @@ def groups_of(course: Course, genomes: Floats, threads: int) -> list[Ints]:
         threads: How many work at a time.
 
     Returns:
-        Individuals of each group. Neighbours have similar lengths, so that they read the same sums.
+        Individuals of each group. Those of a group share averages; neighbours have similar
+        windows, so that they read the same sums.
     """
     count = len(genomes)
     groups = min(threads * -(-count // (LARGEST_GROUP * threads)), count)
-    key = genomes[:, course.leading] if course.leading >= 0 else np.zeros(count)
-    order = np.argsort(key, kind="stable")
-    return [order[group::groups].copy() for group in range(groups)]
+    columns = np.unique(course.rows[course.averages, LENGTH]).tolist()
+    repeated = min(columns, key=lambda column: len(np.unique(genomes[:, column])), default=-1)
+    order = _order_by(genomes, repeated, np.arange(count))
+    return [
+        _order_by(genomes, course.leading, part) for part in np.array_split(order, max(groups, 1))
+    ]
+
+
+def _order_by(genomes: Floats, column: int, members: Ints) -> Ints:
+    """Members in the order of a gene; as they are where there is none."""
+    if column < 0:
+        return members
+    return members[np.argsort(genomes[members, column], kind="stable")]
 
 
 class Work(NamedTuple):
@@ -126,10 +115,11 @@ class Work(NamedTuple):
         reach: Longest rolling window, in bars.
         block: Bars of a block.
         sums: Of the block, and of what its windows reach back to.
-        words: [block / 8] marks of a block, eight at a time.
-        found: [block / 8 + 1] words that hold one.
+        words: [N] marks of a block, eight at a time.
+        found: [N + 1] which words hold one.
         bars: [n block + 16] bars that are left, one individual's after another's.
         distances: [n block] the row that measures the stop's distance, there.
+        sides: [2, w + 1] sums of a window of that row, from both sides.
         edges: [n + 1] where each individual's bars begin.
         seen: [n] how far they have been looked at.
         kept: [n] how many of these were kept.
@@ -147,6 +137,7 @@ class Work(NamedTuple):
     found: Slots
     bars: Slots
     distances: Floats
+    sides: Floats
     edges: Ints
     seen: Ints
     kept: Ints
@@ -164,6 +155,8 @@ def _work_of(columns: Columns, course: Course, genomes: Floats, windows: int) ->
     is_summed = is_rolling & np.isin(rows[:, SOURCE], course.rolling)
     reach = int(genomes[:, rows[is_summed, LENGTH]].max(initial=1.0))
     block = max(SHORTEST_BLOCK, reach)
+    stop_length = rows[course.stop_row, LENGTH]
+    stop_reach = int(genomes[:, stop_length].max(initial=1.0)) if stop_length >= 0 else 1
     return Work(
         warm,
         reach,
@@ -173,6 +166,7 @@ def _work_of(columns: Columns, course: Course, genomes: Floats, windows: int) ->
         np.empty(block // 8 + 2, np.int32),
         np.empty(n * block + 16, np.int32),
         np.empty(n * block),
+        np.empty((2, stop_reach + 1)),
         np.zeros(n + 1, np.int64),
         np.zeros(n, np.int64),
         np.zeros(n, np.int64),
@@ -255,9 +249,18 @@ def _early(
     n_words = (width + 7) // 8
     work.words[n_words - 1] = 0
     marks = work.words.view(np.uint8)
-    screen(columns.values, work.sums, base, course, genome, start, marks[:width])
-    count = collect(work.words[:n_words], marks, start, work.found, bars)
-    return refine(columns.values, columns.runs, work.sums, base, course, genome, count, bars,
+    words, within = work.words[:n_words], marks[:width]
+    first = strongest_score(work.sums, course, genome)
+    screen_levels(columns.codes, course, genome, start, within)
+    if first >= 0:
+        screen(work.sums, base, course, genome, first, start, within)
+    count = collect(words, start, work.found, bars)
+    if count * FEW > width:
+        for e in range(course.early.shape[0]):
+            if e != first:
+                screen(work.sums, base, course, genome, e, start, within)
+        count = collect(words, start, work.found, bars)
+    return refine(columns.values, columns.runs, work.sums, base, course, genome, first, count, bars,
                   work.tally)  # fmt: skip
 
 
@@ -339,10 +342,6 @@ def _go_on(
     length = course.rows[course.stop_row, LENGTH]
     values, runs = columns.values[source], columns.runs[source]
     edges, bars, distances = work.edges, work.bars, work.distances
-    if kind != EMA:
-        # Computed only where a trade needs it: the sums of a window cost more than the trade.
-        for s in range(edges[members.size]):
-            distances[s] = np.nan
     for i in range(members.size):
         done = edges[i + 1]
         begun = edges[i]
@@ -350,7 +349,9 @@ def _go_on(
             continue
         genome = genomes[members[i]]
         window = int(genome[length]) if length >= 0 else 1
-        measure = Measure(values, runs, -1 if kind == EMA else kind, window)
+        if kind != EMA:
+            values_at(values, runs, kind, window, bars[begun:done], work.sides,
+                      distances[begun:done])  # fmt: skip
         for w in range(windows.shape[0]):
             if windows[w, 0] >= end or windows[w, 1] - 1 <= start:
                 continue
@@ -360,7 +361,6 @@ def _go_on(
             while begun < done and bars[begun] < windows[w, 0]:
                 begun += 1
             work.flat_from[i, w] = chain(
-                market, exits, genome, bars[begun:done], distances[begun:done], measure,
-                windows[w, 1], work.flat_from[i, w], out[members[i], w], work.no_whole,
-                work.no_prices,
+                market, exits, genome, bars[begun:done], distances[begun:done], windows[w, 1],
+                work.flat_from[i, w], out[members[i], w], work.no_whole, work.no_prices,
             )  # fmt: skip

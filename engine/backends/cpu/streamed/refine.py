@@ -10,6 +10,7 @@ from engine.backends.cpu.streamed.averages import Averages
 from engine.backends.cpu.streamed.bounds import (
     LARGEST_THRESHOLD,
     ROUNDING,
+    Bounds,
     mean_error,
     score_bounds,
     steps_of,
@@ -36,6 +37,7 @@ def refine(
     base: int,
     course: Course,
     genome: Floats,
+    screened: int,
     count: int,
     bars: Slots,
     tally: Ints,
@@ -49,6 +51,7 @@ def refine(
         base: First bar of the stretch.
         course: The strategy.
         genome: [G].
+        screened: The comparison of which hardly any bar is left that fails, asked last; or -1.
         count: Bars to look at.
         bars: [count] these, ascending; receives those that are kept.
         tally: [1] is raised by the number of comparisons that the law's formulas had to decide.
@@ -56,13 +59,15 @@ def refine(
     Returns:
         How many are kept.
     """
-    for e in range(course.early.shape[0]):
-        test = course.early[e]
+    comparisons = course.early.shape[0]
+    for turn in range(comparisons):
+        test = course.early[(screened + 1 + turn) % comparisons]
         kind = course.rows[test[LEFT], KIND]
         source = course.rows[test[LEFT], SOURCE]
-        if test[GENE] >= 0 and kind == LEVEL:
-            continue
         threshold = genome[test[GENE]]
+        if test[GENE] >= 0 and kind == LEVEL:
+            count = _keep_levels(columns[source], float(test[SIGN]), threshold, count, bars)
+            continue
         if (
             test[GENE] >= 0
             and kind == ZSCORE
@@ -82,6 +87,16 @@ def refine(
     return count
 
 
+@compiled_inline
+def _keep_levels(values: Floats, sign: float, threshold: float, count: int, bars: Slots) -> int:
+    kept = 0
+    for i in range(count):
+        t = bars[i]
+        bars[kept] = t
+        kept += sign * values[t] > sign * threshold
+    return kept
+
+
 @compiled
 def _keep_scores(
     columns: Floats,
@@ -98,31 +113,54 @@ def _keep_scores(
 ) -> int:
     n = sums.near.shape[1]
     size, reach = sums.scale[source, SIZE], sums.scale[source, REACH]
-    shift, may_factor, may_addend, sure_factor, sure_addend = score_bounds(
-        window, sign * threshold, n, size, reach, ROUNDING, steps_of(n)
-    )
-    slack = abs(may_addend)
-    anchor = sums.scale[source, ANCHOR]
-    kept = 0
+    bounds = score_bounds(window, sign * threshold, n, size, reach, ROUNDING, steps_of(n))
+    kept, n_open = 0, 0
     for i in range(count):
         t = bars[i]
-        end = t + 1 - base
-        sum1 = sums.sum1[source, end] - sums.sum1[source, end - window]
-        sum2 = sums.sum2[source, end] - sums.sum2[source, end - window]
-        far = sign * (window * (columns[source, t] - anchor) - sum1)
-        spread = window * sum2 - sum1 * sum1
-        lower = far - shift
-        is_kept = spread > slack and lower * abs(lower) > sure_factor * (spread + sure_addend)
-        # Hardly any bar that a screen left comes here.
-        if not is_kept:
-            upper = far + shift
-            if upper * abs(upper) > may_factor * (spread + may_addend):
+        may_hold, is_sure = _judged(columns, sums, base, source, window, sign, bounds, t)
+        bars[kept] = t
+        kept += may_hold
+        n_open += may_hold & (not is_sure)
+    # Hardly ever; in one loop with the others, the law's formula would slow all of them down.
+    if n_open:
+        count, kept = kept, 0
+        for i in range(count):
+            t = bars[i]
+            _, is_kept = _judged(columns, sums, base, source, window, sign, bounds, t)
+            if not is_kept:
                 tally[0] += 1
                 score = score_at(columns[source], runs[source], window, t)
                 is_kept = sign * score > sign * threshold
-        bars[kept] = t
-        kept += is_kept
+            bars[kept] = t
+            kept += is_kept
     return kept
+
+
+@compiled_inline
+def _judged(
+    columns: Floats,
+    sums: Sums,
+    base: int,
+    source: int,
+    window: int,
+    sign: float,
+    bounds: Bounds,
+    bar: int,
+) -> tuple[bool, bool]:
+    """Whether a score may exceed its threshold, and whether it surely does; without a branch."""
+    shift, may_factor, may_addend, sure_factor, sure_addend = bounds
+    end = np.uint64(bar + 1 - base)
+    begin = np.uint64(bar + 1 - base - window)
+    sum1 = sums.sum1[source, end] - sums.sum1[source, begin]
+    sum2 = sums.sum2[source, end] - sums.sum2[source, begin]
+    value = columns[source, np.uint64(bar)] - sums.scale[source, ANCHOR]
+    far = sign * (window * value - sum1)
+    spread = window * sum2 - sum1 * sum1
+    lower, upper = far - shift, far + shift
+    is_above = lower * abs(lower) > sure_factor * (spread + sure_addend)
+    is_sure = is_above & (spread > abs(may_addend))
+    may_hold = upper * abs(upper) > may_factor * (spread + may_addend)
+    return may_hold | is_sure, is_sure
 
 
 @compiled
