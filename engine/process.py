@@ -10,8 +10,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import IO
 
-from engine.wire import Frame, receive, send
+from engine.wire import ClosedError, Frame, receive, send
 
 
 class Process:
@@ -19,9 +20,10 @@ class Process:
 
     Args:
         command: Program and arguments, as `module_command` makes them.
+        shared: Descriptors that it has too, under the same numbers.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], shared: Sequence[int] = ()) -> None:
         path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
         self._process = subprocess.Popen(
             list(command),
@@ -30,6 +32,7 @@ class Process:
             bufsize=0,
             env={**os.environ, "PYTHONPATH": path},
             process_group=0,
+            pass_fds=tuple(shared),
         )
 
     @property
@@ -43,8 +46,7 @@ class Process:
         Raises:
             ClosedError: When it is gone.
         """
-        assert self._process.stdin is not None
-        send(self._process.stdin.fileno(), frame)
+        send(_open(self._process.stdin), frame)
 
     def receive(self, deadline_s: float | None = None) -> Frame:
         """Wait for a frame from it.
@@ -52,8 +54,7 @@ class Process:
         Raises:
             ClosedError: When it is gone, silent for longer, or writes what is no frame.
         """
-        assert self._process.stdout is not None
-        return receive(self._process.stdout.fileno(), deadline_s)
+        return receive(_open(self._process.stdout), deadline_s)
 
     def ending(self) -> str:
         """How it ended, for a person; empty when it has not."""
@@ -78,6 +79,12 @@ class Process:
 def module_command(module: str, *arguments: str) -> tuple[str, ...]:
     """How to run a module of ours; -P because what it imports is ours to say, not the folder's."""
     return (sys.executable, "-P", "-m", module, *arguments)
+
+
+def _open(stream: IO[bytes] | None) -> int:
+    if stream is None or stream.closed:
+        raise ClosedError("it was ended")
+    return stream.fileno()
 
 
 def standard_pipes() -> tuple[int, int]:

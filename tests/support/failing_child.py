@@ -26,19 +26,31 @@ class Failing(CpuBackend):
     calls = frozenset()
     file = Path()
 
-    def evaluate(self, genomes, slots, windows):
+    def begin(self, genomes, slots, windows, out):
         """As the backend does, or as a broken device does."""
         print("a library says something on stdout")
         with self.file.open("a") as seen:
             seen.write(f"{os.getpid()}\n")
-        found = super().evaluate(genomes, slots, windows)
+        found = self.evaluate(genomes, slots, windows)
         if self.fault == "deadly":
             if self.calls & set(genomes[:, -1].tolist()):
                 os.kill(os.getpid(), signal.SIGKILL)
-            return found
-        if len(self.file.read_text().splitlines()) not in self.calls:
-            return found
-        if self.fault == "killed":
+            out[...] = found
+        elif len(self.file.read_text().splitlines()) not in self.calls:
+            out[...] = found
+        else:
+            self.fail(found, out)
+        return lambda: None
+
+    def fail(self, found, out):
+        """Do what was asked for."""
+        if self.fault == "short":
+            out[:-1] = found[:-1]
+        if self.fault == "numberless":
+            out[...] = found + np.nan
+        if self.fault == "torn":
+            out[: len(out) // 2] = 1.0
+        if self.fault in ("killed", "torn"):
             os.kill(os.getpid(), signal.SIGKILL)
         if self.fault == "lost":
             raise DeviceLostError("the GPU failed (an illegal memory access)")
@@ -48,7 +60,6 @@ class Failing(CpuBackend):
             time.sleep(600)
         if self.fault == "defect":
             raise IndexError("list index out of range")
-        return {"short": found[:-1], "numberless": found + np.nan}[self.fault]
 
 
 if __name__ == "__main__":

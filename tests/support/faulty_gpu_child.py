@@ -34,14 +34,14 @@ class Scribbling(CudaBackend):
     file = Path()
 
     @device_errors
-    def evaluate(self, genomes, slots, windows):
+    def begin(self, genomes, slots, windows, out):
         """As the backend does, after an illegal address where one is asked for."""
         with self.file.open("a") as seen:
             seen.write(f"{os.getpid()}\n")
         if len(self.file.read_text().splitlines()) in self.calls:
             scribble[(1,)](torch.zeros(1, dtype=torch.int32, device="cuda"), FAR_AWAY)
             torch.cuda.synchronize()
-        return super().evaluate(genomes, slots, windows)
+        return super().begin(genomes, slots, windows, out)
 
 
 if __name__ == "__main__":

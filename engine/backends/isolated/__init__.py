@@ -5,7 +5,8 @@ the parent keeps the population, the random numbers and the record, replaces the
 rows anew, and asks again; the bits are the same.
 """
 
+from engine.backends.isolated.calls import Child
 from engine.backends.isolated.maker import IsolatedMaker, child_command
-from engine.backends.isolated.parent import Child, IsolatedBackend
+from engine.backends.isolated.parent import IsolatedBackend
 
 __all__ = ["Child", "IsolatedBackend", "IsolatedMaker", "child_command"]

@@ -7,26 +7,34 @@ question.
 
 import gc
 import importlib
+import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from data.bars import Window
+from engine.areas import Area, Place
 from engine.backends import BACKENDS, BackendMaker, Form, load_backend
-from engine.backends.contract import Backend, StretchedRows
+from engine.backends.contract import Backend, Floats, StretchedRows
 from engine.backends.devices import start_gpus
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError
-from engine.ledger import ACCUMULATORS
 from engine.plain import bars_of, plain_ledgers, spec_of, windows_of
 from engine.process import standard_pipes
-from engine.wire import ClosedError, Frame, receive, send
+from engine.wire import Array, ClosedError, Frame, receive, send
 
 Loader = Callable[[Sequence[int]], BackendMaker]
 """From numbers of devices to what makes a backend on them."""
+
+Wait = Callable[[], bool | None]
+"""Waits for a call, and says whether all is well; None where the backend leaves it to others."""
+
+Begin = Callable[[Frame, Sequence[Array], Floats], Wait]
+"""Begins a call, from what is told, arrays, and where accumulators go."""
 
 
 class Servant:
@@ -38,11 +46,21 @@ class Servant:
 
     def __init__(self, load: Loader) -> None:
         self._load = load
-        self._backend: Backend
+        self._backend: Backend | None = None
         self._windows: tuple[Window, ...] = ()
+        self._areas: dict[int, Area] = {}
+        self._waits: dict[int, Wait] = {}
 
-    def answer(self, frame: Frame) -> Frame:
-        """Do what a frame asks."""
+    def answer(self, frame: Frame) -> Frame | None:
+        """Do what a frame asks; None where it is begun, to be waited for later."""
+        calls: dict[str, Begin] = {
+            "evaluate": self._evaluate,
+            "try": self._try,
+            "stretched": self._stretched,
+        }
+        if frame.kind in calls:
+            self._begin(frame, calls[frame.kind])
+            return None
         actions: dict[str, Callable[[Frame], Frame]] = {
             "slot_bytes": self._slot_bytes,
             "series_bytes": self._series_bytes,
@@ -50,13 +68,18 @@ class Servant:
             "make": self._make,
             "fill": self._fill,
             "windows": self._set_windows,
-            "evaluate": self._evaluate,
-            "stretched": self._stretched,
+            "wait": self._wait,
+            "release": self._release,
             "signals": self._signals,
             "ledgers": self._ledgers,
             "rows": self._rows,
         }
         return actions[frame.kind](frame)
+
+    @property
+    def _made(self) -> Backend:
+        assert self._backend is not None
+        return self._backend
 
     def _maker(self, frame: Frame) -> BackendMaker:
         numbers: Any = frame.told["devices"]
@@ -87,12 +110,12 @@ class Servant:
             work_bytes=told["work_bytes"],
             threads=told["threads"],
         )
-        return Frame("done", {"threads": self._backend.threads})
+        return Frame("done", {"threads": self._made.threads})
 
     def _fill(self, frame: Frame) -> Frame:
         form: Any = frame.told["form"]
         lengths, slots = frame.arrays
-        self._backend.fill(Form(*form), lengths, slots)  # type: ignore[arg-type]
+        self._made.fill(Form(*form), lengths, slots)  # type: ignore[arg-type]
         return Frame("done")
 
     def _set_windows(self, frame: Frame) -> Frame:
@@ -100,35 +123,73 @@ class Servant:
         self._windows = windows_of(windows)
         return Frame("done")
 
-    def _evaluate(self, frame: Frame) -> Frame:
-        genomes, slots = frame.arrays
-        found = self._backend.evaluate(genomes, slots, self._windows)  # type: ignore[arg-type]
-        return Frame("done", {}, [found])
+    def _release(self, frame: Frame) -> Frame:
+        """Give everything back that the backend holds; another is made then."""
+        self._waits.clear()
+        self._backend, self._windows = None, ()
+        gc.collect()
+        return Frame("done")
 
-    def _stretched(self, frame: Frame) -> Frame:
+    def _begin(self, frame: Frame, begin: Begin) -> None:
+        """Begin a call; whatever goes wrong is told to who waits for it."""
+        told: Any = frame.told
+        try:
+            *arrays, out = self._seen(told["area"], told["bytes"], told["places"])
+            wait = begin(frame, arrays, out.view(np.float64))
+        except Exception as error:
+            wait = partial(_raise, error)
+        self._waits[told["area"]] = wait
+
+    def _seen(self, descriptor: int, size: int, places: Sequence[Place]) -> list[Array]:
+        """Arrays of an area; they are the parent's memory and ours."""
+        if descriptor not in self._areas:
+            os.set_inheritable(descriptor, False)
+            self._areas[descriptor] = Area(descriptor)
+        self._areas[descriptor].see(size)
+        return [self._areas[descriptor].array(place) for place in places]
+
+    def _wait(self, frame: Frame) -> Frame:
+        area: Any = frame.told["area"]
+        return Frame("done", {"is_well": self._waits.pop(area)()})
+
+    def _evaluate(self, frame: Frame, arrays: Sequence[Array], out: Floats) -> Wait:
+        genomes, slots = arrays
+        wait = self._made.begin(genomes, slots, self._windows, out)  # type: ignore[arg-type]
+
+        def done() -> bool:
+            wait()
+            return True
+
+        return done
+
+    def _try(self, frame: Frame, arrays: Sequence[Array], out: Floats) -> Wait:
+        (genomes,) = arrays
+        wait = self._made.try_begin(genomes, self._windows, out)  # type: ignore[arg-type]
+        return wait or (lambda: None)
+
+    def _stretched(self, frame: Frame, arrays: Sequence[Array], out: Floats) -> Wait:
         forms: Any = frame.told["forms"]
-        genomes, row_of, *lengths = frame.arrays
+        genomes, row_of, *lengths = arrays
         groups = [(Form(*form), of_form) for form, of_form in zip(forms, lengths, strict=True)]
-        out = np.empty((len(genomes), len(self._windows), len(ACCUMULATORS)))
         rows = StretchedRows(genomes, groups, row_of)  # type: ignore[arg-type]
-        is_done = self._backend.evaluate_in_stretches(rows, self._windows, out)
-        return Frame("done", {}, [out] if is_done else [])
+        is_done = self._made.evaluate_in_stretches(rows, self._windows, out)
+        return lambda: is_done
 
     def _signals(self, frame: Frame) -> Frame:
         window: Any = frame.told["window"]
         genome, slots = frame.arrays
-        found = self._backend.signals(genome, slots, Window(*window))  # type: ignore[arg-type]
+        found = self._made.signals(genome, slots, Window(*window))  # type: ignore[arg-type]
         return Frame("done", {}, [found])
 
     def _ledgers(self, frame: Frame) -> Frame:
         told: Any = frame.told
         genomes, slots = frame.arrays
-        found = self._backend.ledgers(genomes, slots, windows_of(told["windows"]))  # type: ignore[arg-type]
+        found = self._made.ledgers(genomes, slots, windows_of(told["windows"]))  # type: ignore[arg-type]
         return Frame("done", {}, plain_ledgers([ledger for each in found for ledger in each]))
 
     def _rows(self, frame: Frame) -> Frame:
         told: Any = frame.told
-        return Frame("done", {}, [self._backend.rows(told["slot"], told["series"])])
+        return Frame("done", {}, [self._made.rows(told["slot"], told["series"])])
 
 
 def serve(load: Loader, source: int, target: int) -> None:
@@ -145,18 +206,27 @@ def serve(load: Loader, source: int, target: int) -> None:
             frame = receive(source)
         except ClosedError:
             return
+        answer = _answer(servant, frame)
         try:
-            answer = servant.answer(frame)
-        except DeviceLostError as error:
-            answer = Frame("lost", {"why": str(error)})
-        except DeviceError as error:
-            answer = Frame("device", {"why": str(error)})
-        except Exception as error:
-            answer = Frame("defect", {"why": f"{type(error).__name__}: {error}"})
-        try:
-            send(target, answer)
+            if answer is not None:
+                send(target, answer)
         except ClosedError:
             return
+
+
+def _answer(servant: Servant, frame: Frame) -> Frame | None:
+    try:
+        return servant.answer(frame)
+    except DeviceLostError as error:
+        return Frame("lost", {"why": str(error)})
+    except DeviceError as error:
+        return Frame("device", {"why": str(error)})
+    except Exception as error:
+        return Frame("defect", {"why": f"{type(error).__name__}: {error}"})
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def main() -> None:

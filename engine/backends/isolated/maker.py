@@ -7,13 +7,8 @@ from typing import Any
 
 from data.bars import Bars
 from engine.backends.contract import Backend, BackendMaker, Room
-from engine.backends.isolated.parent import (
-    FIRST_DEADLINE_S,
-    MOST_FAILURES,
-    Child,
-    FailedError,
-    IsolatedBackend,
-)
+from engine.backends.isolated.calls import Child, FailedError
+from engine.backends.isolated.parent import FIRST_DEADLINE_S, MOST_FAILURES, IsolatedBackend
 from engine.costs import Costs
 from engine.errors import DeviceLostError
 from engine.plain import plain_bars, plain_spec

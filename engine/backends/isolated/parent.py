@@ -1,17 +1,18 @@
 """The parent's side: a backend that asks a child, and replaces it when it fails."""
 
+import contextlib
 import logging
 import math
 import statistics
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from data.bars import Window
 from engine.backends.contract import (
-    AnswersAtOnce,
     Backend,
     Floats,
     Form,
@@ -21,13 +22,16 @@ from engine.backends.contract import (
     StretchedRows,
 )
 from engine.backends.isolated.blame import smallest_failing, told
+from engine.backends.isolated.calls import AREAS, Call, Child, FailedError
+from engine.backends.isolated.held import HeldRows, Rows
 from engine.errors import DeviceError, DeviceLostError, EngineError
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.plain import ledgers_of, plain_windows, spec_of
-from engine.process import Process
-from engine.wire import Array, ClosedError, Frame
+from engine.wire import Array, Frame
 
 LOG = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
 
 MOST_FAILURES = 3
 """Of the device in a row; then a person is asked, or the fallback taken."""
@@ -48,37 +52,7 @@ REMEMBERED = 64
 """Answers that the median is taken over."""
 
 
-class FailedError(Exception):
-    """The child failed in a way that another child may not."""
-
-
-class Child(Process):
-    """A process that answers each frame with one."""
-
-    def ask(self, frame: Frame, deadline_s: float) -> Frame:
-        """Send a frame and wait for the answer.
-
-        Raises:
-            FailedError: When there is none, or it says that the device is lost.
-            DeviceError: When the device says no, and would again.
-            EngineError: When the child met a defect.
-        """
-        try:
-            self.send(frame)
-            answer = self.receive(deadline_s)
-        except ClosedError as error:
-            raise FailedError(f"the device's process failed: {error}{self.ending()}") from None
-        why = str(answer.told.get("why", ""))
-        if answer.kind == "lost":
-            raise FailedError(why)
-        if answer.kind == "device":
-            raise DeviceError(why)
-        if answer.kind != "done":
-            raise EngineError(f"the device's process met a defect: {why}")
-        return answer
-
-
-class IsolatedBackend(AnswersAtOnce):
+class IsolatedBackend:
     """A backend in a child process, behind the same contract.
 
     Args:
@@ -95,7 +69,9 @@ class IsolatedBackend(AnswersAtOnce):
         self._command, self._make = tuple(command), make
         self._fallback = fallback
         self._other: Backend | None = None
-        self._held: dict[int, tuple[Form, tuple[int, ...]]] = {}
+        self._held = HeldRows()
+        self._under_way: list[Call] = []
+        self._declined = 0
         self._windows: Sequence[Window] | None = None
         self._taken: deque[float] = deque(maxlen=REMEMBERED)
         self.failures = 0
@@ -112,38 +88,63 @@ class IsolatedBackend(AnswersAtOnce):
 
     def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
         """Compute rows in the child; what lies where is remembered for its successor."""
-        rows = [tuple(row) for row in lengths.tolist()]
-        held = {slot: (form, row) for slot, row in zip(slots.tolist(), rows, strict=True)}
-        if self._ask(_filled(form, lengths, slots)) is None:
-            self._went_on().fill(form, lengths, slots)
-        self._held |= held
+        rows = Rows(form, lengths, slots)
+        # What is under way reads the rows that lie there now, also where it is asked for again.
+        self._drain()
+        if self._ask(rows.frame) is None:
+            self._went_on().fill(*rows)
+        self._held.note(rows)
 
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
-        """Accumulators [P, W, A]; an answer that is short or not a number is a failure."""
-        self._take_windows(windows)
-        shape = (len(genomes), len(windows), len(ACCUMULATORS))
-        answer = self._ask(Frame("evaluate", {}, [genomes, slots]), shape)
-        if answer is None:
-            return self._went_on().evaluate(genomes, slots, windows)
-        return _floats(answer.arrays[0])
+        """Accumulators [P, W, A]; whom the device leaves out, or gives no number, it fails on."""
+        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
+        self.begin(genomes, slots, windows, out)()
+        return out
+
+    def begin(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], None]:
+        """Start to evaluate into out [P, W, A] in the child; what is returned waits."""
+        call = Call("evaluate", [genomes, slots], out)
+        self._hand_over(call, windows)
+
+        def wait() -> None:
+            self._finish(call)
+
+        return wait
+
+    def try_begin(
+        self, genomes: Floats, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], bool] | None:
+        """The same, with rows looked up by the child's device, if it does that for so many."""
+        if self._other is not None or len(genomes) <= self._declined:
+            return None
+        call = Call("try", [genomes], out)
+        self._hand_over(call, windows)
+
+        def wait() -> bool:
+            is_well = self._finish(call)
+            if is_well is None:
+                self._declined = max(self._declined, len(genomes))
+            return bool(is_well)
+
+        return wait
 
     def evaluate_in_stretches(
         self, rows: StretchedRows, windows: Sequence[Window], out: Floats
     ) -> bool:
         """Evaluate into out [P, W, A] a stretch of bars at a time, if the child's device can."""
-        self._take_windows(windows)
-        # It takes longer than calls before it.
+        forms, lengths = zip(*rows.groups, strict=True)
+        told: dict[str, object] = {"forms": [list(form) for form in forms]}
+        call = Call("stretched", [rows.genomes, rows.row_of, *lengths], out, told)
+        # Slots hold something else then, and it takes longer than calls before it.
+        self._drain()
         self._taken.clear()
-        told = {"forms": [list(form) for form, _ in rows.groups]}
-        lengths = [lengths for _, lengths in rows.groups]
-        answer = self._ask(Frame("stretched", told, [rows.genomes, rows.row_of, *lengths]))
-        if answer is None:
-            return self._went_on().evaluate_in_stretches(rows, windows, out)
-        if not answer.arrays:
-            return False
-        self._held.clear()
-        out[...] = answer.arrays[0]
-        return True
+        self._hand_over(call, windows)
+        is_done = bool(self._finish(call))
+        if is_done:
+            self._held.clear()
+        return is_done
 
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
@@ -176,6 +177,24 @@ class IsolatedBackend(AnswersAtOnce):
             return self._went_on().rows(slot, series)
         return _floats(answer.arrays[0])
 
+    def hand_on(self) -> Child | None:
+        """Give the process away, for another backend; who asks this one again starts another.
+
+        Returns:
+            The process, which holds nothing any more; None where there is none in good order.
+        """
+        self._drain()
+        child, self._child = self._child, None
+        if child is None:
+            return None
+        try:
+            child.ask(Frame("release"), self._deadline())
+        except (FailedError, EngineError) as error:
+            LOG.warning("%s; another process is started", error)
+            child.end()
+            return None
+        return child
+
     def close(self) -> None:
         """End the child."""
         if self._child is not None:
@@ -188,23 +207,96 @@ class IsolatedBackend(AnswersAtOnce):
     def _take_windows(self, windows: Sequence[Window]) -> None:
         """Tell the child the windows, unless they are those of the last call."""
         if windows is not self._windows:
+            self._drain()
             self._windows = windows
             self._ask(Frame("windows", {"windows": plain_windows(windows)}))
 
-    def _ask(self, frame: Frame, shape: tuple[int, ...] | None = None) -> Frame | None:
+    def _hand_over(self, call: Call, windows: Sequence[Window]) -> None:
+        """Have the child begin a call; if it is not there, whoever waits starts another."""
+        self._take_windows(windows)
+        if len(self._under_way) == AREAS:
+            self._finish(self._under_way[0])
+        self._under_way.append(call)
+        if self._child is not None:
+            with contextlib.suppress(FailedError, DeviceError):
+                self._child.begin(call)
+
+    def _drain(self) -> None:
+        """Wait for all that is under way; what it gave, or its error, waits for who asks."""
+        for call in tuple(self._under_way):
+            with contextlib.suppress(EngineError):
+                self._finish(call)
+
+    def _finish(self, call: Call) -> bool | None:
+        """Wait for a call, if nobody has; again and elsewhere when the child fails on it."""
+        if call in self._under_way:
+            self._under_way.remove(call)
+            try:
+                blamed = call if call.kind == "evaluate" else None
+                call.is_well = self._tried(lambda: self._attempt(call), blamed)
+                if self._other is not None:
+                    call.is_well = self._by_other(call)
+            except BaseException as error:
+                call.error = error
+        if call.error is not None:
+            raise call.error
+        return call.is_well
+
+    def _attempt(self, call: Call) -> bool | None:
+        """Finish a call, if it is no mere try: who tried looks rows up then, and asks again."""
+        try:
+            return self._run(call)
+        except FailedError as error:
+            if call.kind != "try":
+                raise
+            self._replace(str(error))
+            return False
+
+    def _by_other(self, call: Call) -> bool:
+        """What the fallback does with a call that no child finished."""
+        if call.kind != "evaluate":
+            return False
+        genomes, slots = call.arrays
+        windows = self._windows or ()
+        self._went_on().begin(_floats(genomes), slots, windows, call.out)()  # type: ignore[arg-type]
+        return True
+
+    def _run(self, call: Call, within_s: float = math.inf) -> bool | None:
+        """Finish a call in the child, which begins it if it has not."""
+        assert self._child is not None
+        if call.child is not self._child:
+            self._child.begin(call)
+        is_well = self._child.finish(call, max(0.0, min(within_s, self._deadline())))
+        if is_well is not None:
+            self._taken.append(time.monotonic() - call.began)
+            self.failures = 0
+        return is_well
+
+    def _ask(self, frame: Frame) -> Frame | None:
         """The child's answer, from as many children as it takes; None when the fallback goes on."""
+        return self._tried(lambda: self._asked(frame))
+
+    def _asked(self, frame: Frame) -> Frame:
+        assert self._child is not None
+        return self._child.ask(frame, self._deadline())
+
+    def _tried(self, action: Callable[[], Found], call: Call | None = None) -> Found | None:
+        """What an action gives, with as many children as it takes; None when the fallback goes on.
+
+        A call is given where it may be blamed.
+        """
         failed = 0
         while self._other is None:
             is_ready = False
             try:
                 self._make_ready()
                 is_ready = True
-                return self._asked(frame, shape)
+                return action()
             except FailedError as error:
                 failed += is_ready
-                # Only who fails each time on the very same individuals may blame one of them.
-                is_theirs = shape is not None and failed == MOST_FAILURES
-                self._replace(str(error), frame if is_theirs else None)
+                # The first failure may have been that of a try, or of others under way.
+                is_theirs = failed >= MOST_FAILURES - 1
+                self._replace(str(error), call if is_theirs else None)
             except DeviceError as error:
                 if self._fallback is None:
                     raise
@@ -218,16 +310,15 @@ class IsolatedBackend(AnswersAtOnce):
             self._start()
             self._refill()
 
-    def _blame(self, frame: Frame) -> str:
+    def _blame(self, call: Call) -> str:
         """Who of a population makes the device fail, in words; empty when nobody can be named."""
-        genomes, slots = frame.arrays
+        genomes, slots = call.arrays
 
         def fails(members: Ints, until: float) -> bool:
             self._make_ready()
-            part = Frame(frame.kind, {}, [genomes[members], slots[members]])
-            shape = (len(members), len(self._windows or ()), len(ACCUMULATORS))
+            part = Call(call.kind, [genomes[members], slots[members]], call.out[members])
             try:
-                self._asked(part, shape, until - time.monotonic())
+                self._run(part, until - time.monotonic())
             except FailedError as error:
                 LOG.warning("%s; with %d individuals", error, len(members))
                 self.close()
@@ -243,20 +334,6 @@ class IsolatedBackend(AnswersAtOnce):
             self.close()
         return told(spec_of(_mapping(self._make.told["spec"])).layout, _floats(genomes), members)
 
-    def _asked(
-        self, frame: Frame, shape: tuple[int, ...] | None = None, within_s: float = math.inf
-    ) -> Frame:
-        assert self._child is not None
-        began = time.monotonic()
-        answer = self._child.ask(frame, max(0.0, min(within_s, self._deadline())))
-        if shape is not None:
-            found = answer.arrays[0] if answer.arrays else np.empty(0)
-            if found.shape != shape or np.isnan(_floats(found)).any():
-                raise FailedError(f"the device gave {found.shape} of {shape}, or no numbers")
-            self._taken.append(time.monotonic() - began)
-            self.failures = 0
-        return answer
-
     def _deadline(self) -> float:
         if not self._taken:
             return FIRST_DEADLINE_S
@@ -267,21 +344,12 @@ class IsolatedBackend(AnswersAtOnce):
 
     def _refill(self) -> None:
         """Give a new child the rows and the windows that the last one had."""
-        for form, lengths, slots in self._rows_held():
-            self._asked(_filled(form, lengths, slots))
+        for rows in self._held:
+            self._asked(rows.frame)
         if self._windows is not None:
             self._asked(Frame("windows", {"windows": plain_windows(self._windows)}))
 
-    def _rows_held(self) -> Iterator[tuple[Form, Ints, Ints]]:
-        """Forms, lengths and slots of all rows that were asked for."""
-        by_form: dict[Form, list[tuple[int, tuple[int, ...]]]] = {}
-        for slot, (form, row) in self._held.items():
-            by_form.setdefault(form, []).append((slot, row))
-        for form, held in by_form.items():
-            lengths = np.array([row for _, row in held], np.int64).reshape(len(held), -1)
-            yield form, lengths, np.array([slot for slot, _ in held], np.int64)
-
-    def _replace(self, why: str, population: Frame | None = None) -> None:
+    def _replace(self, why: str, population: Call | None = None) -> None:
         """End a child that failed; after too many in a row the device, whoever made it fail."""
         self.failures += 1
         # The next process has to start and compile before it can be as quick.
@@ -304,8 +372,8 @@ class IsolatedBackend(AnswersAtOnce):
         LOG.warning("the device is given up, the CPU goes on: %s", why)
         self.close()
         self._other = self._fallback
-        for form, lengths, slots in self._rows_held():
-            self._went_on().fill(form, lengths, slots)
+        for rows in self._held:
+            self._went_on().fill(*rows)
 
     def _went_on(self) -> Backend:
         assert self._other is not None
@@ -315,10 +383,6 @@ class IsolatedBackend(AnswersAtOnce):
 def _mapping(value: object) -> Mapping[str, object]:
     assert isinstance(value, Mapping)
     return value
-
-
-def _filled(form: Form, lengths: Ints, slots: Ints) -> Frame:
-    return Frame("fill", {"form": list(form)}, [lengths, slots])
 
 
 def _floats(array: Array) -> Floats:

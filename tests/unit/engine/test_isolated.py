@@ -57,7 +57,7 @@ def pids(folder):
     return [int(line) for line in (folder / "calls").read_text().split()]
 
 
-@pytest.mark.parametrize("fault", ["killed", "lost", "short", "numberless"])
+@pytest.mark.parametrize("fault", ["killed", "torn", "lost", "short", "numberless"])
 def test_a_failed_child_is_replaced(isolated, tmp_path, fault, caplog):
     """The third evaluation fails; another process makes it again, with the same rows and bits."""
     engine = isolated(fault, "3")

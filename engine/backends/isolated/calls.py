@@ -1,0 +1,154 @@
+"""The device's process, and the populations that are handed to it through memory that both see."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.areas import Area, places_of
+from engine.backends.contract import Floats
+from engine.errors import DeviceError, EngineError
+from engine.process import Process
+from engine.wire import Array, ClosedError, Frame
+
+AREAS = 3
+"""Populations under way at most: two on a device's lanes, one that is laid out or collected."""
+
+
+class FailedError(Exception):
+    """The child failed in a way that another child may not."""
+
+
+@dataclass(eq=False)
+class Call:
+    """A population that a child evaluates while its parent goes on.
+
+    Args:
+        kind: What the child does: ``"evaluate"``, ``"try"`` or ``"stretched"``.
+        arrays: What it needs for that; they stay as they are until it is done.
+        out: [P, W, A] receives the accumulators.
+        told: Plain values beside them.
+
+    Attributes:
+        child: Who works on it, None when nobody does.
+        began: When it was handed over, on the clock of `time.monotonic`.
+        is_well: Once it is done, whether out is whole; None where the child cannot do it.
+        error: What came instead.
+    """
+
+    kind: str
+    arrays: Sequence[Array]
+    out: Floats
+    told: dict[str, object] = field(default_factory=dict)
+    child: "Child | None" = None
+    began: float = 0.0
+    is_well: bool | None = None
+    error: BaseException | None = None
+
+
+class Child(Process):
+    """A process that answers frames, one by one, and works on calls beside them.
+
+    Each has areas of its own: what a process does that was ended or replaced is seen by nobody.
+
+    Args:
+        command: Program and arguments.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._areas: Sequence[Area] = [Area() for _ in range(AREAS)]
+        self._free = list(self._areas)
+        self._taken: dict[Call, tuple[Area, Floats]] = {}
+        super().__init__(command, [area.descriptor for area in self._areas])
+
+    def ask(self, frame: Frame, deadline_s: float) -> Frame:
+        """Send a frame and wait for the answer.
+
+        Raises:
+            FailedError: When there is none, or it says that the device is lost.
+            DeviceError: When the device says no, and would again.
+            EngineError: When the child met a defect.
+        """
+        try:
+            self.send(frame)
+            answer = self.receive(deadline_s)
+        except ClosedError as error:
+            raise FailedError(f"the device's process failed: {error}{self.ending()}") from None
+        except BaseException:
+            # Its answer would be taken for that to the next frame.
+            self.end()
+            raise
+        why = str(answer.told.get("why", ""))
+        if answer.kind == "lost":
+            raise FailedError(why)
+        if answer.kind == "device":
+            raise DeviceError(why)
+        if answer.kind != "done":
+            raise EngineError(f"the device's process met a defect: {why}")
+        return answer
+
+    def begin(self, call: Call) -> None:
+        """Hand a call over; at most `AREAS` are under way.
+
+        Raises:
+            FailedError: When the child is gone.
+            DeviceError: When there is no room for the arrays.
+        """
+        arrays = [np.ascontiguousarray(array) for array in call.arrays]
+        shapes = [(array.dtype.name, array.shape) for array in arrays]
+        places, size = places_of([*shapes, ("float64", call.out.shape)])
+        if not self._free:
+            raise FailedError("the device's process was ended")
+        area = self._free[-1]
+        area.grow(size)
+        *views, out = (area.array(place) for place in places)
+        for view, array in zip(views, arrays, strict=True):
+            view[...] = array
+        # Who is left out is noticed, whatever lay here before.
+        out[..., :1] = np.nan
+        told = {"area": area.descriptor, "bytes": area.bytes, "places": places}
+        call.began = time.monotonic()
+        try:
+            self.send(Frame(call.kind, {**call.told, **told}))
+        except ClosedError as error:
+            raise FailedError(f"the device's process failed: {error}{self.ending()}") from None
+        except BaseException:
+            self.end()
+            raise
+        self._taken[call] = self._free.pop(), out.view(np.float64)
+        call.child = self
+
+    def finish(self, call: Call, deadline_s: float) -> bool | None:
+        """Wait for a call, and copy what it gave.
+
+        Returns:
+            Whether out is whole; None where the child's backend leaves it to others.
+
+        Raises:
+            FailedError: As `ask`, and when somebody was left out or is not a number.
+            DeviceError, EngineError: As `ask`.
+        """
+        call.child = None
+        if call not in self._taken:
+            raise FailedError("the device's process was ended")
+        area, found = self._taken.pop(call)
+        try:
+            is_well = self.ask(Frame("wait", {"area": area.descriptor}), deadline_s).told["is_well"]
+            if is_well:
+                call.out[...] = found
+        finally:
+            if area in self._areas:
+                self._free.append(area)
+        if is_well and np.isnan(call.out.min(initial=0.0)):
+            raise FailedError("the device left somebody out, or gave no numbers")
+        return None if is_well is None else bool(is_well)
+
+    def end(self) -> None:
+        """End it, whatever it is doing, and give its areas back."""
+        super().end()
+        for area in self._areas:
+            area.close()
+        self._areas = ()
+        self._free.clear()
+        self._taken.clear()
