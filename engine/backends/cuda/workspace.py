@@ -13,6 +13,9 @@ from engine.ledger import ACCUMULATORS
 HEAD = 2
 """Numbers in front of genomes and of results, read as four int32 each."""
 
+MANY = 1 << 16
+"""From so many results on one thread is not enough: 5 MB take 0.5 ms by one and 0.05 by sixteen."""
+
 
 class Workspace:
     """Buffers for up to so many individuals.
@@ -64,7 +67,6 @@ class Workspace:
         self._genomes_view = _numpy(self._host_inputs[HEAD:].view(individuals, n_genes))
         self._table_view = _numpy(self._host_table)
         self._told_view = _numpy(self._host_outputs[:HEAD].view(torch.int32))
-        self._results_view = _numpy(self._host_outputs[HEAD:])
         self._launch = 0
 
     @staticmethod
@@ -120,8 +122,16 @@ class Workspace:
         most, refused = self._told_view[:2].tolist()
         is_refused = refused == self._launch
         if not is_refused:
-            out[...] = self._results_view[: out.size].reshape(out.shape)
+            _copy(self._host_outputs[HEAD : HEAD + out.size], out)
         return most, is_refused
+
+
+def _copy(results: torch.Tensor, out: Floats) -> None:
+    """Copy results [P * W * A] into out [P, W, A]; many by several threads."""
+    if out.size >= MANY and out.flags.c_contiguous:
+        torch.from_numpy(out).view(-1).copy_(results)
+    else:
+        out[...] = _numpy(results).reshape(out.shape)
 
 
 def _twins(numbers: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,0 +1,45 @@
+"""Results come out of a workspace as they went in, few or many, in one piece or not."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+from engine.backends.cuda.workspace import MANY, Workspace  # noqa: E402
+from engine.ledger import ACCUMULATORS  # noqa: E402
+
+N_WINDOWS = 4
+
+
+def downloaded(individuals):
+    """A workspace in a host's memory and the results that were brought into it."""
+    device = torch.device("cpu")
+    work = Workspace(individuals + 3, N_WINDOWS, 2, 1, 16, device)
+    work.lay_out(np.ones((individuals, 2)))
+    work.results.copy_(torch.arange(len(work.results), dtype=torch.float64) / 3)
+    work.download(individuals)
+    count = individuals * N_WINDOWS * len(ACCUMULATORS)
+    return work, work.results[:count].numpy().reshape(individuals, N_WINDOWS, -1)
+
+
+@pytest.mark.parametrize("individuals", [1, MANY // (N_WINDOWS * len(ACCUMULATORS)) + 1])
+@pytest.mark.parametrize("step", [1, 2])
+def test_results_are_copied_whole(individuals, step):
+    """By one thread or by several, into an array of its own or into every second line of one."""
+    work, expected = downloaded(individuals)
+    room = np.full((step * individuals, *expected.shape[1:]), -1.0)
+    assert work.read(room[::step]) == (0, False)
+    assert room[::step].tolist() == expected.tolist()
+    assert (room[1::step] == -1.0).all() or step == 1
+
+
+def test_what_was_refused_is_not_copied():
+    """Where the device refused a launch the caller's array stays as it was."""
+    work, _ = downloaded(2)
+    work.upload(2, with_slots=False)
+    work.told[0], work.told[1] = 7, work.asked[1]
+    work.download(2)
+    out = np.zeros((2, N_WINDOWS, len(ACCUMULATORS)))
+    assert work.read(out) == (7, True)
+    assert not out.any()
