@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import stat
+import sys
 from pathlib import Path
 
 from optimizer.errors import OptimizerError
@@ -9,6 +11,9 @@ from optimizer.errors import OptimizerError
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file completely or not at all.
+
+    A device, a pipe or this program's own output, such as ``/dev/stdout``, cannot be replaced: it
+    is written to as it is. A link stays one, and the file that it names is replaced.
 
     Args:
         path: Target; an existing file is replaced.
@@ -19,14 +24,48 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """
     if not path.name or os.path.isdir(path):
         raise OptimizerError(f"{path} cannot be written: it is a folder, name a file")
+    payload = content.encode() if isinstance(content, str) else content
+    try:
+        if is_stream(path):
+            _write_through(path, payload)
+        else:
+            _replace(Path(os.path.realpath(path)), payload)
+    except OSError as error:
+        raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path names what cannot be replaced by a file: a device, a pipe, our own output."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return not stat.S_ISREG(found.st_mode) or _is_output(found)
+
+
+def _write_through(path: Path, payload: bytes) -> None:
+    """Write into a device or a pipe, at the place where our own output stands if it is that."""
+    sys.stdout.flush()
+    with open(os.dup(1) if _is_output(path.stat()) else path, "wb") as file:
+        file.write(payload)
+
+
+def _is_output(found: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(found, os.fstat(1))
+    except OSError:
+        return False
+
+
+def _replace(path: Path, payload: bytes) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(draft, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(payload)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
-    except OSError as error:
+    except OSError:
         with contextlib.suppress(OSError):
             draft.unlink()
-        raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise

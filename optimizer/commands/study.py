@@ -1,6 +1,5 @@
 """A run as an Optuna study in one journal file, for its dashboard; the only import of Optuna."""
 
-import os
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from optimizer.exported import (
 from optimizer.generation import LINEAGE, OPERATORS, UNKNOWN, Population
 from optimizer.objectives import is_maximised
 from optimizer.runs import RunStore
+from optimizer.written import write_whole
 
 try:
     import optuna
@@ -73,7 +73,7 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
             for field in ("strategy", "data", "is_simulated", "seed"):
                 study.set_user_attr(field, store.header.get(field))
             study.add_trials(trials)
-            os.replace(draft, to)
+            write_whole(to, draft.read_bytes())
     except OSError as error:
         raise OptimizerError(f"{to} cannot be written: {error.strerror or error}") from None
     members = sum(genome.tobytes() in front for genome in recorded.population.genomes[chosen])

@@ -334,3 +334,11 @@ def test_a_symbol_of_ten_kilobytes_is_refused(command, tmp_path):
     line = all_refuse(command, tmp_path, rewritten(*named))
     assert "the symbol has 10000 characters" in line
     assert len(line) < 200
+
+
+def test_a_file_is_no_folder_to_keep_bars_in(command, market, tmp_path):
+    """`data import --into FILE` says so, and leaves the file as it was."""
+    (tmp_path / "kept").write_text("mine")
+    outcome = command("data", "import", market, "--into", "kept")
+    assert (outcome.code, outcome.error) == (2, "kept: is a file; name a folder to keep bars in")
+    assert (tmp_path / "kept").read_text() == "mine"

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import os
 
 import pytest
 from hypothesis import given
@@ -96,3 +97,27 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
         write_whole(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_and_its_file_is_replaced(tmp_path):
+    """Whoever set the link finds the new content where it leads."""
+    target, link = tmp_path / "target.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_whole(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path):
+    """What is no file is never put aside for one; its reader gets all."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(pipe, "ledger")
+        assert os.read(reader, 100) == b"ledger"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
