@@ -24,9 +24,9 @@ class Progress:
         hypervolume: What the best compromises so far dominate, as `Generation` says.
         best: Best value of each objective in the front, in its natural sign; NaN without one.
         rejected: Failure to how many of this generation's newcomers had it.
-        individual_bars_per_s: Rate of this process so far.
         seconds: Since the search began in this process.
-        since: Number of the generation that this process went on from, 0 at the beginning.
+        individual_bars_per_s: Its rate; NaN before there is one.
+        seconds_per_generation: Likewise.
     """
 
     generation: int
@@ -38,29 +38,44 @@ class Progress:
     hypervolume: float
     best: tuple[float, ...]
     rejected: Mapping[str, int]
-    individual_bars_per_s: float
     seconds: float
-    since: int = 0
+    individual_bars_per_s: float = math.nan
+    seconds_per_generation: float = math.nan
 
     @property
     def eta_s(self) -> float:
         """Seconds left at the present rate; 0 at the end, NaN before there is a rate."""
-        done, left = self.generation - self.since, max(self.generations - self.generation, 0)
-        # The initial generation compiles and computes all rows; it says nothing about the others.
-        return self.seconds / done * left if done else math.nan if left else 0.0
+        left = max(self.generations - self.generation, 0)
+        return self.seconds_per_generation * left if left else 0.0
 
 
-def progress_of(
-    task: Task, generation: Generation, evaluated: int, seconds: float, since: int
-) -> Progress:
+@dataclass(frozen=True)
+class Mark:
+    """How far a process was at some moment.
+
+    Args:
+        generations: That it has found.
+        evaluated: Individuals sent to the engine.
+        seconds: Since the search began in it.
+    """
+
+    generations: int
+    evaluated: int
+    seconds: float
+
+
+WARMING = 2
+"""The first generations of a process compile and compute most rows: they say nothing of others."""
+
+
+def progress_of(task: Task, generation: Generation, start: Mark | None, now: Mark) -> Progress:
     """How a search stands after a generation.
 
     Args:
         task: What is searched.
         generation: The newest.
-        evaluated: Individuals sent to the engine so far.
-        seconds: Since the search began.
-        since: Number of the generation that it went on from.
+        start: When the process was warm, None before `WARMING` generations of its own.
+        now: Behind the newest generation.
     """
     population, found = generation.population, generation.archive
     natural = task.goals.natural(found.objectives)
@@ -68,17 +83,23 @@ def progress_of(
     best = np.full(len(signs), np.nan)
     if len(found):
         best = np.where(signs, natural.max(axis=0), natural.min(axis=0))
+    found_since = 0 if start is None else now.generations - start.generations
+    rate = pace = math.nan
+    if start is not None and found_since:
+        pace = (now.seconds - start.seconds) / found_since
+        individual_bars = (now.evaluated - start.evaluated) * task.markets.n_bars
+        rate = individual_bars / (now.seconds - start.seconds)
     return Progress(
         generation=generation.number,
         generations=task.config.generations,
         individuals=len(population),
-        evaluated=evaluated,
+        evaluated=now.evaluated,
         feasible=float((population.violations == 0).mean()),
         front=len(found),
         hypervolume=generation.hypervolume,
         best=tuple(best.tolist()),
         rejected=generation.rejected,
-        individual_bars_per_s=evaluated * task.markets.n_bars / seconds,
-        seconds=seconds,
-        since=since,
+        seconds=now.seconds,
+        individual_bars_per_s=rate,
+        seconds_per_generation=pace,
     )

@@ -24,7 +24,7 @@ from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.generation import Floats, Generation, Population
 from optimizer.guests import guests_hash, load_guests
 from optimizer.individuals import describe_individuals
-from optimizer.progress import Progress, progress_of
+from optimizer.progress import WARMING, Mark, Progress, progress_of
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
 from optimizer.search import count_failures, front_hash
 from optimizer.search.polish import polished_front
@@ -284,18 +284,19 @@ def _searched(
     observer.started(task, engine, store)
     began = perf_counter()
     problem = EngineProblem(task, engine)
-    evaluated, since = 0, 0 if last is None else last.number
+    now, warm = Mark(0, 0, 0.0), None
     why = "" if last is None else task.stop_reason(last, 0.0)
     search = task.generations(problem, last, job.guests)
     while not why and (generation := next(search, None)) is not None:
         store.record(generation)
         # They start while the search goes on.
         replayers.stand_by(_wanted(engine, len(generation.archive)))
-        evaluated += generation.evaluated
-        seconds = perf_counter() - began
-        last, why = generation, task.stop_reason(generation, seconds)
+        found, evaluated = now.generations + 1, now.evaluated + generation.evaluated
+        now = Mark(found, evaluated, perf_counter() - began)
+        warm = now if found == WARMING else warm
+        last, why = generation, task.stop_reason(generation, now.seconds)
         if why or observer.is_due(generation.number):
-            observer.generation(progress_of(task, generation, evaluated, seconds, since))
+            observer.generation(progress_of(task, generation, warm, now))
         if should_stop() and not why and generation.number < task.config.generations:
             store.flush()
             raise StoppedError(
@@ -314,8 +315,8 @@ def _searched(
     timing = {
         "search_s": searched,
         "certificate_s": perf_counter() - began - searched,
-        "evaluated": evaluated + n_polished,
-        "individual_bars_per_s": (evaluated + n_polished) * task.markets.n_bars / searched,
+        "evaluated": now.evaluated + n_polished,
+        "individual_bars_per_s": (now.evaluated + n_polished) * task.markets.n_bars / searched,
     }
     ended = {
         "stopped_by": why or "generations",

@@ -27,6 +27,13 @@ Loop = TypeVar("Loop", bound=Callable[..., object])
 class _SharedCache(FunctionCache):
     """A loop's place on disk, for many processes at once."""
 
+    def load_overload(self, sig: object, target_context: object) -> object:
+        """What is kept of a loop; without it numba compiles, and the log says so beforehand."""
+        found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        if found is None:
+            _say_that_it_takes_a_while()
+        return found
+
     def save_overload(self, sig: object, data: object) -> None:
         """Keep what was compiled; where that fails the next process compiles it again."""
         try:
@@ -64,6 +71,11 @@ def _kept(loop: Any) -> Any:  # noqa: ANN401 - numba has no types
         with _cache_in(base / _version_of(room)):
             loop._cache = _SharedCache(loop.py_func)  # type: ignore[no-untyped-call]
     return loop
+
+
+@cache
+def _say_that_it_takes_a_while() -> None:
+    LOG.info("compiling loops for this machine, which is done once and may take half a minute")
 
 
 def digest_of(folder: Path) -> str:

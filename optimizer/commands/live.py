@@ -14,11 +14,15 @@ from rich.text import Text
 from engine.batch import Engine
 from optimizer.commands.console import stderr
 from optimizer.commands.interrupts import STOPS, stop_now
+from optimizer.commands.notes import telling
 from optimizer.progress import Progress
 from optimizer.runs import RunStore
 from optimizer.shown import counted, metric
 from optimizer.task import Task
 from optimizer.workflow import record_bytes
+
+COMPILES = "engine.backends.compiled"
+"""The log that says when loops are compiled, which is a long silence where nobody says so."""
 
 LINE_EVERY_S = 1.0
 FRAME_EVERY_S = 0.1
@@ -46,7 +50,8 @@ class Watcher:
         """Turn Ctrl-C and SIGTERM into a wish to stop, and a second one into an order."""
         before = {stop: signal.signal(stop, self._on_signal) for stop in STOPS}
         try:
-            yield self
+            with telling((COMPILES,), self._say):
+                yield self
         finally:
             self._end_live()
             for stop, handler in before.items():
@@ -70,10 +75,11 @@ class Watcher:
             f"{task.spec.name} on {task.markets.symbol} {task.markets.timeframe}, "
             f"{counted(task.markets.n_bars, 'bar')}"
         )
-        self._console.say(f"device {engine.device} ({engine.device_reason}); {plan}")
+        self._console.say(f"device {engine.device} ({engine.device_reason})")
+        self._console.say(f"memory for {plan}")
         room = f"{record_bytes(task) / 1e6:,.0f} MB at most"
         self._console.say(f"run {store.run_id} in {store.path}, {room}")
-        if self._console.is_terminal:
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
             waiting = Text("evaluating the initial population", style="dim")
             self._live = Live(waiting, console=self._console, refresh_per_second=8, transient=True)
             self._live.start()
@@ -93,9 +99,14 @@ class Watcher:
         self._console.say(
             f"generation {progress.generation}/{progress.generations}: "
             f"front {progress.front}, feasible {progress.feasible:.0%}, "
-            f"hypervolume {_volume(progress)}, {self._best(progress)}, "
-            f"{_rate(progress)}" + (f", {_left(progress)}" if _left(progress) else "")
+            f"hypervolume {_volume(progress)}, {self._best(progress)}"
+            + "".join(f", {told}" for told in (_rate(progress), _left(progress)) if told)
         )
+
+    def _say(self, text: str) -> None:
+        """Say a line, unless the person wants none."""
+        if not self._quiet:
+            self._console.say(text)
 
     def certifying(self, members: int) -> None:
         """Say that the front is being replayed."""
@@ -115,14 +126,14 @@ class Watcher:
         table.add_column()
         table.add_row("generation", f"{progress.generation:,} of {progress.generations:,}")
         table.add_row("evaluated", f"{progress.evaluated:,}")
-        table.add_row("front", f"{progress.front} of {progress.individuals}")
+        table.add_row("front", f"{progress.front:,}")
         table.add_row("feasible", f"{progress.feasible:.0%}")
         table.add_row("hypervolume", _volume(progress))
         for name, value in zip(self._objectives, progress.best, strict=True):
             table.add_row(f"best {name}", metric(name, value))
         rejected = ", ".join(f"{name} {count}" for name, count in progress.rejected.items())
         table.add_row("rejected", rejected or "none")
-        table.add_row("rate", _rate(progress))
+        table.add_row("rate", _rate(progress) or "-")
         left = "stopping" if self._is_stopping else _left(progress)
         table.add_row("time", f"{progress.seconds:.1f} s" + (f", {left}" if left else ""))
         return table
@@ -148,5 +159,7 @@ def _volume(progress: Progress) -> str:
 
 def _rate(progress: Progress) -> str:
     rate = progress.individual_bars_per_s
+    if math.isnan(rate):
+        return ""
     shown = f"{rate / 1e9:.2f} G" if rate >= 1e8 else f"{rate / 1e6:.2f} M"
     return f"{shown} individual-bars/s"

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from engine.backends import compiled
 from optimizer.commands import live
 from optimizer.commands.console import Lines
 from optimizer.commands.live import Watcher
@@ -62,6 +63,7 @@ def progress(generation, **changes):
         "rejected": {"too_few_trades": 12},
         "individual_bars_per_s": 2.5e9,
         "seconds": 10.0,
+        "seconds_per_generation": 10.0 / 3,
     }
     return Progress(**{**found, **changes})
 
@@ -75,8 +77,8 @@ def test_a_search_says_on_what_and_where_it_runs(monkeypatch, task, clock):
     assert lines[1] == "note: a row was damaged"
     assert lines[2] == "seller_exhaustion on bars 15m, 3,000 bars"
     assert lines[3].startswith("device cpu (")
-    assert "MiB" in lines[3]
-    assert lines[4:] == [f"run a-run in runs/a-run, {record_bytes(task) / 1e6:,.0f} MB at most"]
+    assert lines[4].startswith("memory for 128 individuals on 3,000 bars: ")
+    assert lines[5:] == [f"run a-run in runs/a-run, {record_bytes(task) / 1e6:,.0f} MB at most"]
 
 
 def test_a_line_a_second_is_enough(monkeypatch, task, clock):
@@ -127,7 +129,7 @@ def test_a_terminal_shows_a_table(monkeypatch, task):
         for words in (
             "3 of 9",
             "1,280",
-            "7 of 128",
+            "7",
             "50%",
             "0.6180",
             "2.50 G individual-bars/s",
@@ -178,19 +180,49 @@ def test_a_signal_outside_the_search_is_an_order(monkeypatch, task, phase):
             signal.raise_signal(signal.SIGINT)
 
 
+def test_nothing_is_said_of_a_rate_that_is_not_known(monkeypatch, task, clock):
+    """Generations that compile tell nothing about those that follow."""
+    stream = io.StringIO()
+    watcher = watching(monkeypatch, stream)
+    watcher.started(task, task.engine(), STORE)
+    watcher.generation(progress(1, individual_bars_per_s=NAN, seconds_per_generation=NAN))
+    assert stream.getvalue().endswith("max_drawdown 5.11%\n")
+
+
+@pytest.mark.parametrize("quiet", [False, True], ids=["told", "quiet"])
+def test_compiling_is_told(monkeypatch, quiet):
+    """A new machine is silent for half a minute: why is said once, unless nothing is to be said."""
+    stream = io.StringIO()
+    told = compiled._say_that_it_takes_a_while.__wrapped__
+    with watching(monkeypatch, stream, quiet=quiet).listening():
+        told()
+    told()
+    line = "compiling loops for this machine, which is done once and may take half a minute\n"
+    assert stream.getvalue() == ("" if quiet else line)
+
+
+def test_a_terminal_that_can_only_print_lines_gets_lines(monkeypatch, task):
+    """Nothing can be drawn over where TERM is dumb; silence would be worse."""
+    stream = Terminal()
+    monkeypatch.setenv("TERM", "dumb")
+    watcher = watching(monkeypatch, stream)
+    watcher.started(task, task.engine(), STORE)
+    watcher.generation(progress(3))
+    assert "generation 3/9: front 7, " in stream.getvalue()
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({}, 20.0),
         ({"generation": 9}, 0.0),
-        ({"generation": 0}, NAN),
-        ({"generation": 6, "since": 6}, NAN),
+        ({"seconds_per_generation": NAN}, NAN),
+        ({"generation": 9, "seconds_per_generation": NAN}, 0.0),
         ({"generation": 0, "generations": 0}, 0.0),
         ({"generations": 2}, 0.0),
-        ({"generation": 8, "since": 6}, 5.0),
     ],
 )
 def test_time_left_follows_the_present_rate(changes, expected):
-    """The rate is that of this process; nothing is left at the end or past it."""
+    """Nothing is left at the end or past it."""
     found = progress(**{"generation": 3, **changes})
     assert found.eta_s == pytest.approx(expected, nan_ok=True)

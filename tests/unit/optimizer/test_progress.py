@@ -1,0 +1,36 @@
+"""How a search stands: counts of all, and a rate of what the process does once it is warm."""
+
+import math
+
+import pytest
+
+from optimizer.config import RunConfig
+from optimizer.progress import Mark, progress_of
+from optimizer.search import evolve
+from optimizer.task import EngineProblem, prepare
+from tests.support.commands import write_market
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """A task, and the initial generation of its search."""
+    spec = write_market(tmp_path_factory.mktemp("market") / "bars.csv")
+    task = prepare(RunConfig(data=spec, population=8, min_trades=3, device="cpu"))
+    problem = EngineProblem(task, task.engine())
+    return task, next(iter(evolve(problem, task.settings())))
+
+
+def test_before_a_process_is_warm_it_has_no_rate(found):
+    """What compiles is no measure of what follows; counts are told all the same."""
+    told = progress_of(*found, None, Mark(1, 8, 40.0))
+    assert (told.evaluated, told.seconds) == (8, 40.0)
+    assert math.isnan(told.individual_bars_per_s)
+    assert math.isnan(told.eta_s)
+    assert math.isnan(progress_of(*found, Mark(1, 8, 40.0), Mark(1, 8, 40.0)).eta_s)
+
+
+def test_the_rate_is_that_since_the_process_is_warm(found):
+    """The 40 seconds before it count neither for the rate nor for the time left."""
+    told = progress_of(*found, Mark(2, 16, 40.0), Mark(6, 48, 42.0))
+    assert told.individual_bars_per_s == 32 * 3000 / 2.0
+    assert told.eta_s == 0.5 * found[0].config.generations
