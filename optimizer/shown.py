@@ -27,7 +27,9 @@ def counted(count: object, noun: str) -> str:
 
 def fraction(value: object) -> str:
     """A fraction as percent with two digits."""
-    return f"{value:.2%}" if isinstance(value, float) and math.isfinite(value) else "-"
+    if not (isinstance(value, float) and math.isfinite(value)):
+        return "-"
+    return f"{value:.2%}".replace("-0.00%", "0.00%")
 
 
 def metric(name: str, value: object) -> str:

@@ -353,6 +353,7 @@ def _result(
         "population": task.config.population,
         "infeasible": count_failures(task.goals.failure_names, last.population.failures),
         "objectives": list(task.goals.names),
+        "over_windows": task.goals.over,
         "front": describe_individuals(task, engine, front.genomes, front.objectives),
         "front_hash": front_hash(front.genomes, front.objectives),
         "data_hash": certificate.data_hash,

@@ -4,10 +4,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from optimizer.objectives import is_maximised
 from optimizer.shown import counted, metric, number
+
+Individual = Mapping[str, object]
+"""As `individuals.describe_individuals` tells of one."""
 
 WIDTH_OF_A_FILE = 160
 """Columns when the output is no terminal, so that a table in a file is not cut."""
@@ -31,9 +36,9 @@ class Lines(Console):
             emoji=False,
         )
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, style: str | None = None) -> None:
         """Print one line, however long, so that a program can read it as one."""
-        self.print(text, soft_wrap=True)
+        self.print(text, style=style, soft_wrap=True)
 
 
 def stdout() -> Lines:
@@ -46,40 +51,78 @@ def stderr() -> Lines:
     return Lines(sys.stderr)
 
 
-def front_table(individuals: Sequence[Mapping[str, object]], objectives: Sequence[str]) -> Table:
-    """The best known compromises: objectives, then the metrics that put them in perspective.
+def shown_members(
+    front: Sequence[Individual], objectives: Sequence[str]
+) -> Mapping[int, Individual]:
+    """Those members of a front that are shown: all, or those that differ most.
+
+    Neighbours on a front are nearly the same: its first members would show one corner of it. The
+    best in each objective are therefore followed by whoever is farthest from all that are chosen,
+    each objective scaled to the range of the front.
 
     Args:
-        individuals: As `workflow.describe_individuals` gives them.
+        front: Members, best in the first objective first.
         objectives: Names, in order.
 
     Returns:
-        A table of at most `SHOWN_INDIVIDUALS`, best in the first objective first.
+        At most `SHOWN_INDIVIDUALS` by their number, the place in the front, in order.
+    """
+    if len(front) <= SHOWN_INDIVIDUALS:
+        return dict(enumerate(front))
+    rows = [_mapping(member, "objectives") for member in front]
+    signs = [-1.0 if is_maximised(name) else 1.0 for name in objectives]
+    values = np.array([[float(str(row[name])) for name in objectives] for row in rows])
+    values *= signs
+    low, high = values.min(axis=0), values.max(axis=0)
+    scaled = (values - low) / np.where(high > low, high - low, 1.0)
+    chosen = list(dict.fromkeys([0, *scaled.argmin(axis=0).tolist()]))[:SHOWN_INDIVIDUALS]
+    distance = np.min([((scaled - scaled[place]) ** 2).sum(axis=1) for place in chosen], axis=0)
+    while len(chosen) < SHOWN_INDIVIDUALS and distance.max() > 0:
+        chosen.append(int(distance.argmax()))
+        distance = np.minimum(distance, ((scaled - scaled[chosen[-1]]) ** 2).sum(axis=1))
+    return {place: front[place] for place in sorted(chosen)}
+
+
+def front_title(count: int, shown: int) -> str:
+    """How many members a front has, and what is shown of them."""
+    rest = f", shown are {shown} that differ most" if count > shown else ""
+    return f"Front: {counted(count, 'individual')}{rest}"
+
+
+def front_table(members: Mapping[int, Individual], objectives: Sequence[str]) -> Table:
+    """The best known compromises: objectives, then the metrics that put them in perspective.
+
+    Args:
+        members: By number, as `shown_members` gives them.
+        objectives: Names, in order.
+
+    Returns:
+        A row a member.
     """
     beside = [
         name for name in ("trades", "win_rate", "mean_r", "exposure") if name not in objectives
     ]
-    table = Table(title=_front_title(len(individuals)), title_justify="left", box=None)
+    table = Table(box=None)
     table.add_column("#", justify="right", style="dim")
     for name in objectives:
-        table.add_column(_heading(name), justify="right", style="bold")
+        table.add_column(heading(name), justify="right", style="bold")
     for name in beside:
-        table.add_column(_heading(name), justify="right")
-    for place, individual in enumerate(individuals[:SHOWN_INDIVIDUALS]):
+        table.add_column(heading(name), justify="right")
+    for place, individual in members.items():
         values = _mapping(individual, "objectives") | _mapping(individual, "metrics")
         shown = [metric(name, values.get(name)) for name in (*objectives, *beside)]
         table.add_row(str(place), *shown)
     return table
 
 
-def genes_table(individuals: Sequence[Mapping[str, object]]) -> Table:
+def genes_table(members: Mapping[int, Individual]) -> Table:
     """The genes of the same individuals, in the same order."""
     table = Table(title="Their genes", title_justify="left", box=None)
     table.add_column("#", justify="right", style="dim")
-    names = list(_mapping(individuals[0], "genes"))
+    names = list(_mapping(next(iter(members.values())), "genes"))
     for name in names:
-        table.add_column(_heading(name), justify="right")
-    for place, individual in enumerate(individuals[:SHOWN_INDIVIDUALS]):
+        table.add_column(heading(name), justify="right")
+    for place, individual in members.items():
         genes = _mapping(individual, "genes")
         table.add_row(str(place), *(number(genes[name]) for name in names))
     return table
@@ -106,6 +149,11 @@ def columns_table(columns: Mapping[str, Mapping[str, str]], title: str) -> Table
     return table
 
 
+def heading(name: str) -> str:
+    """A name over a narrow column: a word a line."""
+    return name.replace("_", "\n")
+
+
 def certificate_line(certificate: Mapping[str, object]) -> str:
     """One line that says whether reference and engine agree."""
     individuals, trades = certificate["individuals"], certificate["trades"]
@@ -117,16 +165,6 @@ def certificate_line(certificate: Mapping[str, object]) -> str:
         f"{verdict} (ledger {str(certificate['ledger_hash'])[:12]}, "
         f"data {str(certificate['data_hash'])[:12]})"
     )
-
-
-def _front_title(count: int) -> str:
-    shown = min(count, SHOWN_INDIVIDUALS)
-    rest = f", the first {shown} shown" if count > shown else ""
-    return f"Front: {counted(count, 'individual')}{rest}"
-
-
-def _heading(name: str) -> str:
-    return name.replace("_", "\n")
 
 
 def _mapping(individual: Mapping[str, object], name: str) -> dict[str, object]:

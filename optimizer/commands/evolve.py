@@ -5,12 +5,16 @@ from pathlib import Path
 
 from rich.table import Table
 
+from optimizer.aggregation import MEAN
 from optimizer.commands.begin import Beginning
 from optimizer.commands.console import (
+    Individual,
     Lines,
     certificate_line,
     front_table,
+    front_title,
     genes_table,
+    shown_members,
     stderr,
     stdout,
 )
@@ -75,10 +79,12 @@ def print_result(result: Result) -> None:
     _tell_diversity(console, result)
     console.print()
     if front:
-        console.print(front_table(front, objectives))
+        members = shown_members(front, objectives)
+        console.say(front_title(len(front), len(members)) + _told_over(result), style="italic")
+        console.print(front_table(members, objectives))
         console.print()
-        console.print(genes_table(front))
-        for table in _tables_of_windows(data, front, objectives):
+        console.print(genes_table(members))
+        for table in _tables_of_windows(data, members, objectives):
             console.print()
             console.print(table)
     else:
@@ -117,17 +123,31 @@ def refuse_red(certificate: Mapping[str, object]) -> None:
 
 
 def _tables_of_windows(
-    data: Mapping[str, object], front: Sequence[Mapping[str, object]], objectives: Sequence[str]
+    data: Mapping[str, object], members: Mapping[int, Individual], objectives: Sequence[str]
 ) -> Iterator[Table]:
     """What was held out, and the first member symbol by symbol, where there is more than one."""
     windows = [_mapping(window) for window in _list(data.get("windows"))]
     if data.get("held_out_bars"):
-        yield held_out_table(front, objectives)
+        yield held_out_table(members, objectives)
     metrics = [parse_objective(name).metric for name in objectives if name != MISSED]
     names = list(dict.fromkeys(["trades", *metrics]))
-    if len({window["symbol"] for window in windows}) > 1:
-        by_window = {name: _list(told) for name, told in _mapping(front[0]["by_window"]).items()}
+    if _symbols(data) > 1:
+        by_window = {name: _list(told) for name, told in _mapping(members[0]["by_window"]).items()}
         yield symbols_table(windows, by_window, names, "Individual 0, symbol by symbol")
+
+
+def _told_over(result: Result) -> str:
+    """What numbers mean where there are several symbols; empty where there is one."""
+    symbols, over = _symbols(_mapping(result["data"])), str(result.get("over_windows", MEAN))
+    if symbols < 2:
+        return ""
+    if over == MEAN:
+        return f"; each number is a mean over {symbols:,} symbols"
+    return f"; objectives are the {over} of {symbols:,} symbols, other numbers means"
+
+
+def _symbols(data: Mapping[str, object]) -> int:
+    return len({_mapping(window)["symbol"] for window in _list(data.get("windows"))})
 
 
 def _front(result: Result, objective: str) -> list[Mapping[str, object]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from optimizer.commands.console import SHOWN_INDIVIDUALS
+from optimizer.commands.console import Individual, heading
 from optimizer.shown import metric, number
 
 SHOWN_SYMBOLS = 100
@@ -27,46 +27,47 @@ def symbols_table(
         title: Of the table.
 
     Returns:
-        A row a symbol: its bars and metrics, then the same of the bars held out, if any are.
+        A row a symbol with its bars and metrics, and below it the same of its bars held out.
     """
-    kept = len([window for window in windows if window["sample"] == "in"])
-    parts = [("", 0), *([("held out\n", kept)] if kept < len(windows) else [])]
-    rest = f" (the first {SHOWN_SYMBOLS} of {kept})" if kept > SHOWN_SYMBOLS else ""
+    kept = [window for window in windows if window["sample"] == "in"]
+    is_held_out = len(kept) < len(windows)
+    rest = f" (the first {SHOWN_SYMBOLS} of {len(kept)})" if len(kept) > SHOWN_SYMBOLS else ""
     table = Table(title=title + rest, title_justify="left", box=None)
     table.add_column("symbol", overflow="fold")
-    for prefix, _ in parts:
-        table.add_column(f"{prefix}from", no_wrap=True)
-        table.add_column(f"{prefix}bars", justify="right")
-        for name in names:
-            table.add_column(f"{prefix}{name.replace('_', ' ')}", justify="right")
-    for place, window in enumerate(windows[: min(kept, SHOWN_SYMBOLS)]):
-        cells = [str(window["symbol"])]
-        for _, offset in parts:
-            part = windows[place + offset]
+    if is_held_out:
+        table.add_column("bars that were", no_wrap=True)
+    table.add_column("from", no_wrap=True)
+    for name in ("bars", *names):
+        table.add_column(heading(name), justify="right")
+    for place, window in enumerate(kept[:SHOWN_SYMBOLS]):
+        parts = (
+            {"searched on": place, "held out": len(kept) + place} if is_held_out else {"": place}
+        )
+        for nth, (told, at) in enumerate(parts.items()):
+            part = windows[at]
+            cells = ["" if nth else str(window["symbol"]), *([told] if told else [])]
             cells += [str(part["first"])[:10], number(part["bars"])]
-            cells += [metric(name, by_window[name][place + offset]) for name in names]
-        table.add_row(*cells)
+            table.add_row(*cells, *(metric(name, by_window[name][at]) for name in names))
     return table
 
 
-def held_out_table(individuals: Sequence[Mapping[str, object]], objectives: Sequence[str]) -> Table:
+def held_out_table(members: Mapping[int, Individual], objectives: Sequence[str]) -> Table:
     """Members of a front in the bars that they were found on, and in those held out.
 
     Args:
-        individuals: As `describe_individuals` gives them, best first.
+        members: By number, as `shown_members` gives them.
         objectives: Their names.
 
     Returns:
-        A table of at most `SHOWN_INDIVIDUALS`.
+        A row a member.
     """
     title = "Held out: bars that the search never saw, beside those it saw"
     table = Table(title=title, title_justify="left", box=None)
     table.add_column("#", justify="right", style="dim")
     for name in ("trades", *objectives):
-        heading = name.replace("_", "\n")
-        table.add_column(heading, justify="right")
-        table.add_column(f"held out\n{heading}", justify="right", style="bold")
-    for place, individual in enumerate(individuals[:SHOWN_INDIVIDUALS]):
+        table.add_column(heading(name), justify="right")
+        table.add_column(f"held out\n{heading(name)}", justify="right", style="bold")
+    for place, individual in members.items():
         cells = []
         for name in ("trades", *objectives):
             group = "metrics" if name == "trades" else "objectives"

@@ -98,9 +98,27 @@ def test_both_tables_are_shown(command, folder):
     assert "on 3 symbols 15m, 6,080 bars and 1,520 bars held out; " in out
     assert "Held out: bars that the search never saw" in out
     assert "Individual 0, symbol by symbol" in out
+    assert "; each number is a mean over 3 symbols" in out
     for name in ("AAA", "BBB", "CCC"):
         assert any(line.startswith(f" {name} ") for line in out.splitlines()), out
     assert command("runs", "show", "latest").out.split("evaluated")[0] in out
+
+
+def test_what_windows_make_is_said_of_the_objectives(command, folder):
+    """Objectives of the worst symbol stand beside means, and the title says which is which."""
+    arguments = ("--data", f"csv:{folder}", "--over-windows", "worst", *EASY, "--quiet")
+    out = command("evolve", *arguments).out
+    assert "; objectives are the worst of 3 symbols, other numbers means" in out
+
+
+def test_tables_of_many_windows_fit_a_terminal(command, folder, monkeypatch):
+    """At 80 columns no heading and no figure is cut."""
+    monkeypatch.setattr("optimizer.commands.console.WIDTH_OF_A_FILE", 80)
+    out = command("evolve", "--data", f"csv:{folder}", "--holdout", "20%", *EASY, "--quiet").out
+    assert "\u2026" not in out
+    rows = [line.split() for line in out.split("symbol by symbol")[1].splitlines()]
+    assert [row[0] for row in rows if "searched" in row] == ["AAA", "BBB", "CCC"]
+    assert len([row for row in rows if row[:2] == ["held", "out"]]) == 3
 
 
 def test_a_hundred_symbols_are_one_search(command, tmp_path):

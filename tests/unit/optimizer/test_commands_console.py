@@ -12,7 +12,9 @@ from optimizer.commands.console import (
     certificate_line,
     facts_table,
     front_table,
+    front_title,
     genes_table,
+    shown_members,
 )
 from optimizer.shown import counted, fraction, metric, number
 
@@ -65,6 +67,7 @@ def test_numbers_are_short(value, expected):
 def test_fractions_are_percent():
     """Only here, where a person reads them."""
     assert (fraction(0.12345), fraction(-1.0), fraction(math.nan)) == ("12.35%", "-100.00%", "-")
+    assert (fraction(-1e-9), fraction(-0.0)) == ("0.00%", "0.00%")
     assert (metric("win_rate", 0.5), metric("sharpe", 0.5)) == ("50.00%", "0.5")
 
 
@@ -78,27 +81,47 @@ def test_one_is_no_plural():
     ]
 
 
-def test_the_front_is_cut_and_says_so():
-    """A large front shows its first members, and how many there are."""
-    text = printed(front_table(individuals(50), ["sharpe", "max_drawdown"]))
-    assert f"Front: 50 individuals, the first {SHOWN_INDIVIDUALS} shown" in text
-    assert len(text.splitlines()) == 1 + 2 + SHOWN_INDIVIDUALS
-    assert "Front: 1 individual\n" in "\n".join(
-        line.rstrip() for line in printed(front_table(individuals(1), ["sharpe"])).splitlines()
-    )
+def test_a_large_front_is_shown_by_those_that_differ_most():
+    """The best in each objective and the corners between them, under their numbers in the front."""
+    crowd = individuals(50)
+    crowd[20]["objectives"]["max_drawdown"] = 0.02
+    crowd[33]["objectives"]["max_drawdown"] = 0.9
+    crowd.sort(key=lambda one: -one["objectives"]["sharpe"])
+    shown = shown_members(crowd, ["sharpe", "max_drawdown"])
+    assert len(shown) == SHOWN_INDIVIDUALS
+    assert list(shown) == sorted(shown)
+    assert {0, 16, 29, 49} <= set(shown)
+    assert all(crowd[place] is one for place, one in shown.items())
+    assert front_title(50, 20) == "Front: 50 individuals, shown are 20 that differ most"
+    text = printed(front_table(shown, ["sharpe", "max_drawdown"]))
+    assert [int(line.split()[0]) for line in text.splitlines()[2:]] == list(shown)
+
+
+def test_members_that_are_the_same_are_shown_once():
+    """Twenty lines of one compromise say no more than one."""
+    shown = shown_members([individuals(1)[0]] * 30, ["sharpe", "max_drawdown"])
+    assert list(shown) == [0]
+
+
+def test_a_small_front_is_shown_whole():
+    """Nothing is left out, and nothing is said of it."""
+    shown = shown_members(individuals(SHOWN_INDIVIDUALS), ["sharpe"])
+    assert list(shown) == list(range(SHOWN_INDIVIDUALS))
+    assert front_title(20, len(shown)) == "Front: 20 individuals"
+    assert front_title(1, 1) == "Front: 1 individual"
 
 
 def test_the_front_shows_objectives_first_and_no_metric_twice():
     """What was asked for, then what puts it in perspective; what is undefined is a dash."""
-    text = printed(front_table(individuals(1), ["win_rate", "sharpe"]))
+    text = printed(front_table(dict(enumerate(individuals(1))), ["win_rate", "sharpe"]))
     row = text.splitlines()[-1].split()
     assert row == ["0", "50.00%", "1", "1,234", "-", "25.00%"]
 
 
 def test_genes_stand_in_the_order_of_the_front():
-    """The place of an individual is the same in both tables."""
-    rows = printed(genes_table(individuals(3))).splitlines()[-3:]
-    assert [row.split()[:2] for row in rows] == [["0", "10"], ["1", "11"], ["2", "12"]]
+    """The number of an individual is the same in both tables."""
+    rows = printed(genes_table({7: individuals(2)[0], 9: individuals(2)[1]})).splitlines()[-2:]
+    assert [row.split()[:2] for row in rows] == [["7", "10"], ["9", "11"]]
 
 
 def test_certificates_say_how_much_was_compared():

@@ -1,0 +1,41 @@
+"""What the first page shows is what its command prints: whoever repeats it finds the same front."""
+
+import re
+import shlex
+
+import pytest
+
+from tests.golden.test_golden import PLATFORM
+from tests.support.commands import ROOT, run
+
+PAGE = ROOT / "README.md"
+SHOWN = re.compile(
+    r"```text\n(?P<shown>.*?)```\n\nThat is `python -m optimizer (?P<asked>[^`]+)`", re.S
+)
+CUT = re.compile(r"(?<=Their genes\n).*?(?=\ncertificate: )", re.S)
+"""What the page leaves out."""
+
+WRITTEN_ON = "linux x86_64"
+
+
+def known(text):
+    """Without what differs from run to run: the time taken, and the run's name."""
+    text = re.sub(r"in \d+\.\d s", "in a moment", text)
+    return re.sub(r"\d{8}-\d{6}-[0-9a-f]{6}", "RUN", text)
+
+
+@pytest.mark.golden
+def test_the_first_page_shows_what_is_printed(tmp_path, request):
+    """Every figure, the hash of the front among them; ``--bless`` writes it anew."""
+    if PLATFORM != WRITTEN_ON:
+        pytest.skip(f"written on {WRITTEN_ON}, this is {PLATFORM}")
+    page = PAGE.read_text(encoding="utf-8")
+    found = SHOWN.search(page)
+    printed = run(*shlex.split(found["asked"]), cwd=tmp_path).out
+    printed = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
+    printed = CUT.sub("...", printed)
+    if request.config.getoption("--bless"):
+        page = page[: found.start("shown")] + printed + page[found.end("shown") :]
+        PAGE.write_text(page, encoding="utf-8")
+    else:
+        assert known(found["shown"]) == known(printed)
