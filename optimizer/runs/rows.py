@@ -16,7 +16,7 @@ import numpy.typing as npt
 from optimizer.errors import StoreError
 from optimizer.generation import LINEAGE, Generation, Population, nobody
 from optimizer.runs.texts import decode, encode, sha256
-from optimizer.search.ranking import nondominated_ranks
+from optimizer.search.ranking import first_front
 
 KEPT = ("whole", "front", "summary")
 """How much of a generation's population a row still holds."""
@@ -258,8 +258,7 @@ def front_members(population: Population) -> npt.NDArray[np.int64]:
     ranked: npt.NDArray[np.int64] = np.flatnonzero(is_ranked)
     if not ranked.size or not population.objectives.shape[1]:
         return ranked
-    is_front = nondominated_ranks(population.objectives[ranked]) == 0
-    return np.asarray(ranked[is_front], dtype=np.int64)
+    return np.asarray(ranked[first_front(population.objectives[ranked])], dtype=np.int64)
 
 
 def front_population(population: Population) -> Population:

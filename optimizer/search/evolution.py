@@ -24,7 +24,7 @@ from optimizer.search.archive import box_of, extended, hypervolume
 from optimizer.search.breeding import ADAPTED, Brood, Draws, Plan, breed, credited, rates_of, settle
 from optimizer.search.memory import Memory, fresh_memory, from_numbers, to_numbers
 from optimizer.search.problem import Problem, SearchSettings
-from optimizer.search.ranking import Ranking, nondominated_ranks, rank_survivors
+from optimizer.search.ranking import Ranking, first_front, rank_survivors
 from optimizer.search.toolbox import Toolbox, make_toolbox
 
 Bools = npt.NDArray[np.bool_]
@@ -116,7 +116,7 @@ def front_of(population: Population) -> Indices:
     feasible = np.flatnonzero(population.violations == 0)
     if not feasible.size:
         return feasible
-    front: Indices = feasible[nondominated_ranks(population.objectives[feasible]) == 0]
+    front: Indices = feasible[first_front(population.objectives[feasible])]
     front = front[np.lexsort(population.genomes[front].T[::-1])]
     genomes = population.genomes[front]
     is_new = np.ones(len(front), dtype=np.bool_)

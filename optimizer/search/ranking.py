@@ -17,7 +17,12 @@ import numpy.typing as npt
 from optimizer.errors import OptimizerError
 from optimizer.search.compiled.blocks import rank_in_blocks
 from optimizer.search.compiled.crowding import add_gaps, standing_order
-from optimizer.search.compiled.fronts import find_copies, find_undominated, rank_in_order
+from optimizer.search.compiled.fronts import (
+    find_copies,
+    find_undominated,
+    rank_in_order,
+    spread_to_copies,
+)
 from optimizer.search.compiled.sorting import column_order
 
 Bools = npt.NDArray[np.bool_]
@@ -148,18 +153,23 @@ def survive(
     return ranking.order()[:keep]
 
 
-def nondominated_ranks(objectives: Floats) -> Indices:
-    """Number of the non-dominated front of each individual.
+def first_front(objectives: Floats) -> Bools:
+    """Which individuals are dominated by none; equals all are, or none of them.
 
     Args:
-        objectives: [P, O], minimised, finite, O at least 1.
+        objectives: [P, O], minimised, finite.
 
     Returns:
-        [P], 0 for those that nobody dominates; equal individuals share a rank.
+        [P].
     """
+    if objectives.shape[1] not in SWEPT:
+        found = moocore.is_nondominated(objectives, keep_weakly=True) if len(objectives) else ()
+        return np.asarray(found, dtype=np.bool_)
     columns = _columns(objectives)
-    is_many = len(objectives) >= MANY
-    return _ranks(objectives, columns, _orders(columns) if is_many else _order(columns)[None])
+    order, is_best = _order(columns), np.empty(len(objectives), dtype=np.bool_)
+    find_undominated(columns, order, is_best)
+    spread_to_copies(columns, order, is_best)
+    return is_best
 
 
 def undominated(objectives: Floats) -> Bools:
@@ -219,7 +229,7 @@ def _orders(columns: Floats) -> Indices:
 
 
 def _ranks(objectives: Floats, columns: Floats, orders: Indices) -> Indices:
-    """Number of the front of each individual [P]; of few the first order is enough."""
+    """Number of the front of each individual [P], from the orders by each objective [O, P]."""
     if len(columns) not in SWEPT:
         found = moocore.pareto_rank(objectives) if len(objectives) else ()
         return np.asarray(found, dtype=np.int64)

@@ -16,7 +16,7 @@ would not fit, staircases do better anyway, because many fronts are short ones.
 import numpy as np
 import numpy.typing as npt
 
-from engine.backends.compiled import compiled
+from engine.backends.compiled import compiled, compiled_unlocked
 from optimizer.search.compiled.fronts import is_same
 from optimizer.search.compiled.sorting import Floats, Places
 
@@ -142,7 +142,7 @@ def lay_out(columns: Floats, orders: Places, course: Levels) -> None:
         course[i, 3] = i > 0 and is_same(columns, p, orders[0, i - 1])
 
 
-@compiled
+@compiled_unlocked
 def rank_in_blocks(columns: Floats, orders: Places, ranks: Places) -> bool:
     """Number of the front of each individual.
 

@@ -156,3 +156,17 @@ def find_undominated(columns: Floats, order: Places, is_best: Bools) -> None:
         is_best[p] = at == 0 or zs[at - 1] > z
         if is_best[p]:
             length = put_stair(ys, zs, start, length, at, y, z)
+
+
+@compiled
+def spread_to_copies(columns: Floats, order: Places, is_best: Bools) -> None:
+    """Say of each copy what is said of the first of its equals.
+
+    Args:
+        columns: [O, P].
+        order: [P], lexicographic, earlier places first among equals.
+        is_best: [P], changed.
+    """
+    for i in range(1, order.size):
+        if is_same(columns, order[i], order[i - 1]):
+            is_best[order[i]] = is_best[order[i - 1]]

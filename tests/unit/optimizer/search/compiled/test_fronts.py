@@ -4,7 +4,7 @@ import moocore
 import numpy as np
 import pytest
 
-from optimizer.search.ranking import nondominated_ranks, rank_individuals, undominated
+from optimizer.search.ranking import first_front, rank_individuals, undominated
 
 
 def objectives_of(seed, n_objectives):
@@ -22,12 +22,27 @@ def objectives_of(seed, n_objectives):
     return kinds[seed % 5]
 
 
+def ranks_of(objectives):
+    """Ranks of individuals who are all feasible."""
+    return rank_individuals(objectives, np.zeros(len(objectives))).ranks.tolist()
+
+
+@pytest.mark.parametrize("n_objectives", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(50))
+def test_the_first_front_has_all_of_its_equals(seed, n_objectives):
+    """Who has rank 0 is in it, copies included, and nobody else."""
+    objectives = objectives_of(seed, n_objectives)
+    expected = [rank == 0 for rank in ranks_of(objectives)]
+    assert expected == first_front(objectives).tolist()
+    assert first_front(objectives[:0]).tolist() == []
+
+
 @pytest.mark.parametrize("n_objectives", [2, 3])
 @pytest.mark.parametrize("seed", range(300))
 def test_ranks_and_best_are_those_of_moocore(seed, n_objectives):
     """Every individual has the front that moocore gives it; of equals the first counts as best."""
     objectives = objectives_of(seed, n_objectives)
-    assert moocore.pareto_rank(objectives).tolist() == nondominated_ranks(objectives).tolist()
+    assert moocore.pareto_rank(objectives).tolist() == ranks_of(objectives)
     assert moocore.is_nondominated(objectives).tolist() == undominated(objectives).tolist()
 
 
@@ -40,7 +55,7 @@ def test_many_fronts_with_long_staircases(n_objectives):
     objectives = base + rng.integers(0, 40, (4000, 1)) * 0.01
     expected = moocore.pareto_rank(objectives)
     assert expected.max() > 15
-    assert expected.tolist() == nondominated_ranks(objectives).tolist()
+    assert expected.tolist() == ranks_of(objectives)
     assert moocore.is_nondominated(objectives).tolist() == undominated(objectives).tolist()
 
 
