@@ -88,7 +88,7 @@ def _explained(error: BaseException) -> tuple[str, int]:
     from strategy.errors import StrategyError
 
     if isinstance(error, TyperException):
-        return error.format_message(), 2
+        return error.format_message().replace("Value error, ", ""), 2
     if isinstance(error, OptimizerError):
         return str(error), error.exit_code
     if isinstance(error, DeviceError):

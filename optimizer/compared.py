@@ -97,7 +97,7 @@ def _compared(
         hypervolume=volumes[place],
         beaten=tuple(_beaten(own.objectives, other.objectives) for other in fronts),
         shared=tuple(_shared(own.genomes, other.genomes) for other in fronts),
-        differs=compare_headers(first.header, store.header)[0],
+        differs=compare_headers(first.header, store.header, ("there", "here"))[0],
     )
 
 

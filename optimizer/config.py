@@ -39,7 +39,7 @@ class RunConfig(BaseModel):
     data: Specs = Field(
         ("sample",),
         description="Bars: sample, csv:PATH or parquet:PATH; a folder or a pattern is all its "
-        "files; as flag repeatable.",
+        "files; the flag repeats.",
     )
     timeframe: str | None = Field(
         None, description="Duration of a bar, such as 15m; longer than the file's resamples."
@@ -51,7 +51,7 @@ class RunConfig(BaseModel):
     columns: Annotated[dict[str, str], Words("a table of meaning = name")] = Field(
         default_factory=dict,
         description="What a column holds, for names that are not recognised: timestamp, date, "
-        "time, open, high, low, close, volume or symbol, and its name; as flag repeatable.",
+        "time, open, high, low, close, volume or symbol, and its name; the flag repeats.",
     )
     time_format: str | None = Field(
         None, description="How times are written, such as %d/%m/%Y %H:%M, if several ways fit."
@@ -77,7 +77,10 @@ class RunConfig(BaseModel):
     cache: str | None = Field(
         None, description="Folder of fetched bars; the user's own cache if unset."
     )
-    start: str | None = Field(None, description="First bar to trade, ISO time; history is kept.")
+    start: str | None = Field(
+        None,
+        description="First bar to trade, ISO time; those before it only warm indicators up.",
+    )
     end: str | None = Field(None, description="Trade bars that open before this ISO time.")
     max_gap: str | None = Field(
         None,
@@ -96,7 +99,7 @@ class RunConfig(BaseModel):
     )
     bounds: dict[str, Bound] = Field(
         default_factory=dict,
-        description="Bounds of a gene, each a pair [low, high]; as flag repeatable.",
+        description="Bounds of a gene, each a pair [low, high]; the flag repeats.",
     )
     fee_bp: float = Field(
         5.0, ge=0, le=10_000, description="Fee per side, basis points of notional."
@@ -115,7 +118,8 @@ class RunConfig(BaseModel):
     )
     constraints: list[str] = Field(
         default_factory=list,
-        description="What must hold, such as 'max_drawdown <= 0.3'; with soft, should. Repeatable.",
+        description="What must hold, such as 'max_drawdown <= 0.3'; with soft, should; the flag "
+        "repeats.",
     )
     over_windows: str = Field(
         "mean", description="How windows make one number: mean, worst, or a quantile such as q25."
@@ -127,7 +131,7 @@ class RunConfig(BaseModel):
     steps: dict[str, float] = Field(
         default_factory=dict,
         description="Step of a gene on the lattice, from its low bound to its high one; genes "
-        "without a step keep their published value; as flag repeatable.",
+        "without a step keep their published value; the flag repeats.",
     )
     regret: int = Field(
         20_000,

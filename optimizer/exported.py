@@ -40,7 +40,8 @@ def table_of(store: RunStore, what: What) -> Columns:
 
     Args:
         store: The run, open for reading.
-        what: ``front``, the certified members of a finished run with their metrics;
+        what: ``front``, the certified members of a finished run, by the numbers that tables and
+            report give them, with their metrics, also on bars that were held out;
             ``generations``, one row each; ``individuals``, every one that is still recorded, with
             its parents and the operator that made it.
 
@@ -168,10 +169,14 @@ def _kept(store: RunStore) -> Iterator[tuple[int, Population]]:
 def _front(result: Mapping[str, object]) -> Columns:
     front = result["front"]
     members = list(front) if isinstance(front, list) else []
-    columns: Columns = {}
+    columns: Columns = {"member": list(range(len(members)))}
     for part in ("genes", "objectives", "metrics"):
         for name in members[0][part] if members else ():
             columns[f"{part}.{name}"] = [member[part][name] for member in members]
+    for part in ("objectives", "metrics"):
+        for name in members[0].get("held_out", {}).get(part, ()) if members else ():
+            told = [member["held_out"][part][name] for member in members]
+            columns[f"held_out.{part}.{name}"] = told
     return columns
 
 

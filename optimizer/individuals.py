@@ -1,12 +1,18 @@
 """Individuals for people and JSON: genes, objectives, metrics of all windows and of each."""
 
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
 import numpy as np
 
 from engine.batch import Engine
 from engine.metrics import METRICS, UNDEFINED, MetricTable, compute_metrics
 from optimizer.aggregation import MEAN, over_windows
 from optimizer.generation import Floats
+from optimizer.objectives import is_maximised
 from optimizer.task import Task
+
+Member = TypeVar("Member", bound=Mapping[str, object])
 
 SHOWN_BY_WINDOW = ("trades", "win_rate", "mean_r", "sum_r", "total_return", "max_drawdown")
 """Metrics that are told of each window, beside the objectives."""
@@ -57,6 +63,24 @@ def describe_individuals(
             individual["by_window"] = {name: _defined(table, i, name) for name in told}
         found.append(individual)
     return found
+
+
+def best_first(members: Sequence[Member], objectives: Sequence[str]) -> list[Member]:
+    """Members of a front in the order of their numbers: the best in the first objective first.
+
+    Args:
+        members: As `describe_individuals` tells of them; equal ones stay in their order.
+        objectives: Names, the first one counts.
+    """
+    if not objectives:
+        return list(members)
+    sign = -1.0 if is_maximised(objectives[0]) else 1.0
+
+    def merit(member: Member) -> float:
+        found = member["objectives"]
+        return sign * float(found[objectives[0]]) if isinstance(found, Mapping) else 0.0
+
+    return sorted(members, key=merit)
 
 
 def mean_metrics(table: MetricTable, individual: int, windows: slice) -> dict[str, object]:

@@ -5,6 +5,30 @@ import math
 HELD_OUT = "held_out_"
 """Stands before the name of what was measured on bars that were held out."""
 
+MEANINGS = {
+    "calmar": "return a year over the deepest drawdown, not compounded",
+    "expectancy": "the same as mean_r",
+    "exposure": "share of bars with an open position",
+    "max_drawdown": "deepest fall of equity, as a share of its peak",
+    "max_drawdown_r": "deepest fall of the sum of R, in R",
+    "mean_hold_bars": "bars that a trade lasts, on the mean",
+    "mean_r": "mean result of a trade, in R, after costs",
+    "profit_factor": "sum of gains over sum of losses",
+    "sharpe": "mean R over its standard deviation, per trade",
+    "sharpe_annual": "sharpe times the root of the trades a year",
+    "sortino": "mean R over the root mean square of losses, per trade",
+    "std_r": "standard deviation of R",
+    "sum_r": "all results together, in R",
+    "total_return": "what equity gained, each R worth --risk-fraction of it",
+    "trades": "how many there are",
+    "trades_per_year": "how many there are in 365.25 days",
+    "win_rate": "share of trades that gain after costs",
+}
+"""What metrics and objectives are, in a few words; R is what a trade puts at risk.
+
+Source: `engine.metrics.compute_metrics`, which says it exactly.
+"""
+
 FRACTIONS = frozenset({"total_return", "max_drawdown", "win_rate", "exposure"})
 """Metrics that people read in percent."""
 

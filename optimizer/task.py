@@ -199,6 +199,7 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
     Raises:
         ConfigError, DataError, StrategyError, EngineError: When something does not fit.
     """
+    _check_search_fits(config)
     published = find_strategy(config.strategy)
     goals = goals_of(config)
     costs = Costs(config.fee_bp, config.slippage_bp, config.min_risk, config.risk_fraction)
@@ -354,6 +355,18 @@ def _bounded(spec: StrategySpec, bounds: Mapping[str, tuple[float, float]]) -> S
     if problems:
         raise GeneError("; ".join(problems))
     return spec.with_bounds(bounds)
+
+
+def _check_search_fits(config: RunConfig) -> None:
+    """Refuse what the search that was asked for would leave unheard."""
+    if config.search == "genetic" and config.steps:
+        gene = next(iter(config.steps))
+        raise ConfigError(f"--step {gene} is for a lattice only: add --search lattice")
+    unheard = ("max_evaluations", "plateau", "warm_start") if config.search == "lattice" else ()
+    for name in unheard:
+        if getattr(config, name) is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{flag} means nothing for --search lattice, which tries every point")
 
 
 def _check_bounds_fit(task: Task) -> None:

@@ -23,7 +23,7 @@ from optimizer.config import RunConfig, make_config, overlaid
 from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.generation import Floats, Generation, Population
 from optimizer.guests import guests_hash, load_guests
-from optimizer.individuals import describe_individuals
+from optimizer.individuals import best_first, describe_individuals
 from optimizer.progress import WARMING, Mark, Progress, progress_of
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
 from optimizer.search import count_failures, front_hash
@@ -182,7 +182,7 @@ def resume_run(
 
 
 def recorded_result(store: RunStore) -> Result | None:
-    """The result of a run as it was when it was found: genes, objectives and metrics in order.
+    """The result of a run: genes, objectives and metrics in order, the best member first.
 
     Args:
         store: Open for reading; what it records has its keys sorted.
@@ -199,9 +199,11 @@ def recorded_result(store: RunStore) -> Result | None:
     orders["metrics"] = list(METRICS)
     front = [
         {part: _ordered(values, orders.get(part, ())) for part, values in member.items()}
-        for member in members
+        for member in best_first(members, objectives)
     ]
-    return {**(result or {}), "front": front}
+    # A run may have been moved or copied since.
+    place = {"run": store.run_id, "path": str(store.path)}
+    return {**(result or {}), **place, "front": front}
 
 
 def _ordered(values: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
@@ -326,7 +328,9 @@ def _searched(
     }
     result = {**_result(task, proven, store, last, front, certificate), **ended}
     store.finish(result)
-    return result
+    members = result["front"]
+    numbered = best_first(members, task.goals.names) if isinstance(members, list) else []
+    return {**result, "front": numbered}
 
 
 def _wanted(engine: Engine, members: int) -> int:

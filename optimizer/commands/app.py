@@ -12,8 +12,12 @@ ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="TOML file; flags win over it.", metavar="FILE")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Runs = Annotated[Path, typer.Option("--runs", help="Folder in which runs are recorded.")]
-RunName = Annotated[str, typer.Argument(help="A run's id, its beginning, its path, or latest.")]
+Runs = Annotated[
+    Path, typer.Option("--runs", help="Folder in which runs are recorded.", metavar="FOLDER")
+]
+RunName = Annotated[
+    str, typer.Argument(help="A run's id, its beginning, its path, or latest.", metavar="RUN")
+]
 
 MOST = 10_000_000
 """Individuals that a command takes at once, as many as a population may have."""
@@ -101,7 +105,9 @@ def parity(
     config: ConfigFile = None,
     individuals: Annotated[
         int,
-        typer.Option("--individuals", help="Random individuals to compare.", min=1, max=MOST),
+        typer.Option(
+            "--individuals", help="Random individuals to compare.", min=1, max=MOST, metavar="COUNT"
+        ),
     ] = 100,
     run: Annotated[
         str | None, typer.Option("--run", help="Compare the front of this run.", metavar="RUN")
@@ -131,7 +137,8 @@ def report(
         typer.Option("--out", help="File to write; the run's folder if unset.", metavar="FILE"),
     ] = None,
     member: Annotated[
-        int | None, typer.Option("--member", help="Member of the front to open with.", min=0)
+        int | None,
+        typer.Option("--member", help="Member of the front to open with.", min=0, metavar="NUMBER"),
     ] = None,
 ) -> None:
     """Write a run's report, one page without a network; --data says where its bars are now."""
@@ -145,9 +152,18 @@ def report(
 def bench(
     *,
     flags: dict[str, object],
-    population: Annotated[int, typer.Option("--population", min=1, max=MOST)] = 512,
-    bars: Annotated[int, typer.Option("--bars", help="Use the last so many bars.", min=2)] = 35_040,
-    repeats: Annotated[int, typer.Option("--repeats", min=3)] = 20,
+    population: Annotated[
+        int,
+        typer.Option(
+            "--population", help="Random individuals in a call.", min=1, max=MOST, metavar="COUNT"
+        ),
+    ] = 512,
+    bars: Annotated[
+        int, typer.Option("--bars", help="Use the last so many bars.", min=2, metavar="COUNT")
+    ] = 35_040,
+    repeats: Annotated[
+        int, typer.Option("--repeats", help="Calls that are timed.", min=3, metavar="COUNT")
+    ] = 20,
     populations: Annotated[
         str | None,
         typer.Option(
@@ -211,7 +227,10 @@ def runs_show(run: RunName, *, runs: Runs = Path("runs"), as_json: AsJson = Fals
 def runs_export(
     run: RunName,
     to: Annotated[
-        Path, typer.Argument(help="File to write: .csv, .json, .parquet, or .journal for Optuna.")
+        Path,
+        typer.Argument(
+            help="File to write: .csv, .json, .parquet, or .journal for Optuna.", metavar="FILE"
+        ),
     ],
     *,
     runs: Runs = Path("runs"),
@@ -221,7 +240,9 @@ def runs_export(
     ] = "front",
     sample: Annotated[
         int,
-        typer.Option("--sample", help="Individuals beside the front in a .journal.", min=0),
+        typer.Option(
+            "--sample", help="Individuals beside the front in a .journal.", min=0, metavar="COUNT"
+        ),
     ] = 500,
 ) -> None:
     """Write what a run recorded to a file, exactly."""
@@ -232,7 +253,7 @@ def runs_export(
 
 @runs_app.command("compare")
 def runs_compare(
-    names: Annotated[list[str], typer.Argument(help="Two runs or more.", metavar="RUN RUN...")],
+    names: Annotated[list[str], typer.Argument(help="Two runs or more.", metavar="RUN")],
     *,
     runs: Runs = Path("runs"),
     as_json: AsJson = False,
@@ -262,7 +283,7 @@ def runs_verify(
     *,
     runs: Runs = Path("runs"),
     individuals: Annotated[
-        int, typer.Option("--individuals", help="Members to replay.", min=0)
+        int, typer.Option("--individuals", help="Members to replay.", min=0, metavar="COUNT")
     ] = 5,
 ) -> None:
     """Check a run's record, and replay members of its front on the reference."""

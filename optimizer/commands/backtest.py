@@ -98,24 +98,32 @@ def _single(task: Task, genome: Floats) -> "Single":
 def ledger_table(
     markets: Markets, ledgers: Sequence[Ledger]
 ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-    """Names and rows of all trades; symbol and sample come first where there are several windows.
+    """Names and rows of all trades, with the times at which their bars of entry and exit open.
 
     Args:
         markets: Whose windows they are.
         ledgers: One a window, in the order of `Markets.all_windows`.
 
     Returns:
-        Column names, and one row a trade.
+        Column names, and one row a trade; symbol and sample come first where there are several
+        windows.
     """
-    if len(ledgers) == 1:
-        return Trade._fields, ledger_rows(ledgers[0])
-    told = [markets.describe(window) for window in markets.all_windows]
-    rows = [
-        (window["symbol"], window["sample"], *row)
-        for window, ledger in zip(told, ledgers, strict=True)
-        for row in ledger_rows(ledger)
-    ]
-    return ("symbol", "sample", *Trade._fields), rows
+    names = (*Trade._fields, "entry_time", "exit_time")
+    rows: list[tuple[object, ...]] = []
+    for window, ledger in zip(markets.all_windows, ledgers, strict=True):
+        told = markets.describe(window)
+        whose = (told["symbol"], told["sample"]) if len(ledgers) > 1 else ()
+        stamps = markets.series[window.series].timestamp
+        rows += [
+            (*whose, *row, _utc(stamps[ledger.entry_bar[k]]), _utc(stamps[ledger.exit_bar[k]]))
+            for k, row in enumerate(ledger_rows(ledger))
+        ]
+    return (*(("symbol", "sample") if len(ledgers) > 1 else ()), *names), rows
+
+
+def _utc(stamp: int) -> str:
+    """ISO time of nanoseconds since 1970, as other programs read it."""
+    return f"{np.datetime64(int(stamp), 'ns').astype('datetime64[s]')}Z"
 
 
 def read_genes(path: Path) -> dict[str, float]:

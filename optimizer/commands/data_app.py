@@ -10,8 +10,14 @@ from optimizer.errors import ConfigError
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Specs = Annotated[
-    list[str] | None, typer.Argument(help="Bars, as --data names them.", metavar="[SPEC]...")
+    list[str] | None, typer.Argument(help="Bars, as --data names them.", metavar="SPEC")
 ]
+RANGE = {
+    "start": "First day to fetch, such as 2024-01-01, UTC.",
+    "end": "The day after the last; up to the last day that has been over for a day if unset.",
+}
+"""What the bounds of a range mean where bars are fetched."""
+
 READ = tuple(name for name in DATA if name != "data")
 
 data_app = typer.Typer(help="Look at bars, check and keep them.", rich_markup_mode=None)
@@ -27,9 +33,9 @@ def data_show(specs: Specs = None, *, flags: dict[str, object], as_json: AsJson 
 
 
 @data_app.command("fetch")
-@config_flags(*FETCH)
+@config_flags(*FETCH, told=RANGE)
 def data_fetch(
-    specs: Annotated[list[str], typer.Argument(help="Series to fetch.", metavar="SPEC...")],
+    specs: Annotated[list[str], typer.Argument(help="Series to fetch.", metavar="SPEC")],
     *,
     flags: dict[str, object],
     refetch: Annotated[
@@ -55,10 +61,12 @@ def data_check(specs: Specs = None, *, flags: dict[str, object], as_json: AsJson
 @data_app.command("import")
 @config_flags(*READ)
 def data_import(
-    files: Annotated[list[str], typer.Argument(help="Files, folders or patterns.")],
+    files: Annotated[list[str], typer.Argument(help="Files, folders or patterns.", metavar="FILE")],
     *,
     flags: dict[str, object],
-    into: Annotated[Path, typer.Option("--into", help="Folder to keep them in.")] = Path("bars"),
+    into: Annotated[
+        Path, typer.Option("--into", help="Folder to keep them in.", metavar="FOLDER")
+    ] = Path("bars"),
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace files that hold other bars.")
     ] = False,

@@ -24,7 +24,7 @@ from optimizer.commands.report import tell_report
 from optimizer.commands.symbols import held_out_table, symbols_table
 from optimizer.config import RunConfig
 from optimizer.errors import ConfigError, ParityError
-from optimizer.objectives import MISSED, is_maximised, parse_objective
+from optimizer.objectives import MISSED, parse_objective
 from optimizer.runs import find_run
 from optimizer.shown import counted, fraction, number
 from optimizer.workflow import Result, resume_run, start_run
@@ -64,7 +64,7 @@ def print_result(result: Result) -> None:
     console = stdout()
     data, timing = _mapping(result["data"]), _mapping(result["timing"])
     objectives = [str(name) for name in _list(result["objectives"])]
-    front = _front(result, objectives[0])
+    front = [_mapping(member) for member in _list(result["front"])]
     if result.get("resumed"):
         console.say(f"run {result['run']} had {result['resumed']}; this is its result")
     simulated = ", a SIMULATED market" if data["is_simulated"] else ""
@@ -148,16 +148,6 @@ def _told_over(result: Result) -> str:
 
 def _symbols(data: Mapping[str, object]) -> int:
     return len({_mapping(window)["symbol"] for window in _list(data.get("windows"))})
-
-
-def _front(result: Result, objective: str) -> list[Mapping[str, object]]:
-    """Members of the front, best in one objective first."""
-    sign = -1.0 if is_maximised(objective) else 1.0
-
-    def merit(individual: Mapping[str, object]) -> float:
-        return sign * float(str(_mapping(individual["objectives"])[objective]))
-
-    return sorted((_mapping(individual) for individual in _list(result["front"])), key=merit)
 
 
 def _mapping(value: object) -> Mapping[str, object]:

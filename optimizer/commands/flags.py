@@ -49,11 +49,14 @@ ALSO = {"start": "--from", "end": "--to"}
 Command = Callable[..., None]
 
 
-def config_flags(*names: str) -> Callable[[Command], Command]:
+def config_flags(
+    *names: str, told: Mapping[str, str] | None = None
+) -> Callable[[Command], Command]:
     """Give a command the flags of some fields.
 
     Args:
         names: Fields of `RunConfig`, in the order in which help shows them.
+        told: What help says of a field where this command means something narrower by it.
 
     Returns:
         A decorator; the command receives ``flags``, a dict of the fields that were given.
@@ -66,7 +69,7 @@ def config_flags(*names: str) -> Callable[[Command], Command]:
             function(flags=given_fields(flags), **given)
 
         own = [p for p in inspect.signature(function).parameters.values() if p.name != "flags"]
-        parameters = own + [_parameter(name) for name in names]
+        parameters = own + [_parameter(name, (told or {}).get(name, "")) for name in names]
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in parameters}
         return command
@@ -183,16 +186,16 @@ def _value(name: str, given: object) -> object:
         return given
 
 
-def _parameter(name: str) -> inspect.Parameter:
+def _parameter(name: str, told: str = "") -> inspect.Parameter:
     field = RunConfig.model_fields[name]
     flag = f"--{name.replace('_', '-')}"
     shown = _shown_default(name, field.get_default(call_default_factory=True))
-    text = f"{field.description} {shown}"
+    text = f"{told or field.description} {shown}"
     annotation: Any
     if name in REPEATED:
         singular = SINGULARS.get(name, name)
-        told = text if name == "data" else field.description
-        option = typer.Option([], f"--{singular}", help=told, metavar=REPEATED[name])
+        text = text if name == "data" else f"{field.description}"
+        option = typer.Option([], f"--{singular}", help=text, metavar=REPEATED[name])
         annotation = list[str]
     elif field.annotation is bool:
         no_flag = f"--no-{name.replace('_', '-')}"
@@ -218,4 +221,6 @@ def _shown_default(name: str, default: object) -> str:
         default = ", ".join(default)
     if name in AMOUNTS and isinstance(default, int):
         default = format_bytes(default)
+    if isinstance(default, float):
+        default = f"{default:g}"
     return f"[default: {default}]"

@@ -5,7 +5,7 @@ from rich.table import Table
 from engine.metrics import METRICS
 from optimizer.commands.console import stdout
 from optimizer.objectives import OBJECTIVES
-from optimizer.shown import number
+from optimizer.shown import MEANINGS, number
 from strategy import STRATEGIES
 
 
@@ -27,16 +27,20 @@ def strategies_command() -> None:
 
 
 def objectives_command() -> None:
-    """Print objectives."""
-    table = Table(box=None)
-    table.add_column("objective")
-    table.add_column("the search")
-    for objective in OBJECTIVES.values():
-        table.add_row(objective.name, "maximises it" if objective.maximise else "minimises it")
+    """Print objectives, what each is, and the metrics that only constraints may name."""
     console = stdout()
+    table = Table(box=None)
+    for heading in ("objective", "wanted", "what it is"):
+        table.add_column(heading)
+    for objective in OBJECTIVES.values():
+        wanted = "more" if objective.maximise else "less"
+        table.add_row(objective.name, wanted, MEANINGS[objective.name])
+    for name in METRICS:
+        if name not in OBJECTIVES:
+            table.add_row(name, "-", f"{MEANINGS[name]}; for constraints only")
     console.print(table)
+    console.say("R is what a trade puts at risk, from its entry to its stop.")
     console.say(
         "trades:min turns one; sharpe@worst says how windows make one number: mean, worst, q25"
     )
-    others = ", ".join(name for name in METRICS if name not in OBJECTIVES)
-    console.say(f"--constraint 'max_drawdown <= 0.3' bounds any of them, and {others}")
+    console.say("--constraint 'max_drawdown <= 0.3' bounds any of them")

@@ -14,7 +14,7 @@ from engine.errors import EngineError
 from engine.metrics import METRICS
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.generation import Floats
-from optimizer.individuals import describe_individuals
+from optimizer.individuals import best_first, describe_individuals
 from optimizer.objectives import is_maximised
 from optimizer.recorded import recorded_task
 from optimizer.report.apart import Apart
@@ -101,11 +101,7 @@ class Run:
     def members(self) -> tuple[Individual, ...]:
         """Members of the front as recorded, best in the first objective first."""
         found = self._last_members() if self.result is None else _mappings(self.result["front"])
-        if not found or not self.objectives:
-            return tuple(found)
-        first = self.objectives[0]
-        sign = -1.0 if is_maximised(first) else 1.0
-        return tuple(sorted(found, key=lambda one: sign * part(one, "objectives")[first]))
+        return tuple(best_first(found, self.objectives))
 
     @cached_property
     def genomes(self) -> Floats:

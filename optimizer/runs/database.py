@@ -5,6 +5,7 @@ One SQLite database per run, so that two runs never wait for each other. Each wr
 Source: SQLite's documentation, "Write-Ahead Logging" and "PRAGMA synchronous".
 """
 
+import errno
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -32,6 +33,16 @@ LOG_INDEX_BYTES = 32_768
 """What opening a write-ahead log needs on disk, for readers and writers alike."""
 
 _DISK_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR")
+
+_NO_PLACE = (
+    errno.EACCES,
+    errno.EEXIST,
+    errno.ENAMETOOLONG,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+)
+"""Errors of a place where nothing can be written, however much room there is."""
 
 # Digests stand before the columns: reading them then never walks through a population.
 _TABLES = """
@@ -154,7 +165,11 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def no_room(error: Exception, path: Path, needed_bytes: int) -> StoreError:
-    """The error of a write that failed, with the bytes that it needed and those that are free."""
+    """The error of a write that failed: why, or what it needed and what is free."""
+    if isinstance(error, OSError) and error.errno in _NO_PLACE:
+        return StoreError(
+            f"{path} cannot be written ({error.strerror}): let --runs name a folder that can"
+        )
     free = free_bytes(path)
     name = getattr(error, "sqlite_errorname", "") or type(error).__name__
     return StoreError(
@@ -333,6 +348,8 @@ def _advice(error: sqlite3.Error) -> str:
     text = str(error)
     if "unable to open" in text or "readonly" in text:
         return ": copy the run's whole directory to a place that can be written"
+    if "no such table" in text or "no such column" in text:
+        return ": the file is cut short or damaged"
     if isinstance(error, sqlite3.OperationalError) and "locked" in text:
         return ": another program has held it for too long"
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):

@@ -17,7 +17,7 @@ class RunSummary:
     Args:
         id: Name of its directory.
         path: Its directory.
-        status: ``finished``, ``running`` or ``interrupted``.
+        status: ``finished``, ``running``, ``interrupted``, or ``damaged`` where it cannot be read.
         created_at: As in its header; of a run that cannot be read, None.
         strategy: Name, as in its header.
         data: What was searched on, as in its header.
@@ -61,7 +61,8 @@ def summarise(path: Path) -> RunSummary:
     try:
         reader = Reader(path / DATABASE)
     except StoreError as error:
-        return RunSummary(path.name, path, _unfinished(path), damaged=_first_line(error))
+        status = "running" if _unfinished(path) == "running" else "damaged"
+        return RunSummary(path.name, path, status, damaged=_first_line(error))
     try:
         return _summary(path, reader)
     finally:

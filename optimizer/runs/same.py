@@ -48,13 +48,16 @@ _SHOWN_CHARACTERS = 80
 
 
 def compare_headers(
-    recorded: Mapping[str, object], present: Mapping[str, object]
+    recorded: Mapping[str, object],
+    present: Mapping[str, object],
+    words: tuple[str, str] = ("recorded", "now"),
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Compare what a run was started with and what it would go on with.
 
     Args:
         recorded: Header of the run.
-        present: Header that a new run would get now.
+        present: Header that a new run would get now, or of another run.
+        words: What stands before the value of either.
 
     Returns:
         One line for each field that differs, with both values: those that decide results, and
@@ -63,7 +66,7 @@ def compare_headers(
     deciding: list[str] = []
     harmless: list[str] = []
     for path, old, new in _differences(_as_json(recorded), _as_json(present), ()):
-        line = f"{'.'.join(path) or 'header'}: recorded {_shown(old)}, now {_shown(new)}"
+        line = f"{'.'.join(path) or 'header'}: {words[0]} {_shown(old)}, {words[1]} {_shown(new)}"
         (deciding if _decides(path) else harmless).append(line)
     return tuple(deciding), tuple(harmless)
 

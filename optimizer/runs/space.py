@@ -89,7 +89,8 @@ def require_space(path: Path, needed: int) -> None:
     if needed > free:
         raise StoreError(
             f"{path}: the run needs up to {needed:,} bytes and {free:,} are free: free some, use "
-            "another place, record less (keep='front' or 'last'), or search less"
+            "another place (--runs), record less (--keep last, or a smaller --budget), or search "
+            "less"
         )
 
 

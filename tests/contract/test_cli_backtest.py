@@ -2,6 +2,7 @@
 
 import csv
 
+import numpy as np
 import pytest
 
 from engine.ledger import REASONS, Trade
@@ -27,12 +28,17 @@ def test_the_ledger_reads_back_exactly(command, market, tmp_path, engine):
     (ledger,) = task.engine().trades(task.spec.layout.encode(GENES))
     rows = rows_of(tmp_path / "out.csv")
     assert len(rows) == len(ledger) > 5
-    assert tuple(rows[0]) == Trade._fields
+    assert tuple(rows[0]) == (*Trade._fields, "entry_time", "exit_time")
     for k, row in enumerate(rows):
         trade = ledger.trade(k)
         assert [int(row[name]) for name in Trade._fields[:3]] == list(trade[:3])
         assert row["reason"] == REASONS[trade.reason]
         assert [float(row[name]) for name in Trade._fields[4:]] == list(trade[4:])
+        opened = [
+            np.datetime64(row[name].removesuffix("Z"), "ns") for name in rows[0] if "time" in name
+        ]
+        bars = task.markets.series[0].timestamp[[trade.entry_bar, trade.exit_bar]]
+        assert [int(time.astype(np.int64)) for time in opened] == bars.tolist()
 
 
 def test_engines_give_the_same_numbers(command, market, tmp_path):
@@ -51,7 +57,7 @@ def test_a_market_without_trades_has_a_ledger_of_names(command, tmp_path):
     """The file says which columns it would have."""
     spec = write_market(tmp_path / "flat.csv", flat=1.0)
     assert command("backtest", "--data", spec, "--trades", "out.csv").code == 0
-    assert (tmp_path / "out.csv").read_text() == ",".join(Trade._fields) + "\n"
+    assert (tmp_path / "out.csv").read_text() == ",".join(Trade._fields) + ",entry_time,exit_time\n"
 
 
 def test_an_existing_ledger_is_replaced_whole(command, market, tmp_path):

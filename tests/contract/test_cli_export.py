@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from optimizer import load_run
 from optimizer.runs import RunStore, list_runs
 from tests.support.commands import SMALL
 
@@ -157,7 +158,7 @@ def test_different_runs_are_told_apart(command, market, result):
     other = command("evolve", "--data", market, *LARGER, "--seed", "2", "--json").json
     outcome = command("runs", "compare", result["run"], other["run"])
     assert outcome.code == 0
-    assert "seed: recorded 1, now 2" in outcome.out
+    assert "seed: there 1, here 2" in outcome.out
     found = command("runs", "compare", result["run"], other["run"], "--json").json
     one, two = found["runs"]
     assert 0 < min(one["hypervolume"], two["hypervolume"]) < 1
@@ -203,3 +204,35 @@ def test_a_run_that_is_being_recorded_is_not_removed(command, result):
     assert outcome.code == 4
     assert "is owned by process" in outcome.error
     assert command("runs", "verify", "latest").code == 0
+
+
+def test_members_have_one_number_everywhere(command, result, tmp_path):
+    """As JSON, exported and in Python, member 0 is the best in the first objective."""
+    assert command("runs", "export", "latest", "front.csv").code == 0
+    exported = read_csv("front.csv")
+    assert [row["member"] for row in exported] == [str(n) for n in range(len(exported))]
+    merits = [float(row["objectives.sharpe"]) for row in exported]
+    assert merits == sorted(merits, reverse=True)
+    assert merits == [member["objectives"]["sharpe"] for member in result["front"]]
+    assert merits == load_run("latest").front["sharpe"].tolist()
+
+
+def test_held_out_figures_are_exported(command, market, tmp_path):
+    """Beside each number of the search stands that of the bars it never saw."""
+    arguments = ("--data", market, *SMALL, "--holdout", "20%", "--quiet")
+    assert command("evolve", *arguments).code == 0
+    assert command("runs", "export", "latest", "front.csv").code == 0
+    front = load_run("latest").front
+    told = [float(row["held_out.metrics.trades"]) for row in read_csv("front.csv")]
+    assert told == front["held_out_trades"].tolist()
+
+
+def test_a_run_that_was_moved_says_where_it_is(command, result, tmp_path):
+    """Its report goes beside it, not to where it was found."""
+    (tmp_path / "runs").rename(tmp_path / "kept")
+    shown = command("runs", "show", "latest", "--runs", "kept").out
+    path = next((tmp_path / "kept").iterdir()).relative_to(tmp_path)
+    assert f"recorded in {path}" in shown
+    assert command("evolve", "--resume", "latest", "--runs", "kept", "--report").code == 0
+    assert (path / "report.html").exists()
+    assert not (tmp_path / "runs").exists()

@@ -182,7 +182,7 @@ def test_a_ledger_of_many_windows_says_whose_trades_they_are(command, folder, tm
     found = command("backtest", *arguments, "--json").json
     with open(tmp_path / "out.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert tuple(rows[0]) == ("symbol", "sample", *Trade._fields)
+    assert tuple(rows[0]) == ("symbol", "sample", *Trade._fields, "entry_time", "exit_time")
     counts = [window["metrics"]["trades"] for window in found["windows"]]
     assert [
         len([r for r in rows if (r["symbol"], r["sample"]) == (w["symbol"], w["sample"])])

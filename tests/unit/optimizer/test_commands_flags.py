@@ -2,6 +2,7 @@
 
 import pytest
 
+from optimizer.__main__ import main
 from optimizer.commands.flags import (
     ALL,
     COMPUTE,
@@ -99,3 +100,22 @@ def test_a_gene_that_is_given_twice_is_refused(parse, texts):
     """Which of the two a person means is not for a program to say."""
     with pytest.raises(ConfigError, match="'a' is given twice"):
         parse(texts)
+
+
+def test_a_command_may_mean_something_narrower(command_help):
+    """Where bars are fetched, the bounds of a range are days to fetch and not bars to trade."""
+    told = command_help("data", "fetch")
+    assert "First day to fetch" in told
+    assert "First bar to trade" not in told
+    assert "First bar to trade" in command_help("backtest")
+
+
+@pytest.fixture
+def command_help(capsys):
+    """The help of a command, its lines joined."""
+
+    def show(*names):
+        assert main([*names, "--help"]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    return show

@@ -1,5 +1,6 @@
 """Faults from outside: kill -9 at any moment, full and failing disks, neighbours, long runs."""
 
+import errno
 import os
 import random
 import sqlite3
@@ -13,6 +14,8 @@ import pytest
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
 from optimizer.runs.committer import Committer, Note
+from optimizer.runs.database import no_room
+from optimizer.runs.names import DATABASE
 from optimizer.runs.recorder import Recorder
 from tests.support.kill import child, child_fill, child_record, kill_after
 from tests.support.recording import (
@@ -274,3 +277,23 @@ def numbered(generation, number):
 def resident_bytes():
     """Memory of this process that is in use."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOTDIR], ids=str)
+def test_a_place_that_takes_nothing_is_no_matter_of_room(tmp_path, number):
+    """Bytes that are free would mislead: another folder is what helps."""
+    told = str(no_room(OSError(number, os.strerror(number)), tmp_path / "runs", 10))
+    assert told == (
+        f"{tmp_path / 'runs'} cannot be written ({os.strerror(number)}): "
+        "let --runs name a folder that can"
+    )
+
+
+def test_a_file_that_was_cut_short_is_said_to_be(tmp_path):
+    """A header of SQLite without tables is damage, and no riddle about a table."""
+    with RunStore.create(tmp_path, "cut", {}) as store:
+        path = store.path / DATABASE
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100])
+    with pytest.raises(StoreError, match="damaged"):
+        RunStore.open(path.parent)

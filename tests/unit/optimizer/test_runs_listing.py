@@ -46,7 +46,7 @@ def test_every_state_has_its_line_oldest_first(tmp_path):
     assert [(run.id, run.status, run.generations) for run in found] == [
         ("zeta", "finished", 2),
         ("alpha", "interrupted", 0),
-        ("20261103-000000-aaaaaa", "interrupted", 0),
+        ("20261103-000000-aaaaaa", "damaged", 0),
         ("beta", "running", 1),
     ]
     assert found[0] == RunSummary(

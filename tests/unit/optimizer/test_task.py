@@ -1,5 +1,6 @@
 """A task fits its data before any work begins, and its header says what decides its results."""
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -207,7 +208,6 @@ DECIDING = {
     "islands": 2,
     "migration": 3,
     "polish": 7,
-    "steps": {"reward_r": 0.5},
     "bounds": {"z_window": [100.0, 200.0]},
     "start": "1970-01-20",
     "end": "1970-01-20",
@@ -251,12 +251,38 @@ def test_what_changes_no_result_may_differ(task, market, name, value):
     assert deciding == ()
 
 
+def test_the_step_of_a_lattice_changes_the_header(market):
+    """A lattice is another search than a genetic one, and another lattice another one again."""
+    lattices = [{"search": "lattice", "steps": {"reward_r": step}} for step in (0.5, 1.0)]
+    tasks = [prepare(RunConfig(data=market, **changes)) for changes in ({}, *lattices)]
+    headers = [header_of(task, "cpu") for task in tasks]
+    for one, other in itertools.combinations(headers, 2):
+        assert any("steps" in line for line in compare_headers(one, other)[0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"steps": {"reward_r": 0.5}}, "--step reward_r is for a lattice only: add --search"),
+        ({"plateau": 3}, "--plateau means nothing for --search lattice"),
+        ({"max_evaluations": 3}, "--max-evaluations means nothing for --search lattice"),
+        ({"warm_start": "x.json"}, "--warm-start means nothing for --search lattice"),
+    ],
+)
+def test_what_a_search_would_not_hear_is_refused(market, changes, words):
+    """Nobody waits for a plateau that is never looked for."""
+    if "steps" not in changes:
+        changes = {**changes, "search": "lattice", "steps": {"reward_r": 0.5}}
+    with pytest.raises(ConfigError, match=words):
+        prepare(RunConfig(data=market, **changes))
+
+
 def test_every_knob_decides_or_does_not(market):
     """A knob that is added must be put into one of the two lists above."""
     elsewhere = {"data", "tz", "drop_bad_bars", "scale_lengths", "sort", "columns", "time_format"}
     elsewhere |= {"decimal", "tick", "price_offset", "max_gap"}
     elsewhere |= {"adjusted", "accept_missing", "cache"}  # they show in bars and genes
-    elsewhere |= {"warm_start", "search"}  # guests by their hash; a lattice needs steps as well
+    elsewhere |= {"warm_start", "search", "steps"}  # guests by their hash; lattices are below
     assert set(RunConfig.model_fields) == {*DECIDING, *HARMLESS, *elsewhere}
 
 
