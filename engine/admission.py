@@ -77,19 +77,18 @@ def load_loops(genomes: Floats, limits: Limits, columns: Ints | None) -> None:
         find_slots(genomes, columns, tables, np.empty((len(genomes), len(columns)), np.int32))
 
 
-def shaped(spec: StrategySpec, genomes: Floats) -> Floats:
-    """A copy of genomes [P, G] that stays as it is until results are there.
-
-    It is contiguous and can be written, because loops are compiled anew for other arrays.
+def shaped(spec: StrategySpec, genomes: Floats, *, copied: bool = False) -> Floats:
+    """Genomes [P, G], contiguous and writable, because loops are compiled anew for other arrays.
 
     Args:
         spec: The strategy.
-        genomes: What a caller gave.
+        genomes: What a caller gave; copied where it is otherwise.
+        copied: Whether it may change before results are there, so that it is copied in any case.
 
     Raises:
         GenomeError: When it is not float64 [P, G].
     """
-    genomes = np.array(genomes, order="C")
+    genomes = np.array(genomes, order="C") if copied else np.require(genomes, None, ["C", "W"])
     if genomes.dtype != np.float64 or genomes.ndim != 2:
         raise GenomeError(
             f"genomes must be float64 [P, {len(spec.layout)}], "

@@ -27,9 +27,13 @@ ENGINE_VERSION = 2
 TAKEN_AHEAD = 1
 """Populations that are prepared before the results of the one before them are waited for."""
 
-PART_PAIRS = 16_384
-"""Pairs of individual and window that are handed to a device at a time: while it works on a part,
-the next one is checked and looked up."""
+PART_INDIVIDUALS = 16_384
+"""Individuals that are handed to a device at a time: while it works on a part, the next one is
+checked and looked up."""
+
+PART_PAIRS = 262_144
+"""Pairs of individual and window that are handed over at a time, where windows are many: their
+results are 40 MB."""
 
 LISTED_PAIRS = 256
 """Pairs of individual and window whose trades are asked of a device at once."""
@@ -158,7 +162,7 @@ class Engine:
         Raises:
             GenomeError: When a genome is not legal; the message names the first.
         """
-        return self._begun(genomes)()
+        return self._begun(genomes, copied=False)()
 
     def evaluate_each(self, populations: Iterable[Floats]) -> Iterator[Floats]:
         """Backtest populations none of which depends on the results of another before it.
@@ -177,7 +181,7 @@ class Engine:
         """
         running: deque[Callable[[], Floats]] = deque()
         for genomes in populations:
-            running.append(self._begun(genomes))
+            running.append(self._begun(genomes, copied=True))
             if len(running) > TAKEN_AHEAD:
                 yield running.popleft()()
         for finish in running:
@@ -262,11 +266,11 @@ class Engine:
         (slot,) = self._bank.slots([group])
         return self._backend.rows(int(slot), series)
 
-    def _begun(self, genomes: Floats) -> Callable[[], Floats]:
-        """Start to evaluate; what is returned waits and gives [P, W, A]."""
-        genomes = shaped(self.spec, genomes)
+    def _begun(self, genomes: Floats, *, copied: bool) -> Callable[[], Floats]:
+        """Start to evaluate [P, G], or a copy of it; what is returned waits and gives [P, W, A]."""
+        genomes = shaped(self.spec, genomes, copied=copied)
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
-        step = self._chunk or max(1, PART_PAIRS // len(self.windows))
+        step = self._chunk or max(1, min(PART_INDIVIDUALS, PART_PAIRS // len(self.windows)))
         parts = [slice(begin, begin + step) for begin in range(0, len(genomes), step)]
         waits: list[Callable[[], bool]] = []
         for part in parts:

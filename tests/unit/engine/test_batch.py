@@ -99,15 +99,32 @@ def test_illegal_population_among_others_is_named():
     assert len(engine.evaluate(good)) == 3
 
 
-@pytest.mark.parametrize("pairs", [1, 4, 7])
-def test_parts_change_no_bit(monkeypatch, pairs):
+@pytest.mark.parametrize("name", ["PART_PAIRS", "PART_INDIVIDUALS"])
+@pytest.mark.parametrize("most", [1, 4, 7])
+def test_parts_change_no_bit(monkeypatch, name, most):
     """Handing a device few individuals at a time changes no bit, rows there or not."""
     genomes, windows = random_genomes(SPEC, 23, seed=3), [WHOLE, Window(0, 50, 200)]
     expected = Engine(SPEC, [BARS], windows).evaluate(genomes)
-    monkeypatch.setattr("engine.batch.PART_PAIRS", pairs)
+    monkeypatch.setattr(f"engine.batch.{name}", most)
     engine = Engine(SPEC, [BARS], windows)
     for _ in range(3):
-        assert_same_bits(expected, engine.evaluate(genomes), f"{pairs} pairs at a time")
+        assert_same_bits(expected, engine.evaluate(genomes), f"{name} {most}")
+
+
+def test_a_caller_may_use_one_array_for_all_populations():
+    """Populations that are written into one array, one after the other, are told apart."""
+    populations = [random_genomes(SPEC, 5, seed) for seed in range(4)]
+    room = np.empty_like(populations[0])
+
+    def written():
+        for population in populations:
+            room[...] = population
+            yield room
+
+    engine = Engine(SPEC, [BARS], [WHOLE])
+    expected = [engine.evaluate(population) for population in populations]
+    for number, found in enumerate(engine.evaluate_each(written())):
+        assert_same_bits(expected[number], found, f"population {number}")
 
 
 def test_rows_stay_between_calls():
