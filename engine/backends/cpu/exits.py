@@ -1,5 +1,7 @@
 """Stage 3, exits: where a position that was entered at a bar ends."""
 
+import numpy as np
+
 from engine.backends.compiled import compiled
 from engine.backends.cpu.types import Market
 
@@ -24,13 +26,14 @@ def find_exit(
         Exit bar, reason and price.
     """
     last = min(entry_bar + max_hold, end) - 1
-    for j in range(entry_bar, last + 1):
+    # Without a sign, an index is not asked whether it counts from the end.
+    for j in range(np.uint64(entry_bar), np.uint64(last + 1)):
         # An open is never below its low, so the gap is a case of the stop.
         if market.low[j] <= stop:
             if market.open[j] <= stop:
-                return j, STOP_GAP, market.open[j]
-            return j, STOP, stop
+                return int(np.int64(j)), STOP_GAP, market.open[j]
+            return int(np.int64(j)), STOP, stop
         if market.high[j] >= target:
-            return j, TARGET, target
+            return int(np.int64(j)), TARGET, target
     reason = TIME if last == entry_bar + max_hold - 1 else END
     return last, reason, market.close[last]

@@ -106,6 +106,16 @@ def _advance(values: Floats, alpha: Floats, tile: Floats) -> None:
 
 
 @compiled_inline
+def read_average(
+    averages: Averages, row: int, i: int, first: int, bars: Slots, out: Floats
+) -> None:
+    """An individual's EMA row at bars [S] of the tile that begins at bar `first`, into out [S]."""
+    place, stride = averages.place_of[i, row], averages.stride_of[row]
+    for s in range(bars.size):
+        out[s] = averages.tile[place + (bars[s] - first + 1) * stride]
+
+
+@compiled_inline
 def carry_on(averages: Averages, width: int) -> None:
     """Keep the last bar of a tile for the next one."""
     for p in range(averages.parts.shape[0]):

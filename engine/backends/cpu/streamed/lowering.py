@@ -78,6 +78,10 @@ def course_of(spec: StrategySpec, coders: Mapping[Form, Coder]) -> tuple[Course,
         tests[reads_average].append((left, right, gene, sign, len(scales) if is_coded else -1))
         if is_coded:
             scales.append(coders[Form.of(spec.rows[left])])
+    # Comparisons of two EMAs first: the first one is the fastest.
+    tests[True].sort(
+        key=lambda test: test[1] < 0 or any(rows[row][KIND] != EMA for row in test[:2])
+    )
     compared = {row for pair in tests.values() for test in pair for row in test[:2] if row >= 0}
     rolling = sorted({rows[row][SOURCE] for row in compared if rows[row][KIND] in (SMA, ZSCORE)})
     averages = sorted(

@@ -8,10 +8,17 @@ import numpy as np
 from engine.backends.compiled import compiled_inline, compiled_unlocked
 from engine.backends.cpu.chain import begin, chain
 from engine.backends.cpu.exact import EMA, values_at
-from engine.backends.cpu.streamed.averages import Averages, advance, averages_of, carry_on
+from engine.backends.cpu.streamed.averages import (
+    Averages,
+    advance,
+    averages_of,
+    carry_on,
+    read_average,
+)
 from engine.backends.cpu.streamed.columns import Columns
-from engine.backends.cpu.streamed.lowering import KIND, LEFT, LENGTH, RIGHT, SIGN, SOURCE, Course
-from engine.backends.cpu.streamed.refine import late_holds, refine
+from engine.backends.cpu.streamed.late import is_crossing, keep_crossing, keep_late
+from engine.backends.cpu.streamed.lowering import KIND, LENGTH, SOURCE, Course
+from engine.backends.cpu.streamed.refine import refine
 from engine.backends.cpu.streamed.screens import (
     Words,
     collect,
@@ -277,10 +284,8 @@ def _late(
     work: Work,
 ) -> None:
     """Keep of each individual's bars those at which the comparisons with an EMA hold, too."""
-    n = members.size
-    edges, seen, kept, bars, distances = work.edges, work.seen, work.kept, work.bars, work.distances
-    late, stop_row = course.late, course.stop_row
-    place_of, stride_of, tile = averages.place_of, averages.stride_of, averages.tile
+    n, late = members.size, course.late
+    edges, seen, kept, bars = work.edges, work.seen, work.kept, work.bars
     for i in range(n):
         seen[i] = kept[i] = edges[i]
     first = start
@@ -288,28 +293,24 @@ def _late(
         width = min(averages.bars, end - first)
         advance(columns.values, averages, first, width)
         for i in range(n):
-            s, done, keeps = seen[i], edges[i + 1], kept[i]
-            while s < done and bars[s] < first + width:
-                t = bars[s]
-                k = t - first + 1
-                is_kept = True
-                for f in range(late.shape[0]):
-                    left, right = late[f, LEFT], late[f, RIGHT]
-                    if right >= 0 and place_of[i, left] >= 0 and place_of[i, right] >= 0:
-                        one = tile[place_of[i, left] + k * stride_of[left]]
-                        other = tile[place_of[i, right] + k * stride_of[right]]
-                        is_kept &= one > other if late[f, SIGN] > 0 else one < other
-                    elif is_kept:
-                        is_kept = late_holds(
-                            columns.values, columns.runs, work.sums, base, course, late[f],
-                            genomes[members[i]], t, averages, i, k, work.tally,
-                        )  # fmt: skip
-                bars[keeps] = t
-                if place_of[i, stop_row] >= 0:
-                    distances[keeps] = tile[place_of[i, stop_row] + k * stride_of[stop_row]]
-                keeps += is_kept
-                s += 1
-            seen[i], kept[i] = s, keeps
+            begun, keeps = kept[i], kept[i]
+            if seen[i] == edges[i + 1] or bars[seen[i]] >= first + width:
+                continue
+            is_fast = late.shape[0] > 0 and is_crossing(averages, late[0], i)
+            if is_fast:
+                seen[i], keeps = keep_crossing(averages, late[0], i, first, first + width,
+                                               seen[i], edges[i + 1], begun, bars)  # fmt: skip
+            while seen[i] < edges[i + 1] and bars[seen[i]] < first + width:
+                bars[keeps] = bars[seen[i]]
+                keeps += 1
+                seen[i] += 1
+            for f in range(is_fast, late.shape[0]):
+                keeps = keep_late(columns, work.sums, base, course, late[f], genomes[members[i]],
+                                  averages, i, first, begun, keeps, bars, work.tally)  # fmt: skip
+            kept[i] = keeps
+            if averages.place_of[i, course.stop_row] >= 0:
+                read_average(averages, course.stop_row, i, first, bars[begun:keeps],
+                             work.distances[begun:keeps])  # fmt: skip
         carry_on(averages, width)
         first += width
     # What was kept, from edges[i] to kept[i], moves together.
@@ -318,7 +319,7 @@ def _late(
         begun = edges[i]
         edges[i] = count
         for s in range(begun, kept[i]):
-            bars[count], distances[count] = bars[s], distances[s]
+            bars[count], work.distances[count] = bars[s], work.distances[s]
             count += 1
     edges[n] = count
 

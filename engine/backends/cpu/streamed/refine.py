@@ -183,7 +183,7 @@ def holds(
         sums: The same.
         base: The same.
         course: The same.
-        test: [4] a line of the course's `early`.
+        test: [5] a line of the course's `early`.
         genome: [G].
         bar: At least the warm-up.
         tally: [1].
@@ -283,7 +283,7 @@ def late_holds(
         sums: The same.
         base: The same.
         course: The same.
-        test: [4] a line of the course's `late`.
+        test: [5] a line of the course's `late`.
         genome: [G].
         bar: At least the warm-up.
         averages: The EMAs.
@@ -296,9 +296,12 @@ def late_holds(
     if is_left:
         row, other = other, row
     average = averages.tile[averages.place_of[i, other] + k * averages.stride_of[other]]
-    # The side that is an EMA is exact, and the other one is a gene or any other row.
+    # The side that is an EMA is exact, and the other one is a gene or any row.
+    is_average = row >= 0 and averages.place_of[i, row] >= 0
     if row < 0:
         low = high = genome[test[GENE]]
+    elif is_average:
+        low = high = averages.tile[averages.place_of[i, row] + k * averages.stride_of[row]]
     else:
         low, high = row_bounds(columns, sums, base, course, row, genome, bar)
     is_above = (test[SIGN] > 0) != is_left
@@ -306,7 +309,7 @@ def late_holds(
         return bool(is_above)
     if high < average:
         return not is_above
-    if row < 0 or course.rows[row, KIND] == LEVEL:
+    if row < 0 or is_average or course.rows[row, KIND] == LEVEL:
         return False
     tally[0] += 1
     value = row_value(columns, runs, course, row, genome, bar)
