@@ -116,8 +116,17 @@ class Engine:
             threads=threads,
         )
         self._bank = RowBank(capacity, self._backend.fill)
-        self._cold = ColdPath(spec, self._backend, self._bank, self.windows, chunk)
+        bars = sum(len(bars) for bars in self.series)
+        self._cold = ColdPath(spec, self._backend, self._bank, self.windows, chunk, bars)
         self._chunk = chunk
+
+    def load_streaming(self) -> None:
+        """Let this process evaluate individuals without rows from now on, where the device can.
+
+        Otherwise it does so once that would have saved more time than its loops take to load (see
+        `engine.cold`). It changes no bit of any result.
+        """
+        self._cold.load()
 
     @property
     def threads(self) -> int:

@@ -150,6 +150,11 @@ class Backend(Protocol):
 class Streamer(Protocol):
     """What a backend can do besides: evaluate individuals whose rows were never computed."""
 
+    @property
+    def load_seconds(self) -> float:
+        """About what the loops for that would cost this process now; 0 where it has them."""
+        ...
+
     def can_stream(self, genomes: Floats) -> bool:
         """Whether it can for this strategy, on these series, with the lengths of [P, G]."""
         ...

@@ -29,6 +29,7 @@ SPEC = SHORT_SPECS["seller_exhaustion"]
 
 def streamed(engine, genomes):
     """Accumulators of individuals that the engine meets for the first time, without a row."""
+    engine.load_streaming()
     before = engine.rows_computed
     found = engine.evaluate(genomes)
     assert engine.rows_computed == before

@@ -16,6 +16,7 @@ from engine.backends.cpu.streamed import (
     LONGEST_WINDOW,
     columns_of,
     course_of,
+    load_seconds,
     stream,
 )
 from engine.backends.cpu.types import Floats, Ints, Market, Slots
@@ -143,6 +144,11 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
                      self._scratch, self._distances, part)  # fmt: skip
 
         return self._in_all_series(len(genomes), windows, evaluated)
+
+    @property
+    def load_seconds(self) -> float:
+        """About what streaming would cost this process before it begins; 0 where it began."""
+        return load_seconds()
 
     def can_stream(self, genomes: Floats) -> bool:
         """Whether no length of [P, G] is too long, and no rolling row meets values that are NaN."""

@@ -9,7 +9,7 @@ bar (`cpu/exact.py`). The trades are the same in every bit.
 from engine.backends.cpu.streamed.bounds import LONGEST_WINDOW
 from engine.backends.cpu.streamed.columns import Columns, columns_of
 from engine.backends.cpu.streamed.lowering import Course, course_of
-from engine.backends.cpu.streamed.population import stream
+from engine.backends.cpu.streamed.population import load_seconds, stream
 
 __all__ = [
     "LONGEST_WINDOW",
@@ -17,5 +17,6 @@ __all__ = [
     "Course",
     "columns_of",
     "course_of",
+    "load_seconds",
     "stream",
 ]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.backends.compiled import compiled_inline, compiled_unlocked
+from engine.backends.compiled import compiled_inline, compiled_unlocked, is_kept, is_loaded
 from engine.backends.cpu.chain import begin, chain
 from engine.backends.cpu.exact import EMA, values_at
 from engine.backends.cpu.streamed.averages import (
@@ -33,6 +33,12 @@ from engine.backends.lowered import Exits
 SHORTEST_BLOCK = 8192
 """Bars of a block; more where windows reach further back, so that sums are not mostly history."""
 
+
+LOAD_SECONDS = 0.05
+"""What a process takes to load these loops where they were compiled before, on an EPYC."""
+
+COMPILE_SECONDS = 8.0
+"""What it takes to compile them, there."""
 
 LARGEST_GROUP = 256
 """Individuals of a group: many share averages, and their tile still fits a core's cache."""
@@ -83,6 +89,13 @@ def stream(
     # Threads of Python: a parallel loop would have all that it calls compiled once more.
     with ThreadPoolExecutor(threads) as pool:
         return sum(pool.map(streamed, groups))
+
+
+def load_seconds() -> float:
+    """About what these loops would cost this process now; 0 where it has them."""
+    if is_loaded(_stream):
+        return 0.0
+    return LOAD_SECONDS if is_kept(_stream) else COMPILE_SECONDS
 
 
 def groups_of(course: Course, genomes: Floats, threads: int) -> list[Ints]:
