@@ -43,3 +43,15 @@ def test_what_was_refused_is_not_copied():
     out = np.zeros((2, N_WINDOWS, len(ACCUMULATORS)))
     assert work.read(out) == (7, True)
     assert not out.any()
+
+
+@pytest.mark.parametrize("individuals", [3, MANY])
+@pytest.mark.parametrize("is_writable", [True, False])
+def test_genomes_arrive_whole(individuals, is_writable):
+    """By one thread or by several, and also those that nobody may write."""
+    genomes = np.arange(2.0 * individuals).reshape(individuals, 2)
+    genomes.flags.writeable = is_writable
+    work = Workspace(individuals, 1, 2, 1, 16, torch.device("cpu"))
+    work.lay_out(genomes)
+    work.upload(individuals, with_slots=False)
+    assert work.genomes.numpy().tolist() == genomes.tolist()
