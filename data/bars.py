@@ -70,6 +70,11 @@ class Bars:
     is_simulated: bool = False
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        first, last = (np.datetime64(int(self.timestamp[at]), "ns") for at in (0, -1))
+        days = f"{first.astype('datetime64[D]')} .. {last.astype('datetime64[D]')}"
+        return f"Bars({self.symbol!r}, {self.timeframe}, {len(self):,} bars, {days})"
+
     def __post_init__(self) -> None:
         for name in COLUMNS:
             object.__setattr__(self, name, _frozen(name, getattr(self, name)))

@@ -37,7 +37,19 @@ def evolve(**settings: object) -> "Run":
 def load_run(
     name: str = "latest", runs: str | Path = "runs", data: str | Sequence[str] | None = None
 ) -> "Run":
-    """Open a recorded run; see `optimizer.report.load_run`."""
+    """Open a recorded run.
+
+    Args:
+        name: Its id, the beginning of it, its path, or ``latest``.
+        runs: Folder in which runs are recorded.
+        data: Where the bars are now, if they have moved; None for where they were.
+
+    Returns:
+        The run: its front and generations as frames, its trades, its charts.
+
+    Raises:
+        StoreError: When there is no such run, it is damaged, or it has no generation yet.
+    """
     from optimizer.report import load_run as load
 
     return load(name, runs, data)

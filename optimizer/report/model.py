@@ -13,7 +13,7 @@ from optimizer.report.charts.chart import Chart, milliseconds, words
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.sensitivity import POINTS, Line, Plane, move_each, move_pairs, size_of_pairs
 from optimizer.report.trades import Trades
-from optimizer.shown import HELD_OUT, metric, number
+from optimizer.shown import HELD_OUT, MEANINGS, metric, number
 
 if TYPE_CHECKING:
     from optimizer.report.run import Run
@@ -111,6 +111,7 @@ def page_data(run: "Run", chosen: Chosen | None) -> Plain:
             "genes": [_chart(chart) for chart in gallery.genes(run)],
         },
         "objectives": [words(name) for name in run.objectives],
+        "meanings": {words(name): meaning for name, meaning in MEANINGS.items()},
         "reasons": [words(reason) for reason in REASONS],
         "missing": "The page carries no trades of this member. To see them: "
         f"python -m optimizer report {run.id} --member ",

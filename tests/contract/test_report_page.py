@@ -4,7 +4,7 @@ import pytest
 
 from optimizer import load_run
 from optimizer.report import write_report
-from optimizer.shown import metric
+from optimizer.shown import MEANINGS, metric
 from tests.support.browser import opened
 from tests.support.runs import record_run
 
@@ -82,6 +82,16 @@ def test_trades_can_be_filtered_and_chosen(chromium, run, page_file):
         shown = found.page.get_attribute('#trade-table tr[aria-selected="true"]', "data-trade")
         assert found.text('figure[data-chart="trade"] figcaption').startswith(f"Trade {shown} of")
         assert found.errors == []
+
+
+def test_metrics_say_what_they_are(chromium, page_file):
+    """Whoever points at a name is told what it is, in the words of `objectives list`."""
+    with opened(chromium, page_file) as found:
+        told = found.page.eval_on_selector_all(
+            "#metrics th", "all => all.map(one => [one.textContent, one.title])"
+        )
+    assert {name.replace(" ", "_"): title for name, title in told}.items() <= MEANINGS.items()
+    assert "sharpe" in dict(told)
 
 
 def test_the_theme_can_be_changed_and_the_page_printed(chromium, page_file):

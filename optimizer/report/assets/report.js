@@ -262,7 +262,9 @@
     const body = byId(id).tBodies[0];
     body.replaceChildren(...rows.map(([name, texts, share]) => {
       const row = element("tr");
-      row.append(element("th", name, { scope: "row" }), ...texts.map((text) => element("td", text)));
+      const meaning = data.meanings[name];
+      const head = element("th", name, meaning ? { scope: "row", title: meaning } : { scope: "row" });
+      row.append(head, ...texts.map((text) => element("td", text)));
       if (share !== undefined) {
         const cell = element("td"), bar = element("span", undefined, { class: "range", "aria-hidden": "true" });
         if (share !== null) { const mark = element("i"); mark.style.left = `${100 * share}%`; bar.append(mark); cell.append(bar); }

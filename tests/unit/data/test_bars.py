@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from data import Window
+from data import Window, load_bars
 from data.errors import BarsError, WindowError
 from tests.support.series import MINUTE_NS, START_NS, make_bars, make_columns
 
@@ -36,6 +36,12 @@ def test_columns_become_contiguous_64_bit():
     assert bars.volume.dtype == np.float64
     assert bars.volume.flags.c_contiguous
     assert bars.timestamp.dtype == np.int64
+
+
+def test_bars_are_shown_in_a_line():
+    """What a person at a prompt wants to know of them, and no arrays."""
+    bars = load_bars("sample")
+    assert repr(bars) == "Bars('SIMULATED', 15m, 35,040 bars, 2024-01-01 .. 2025-01-02)"
 
 
 def test_length_is_the_number_of_bars():
