@@ -351,6 +351,7 @@ def _result(
         "run": store.run_id,
         "path": str(store.path),
         "strategy": task.spec.name,
+        "search": task.config.search,
         "data": describe_data(task),
         "generation": last.number,
         "individuals": len(last.population),

@@ -104,6 +104,8 @@ def print_result(result: Result) -> None:
 
 def _tell_diversity(console: Lines, result: Result) -> None:
     """Say when the bounds allowed fewer individuals than were asked for."""
+    if result.get("search") == "lattice":
+        return
     found, asked = int(str(result["individuals"])), int(str(result.get("population", 0)))
     if found == 1 < asked:
         console.say("diversity 0: the bounds allow one individual, the search had nothing to vary")

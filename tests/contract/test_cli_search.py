@@ -15,6 +15,7 @@ def test_a_lattice_is_searched_to_its_end_with_a_regret(command, market):
     outcome = command("evolve", "--data", market, *LATTICE, "--population", "8", "--regret", "80")
     assert outcome.code == 0
     assert "regret: a genetic search that judged" in outcome.out
+    assert "diversity" not in outcome.out
     result = command("runs", "show", "latest", "--json").json["result"]
     assert result["timing"]["evaluated"] == 20
     assert result["regret"]["points"] == 20
