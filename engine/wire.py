@@ -15,6 +15,9 @@ Array = npt.NDArray[np.generic]
 KINDS = ("float64", "int64", "int32", "int8")
 """Types of arrays that travel."""
 
+MOST_PARTS = 1000
+"""Of a frame that are written together; systems take 1,024."""
+
 
 class Frame(NamedTuple):
     """One message.
@@ -43,12 +46,15 @@ def send(descriptor: int, frame: Frame) -> None:
     arrays = [np.ascontiguousarray(array) for array in frame.arrays]
     shapes = [[array.dtype.name, *array.shape] for array in arrays]
     head = json.dumps([frame.kind, frame.told, shapes]).encode()
-    parts = [len(head).to_bytes(8, "little"), head, *(a.reshape(-1).view(np.uint8) for a in arrays)]
+    parts: list[memoryview | bytes] = [len(head).to_bytes(8, "little"), head]
+    parts += [memoryview(array.reshape(-1).view(np.uint8)) for array in arrays]  # type: ignore[arg-type]
     try:
-        for part in parts:
-            view = memoryview(part)  # type: ignore[arg-type]
-            while view:
-                view = view[os.write(descriptor, view) :]
+        while parts:
+            written = os.writev(descriptor, parts[:MOST_PARTS])
+            while parts and written >= len(parts[0]):
+                written -= len(parts.pop(0))
+            if written:
+                parts[0] = parts[0][written:]
     except OSError as error:
         raise ClosedError(f"nobody reads ({error.strerror})") from None
 
@@ -83,9 +89,10 @@ def _exactly(descriptor: int, size: int, until: float | None) -> bytearray:
     data = bytearray(size)
     view = memoryview(data)
     while view:
-        left = None if until is None else max(until - time.monotonic(), 0.0)
-        if not select.select([descriptor], [], [], left)[0]:
-            raise ClosedError("no answer in time")
+        if until is not None:
+            left = max(until - time.monotonic(), 0.0)
+            if not select.select([descriptor], [], [], left)[0]:
+                raise ClosedError("no answer in time")
         count = os.readv(descriptor, [view])
         if not count:
             raise ClosedError("it ended")

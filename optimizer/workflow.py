@@ -112,7 +112,7 @@ def start_run(
     with RunStore.create(
         runs, new_run_id(), header, keep=config.keep, budget=config.budget
     ) as store:
-        return _search(_Job(task, engine, store, guests), None, observer, should_stop)
+        return _search(_Job(task, device, engine, store, guests), None, observer, should_stop)
 
 
 def record_bytes(task: Task) -> int:
@@ -178,7 +178,7 @@ def resume_run(
         store.resume_with(header)
         if last is not None:
             _reverify(EngineProblem(task, engine), last)
-        return _search(_Job(task, engine, store, guests), last, observer, should_stop)
+        return _search(_Job(task, device, engine, store, guests), last, observer, should_stop)
 
 
 def recorded_result(store: RunStore) -> Result | None:
@@ -246,6 +246,7 @@ class _Job:
     """What one search needs: its task, where it is judged and recorded, and who is there first."""
 
     task: Task
+    device: Device
     engine: Engine
     store: RunStore
     guests: Floats | None
@@ -312,7 +313,8 @@ def _searched(
     regret = None if why else task.regret(problem, front.objectives)
     searched = perf_counter() - began
     observer.certifying(len(front))
-    proven = task.full_engine(engine.device) if task.markets.held_out else engine
+    # The search is over: a device's process that stands there goes on with all bars.
+    proven = task.full_engine(job.device) if task.markets.held_out else engine
     certificate = certify(proven, front.genomes, replayers=replayers)
     timing = {
         "search_s": searched,

@@ -177,6 +177,8 @@ class CudaMaker:
     def room(self, memory_bytes: int | None, series_bytes: int) -> Room:
         """How an amount of memory is divided, on each device; half of what is free when None."""
         if memory_bytes is None:
+            # What an engine before this one used is free, though torch keeps it at hand.
+            torch.cuda.empty_cache()
             free = (torch.cuda.mem_get_info(number)[0] for number in self._devices)
             memory_bytes = min(free) // 2
         return CudaBackend.room(memory_bytes, series_bytes)

@@ -1,6 +1,7 @@
 """What makes a backend in a process of its own, and starts that process before it is needed."""
 
 import logging
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -30,7 +31,10 @@ def child_command(name: str, device: str) -> tuple[str, ...]:
 
 
 class IsolatedMaker:
-    """Makes a backend in a child process.
+    """Makes a backend in a child process, that of the backend it made last if there is one.
+
+    To start another would take seconds. The earlier backend gives back what it holds; it is for who
+    will ask it no more, and starts a process of its own where it is asked all the same.
 
     Args:
         name: Backend, as the child knows it.
@@ -56,6 +60,7 @@ class IsolatedMaker:
         self._fallback = fallback
         # It imports and starts the device while we go on.
         self._child: Child | None = child or Child(self._command)
+        self._last: Callable[[], IsolatedBackend | None] = lambda: None
 
     def slot_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that one slot takes over all series."""
@@ -96,11 +101,13 @@ class IsolatedMaker:
         child, self._child = self._started(), None
         backend = IsolatedBackend(child, self._command, make, fallback)
         backend.name = self.name
+        self._last = weakref.ref(backend)
         return backend
 
     def _started(self) -> Child:
         if self._child is None:
-            self._child = Child(self._command)
+            last = self._last()
+            self._child = (last and last.hand_on()) or Child(self._command)
         return self._child
 
     def _ask(self, kind: str, told: Mapping[str, object]) -> Frame:

@@ -305,3 +305,76 @@ def test_a_child_that_stops_reading_is_a_failure(late, tmp_path, alone, monkeypa
     assert time.monotonic() - began < 60
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Every child that is started, in order."""
+    begun = []
+
+    class Counted(Child):
+        def __init__(self, command):
+            super().__init__(command)
+            begun.append(self)
+
+    for module in ("maker", "parent"):
+        monkeypatch.setattr(f"engine.backends.isolated.{module}.Child", Counted)
+    return begun
+
+
+def shared_device(tmp_path, killed="0"):
+    """A device for more than one engine."""
+    command = [sys.executable, "-m", "tests.support.late_child", str(tmp_path / "asked"), killed]
+    return Device("a child", "a test", IsolatedMaker("cpu", (), command=command))
+
+
+def test_the_next_engine_takes_the_process_over(tmp_path, alone, counted):
+    """On other bars and windows; nothing is started, and what was under way is finished first."""
+    device, asked_for = shared_device(tmp_path), populations([5, 20, 6])
+    first = Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
+    found = first.evaluate_each(asked_for)
+    assert_same_bits(alone.evaluate(asked_for[0]), next(found), "before")
+    other = make_bars(9, 700, jump=0.2)
+    second = Engine(SPEC, [other], [Window.whole(other)], COSTS, device=device, threads=1)
+    expected = Engine(SPEC, [other], [Window.whole(other)], COSTS, device="cpu", threads=1)
+    assert_each(expected, second, asked_for)
+    assert len(counted) == 1
+    for number, rest in enumerate(found, start=1):
+        assert_same_bits(alone.evaluate(asked_for[number]), rest, f"rest {number}")
+    assert_each(expected, second, asked_for)
+    assert_each(alone, first, asked_for)
+    assert len(counted) == 2
+
+
+def test_a_process_that_died_is_not_taken_over(tmp_path, alone, counted, caplog):
+    """The next engine starts its own, and somebody is told."""
+    device, asked_for = shared_device(tmp_path), populations([5, 6])
+    first = Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
+    assert_each(alone, first, asked_for)
+    os.kill(counted[0].pid, signal.SIGKILL)
+    second = Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
+    assert_each(alone, second, asked_for)
+    assert len(counted) == 2
+    assert "another process is started" in caplog.text
+
+
+def test_an_engine_that_is_gone_leaves_no_process_to_take_over(tmp_path, alone, counted):
+    """It ended with its engine; the next one starts its own."""
+    device, asked_for = shared_device(tmp_path), populations([5])
+    first = Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
+    assert_each(alone, first, asked_for)
+    del first
+    with pytest.raises(ProcessLookupError):
+        os.kill(counted[0].pid, 0)
+    second = Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
+    assert_each(alone, second, asked_for)
+
+
+def test_a_process_that_was_taken_over_is_replaced_like_any(tmp_path, alone, counted):
+    """Killed in its second life it costs no bit either."""
+    device, asked_for = shared_device(tmp_path, "6"), populations([5, 20, 6])
+    first = Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
+    assert_each(alone, first, asked_for)
+    second = Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
+    assert_each(alone, second, [*asked_for, *asked_for])
+    assert len(counted) == 2
