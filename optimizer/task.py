@@ -69,10 +69,7 @@ class Task:
         return self._engine(self.markets.searched, self.markets.windows, device)
 
     def full_engine(self, device: str | Device | None = None) -> Engine:
-        """A batch engine for all windows, those to search on first, then those held out.
-
-        On a device that an engine to search with was made on it takes over what that one has.
-        """
+        """A batch engine for all windows, those to search on first, then those held out."""
         return self._engine(self.markets.series, self.markets.all_windows, device)
 
     @property
