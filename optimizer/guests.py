@@ -12,6 +12,7 @@ import numpy as np
 from optimizer.errors import ConfigError
 from optimizer.generation import Floats
 from optimizer.runs import RunStore, find_run
+from optimizer.runs.names import DATABASE
 from strategy import GenomeLayout
 from strategy.errors import GeneError
 
@@ -53,6 +54,8 @@ def load_guests(source: str, layout: GenomeLayout, runs: Path) -> Floats:
             raise ConfigError(f"{path}: is not text") from None
         members = _from_json(path, text) if path.suffix == ".json" else _from_csv(text)
         return _genomes(str(path), members, layout)
+    if path.is_file() and path.name != DATABASE:
+        raise ConfigError(f"{path}: name a .json or .csv file, or a run")
     with RunStore.open(find_run(runs, source)) as store:
         last = store.last_generation()
         header = store.header

@@ -99,9 +99,8 @@ def front_table(members: Mapping[int, Individual], objectives: Sequence[str]) ->
     Returns:
         A row a member.
     """
-    beside = [
-        name for name in ("trades", "win_rate", "mean_r", "exposure") if name not in objectives
-    ]
+    said = {name.partition(":")[0] for name in objectives}
+    beside = [name for name in ("trades", "win_rate", "mean_r", "exposure") if name not in said]
     table = Table(box=None)
     table.add_column("#", justify="right", style="dim")
     for name in objectives:

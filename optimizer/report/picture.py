@@ -44,8 +44,12 @@ def picture(run: "Run", member: int = 0) -> bytes:
         (hold, "buy and hold", ORANGE),
         (run.equity_curve(trades), "the individual", BLUE),
     ):
-        _line(top, curve, curve.value, label, colour)
-        _line(middle, curve, drawdown(curve), label, colour)
+        # An account without a position goes on as it is.
+        whole = Curve(
+            np.append(curve.time_ns, hold.time_ns[-1]), np.append(curve.value, curve.value[-1])
+        )
+        _line(top, whole, whole.value, label, colour)
+        _line(middle, whole, drawdown(whole), label, colour)
     top.set_ylabel("equity")
     top.legend(loc="upper left")
     middle.set_ylabel("drawdown")
@@ -71,7 +75,8 @@ def _price(axes: Axes, run: "Run", trades: Trades) -> None:
     at = thinned(close)
     axes.plot(_days(bars.timestamp[span.start + at]), close[at], color=GREY, linewidth=0.8)
     own = trades.series == series
-    axes.plot(_days(trades.entry_ns[own]), trades.entry[own], "^", color=BLUE, markersize=4)
+    entered = _days(trades.entry_ns[own]), trades.entry[own]
+    axes.plot(*entered, "^", color=BLUE, markersize=4, label="entry")
     for label, chosen, colour in (
         ("exit with a gain", own & (trades.r > 0), GREEN),
         ("exit with a loss", own & (trades.r <= 0), RED),

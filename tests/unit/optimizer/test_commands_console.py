@@ -116,6 +116,10 @@ def test_the_front_shows_objectives_first_and_no_metric_twice():
     text = printed(front_table(dict(enumerate(individuals(1))), ["win_rate", "sharpe"]))
     row = text.splitlines()[-1].split()
     assert row == ["0", "50.00%", "1", "1,234", "-", "25.00%"]
+    turned = individuals(1)
+    turned[0]["objectives"]["trades:min"] = 1234.0
+    row = printed(front_table(dict(enumerate(turned)), ["trades:min"])).splitlines()[-1].split()
+    assert row == ["0", "1,234", "50.00%", "-", "25.00%"]
 
 
 def test_genes_stand_in_the_order_of_the_front():

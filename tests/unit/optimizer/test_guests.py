@@ -98,3 +98,10 @@ def test_hash_tells_guests_apart():
     assert guests_hash(None) is None
     assert guests_hash(genomes) == guests_hash(genomes.copy())
     assert guests_hash(genomes) != guests_hash(np.nextafter(genomes, 9.0))
+
+
+def test_a_file_of_another_kind_is_said_to_be_one(tmp_path):
+    """It is there, so that it is no run that is missing."""
+    (tmp_path / "front.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ConfigError, match=r"\.parquet: name a \.json or \.csv file, or a run"):
+        load_guests(str(tmp_path / "front.parquet"), SELLER, tmp_path)
