@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -289,6 +290,42 @@ def test_frames_arrive_as_sent(kind, told, sizes):
         os.close(writer)
     assert (found.kind, found.told) == (kind, told)
     assert [array.tobytes() for array in found.arrays] == [array.tobytes() for array in arrays]
+
+
+@pytest.mark.parametrize("sizes", [[400_000], [0, 1] * 1500, [0] * 3000, [50_000, 0, 3, 70_000]])
+def test_frames_longer_than_a_pipe_arrive_whole(sizes):
+    """However often it is full, and however many arrays there are, also empty ones."""
+    reader, writer = os.pipe()
+    rng = np.random.Generator(np.random.PCG64(1))
+    arrays = [rng.standard_normal(size) for size in sizes]
+    with ThreadPoolExecutor(1) as other:
+        found = other.submit(receive, reader, 60.0)
+        send(writer, Frame("many", {}, arrays))
+        for sent, arrived in zip(arrays, found.result().arrays, strict=True):
+            assert_same_bits(sent, arrived, "array")
+    os.close(reader)
+    os.close(writer)
+
+
+def test_nobody_who_reads_is_told():
+    """As an error, whatever is still to be written."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with pytest.raises(ClosedError, match="nobody reads"):
+        send(writer, Frame("lost", {}, [np.zeros(100_000)]))
+    os.close(writer)
+
+
+@pytest.mark.parametrize("shape", [[-1], [10**15], [2**40, 2**40], [2**32, 2**32], ["x"]])
+def test_sizes_that_make_no_sense_are_refused(shape):
+    """No array is made for what a process says that has lost its mind."""
+    head = json.dumps(["done", {}, [["float64", *shape]]]).encode()
+    reader, writer = os.pipe()
+    os.write(writer, len(head).to_bytes(8, "little") + head + bytes(64))
+    os.close(writer)
+    with pytest.raises(ClosedError, match=r"not a frame|it ended"):
+        receive(reader, 5.0)
+    os.close(reader)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from engine import areas
 from engine.areas import places_of
 from engine.backends.chosen import Device
 from engine.backends.cpu import CpuBackend
-from engine.backends.isolated import IsolatedMaker
+from engine.backends.isolated import IsolatedMaker, calls
 from engine.backends.isolated.calls import AREAS, Call, Child
 from engine.backends.isolated.child import Servant
 from engine.batch import Engine
@@ -214,6 +214,21 @@ def test_a_forgotten_population_harms_nobody(late, alone):
     engine, asked_for = late(), populations([5, 6, 7, 4])
     next(engine.evaluate_each(asked_for))
     assert_each(alone, engine, asked_for)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 16])
+@pytest.mark.parametrize("shape", [(0, 3, 19), (1, 1, 19), (20_000, 1, 19), (3, 9000, 19)])
+def test_results_are_brought_whole(monkeypatch, cores, shape):
+    """By as many threads as pay, and a number that is none is noticed wherever it is."""
+    monkeypatch.setattr(calls, "_cores", lambda: cores)
+    found = np.random.Generator(np.random.PCG64(1)).standard_normal(shape)
+    out = np.full(shape, np.nan)
+    assert calls.bring(found, out)
+    assert_same_bits(found, out, "brought")
+    for place in {0, found.size // 2, found.size - 1} if found.size else ():
+        wrong = found.copy()
+        wrong.reshape(-1)[place] = np.nan
+        assert not calls.bring(wrong, out)
 
 
 def a_call(n):
