@@ -9,7 +9,7 @@ from data.keep import keep_bars
 from data.load import load_bars
 from data.parts import cut_at_gaps
 from data.providers import PROVIDERS
-from data.quirks import longest_gaps, quirks_of
+from data.quirks import longest_gaps, quirks_of, splits_of
 from data.resample import resample
 from data.selection import expand_spec
 from data.table import FetchOptions, LoadOptions
@@ -39,4 +39,5 @@ __all__ = [
     "quirks_of",
     "resample",
     "split_window",
+    "splits_of",
 ]

@@ -6,6 +6,8 @@ import numpy.typing as npt
 from data.bars import Bars
 from data.checks import format_time
 
+Floats = npt.NDArray[np.float64]
+
 JUMP_FRAC = 0.25
 """Opens that differ more from the close before are looked at: no more than a few are real."""
 
@@ -24,6 +26,21 @@ def quirks_of(bars: Bars) -> tuple[str, ...]:
         One line each; none for a series without any.
     """
     return (*_silent(bars), *_flat(bars), *_jumps(bars), *_gaps(bars))
+
+
+def splits_of(bars: Bars) -> tuple[str, ...]:
+    """Name the jumps that look like splits which prices are not adjusted for.
+
+    A trade across one has a result that nobody had, so that whoever searches must know.
+
+    Args:
+        bars: The series.
+
+    Returns:
+        One line each, as `quirks_of` has them.
+    """
+    ratio, places = _jumping(bars)
+    return _told(bars, ratio, [i for i in places if _split(ratio[i])])
 
 
 def longest_gaps(bars: Bars, most: int = MOST_SHOWN) -> list[dict[str, object]]:
@@ -68,10 +85,19 @@ def _flat(bars: Bars) -> tuple[str, ...]:
 
 
 def _jumps(bars: Bars) -> tuple[str, ...]:
-    ratio = bars.open[1:] / bars.close[:-1]
+    return _told(bars, *_jumping(bars))
+
+
+def _jumping(bars: Bars) -> tuple[Floats, list[int]]:
+    """Opens over the closes before them [T - 1], and where these are far from 1."""
+    ratio: Floats = bars.open[1:] / bars.close[:-1]
     found = np.flatnonzero((ratio > 1 + JUMP_FRAC) | (ratio < 1 / (1 + JUMP_FRAC)))
+    return ratio, found.tolist()
+
+
+def _told(bars: Bars, ratio: Floats, found: list[int]) -> tuple[str, ...]:
     told = []
-    for i in found[:MOST_SHOWN].tolist():
+    for i in found[:MOST_SHOWN]:
         at, change = format_time(int(bars.timestamp[i + 1])), float(ratio[i]) - 1
         told.append(f"the open of {at} is {change:+.0%} from the close before{_split(ratio[i])}")
     more = [f"{len(found) - MOST_SHOWN} more such opens"] if len(found) > MOST_SHOWN else []

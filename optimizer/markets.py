@@ -15,6 +15,7 @@ from data import (
     parse_holdout,
     parse_timeframe,
     split_window,
+    splits_of,
 )
 from data.checks import format_time
 from data.table import FetchOptions
@@ -92,14 +93,15 @@ class Markets:
         """For people: the duration of a bar, or all durations that there are."""
         return ", ".join(dict.fromkeys(bars.timeframe for bars in self.series))
 
-    @property
+    @cached_property
     def notes(self) -> tuple[str, ...]:
         """A line for each repair, assumption or warning, with whose it is where there are many."""
-        if len(self.series) == 1:
-            return self.series[0].notes
+        told = [(*bars.notes, *splits_of(bars)) for bars in self.series]
+        if len(told) == 1:
+            return told[0]
         owners: dict[str, list[str]] = {}
-        for name, bars in zip(self.names, self.series, strict=True):
-            for note in bars.notes:
+        for name, notes in zip(self.names, told, strict=True):
+            for note in notes:
                 owners.setdefault(note, []).append(name)
         return tuple(f"{self._whose(names)}: {note}" for note, names in owners.items())
 

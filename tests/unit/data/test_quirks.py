@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data import longest_gaps, quirks_of
+from data import longest_gaps, quirks_of, splits_of
 from tests.support.series import MINUTE_NS, make_bars, make_columns
 
 
@@ -42,6 +42,7 @@ def test_jumps_are_told_and_splits_are_named(factor, words):
     assert words in told
     assert "2024-01-01T05:00" in told
     assert ("split" in told) == ("split" in words)
+    assert splits_of(make_bars(50, **columns)) == ((told,) if "split" in words else ())
 
 
 def test_many_jumps_do_not_flood():

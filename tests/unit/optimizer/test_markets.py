@@ -216,3 +216,19 @@ def _redrawn(bars: Bars) -> Bars:
     for column in columns.values():
         column[cut:] *= 2.0
     return replace(bars, **columns)
+
+
+def test_a_split_that_is_not_adjusted_for_is_told(tmp_path):
+    """Whoever searches across one is told with the other notes, and whose it is."""
+    for name, factor in (("even", 1), ("torn", 4)):
+        write_market(tmp_path / f"{name}.csv", 3000)
+        lines = (tmp_path / f"{name}.csv").read_text().splitlines()
+        for row in range(2000, len(lines)):
+            cells = lines[row].split(",")
+            prices = [str(float(price) / factor) for price in cells[1:5]]
+            lines[row] = ",".join([cells[0], *prices, *cells[5:]])
+        (tmp_path / f"{name}.csv").write_text("\n".join([*lines, ""]))
+    (note,) = load_markets(config(tmp_path)).notes
+    assert note.startswith("torn: the open of ")
+    assert note.endswith(" as a 4:1 split makes that is not adjusted for")
+    assert load_markets(config(tmp_path / "even.csv")).notes == ()
