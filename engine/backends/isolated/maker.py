@@ -34,7 +34,8 @@ class IsolatedMaker:
     """Makes a backend in a child process, that of the backend it made last if there is one.
 
     To start another would take seconds. The earlier backend gives back what it holds; it is for who
-    will ask it no more, and starts a process of its own where it is asked all the same.
+    will ask it no more, and starts a process of its own where it is asked all the same. Where it
+    has given the device up, the fallback makes the next one.
 
     Args:
         name: Backend, as the child knows it.
@@ -64,16 +65,22 @@ class IsolatedMaker:
 
     def slot_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that one slot takes over all series."""
+        if other := self._other():
+            return other.slot_bytes(series)
         answer = self._ask("slot_bytes", {"lengths": [len(bars) for bars in series]})
         return int(str(answer.told["bytes"]))
 
     def series_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that series take beside all rows."""
+        if other := self._other():
+            return other.series_bytes(series)
         answer = self._ask("series_bytes", {"lengths": [len(bars) for bars in series]})
         return int(str(answer.told["bytes"]))
 
     def room(self, memory_bytes: int | None, series_bytes: int) -> Room:
         """How an amount of memory is divided; the device's own default when None."""
+        if other := self._other():
+            return other.room(memory_bytes, series_bytes)
         asked = {"bytes": memory_bytes, "series_bytes": series_bytes}
         told: Any = self._ask("room", asked).told
         return Room(**told)
@@ -89,6 +96,10 @@ class IsolatedMaker:
         threads: int | None = None,
     ) -> Backend:
         """Load series onto the device, with room for `capacity` slots."""
+        if other := self._other():
+            return other(
+                spec, series, costs, capacity=capacity, work_bytes=work_bytes, threads=threads
+            )
         told, arrays = plain_bars(series)
         settings = {"capacity": capacity, "work_bytes": work_bytes, "threads": threads}
         told_of = {"spec": plain_spec(spec), "series": told, "costs": asdict(costs)}
@@ -103,6 +114,11 @@ class IsolatedMaker:
         backend.name = self.name
         self._last = weakref.ref(backend)
         return backend
+
+    def _other(self) -> BackendMaker | None:
+        """The fallback, where the backend made last has given the device up for it."""
+        last = self._last()
+        return self._fallback() if self._fallback and last and last.has_given_up else None
 
     def _started(self) -> Child:
         if self._child is None:

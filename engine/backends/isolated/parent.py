@@ -177,6 +177,11 @@ class IsolatedBackend:
             return self._went_on().rows(slot, series)
         return _floats(answer.arrays[0])
 
+    @property
+    def has_given_up(self) -> bool:
+        """Whether the fallback goes on, for the device failed for good."""
+        return self._other is not None
+
     def hand_on(self) -> Child | None:
         """Give the process away, for another backend; who asks this one again starts another.
 

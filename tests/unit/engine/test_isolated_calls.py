@@ -393,3 +393,16 @@ def test_a_process_that_was_taken_over_is_replaced_like_any(tmp_path, alone, cou
     second = Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
     assert_each(alone, second, [*asked_for, *asked_for])
     assert len(counted) == 2
+
+
+def test_a_device_that_was_given_up_is_not_tried_again(tmp_path, alone, counted):
+    """The next engine on it goes on where the last one did, and no process is started for it."""
+    command = [sys.executable, "-m", "tests.support.late_child", str(tmp_path / "asked"), "2,3,4"]
+    maker = IsolatedMaker("cpu", (), lambda: CpuBackend, command=command)
+    device, asked_for = Device("a child", "a test", maker), populations([5, 6])
+    first = Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
+    assert_each(alone, first, asked_for)
+    assert len(counted) == 3
+    second = Engine(SPEC, SERIES, WINDOWS, COSTS, device=device, threads=1)
+    assert_each(alone, second, [*asked_for, *asked_for])
+    assert len(counted) == 3
