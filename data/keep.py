@@ -54,7 +54,9 @@ def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[P
     if bars.is_simulated:
         raise SourceError(f"{bars.symbol}: a simulated market is not kept, a file would hide that")
     if folder.exists() and not folder.is_dir():
-        raise SourceError(f"{folder}: is a file; name a folder to keep bars in")
+        raise SourceError(
+            f"{folder}: cannot be written (it is a file); name a folder to keep bars in"
+        )
     path = folder / file_name(bars.symbol)
     if path.exists():
         if _holds(path, bars):

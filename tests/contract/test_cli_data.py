@@ -340,5 +340,8 @@ def test_a_file_is_no_folder_to_keep_bars_in(command, market, tmp_path):
     """`data import --into FILE` says so, and leaves the file as it was."""
     (tmp_path / "kept").write_text("mine")
     outcome = command("data", "import", market, "--into", "kept")
-    assert (outcome.code, outcome.error) == (2, "kept: is a file; name a folder to keep bars in")
+    assert (outcome.code, outcome.error) == (
+        2,
+        "kept: cannot be written (it is a file); name a folder to keep bars in",
+    )
     assert (tmp_path / "kept").read_text() == "mine"
