@@ -31,9 +31,9 @@ PART_INDIVIDUALS = 16_384
 """Individuals that are handed to a device at a time: while it works on a part, the next one is
 checked and looked up."""
 
-PART_PAIRS = 262_144
+PART_PAIRS = 131_072
 """Pairs of individual and window that are handed over at a time, where windows are many: their
-results are 40 MB."""
+results are 20 MB."""
 
 LISTED_PAIRS = 256
 """Pairs of individual and window whose trades are asked of a device at once."""
