@@ -8,10 +8,11 @@ import numpy as np
 from data.bars import Bars, Window
 from engine.backends.coders import coder_maps, coders_of
 from engine.backends.contract import AnswersAtOnce, Form, ListsOneByOne, Probe, Room
-from engine.backends.cpu import rows as stage_rows
 from engine.backends.cpu.chain import begin, chain, stop_distances
-from engine.backends.cpu.codes import HIGHEST_CODE, code_rows
+from engine.backends.cpu.codes import HIGHEST_CODE
 from engine.backends.cpu.evaluate import evaluate, signal_bars
+from engine.backends.cpu.exact import KINDS
+from engine.backends.cpu.rows import fill_rows
 from engine.backends.cpu.streamed import (
     LONGEST_WINDOW,
     columns_of,
@@ -27,12 +28,8 @@ from engine.errors import DeviceError
 from engine.ledger import ACCUMULATORS, Ledger
 from strategy.spec import StrategySpec
 
-ROW_STAGES = {
-    "ema": stage_rows.ema_rows,
-    "sma": stage_rows.sma_rows,
-    "zscore": stage_rows.zscore_rows,
-}
-"""Form of an indicator with one length to the stage that computes its rows."""
+NO_MAP = (np.empty(0), np.empty(0))
+"""In place of a coder's map for rows that nothing compares."""
 
 DEFAULT_MEMORY_BYTES = 2**30
 """Room for rows unless told otherwise: one GiB, about 3,400 rows of a year of 15-minute bars."""
@@ -117,14 +114,12 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         """
         numba.set_num_threads(self.threads)
         coder = self._coders.get(form)
+        kind = KINDS[form.indicator]
+        of_rows = lengths[:, 0].copy() if lengths.shape[1] else np.zeros(len(lengths), np.int64)
         for sources, market, maps in zip(self._sources, self._markets, self._maps, strict=True):
             values = sources[form.source]
-            if form.indicator == "level":
-                stage_rows.level_rows(values, slots, market.rows)
-            else:
-                ROW_STAGES[form.indicator](values, lengths[:, 0].copy(), slots, market.rows)
-            if coder is not None:
-                code_rows(slots, *maps[coder], market.rows, market.codes)
+            low, scale = NO_MAP if coder is None else maps[coder]
+            fill_rows(values, kind, of_rows, slots, low, scale, market.rows, market.codes)
 
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
         """Accumulators of a chunk whose rows are in their slots.

@@ -2,10 +2,8 @@
 
 import math
 
-from numba import prange
-
-from engine.backends.compiled import compiled_inline, compiled_parallel
-from engine.backends.cpu.types import Codes, Floats, Ints
+from engine.backends.compiled import compiled, compiled_inline
+from engine.backends.cpu.types import Codes, Floats
 
 HIGHEST_CODE = 254
 
@@ -19,10 +17,8 @@ def encode(value: float, low: float, scale: float) -> int:
     return 1 + int(min(max(position, 0.0), HIGHEST_CODE - 1.0))
 
 
-@compiled_parallel
-def code_rows(slots: Ints, low: Floats, scale: Floats, rows: Floats, codes: Codes) -> None:
-    """Codes of the rows in slots [n], into the same slots of codes [slots, T]."""
-    for i in prange(slots.size):
-        row, out = rows[slots[i]], codes[slots[i]]
-        for t in range(row.size):
-            out[t] = encode(row[t], low[t], scale[t])
+@compiled
+def encode_row(row: Floats, low: Floats, scale: Floats, codes: Codes) -> None:
+    """Codes of a row [T] into codes [T], by a map of `low` and `scale` [T]."""
+    for t in range(row.size):
+        codes[t] = encode(row[t], low[t], scale[t])

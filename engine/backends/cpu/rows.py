@@ -1,4 +1,4 @@
-"""Stage 1, rows: each distinct indicator row [T] of a series, float64."""
+"""Stage 1, rows: each distinct indicator row [T] of a series, float64, and its codes."""
 
 import math
 
@@ -6,81 +6,113 @@ import numpy as np
 from numba import prange
 
 from engine.backends.compiled import compiled, compiled_parallel
-from engine.backends.cpu.types import Floats, Ints
+from engine.backends.cpu.codes import encode_row
+from engine.backends.cpu.exact import EMA, LEVEL, ZSCORE
+from engine.backends.cpu.types import Codes, Floats, Ints
 
 EMA_LANES = 8
 """Spans that one thread carries along the bars together; the recurrence alone waits on itself."""
 
 
 @compiled_parallel
-def level_rows(values: Floats, slots: Ints, rows: Floats) -> None:
-    """Copy a source [T] into its slots of rows [slots, T]."""
-    for i in prange(slots.size):
-        rows[slots[i], :] = values
+def fill_rows(
+    values: Floats,
+    kind: int,
+    lengths: Ints,
+    slots: Ints,
+    low: Floats,
+    scale: Floats,
+    rows: Floats,
+    codes: Codes,
+) -> None:
+    """Compute rows of one kind and their codes, spread over threads.
+
+    All kinds are one parallel loop: to compile another one costs a second.
+
+    Args:
+        values: [T] the source.
+        kind: A number of `exact.KINDS`.
+        lengths: [n] of each row, in bars; not read for levels.
+        slots: [n] where each row goes.
+        low: [T] value at which code 1 begins; empty where the rows are not compared.
+        scale: [T] codes per unit.
+        rows: [slots, T] receives the rows.
+        codes: [slots, T] receives their codes.
+    """
+    step = EMA_LANES if kind == EMA else 1
+    for part in prange((slots.size + step - 1) // step):
+        first = part * step
+        _fill_part(values, kind, lengths, slots[first : first + step], first, low, scale, rows,
+                   codes)  # fmt: skip
 
 
-@compiled_parallel
-def ema_rows(values: Floats, spans: Ints, slots: Ints, rows: Floats) -> None:
-    """EMA of values [T] for each span [n], into slots [n] of rows [slots, T]."""
-    n_groups = (spans.size + EMA_LANES - 1) // EMA_LANES
-    for group in prange(n_groups):
-        first = group * EMA_LANES
-        lanes = min(EMA_LANES, spans.size - first)
-        alpha = np.zeros(EMA_LANES)
-        average = np.empty(EMA_LANES)
-        known_from = np.zeros(EMA_LANES, np.int64)
-        for lane in range(lanes):
-            alpha[lane] = 2.0 / (spans[first + lane] + 1.0)
-            known_from[lane] = spans[first + lane] - 1
-        average[:] = values[0]
-        tile = np.empty((EMA_LANES, 64))
-        for start in range(0, values.size, 64):
-            width = min(64, values.size - start)
+@compiled
+def _fill_part(
+    values: Floats,
+    kind: int,
+    lengths: Ints,
+    slots: Ints,
+    first: int,
+    low: Floats,
+    scale: Floats,
+    rows: Floats,
+    codes: Codes,
+) -> None:
+    if kind == EMA:
+        _ema_rows(values, lengths[first : first + slots.size], slots, rows)
+    for i in range(slots.size):
+        if kind == LEVEL:
+            for t in range(values.size):
+                rows[slots[i], t] = values[t]
+        elif kind != EMA:
+            _rolling_row(values, lengths[first + i], kind == ZSCORE, rows[slots[i]])
+        if low.size:
+            encode_row(rows[slots[i]], low, scale, codes[slots[i]])
+
+
+@compiled
+def _ema_rows(values: Floats, spans: Ints, slots: Ints, rows: Floats) -> None:
+    """EMA of values [T] for each of up to eight spans, into their slots of rows [slots, T]."""
+    alpha = np.zeros(EMA_LANES)
+    average = np.empty(EMA_LANES)
+    for lane in range(spans.size):
+        alpha[lane] = 2.0 / (spans[lane] + 1.0)
+    for lane in range(EMA_LANES):
+        average[lane] = values[0]
+    tile = np.empty((EMA_LANES, 64))
+    for start in range(0, values.size, 64):
+        width = min(64, values.size - start)
+        for k in range(width):
+            x = values[start + k]
+            for lane in range(EMA_LANES):
+                # At bar 0 the difference is exactly 0, which leaves the seed as it is.
+                average[lane] = average[lane] + alpha[lane] * (x - average[lane])
+                tile[lane, k] = average[lane]
+        for lane in range(spans.size):
+            slot, known_from = slots[lane], spans[lane] - 1
             for k in range(width):
-                x = values[start + k]
-                for lane in range(EMA_LANES):
-                    # At bar 0 the difference is exactly 0, which leaves the seed as it is.
-                    average[lane] = average[lane] + alpha[lane] * (x - average[lane])
-                    tile[lane, k] = average[lane]
-            for lane in range(lanes):
-                slot = slots[first + lane]
-                for k in range(width):
-                    is_known = start + k >= known_from[lane]
-                    rows[slot, start + k] = tile[lane, k] if is_known else np.nan
+                rows[slot, start + k] = tile[lane, k] if start + k >= known_from else np.nan
 
 
-@compiled_parallel
-def sma_rows(values: Floats, windows: Ints, slots: Ints, rows: Floats) -> None:
-    """Mean of values [T] over each window [n], into slots [n] of rows [slots, T]."""
-    for i in prange(windows.size):
-        out = rows[slots[i]]
-        sum1 = np.empty(windows[i])
-        sum2 = np.empty(windows[i])
-        for start in range(0, values.size, windows[i]):
-            width = _block_sums(values, start, windows[i], sum1, sum2)
-            anchor = values[start]
+@compiled
+def _rolling_row(values: Floats, window: int, is_score: bool, out: Floats) -> None:
+    """Mean or standard score of values [T] over a window, into out [T]."""
+    sum1 = np.empty(window)
+    sum2 = np.empty(window)
+    for start in range(0, values.size, window):
+        width = _block_sums(values, start, window, sum1, sum2)
+        anchor = values[start]
+        if is_score:
             for k in range(width):
-                out[start + k] = anchor + sum1[k] / windows[i]
-        out[: min(windows[i] - 1, values.size)] = np.nan
-
-
-@compiled_parallel
-def zscore_rows(values: Floats, windows: Ints, slots: Ints, rows: Floats) -> None:
-    """Standard score of values [T] over each window [n], into slots [n] of rows [slots, T]."""
-    for i in prange(windows.size):
-        w = windows[i]
-        out = rows[slots[i]]
-        sum1 = np.empty(w)
-        sum2 = np.empty(w)
-        for start in range(0, values.size, w):
-            width = _block_sums(values, start, w, sum1, sum2)
-            anchor = values[start]
-            for k in range(width):
-                mean = anchor + sum1[k] / w
-                variance = (sum2[k] - sum1[k] * sum1[k] / w) / w
+                mean = anchor + sum1[k] / window
+                variance = (sum2[k] - sum1[k] * sum1[k] / window) / window
                 score = (values[start + k] - mean) / math.sqrt(max(variance, 0.0))
                 out[start + k] = score if variance > 0.0 else np.nan
-        out[: min(w - 1, values.size)] = np.nan
+        else:
+            for k in range(width):
+                out[start + k] = anchor + sum1[k] / window
+    for t in range(min(window - 1, values.size)):
+        out[t] = np.nan
 
 
 @compiled
