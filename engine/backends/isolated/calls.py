@@ -1,10 +1,7 @@
 """The device's process, and the populations that are handed to it through memory that both see."""
 
-import functools
-import os
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,12 +14,6 @@ from engine.wire import Array, ClosedError, Frame
 
 AREAS = 3
 """Populations under way at most: two on a device's lanes, one that is laid out or collected."""
-
-MANY = 1 << 16
-"""Results that are worth a thread of their own: to copy so many takes longer than to wake it."""
-
-MOST_THREADS = 8
-"""That copy results together; half the cores at most, for the child is at work besides."""
 
 
 class FailedError(Exception):
@@ -163,30 +154,6 @@ class Child(Process):
 
 
 def bring(found: Floats, out: Floats) -> bool:
-    """Copy accumulators, many by several threads; whether all of them are numbers.
-
-    Args:
-        found: [P, W, A].
-        out: [P, W, A].
-    """
-    parts = min(_cores() // 2, MOST_THREADS, out.size // MANY)
-    if parts < 2:
-        return _bring_part(found, out)
-    pieces = np.array_split(found, parts), np.array_split(out, parts)
-    # Asked for as a list, so that none is still at work.
-    return all(list(_threads().map(_bring_part, *pieces)))
-
-
-def _bring_part(found: Floats, out: Floats) -> bool:
+    """Copy accumulators [P, W, A]; whether all of them are numbers."""
     out[...] = found
     return not np.isnan(out.min(initial=0.0))
-
-
-@functools.cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="bring")
-
-
-@functools.cache
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -216,11 +216,9 @@ def test_a_forgotten_population_harms_nobody(late, alone):
     assert_each(alone, engine, asked_for)
 
 
-@pytest.mark.parametrize("cores", [1, 2, 16])
 @pytest.mark.parametrize("shape", [(0, 3, 19), (1, 1, 19), (20_000, 1, 19), (3, 9000, 19)])
-def test_results_are_brought_whole(monkeypatch, cores, shape):
-    """By as many threads as pay, and a number that is none is noticed wherever it is."""
-    monkeypatch.setattr(calls, "_cores", lambda: cores)
+def test_results_are_brought_whole(shape):
+    """A number that is none is noticed wherever it is."""
     found = np.random.Generator(np.random.PCG64(1)).standard_normal(shape)
     out = np.full(shape, np.nan)
     assert calls.bring(found, out)
