@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.costs import Costs
-from engine.ledger import Ledger
+from engine.ledger import ACCUMULATORS, Ledger
 from strategy.spec import Row, StrategySpec
 
 Floats = npt.NDArray[np.float64]
@@ -189,6 +189,22 @@ class AnswersAtOnce(ABC):
     ) -> bool:
         """False: it is asked for parts of the population instead."""
         return False
+
+
+class AnswersLater(ABC):
+    """A backend with something to do meanwhile: who wants results at once begins and waits."""
+
+    @abstractmethod
+    def begin(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], None]:
+        """Start to evaluate into out [P, W, A], as in `Backend`."""
+
+    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
+        """Accumulators [P, W, A], as in `Backend`."""
+        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
+        self.begin(genomes, slots, windows, out)()
+        return out
 
 
 class ListsOneByOne(ABC):

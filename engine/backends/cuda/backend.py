@@ -11,6 +11,7 @@ import torch
 from data.bars import Bars, Window
 from engine.backends.coders import coders_of
 from engine.backends.contract import (
+    AnswersLater,
     Floats,
     Form,
     Ints,
@@ -31,7 +32,7 @@ from engine.backends.cuda.stages import Stages
 from engine.backends.cuda.stretches import Lowered, Stretches
 from engine.backends.lowered import entry_of, exits_of
 from engine.costs import Costs
-from engine.ledger import ACCUMULATORS, Ledger
+from engine.ledger import Ledger
 from strategy.spec import StrategySpec
 
 LOG = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ LIST_BYTES = 2**33
 """Most room for the lists of the individuals that are evaluated together."""
 
 
-class CudaBackend(ListsOneByOne):
+class CudaBackend(AnswersLater, ListsOneByOne):
     """Evaluates populations on one GPU.
 
     Args:
@@ -154,22 +155,6 @@ class CudaBackend(ListsOneByOne):
                     HIGHEST_CODE,
                     self._market.whole,
                 )
-
-    @device_errors
-    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
-        """Accumulators of individuals whose rows are in their slots.
-
-        Args:
-            genomes: [P, G].
-            slots: [P, R] slot of each row of the spec.
-            windows: [W].
-
-        Returns:
-            [P, W, A].
-        """
-        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
-        self.begin(genomes, slots, windows, out)()
-        return out
 
     @device_errors
     def begin(

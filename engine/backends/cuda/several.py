@@ -8,17 +8,27 @@ import numpy as np
 import torch
 
 from data.bars import Bars, Window
-from engine.backends.contract import Backend, Floats, Form, Ints, Probe, Room, Slots, StretchedRows
+from engine.backends.contract import (
+    AnswersLater,
+    Backend,
+    Floats,
+    Form,
+    Ints,
+    Probe,
+    Room,
+    Slots,
+    StretchedRows,
+)
 from engine.backends.cuda.backend import CudaBackend
 from engine.costs import Costs
-from engine.ledger import ACCUMULATORS, Ledger
+from engine.ledger import Ledger
 from strategy.spec import StrategySpec
 
 FEWEST_PAIRS = 8192
 """Pairs of individual and window below which a second device costs more than it saves."""
 
 
-class SeveralGpus:
+class SeveralGpus(AnswersLater):
     """A population split over devices, merged in the order of individuals.
 
     Args:
@@ -41,12 +51,6 @@ class SeveralGpus:
         """Compute rows on every device, into the same slots."""
         for done in [self._pool.submit(p.fill, form, lengths, slots) for p in self._parts]:
             done.result()
-
-    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
-        """Accumulators [P, W, A]; which device took an individual changes no bit."""
-        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
-        self.begin(genomes, slots, windows, out)()
-        return out
 
     def begin(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats

@@ -13,6 +13,7 @@ import numpy as np
 
 from data.bars import Window
 from engine.backends.contract import (
+    AnswersLater,
     Backend,
     Floats,
     Form,
@@ -25,7 +26,7 @@ from engine.backends.isolated.blame import smallest_failing, told
 from engine.backends.isolated.calls import AREAS, Call, Child, FailedError
 from engine.backends.isolated.held import HeldRows, Rows
 from engine.errors import DeviceError, DeviceLostError, EngineError
-from engine.ledger import ACCUMULATORS, Ledger
+from engine.ledger import Ledger
 from engine.plain import ledgers_of, plain_windows, spec_of
 from engine.wire import Array, Frame
 
@@ -52,7 +53,7 @@ REMEMBERED = 64
 """Answers that the median is taken over."""
 
 
-class IsolatedBackend:
+class IsolatedBackend(AnswersLater):
     """A backend in a child process, behind the same contract.
 
     Args:
@@ -95,16 +96,13 @@ class IsolatedBackend:
             self._went_on().fill(*rows)
         self._held.note(rows)
 
-    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
-        """Accumulators [P, W, A]; whom the device leaves out, or gives no number, it fails on."""
-        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
-        self.begin(genomes, slots, windows, out)()
-        return out
-
     def begin(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
     ) -> Callable[[], None]:
-        """Start to evaluate into out [P, W, A] in the child; what is returned waits."""
+        """Start to evaluate into out [P, W, A] in the child; what is returned waits.
+
+        Whom the device leaves out, or gives no number, it fails on.
+        """
         call = Call("evaluate", [genomes, slots], out)
         self._hand_over(call, windows)
 
