@@ -1,0 +1,1 @@
+"""What runs on a device, in Triton; who launches it lies one folder up."""
