@@ -183,24 +183,24 @@ def rates_of(credits: Sequence[float]) -> tuple[float, ...]:
     return tuple(FLOOR * even + (1.0 - FLOOR) * (credit / total) for credit in credits)
 
 
-def credited(credits: Sequence[float], codes: Serials, admitted: Indices) -> tuple[float, ...]:
+def credited(
+    credits: Sequence[float], tried: Sequence[int], admitted: Sequence[int]
+) -> tuple[float, ...]:
     """Credits after a generation.
 
     Args:
         credits: [K] before.
-        codes: [P], operator of each newcomer.
-        admitted: [N], which of them the archive took.
+        tried: Newcomers of each operator in `OPERATORS`.
+        admitted: How many of these the archive took.
 
     Returns:
         [K]; that of an operator that made none, and all when none was admitted, stay.
     """
-    if not len(admitted):
+    if not any(admitted):
         return tuple(credits)
-    tried = np.bincount(codes, minlength=len(OPERATORS)).tolist()
-    good = np.bincount(codes[admitted], minlength=len(OPERATORS)).tolist()
     places = [OPERATORS.index(name) for name in ADAPTED]
     return tuple(
-        credit + LEARNING * (good[place] / tried[place] - credit) if tried[place] else credit
+        credit + LEARNING * (admitted[place] / tried[place] - credit) if tried[place] else credit
         for credit, place in zip(credits, places, strict=True)
     )
 

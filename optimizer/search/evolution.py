@@ -10,36 +10,19 @@ NSGA-II", 2002; that no genome is evaluated twice is a house rule, because it bu
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.errors import OptimizerError
-from optimizer.generation import Codes, Evaluation, Floats, Generation, Population, nobody
-from optimizer.search.archive import box_of, extended, hypervolume
-from optimizer.search.breeding import ADAPTED, Brood, Draws, Plan, breed, credited, rates_of, settle
-from optimizer.search.memory import Memory, fresh_memory, from_numbers, to_numbers
+from optimizer.generation import Codes, Floats, Generation, Population
+from optimizer.search.memory import to_numbers
 from optimizer.search.problem import Problem, SearchSettings
-from optimizer.search.ranking import Ranking, first_front, rank_survivors
-from optimizer.search.toolbox import Toolbox, make_toolbox
+from optimizer.search.ranking import first_front
+from optimizer.search.state import begun
+from optimizer.search.steps import HostSteps
 
-Bools = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
-
-NONE: Indices = np.empty(0, dtype=np.int64)
-
-STIR = 0.5
-"""Share of a generation that comes from anywhere when the search stagnates."""
-
-TRIFLE = 2.0**-12
-"""Growth of the hypervolume by less than this share of it counts as none."""
-
-VISITORS = 8
-"""One in so many of an island visits the next at a migration."""
 
 
 def evolve(
@@ -66,31 +49,21 @@ def evolve(
     Raises:
         OptimizerError: When an evaluation contradicts itself.
     """
-    toolbox = make_toolbox(problem, settings)
     first = 0 if resume_from is None else resume_from.number + 1
-    state = _begun(problem, settings, resume_from)
+    state = begun(problem, settings, resume_from)
     strangers = np.empty((0, len(problem.layout))) if guests is None else guests
-    draws = Draws(settings.seed, first)
+    steps = HostSteps(problem, settings, strangers)
     for number in range(first, settings.generations + 1):
-        started = perf_counter()
-        draws.turn_to(number)
-        if number == 0:
-            brood = settle(toolbox, problem.layout, draws, settings.population, strangers)
-            brood = _spread(brood, settings)
-        else:
-            plan = _plan(settings, state, number)
-            elders = state.archive if settings.islands == 1 else state.archive.take(NONE)
-            hosts = _hosts(state, settings, number)
-            brood = breed(toolbox, problem.layout, draws, hosts, elders, plan)
-        newcomers = _judged(toolbox, problem, brood, state.memory.evaluated)
-        state = _next(toolbox, settings, state, brood, newcomers, number)
+        started, before = perf_counter(), state.memory.evaluated
+        step = steps.step(state, number)
+        state = step.state
         yield Generation(
             number=number,
             population=state.population,
-            evaluated=len(newcomers),
+            evaluated=state.memory.evaluated - before,
             seconds=perf_counter() - started,
-            repaired=int(brood.is_repaired.sum()),
-            rejected=count_failures(problem.failure_names, newcomers.failures),
+            repaired=step.repaired,
+            rejected=count_failures(problem.failure_names, step.failures),
             archive=state.archive,
             memory=to_numbers(state.memory),
             hypervolume=state.hypervolume,
@@ -154,176 +127,3 @@ def count_failures(names: Sequence[str], failures: Codes) -> dict[str, int]:
     """
     counts = np.bincount(failures, minlength=len(names)).tolist()
     return {name: count for name, count in zip(names[1:], counts[1:], strict=True) if count}
-
-
-@dataclass(frozen=True)
-class _State:
-    """What a search has between two generations."""
-
-    population: Population
-    archive: Population
-    memory: Memory
-    hypervolume: float = 0.0
-    rankings: tuple[Ranking, ...] = ()  # of each island's members, where they are known
-
-    def islands(self) -> list[Population]:
-        """The population of each island."""
-        if len(self.memory.sizes) == 1:
-            return [self.population]
-        ends = np.cumsum((0, *self.memory.sizes)).tolist()
-        return [self.population.take(np.arange(*pair)) for pair in pairwise(ends)]
-
-
-def _begun(problem: Problem, settings: SearchSettings, last: Generation | None) -> _State:
-    """The state after a generation, or before the first."""
-    n_genes, n_objectives = len(problem.layout), problem.n_objectives
-    empty = nobody(n_genes, n_objectives)
-    memory = fresh_memory(len(ADAPTED), n_objectives)
-    if last is None:
-        return _State(empty, empty, memory)
-    if len(last.memory):
-        memory = from_numbers(last.memory, n_objectives)
-        return _State(last.population, last.archive, memory, last.hypervolume)
-    sizes = tuple(_parts(len(last.population), settings.islands))
-    archive, _ = extended(empty, last.population, settings.archive)
-    return _State(last.population, archive, replace(memory, sizes=sizes))
-
-
-def _parts(count: int, islands: int) -> list[int]:
-    """Sizes of islands that hold a count between them, the first ones larger."""
-    return [count // islands + (i < count % islands) for i in range(islands)]
-
-
-def _spread(brood: Brood, settings: SearchSettings) -> Brood:
-    """The first brood, divided among the islands in turn."""
-    return replace(brood, island=np.arange(len(brood)) % settings.islands)
-
-
-def _is_stagnant(settings: SearchSettings, memory: Memory, number: int) -> bool:
-    """Whether a generation has to answer that hypervolume has not grown for too long."""
-    last = max(memory.grown_at, memory.stirred_at)
-    return settings.patience is not None and number - last > settings.patience
-
-
-def _plan(settings: SearchSettings, state: _State, number: int) -> Plan:
-    """How to breed a generation."""
-    memory = state.memory
-    is_stagnant = _is_stagnant(settings, memory, number)
-    answer = {"immigrants": STIR, "restart": 1.0}[settings.on_stagnation] if is_stagnant else 0.0
-    rates = rates_of(memory.credits if settings.adapt else (1.0,) * len(memory.credits))
-    return Plan(
-        counts=tuple(_parts(settings.population, settings.islands)),
-        rates=rates,
-        elite=settings.elite if settings.islands == 1 else 0.0,
-        immigrants=max(settings.immigrants, answer),
-        rankings=() if _is_visited(settings, number) else state.rankings,
-    )
-
-
-def _is_visited(settings: SearchSettings, number: int) -> bool:
-    """Whether the best of islands visit others in a generation."""
-    return settings.islands > 1 and number % settings.migration == 0
-
-
-def _hosts(state: _State, settings: SearchSettings, number: int) -> list[Population]:
-    """Who breeds on each island: its own, and at times the best of the island before it."""
-    own = state.islands()
-    if not _is_visited(settings, number):
-        return own
-    best = [island.take(np.arange(-(-len(island) // VISITORS))) for island in own]
-    return [Population.joined(island, best[i - 1]) for i, island in enumerate(own)]
-
-
-def _judged(toolbox: Toolbox, problem: Problem, brood: Brood, first: int) -> Population:
-    """A brood with its evaluation, numbered from `first`; an empty one is not worth a call."""
-    if not len(brood):
-        return nobody(len(problem.layout), problem.n_objectives)
-    evaluation: Evaluation = toolbox.evaluate(brood.genomes)
-    _check(evaluation, problem, len(brood))
-    lineage = brood.lineage.copy()
-    lineage[:, 0] = first + np.arange(len(brood))
-    return Population(
-        brood.genomes, evaluation.objectives, evaluation.violations, evaluation.failures, lineage
-    )
-
-
-def _next(
-    toolbox: Toolbox,
-    settings: SearchSettings,
-    state: _State,
-    brood: Brood,
-    newcomers: Population,
-    number: int,
-) -> _State:
-    """The state after a generation's newcomers were judged."""
-    is_stagnant = number > 0 and _is_stagnant(settings, state.memory, number)
-    is_new_start = is_stagnant and settings.on_stagnation == "restart"
-    archive, admitted, low, high, size = _archived(state, newcomers, settings.archive)
-    hosts = _hosts(state, settings, number) if number and not is_new_start else []
-    keeps = _parts(settings.population, settings.islands)
-    survived = [
-        _survivors(toolbox, hosts[i] if hosts else None, newcomers, brood.island == i, keep)
-        for i, keep in enumerate(keeps)
-    ]
-    survivors = [island for island, _ in survived]
-    population = reduce(Population.joined, survivors)
-    memory = replace(
-        state.memory,
-        evaluated=state.memory.evaluated + len(newcomers),
-        sizes=tuple(len(island) for island in survivors),
-        credits=credited(state.memory.credits, brood.lineage[:, 3], admitted),
-        stirred_at=number if is_stagnant else state.memory.stirred_at,
-        low=low,
-        high=high,
-    )
-    if size > memory.best * (1.0 + TRIFLE):
-        memory = replace(memory, best=size, grown_at=number)
-    rankings = tuple(ranking for _, ranking in survived)
-    return _State(population.frozen(), archive, memory, size, rankings)
-
-
-def _archived(
-    state: _State, newcomers: Population, keep: int
-) -> tuple[Population, Indices, Floats, Floats, float]:
-    """The archive, which newcomers it took, the box of the hypervolume, and the hypervolume."""
-    archive, admitted = extended(state.archive, newcomers, keep)
-    low, high = state.memory.low, state.memory.high
-    if not state.memory.has_box and (newcomers.violations == 0).any():
-        low, high = box_of(newcomers.objectives[newcomers.violations == 0])
-    is_known = bool(np.isfinite(low).all())
-    size = hypervolume(archive.objectives, low, high) if is_known else 0.0
-    return archive, admitted, low, high, size
-
-
-def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
-    shapes = (
-        evaluation.objectives.shape,
-        evaluation.violations.shape,
-        evaluation.failures.shape,
-    )
-    if shapes != ((count, problem.n_objectives), (count,), (count,)):
-        raise OptimizerError(
-            f"the evaluation of {count} individuals has the shapes {shapes}; "
-            f"expected [{count}, {problem.n_objectives}], [{count}] and [{count}]"
-        )
-    if not np.array_equal(evaluation.violations == 0, evaluation.failures == 0):
-        raise OptimizerError("an individual must have a failure just when it has a violation")
-    if not ((evaluation.failures >= 0) & (evaluation.failures < len(problem.failure_names))).all():
-        raise OptimizerError(f"failure codes must be below {len(problem.failure_names)}")
-
-
-def _survivors(
-    toolbox: Toolbox,
-    hosts: Population | None,
-    newcomers: Population,
-    is_native: Bools,
-    keep: int,
-) -> tuple[Population, Ranking]:
-    """The best of an island, best first, and their ranking; of equals the old before the new."""
-    pool = newcomers if is_native.all() else newcomers.take(np.flatnonzero(is_native))
-    if hosts is not None:
-        pool = Population.joined(hosts, pool)
-    ranking: Ranking = toolbox.rank(pool.objectives, pool.violations)
-    order: Indices = toolbox.survive(pool.objectives, pool.violations, keep, ranking)
-    kept = rank_survivors(ranking, pool.objectives, pool.violations, order)
-    return pool.take(order), kept

@@ -32,20 +32,17 @@ def test_rates_follow_credits_and_forget_nobody():
 
 def test_credit_moves_towards_what_was_admitted():
     """Of an operator's children half were admitted: its credit goes an eighth of the way."""
-    codes = np.array([OPERATORS.index(name) for name in ("cross", "cross", "mutate", "immigrate")])
-    credits = credited((1.0,) * len(ADAPTED), codes, np.array([0]))
+    made = {"cross": 2, "mutate": 1, "immigrate": 1}
+    tried = [made.get(name, 0) for name in OPERATORS]
+    credits = credited((1.0,) * len(ADAPTED), tried, [int(name == "cross") for name in OPERATORS])
     after = dict(zip(ADAPTED, credits, strict=True))
     assert after == {"cross": 0.9375, "exchange": 1.0, "difference": 1.0, "mutate": 0.875}
 
 
 def test_a_generation_that_brings_nothing_changes_no_credit():
     """No admission, no lesson."""
-    assert credited((0.5, 0.25, 0.5, 0.5), np.array([3, 3]), np.array([], int)) == (
-        0.5,
-        0.25,
-        0.5,
-        0.5,
-    )
+    tried, before = [2] * len(OPERATORS), (0.5, 0.25, 0.5, 0.5)
+    assert credited(before, tried, [0] * len(OPERATORS)) == before
 
 
 def test_lineage_leads_back_to_the_first_generation():

@@ -1,0 +1,165 @@
+"""What a search has between two generations, and what follows from it for the next one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from optimizer.generation import Floats, Generation, Population, nobody
+from optimizer.search.archive import box_of, extended, hypervolume
+from optimizer.search.breeding import ADAPTED, Plan, credited, rates_of
+from optimizer.search.memory import Memory, fresh_memory, from_numbers
+from optimizer.search.problem import Problem, SearchSettings
+from optimizer.search.ranking import Ranking
+
+STIR = 0.5
+"""Share of a generation that comes from anywhere when the search stagnates."""
+
+TRIFLE = 2.0**-12
+"""Growth of the hypervolume by less than this share of it counts as none."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What a search has between two generations.
+
+    Args:
+        population: The survivors, of one island after the other.
+        archive: The best compromises so far.
+        memory: What must be known beside them.
+        hypervolume: Of the archive, 0 before it can be measured.
+        rankings: Of each island's members, where they are known.
+    """
+
+    population: Population
+    archive: Population
+    memory: Memory
+    hypervolume: float = 0.0
+    rankings: tuple[Ranking, ...] = ()
+
+    def islands(self) -> list[Population]:
+        """The population of each island."""
+        if len(self.memory.sizes) == 1:
+            return [self.population]
+        ends = np.cumsum((0, *self.memory.sizes)).tolist()
+        return [self.population.take(np.arange(*pair)) for pair in pairwise(ends)]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a generation led to, beside the survivors.
+
+    Args:
+        evaluated: Newcomers that were judged.
+        tried: How many of them each operator in `OPERATORS` made.
+        admitted: How many of these are in the archive.
+        low: [O], best corner of the box of the hypervolume, NaN where it is not known.
+        high: [O], its worst corner.
+    """
+
+    evaluated: int
+    tried: Sequence[int]
+    admitted: Sequence[int]
+    low: Floats
+    high: Floats
+
+
+def begun(problem: Problem, settings: SearchSettings, last: Generation | None) -> State:
+    """The state after a generation, or before the first."""
+    n_genes, n_objectives = len(problem.layout), problem.n_objectives
+    empty = nobody(n_genes, n_objectives)
+    memory = fresh_memory(len(ADAPTED), n_objectives)
+    if last is None:
+        return State(empty, empty, memory)
+    if len(last.memory):
+        memory = from_numbers(last.memory, n_objectives)
+        return State(last.population, last.archive, memory, last.hypervolume)
+    sizes = tuple(parts(len(last.population), settings.islands))
+    archive, _ = extended(empty, last.population, settings.archive)
+    return State(last.population, archive, replace(memory, sizes=sizes))
+
+
+def ended(
+    settings: SearchSettings,
+    before: State,
+    survivors: Sequence[tuple[Population, Ranking | None]],
+    archive: Population,
+    found: Found,
+    number: int,
+) -> State:
+    """The state after a generation.
+
+    Args:
+        settings: Of the search.
+        before: The state before it.
+        survivors: Of each island, with their ranking where it is known.
+        archive: As the generation left it.
+        found: What it led to.
+        number: Of the generation.
+    """
+    memory = before.memory
+    is_known = bool(np.isfinite(found.low).all())
+    size = hypervolume(archive.objectives, found.low, found.high) if is_known else 0.0
+    has_grown = size > memory.best * (1.0 + TRIFLE)
+    is_stirred = number > 0 and is_stagnant(settings, memory, number)
+    memory = Memory(
+        evaluated=memory.evaluated + found.evaluated,
+        best=size if has_grown else memory.best,
+        grown_at=number if has_grown else memory.grown_at,
+        stirred_at=number if is_stirred else memory.stirred_at,
+        sizes=tuple(len(island) for island, _ in survivors),
+        credits=credited(memory.credits, found.tried, found.admitted),
+        low=found.low,
+        high=found.high,
+    )
+    population, _ = survivors[0]
+    for island, _ in survivors[1:]:
+        population = Population.joined(population, island)
+    rankings = tuple(ranking for _, ranking in survivors if ranking is not None)
+    return State(population.frozen(), archive, memory, size, rankings)
+
+
+def box_after(memory: Memory, newcomers: Population) -> tuple[Floats, Floats]:
+    """The box of the hypervolume [O] and [O] after newcomers; the first feasible ones decide."""
+    is_feasible = newcomers.violations == 0
+    if memory.has_box or not is_feasible.any():
+        return memory.low, memory.high
+    return box_of(newcomers.objectives[is_feasible])
+
+
+def parts(count: int, islands: int) -> list[int]:
+    """Sizes of islands that hold a count between them, the first ones larger."""
+    return [count // islands + (i < count % islands) for i in range(islands)]
+
+
+def is_stagnant(settings: SearchSettings, memory: Memory, number: int) -> bool:
+    """Whether a generation has to answer that hypervolume has not grown for too long."""
+    last = max(memory.grown_at, memory.stirred_at)
+    return settings.patience is not None and number - last > settings.patience
+
+
+def is_new_start(settings: SearchSettings, memory: Memory, number: int) -> bool:
+    """Whether nobody of the population before goes on."""
+    is_answered = number > 0 and is_stagnant(settings, memory, number)
+    return is_answered and settings.on_stagnation == "restart"
+
+
+def is_visited(settings: SearchSettings, number: int) -> bool:
+    """Whether the best of islands visit others in a generation."""
+    return settings.islands > 1 and number % settings.migration == 0
+
+
+def planned(settings: SearchSettings, state: State, number: int) -> Plan:
+    """How to breed a generation."""
+    memory = state.memory
+    answers = {"immigrants": STIR, "restart": 1.0}
+    answer = answers[settings.on_stagnation] if is_stagnant(settings, memory, number) else 0.0
+    rates = rates_of(memory.credits if settings.adapt else (1.0,) * len(memory.credits))
+    return Plan(
+        counts=tuple(parts(settings.population, settings.islands)),
+        rates=rates,
+        elite=settings.elite if settings.islands == 1 else 0.0,
+        immigrants=max(settings.immigrants, answer),
+        rankings=() if is_visited(settings, number) else state.rankings,
+    )
