@@ -225,6 +225,14 @@ def shares(rates: Sequence[float], count: int, offset: float) -> list[int]:
     return [high - low for low, high in pairwise(edges)]
 
 
+def sizes_of(draws: Draws, plan: Plan, island: int) -> tuple[int, ...]:
+    """How many children of an island each operator in `ADAPTED` makes, and immigrants at last."""
+    count = plan.counts[island]
+    stirred = (plan.immigrants, 1.0 - plan.immigrants)
+    n_immigrants, n_bred = shares(stirred, count, float(draws("stir").random()))
+    return (*shares(plan.rates, n_bred, float(draws("operator").random())), n_immigrants)
+
+
 @dataclass(frozen=True)
 class _Drawn:
     """Genomes [P, G] as operators left them, codes of these [P], and parents' serials [P, 2]."""
@@ -243,12 +251,10 @@ def _children(
     island: int,
 ) -> _Drawn:
     """Children of one island, repeats and broken constraints among them."""
-    count = plan.counts[island]
-    n_immigrants = shares(
-        (plan.immigrants, 1.0 - plan.immigrants), count, float(draws("stir").random())
-    )[0]
-    n_bred = count - n_immigrants
-    n_cross, _, n_differ, _ = parts = shares(plan.rates, n_bred, float(draws("operator").random()))
+    sizes = sizes_of(draws, plan, island)
+    n_cross, _, n_differ, _, n_immigrants = sizes
+    parts = sizes[:-1]
+    n_bred = sum(parts)
     known = plan.rankings[island] if plan.rankings else None
     ranking = known or toolbox.rank(population.objectives, population.violations)
     pool, chosen = _parents(toolbox, draws, population, archive, ranking, plan.elite, n_bred)
@@ -275,7 +281,7 @@ def _children(
     lineage[ends[2] :, 1] = UNKNOWN
     lineage = np.concatenate([lineage, np.full((n_immigrants, 2), UNKNOWN)])
     genomes = np.concatenate([bred, nudged, guests])
-    return _Drawn(genomes, np.repeat(codes, [*parts, n_immigrants]), lineage)
+    return _Drawn(genomes, np.repeat(codes, sizes), lineage)
 
 
 def _parents(
