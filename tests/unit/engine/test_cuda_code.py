@@ -4,22 +4,13 @@ Compiled for a device that need not be there. A sentence in a manual that an opt
 is not enough; the machine code is read.
 """
 
-import re
-
 import pytest
 
-triton = pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
+pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-from triton.backends.compiler import GPUTarget  # noqa: E402
-from triton.compiler import ASTSource, compile  # noqa: E402
-
-from engine.backends.cuda import admission, candidates, chain, exits, rows, signals  # noqa: E402
-from engine.backends.cuda.launch import OPTIONS  # noqa: E402
-
-F64, I32, I64, I8, U8 = "*fp64", "*i32", "*i64", "*i8", "*u8"
-
-FORBIDDEN = re.compile(r"\b(fma|mad)\.rn\.f\d+|\bmad\.f\d+|\.approx|\.ftz|\.f32\b")
-"""Instructions that round differently from the law, or in another precision."""
+from engine.backends.cuda import admission, candidates, chain, exits, rows, signals
+from engine.backends.cuda.launch import OPTIONS
+from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compiled
 
 GENES = (0, 4, 1, 1, 5, 1, 2, 6, 0, 3, 7, 1, 3, 7, 0)
 """Row, gene, relation: three packed comparisons, one of them ``<``, and two loose ones."""
@@ -124,26 +115,18 @@ KERNELS = {
 }
 
 
-def compiled(name, options):
-    """The kernel's assembly for a Hopper device."""
-    kernel, types, constants = KERNELS[name]
-    plain = [n for n in kernel.arg_names if n not in constants]
-    assert len(plain) == len(types), f"{name}: {plain}"
-    signature = dict(zip(plain, types, strict=True)) | dict.fromkeys(constants, "constexpr")
-    source = ASTSource(kernel, signature, constexprs=constants)
-    return compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["ptx"]
-
-
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_rounds_as_the_law_says(name):
     """No instruction fuses, approximates, flushes, or computes in float32."""
-    found = sorted({match.group() for match in FORBIDDEN.finditer(compiled(name, OPTIONS))})
+    found = sorted(
+        {match.group() for match in FORBIDDEN.finditer(compiled(*KERNELS[name], OPTIONS))}
+    )
     assert found == []
 
 
 def test_the_gate_would_notice():
     """With the compiler's own default, the EMA is fused, and the pattern finds it."""
-    assert FORBIDDEN.search(compiled("ema", {"enable_fp_fusion": True}))
+    assert FORBIDDEN.search(compiled(*KERNELS["ema"], {"enable_fp_fusion": True}))
 
 
 def test_every_kernel_is_read():

@@ -1,0 +1,80 @@
+"""What the compiler makes of the search's kernels: nothing fused, approximate or in float32."""
+
+import pytest
+
+pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
+
+from engine.backends.cuda.launch import OPTIONS
+from optimizer.search.device.kernels import crowding, fronts, places
+from tests.support.machine_code import (
+    F64,
+    FORBIDDEN,
+    I8,
+    I32,
+    I64,
+    compiled,
+)
+
+TILE = {"ROWS": 16, "COLUMNS": 256}
+
+KERNELS = {
+    "keys": (places.keys_kernel, [F64, I64, "i32"], {"BLOCK": 256}),
+    "order": (places.order_kernel, [I64, I32, I32, I32, "i32"], TILE),
+    "select": (places.select_kernel, [I8, I32, I32, I32, I32], {"CHUNK": 2048}),
+    "orders": (
+        fronts.orders_kernel,
+        [F64, F64, I32, I32, I32, F64, F64, I32, I32, I32, I32, "i32", "i32"],
+        TILE,
+    ),
+    "slot keys": (
+        fronts.slot_keys_kernel,
+        [F64, F64, I32, I64, I32, I32, "i32", "i32"],
+        {"BLOCK": 256},
+    ),
+    "bits": (fronts.bits_kernel, [F64, F64, I32, I32, I32], {"TARGETS": 128}),
+    "peel": (fronts.peel_kernel, [I32, I32, I32, I32, I32, "i32"], {}),
+    "push": (
+        fronts.push_kernel,
+        [F64, F64, I32, I32, I32, "i32"],
+        {"TARGETS": 32, "SOURCES": 64},
+    ),
+    "crowding": (
+        crowding.crowding_kernel,
+        [F64, I32, I32, I32, F64, I32, F64, "i32", "i32", "i32"],
+        {"IS_KNOWN": False} | TILE,
+    ),
+    "standing": (
+        crowding.standing_kernel,
+        [F64, F64] + [I32] * 4 + [F64, I32, I64, I64, "i32", "i32", "i32"],
+        {"IS_KNOWN": True} | TILE,
+    ),
+    "member keys": (
+        crowding.member_keys_kernel,
+        [I32, I32, I32, I32, I64, "i32"],
+        {"BLOCK": 256},
+    ),
+    "gaps": (
+        crowding.gaps_kernel,
+        [I64, F64, F64, "i32", "i32", "i32"],
+        {"STEPS": 18, "BLOCK": 256},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_rounds_as_the_law_says(name):
+    """No instruction fuses, approximates, flushes, or computes in float32."""
+    code = compiled(*KERNELS[name], OPTIONS)
+    assert sorted({match.group() for match in FORBIDDEN.finditer(code)}) == []
+
+
+def test_every_kernel_is_read():
+    """A kernel that is launched but not listed here would escape the gate."""
+    listed = {kernel.fn.__name__ for kernel, _, _ in KERNELS.values()}
+    written = {
+        name
+        for module in (crowding, fronts, places)
+        for name in vars(module)
+        if name.endswith("_kernel")
+    }
+    assert listed == written
