@@ -229,9 +229,14 @@ def nudge_genomes(rng: np.random.Generator, genomes: Floats, layout: GenomeLayou
         [P, G] inside their bounds. Constraints are not repaired.
     """
     half = len(genomes) // 2
-    chance = 1.0 / max(1, int((layout.low < layout.high).sum()))
+    chance = nudge_chance(layout)
     parts = [
         mutate_polynomial(rng, part, layout, eta=eta, probability=chance)
         for part, eta in ((genomes[:half], FINE), (genomes[half:], COARSE))
     ]
     return np.concatenate(parts)
+
+
+def nudge_chance(layout: GenomeLayout) -> float:
+    """Chance of each gene to be nudged: one over the number of genes that are not frozen."""
+    return 1.0 / max(1, int((layout.low < layout.high).sum()))

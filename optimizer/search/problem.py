@@ -5,7 +5,7 @@ from typing import Protocol
 
 from optimizer.errors import ConfigError
 from optimizer.generation import Evaluation, Floats
-from optimizer.search.operators import squarings
+from optimizer.search.operators import nudge_chance, squarings
 from optimizer.search.randomness import MAX_GENERATION, MAX_SEED
 from strategy import GenomeLayout
 
@@ -104,7 +104,7 @@ class SearchSettings:
         """Chance of each gene to be mutated, with the default worked out for these genes."""
         if self.mutation_probability is not None:
             return self.mutation_probability
-        return 1.0 / max(1, int((layout.low < layout.high).sum()))
+        return nudge_chance(layout)
 
 
 def _check_whole(name: str, value: int, low: int, high: int) -> None:

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
 from engine.backends.cuda.launch import OPTIONS
-from optimizer.search.device.kernels import crowding, fronts, places
+from optimizer.search.device.kernels import breeding, crowding, fronts, places, repeats
 from tests.support.machine_code import (
     F64,
     FORBIDDEN,
@@ -16,6 +16,10 @@ from tests.support.machine_code import (
 )
 
 TILE = {"ROWS": 16, "COLUMNS": 256}
+
+GENES = {"N_GENES": 10, "GENES": 16}
+CHUNKS = {"ROWS": 8, "CHUNK": 256, "CHUNKS": 128} | GENES
+REDRAWN = [I64] + [F64] * 3 + [I8, F64, I64] + [I32] * 4 + ["i32"] * 4
 
 KERNELS = {
     "keys": (places.keys_kernel, [F64, I64, "i32"], {"BLOCK": 256}),
@@ -58,6 +62,37 @@ KERNELS = {
         [I64, F64, F64, "i32", "i32", "i32"],
         {"STEPS": 18, "BLOCK": 256},
     ),
+    "permutations": (breeding.permutation_kernel, [I64, I64, I32, "i32", "i32"], {"BLOCK": 128}),
+    "children": (
+        breeding.children_kernel,
+        [I64] + [F64] * 3 + [I8, F64, I64, I32, F64, I32, F64, I64, I32, "i32"],
+        {"ROWS": 8, "ORDERED": (0, 1), "CROSS_SQUARINGS": 4, "MUTATE_SQUARINGS": 3} | GENES,
+    ),
+    "mutants": (
+        breeding.redraw_kernel,
+        REDRAWN,
+        {"IS_MUTATION": True, "ORDERED": (0, 1), "SQUARINGS": 3} | CHUNKS,
+    ),
+    "immigrants": (
+        breeding.redraw_kernel,
+        REDRAWN,
+        {"IS_MUTATION": False, "ORDERED": (), "SQUARINGS": 3} | CHUNKS,
+    ),
+    "newcomers": (
+        breeding.finish_kernel,
+        [I64, F64, I64] + [I32] * 4 + [F64, I64, I32, I32, "i32", "i32"],
+        CHUNKS,
+    ),
+    "repeats": (
+        repeats.admit_kernel,
+        [I64] * 3 + [I32] * 4 + ["i32"] * 3,
+        {"CHUNK": 256, "LANES": 32} | GENES,
+    ),
+    "repeats again": (
+        repeats.readmit_kernel,
+        [I64] * 2 + [I32] * 4 + ["i32"] * 5,
+        {"CHUNK": 256, "LANES": 32} | GENES,
+    ),
 }
 
 
@@ -73,7 +108,7 @@ def test_every_kernel_is_read():
     listed = {kernel.fn.__name__ for kernel, _, _ in KERNELS.values()}
     written = {
         name
-        for module in (crowding, fronts, places)
+        for module in (breeding, crowding, fronts, places, repeats)
         for name in vars(module)
         if name.endswith("_kernel")
     }
