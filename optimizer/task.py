@@ -25,7 +25,7 @@ from optimizer.search.stopping import StopRules
 from strategy import GenomeLayout, StrategySpec, find_strategy
 from strategy.errors import GeneError
 
-SEARCH_VERSION = 2
+SEARCH_VERSION = 3
 """Goes up whenever the same seed and settings lead to other individuals."""
 
 SMALLEST_ISLAND = 8

@@ -7,9 +7,13 @@ When it is full, those leave that are missed least: with two or three objectives
 removal costs the least hypervolume, else those that are most crowded. The best in each objective
 always stay, and of two that are missed alike the older one stays.
 
-Sources: hypervolume and contributions by moocore (Fonseca, Paquete, Lopez-Ibanez, 2006; Guerreiro
-and Fonseca, 2018); removal in rounds is a house rule, because one removal changes what its
-neighbours are worth.
+What members of a front of three objectives are worth is a whole number: each objective is cut into
+2**20 cells, and a worth counts the cells that a member alone dominates, so that no program's order
+of sums decides who stays.
+
+Sources: hypervolume, and contributions of two objectives, by moocore (Fonseca, Paquete,
+Lopez-Ibanez, 2006; Guerreiro and Fonseca, 2018); whole numbers, and removal in rounds, because one
+removal changes what its neighbours are worth, are house rules.
 """
 
 import moocore
@@ -17,14 +21,18 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.generation import Floats, Population
-from optimizer.search.compiled.worth import thin_three, worths_of_three
+from optimizer.search.compiled.worth import CELLS, thin_three, worths_of_three
 from optimizer.search.randomness import stream
 from optimizer.search.ranking import crowding_distances, undominated
 
 Indices = npt.NDArray[np.int64]
+Worths = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 MARGIN = 0.1
 """The reference point lies this share of the front's extent beyond its worst values."""
+
+REFERENCE = int((1.0 + MARGIN) * CELLS)
+"""The same in whole cells, in each of three objectives."""
 
 ROUNDS = 4
 """In so many rounds what is too much of a population is removed."""
@@ -38,8 +46,8 @@ EXACT_OBJECTIVES = 4
 CONTRIBUTION_OBJECTIVES = 3
 """Up to so many objectives contributions are fast for any size of archive."""
 
-COMPILED_OBJECTIVES = 3
-"""With so many objectives contributions are found by a loop of our own, with moocore's bits."""
+WHOLE_OBJECTIVES = 3
+"""With so many objectives worths are whole numbers, found by a loop of our own."""
 
 SAMPLES = 2048
 """Points of the estimate; the share of them that is dominated."""
@@ -81,8 +89,8 @@ def thinned(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
     Returns:
         [min(F, keep)] places, in their order.
     """
-    if objectives.shape[1] == COMPILED_OBJECTIVES:
-        return thin_three(np.array(objectives.T, order="C"), keep, rounds, 1.0 + MARGIN)
+    if objectives.shape[1] == WHOLE_OBJECTIVES:
+        return thin_three(np.array(objectives.T, order="C"), keep, rounds, REFERENCE)
     places: Indices = np.arange(len(objectives))
     excess = len(places) - keep
     step = -(-excess // rounds)
@@ -97,22 +105,27 @@ def thinned(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
     return places
 
 
-def worths(objectives: Floats) -> Floats:
+def worths(objectives: Floats) -> Worths:
     """How much each member of a front would be missed.
 
+    With three objectives: objectives are scaled by the front's extent to 0..1, times `CELLS`,
+    rounded down, and a worth is the volume below `REFERENCE` that no other member dominates;
+    where two are equal after rounding neither has any.
+
     Args:
-        objectives: [F, O], mutually undominated.
+        objectives: [F, O], mutually undominated, F at least 1.
 
     Returns:
-        [F], infinite for the best in each objective, 0 for the later ones of equals.
+        [F], 0 for the later ones of equals; for the first of the best in each objective infinite,
+        with three objectives `compiled.worth.MOST`.
     """
     count, n_objectives = objectives.shape
     if n_objectives == 1 or n_objectives > CONTRIBUTION_OBJECTIVES:
         return crowding_distances(objectives, np.zeros(count, dtype=np.int64))
-    if n_objectives == COMPILED_OBJECTIVES:
-        worth = np.empty(count, dtype=np.float64)
-        worths_of_three(np.array(objectives.T, order="C"), 1.0 + MARGIN, worth)
-        return worth
+    if n_objectives == WHOLE_OBJECTIVES:
+        volumes = np.empty(count, dtype=np.int64)
+        worths_of_three(np.array(objectives.T, order="C"), REFERENCE, volumes)
+        return volumes
     scaled = _scaled(objectives)
     worth = np.asarray(moocore.hv_contributions(scaled, ref=1.0 + MARGIN), dtype=np.float64)
     worth[scaled.argmin(axis=0)] = np.inf

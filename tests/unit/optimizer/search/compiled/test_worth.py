@@ -1,75 +1,133 @@
-"""Worths of three objectives have the bits of moocore, and who leaves follows from them."""
+"""Worths of three objectives are exact volumes of whole cells, and who leaves follows from them."""
 
 import moocore
 import numpy as np
 import pytest
 
-from optimizer.search.archive import MARGIN, thinned, worths
-from optimizer.search.compiled.worth import contributions
-from optimizer.search.ranking import undominated
+from optimizer.search.archive import MARGIN, REFERENCE, thinned, worths
+from optimizer.search.compiled.worth import CELLS, MOST
 
 
 def front_of(seed, count):
-    """Points on a sphere, in a cube, on a coarse lattice, few distinct ones, or nearly equal."""
+    """Points of many kinds: on a sphere, in a cube, ties, copies, crowds, and one far off."""
     rng = np.random.default_rng([seed, count])
     cube = rng.random((count, 3))
+    outlier = np.where(np.arange(count) == count // 2, 1.0, 1e-5)[:, None]
     kinds = [
         1.0 - cube / np.sqrt((cube**2).sum(axis=1, keepdims=True)),
         cube,
         np.round(cube, 1),
         cube[rng.integers(0, count, count)],
         0.5 + cube * 2.0**-51,
+        cube * outlier,
+        np.column_stack([cube[:, 0], 1.0 - cube[:, 0], cube[:, 2] * outlier[:, 0]]),
+        (cube - 0.5) * 2.0**1023,
     ]
-    return kinds[seed % 5]
+    return kinds[seed % len(kinds)]
 
 
-def stated_worths(objectives):
-    """The definition: moocore's contributions of scaled objectives, the best of each infinite."""
+def cells_of(objectives):
+    """The definition: whole cells of objectives in units of the front's extent."""
     halves = objectives * 0.5
     low, high = halves.min(axis=0), halves.max(axis=0)
     scaled = (halves - low) / np.where(high > low, high - low, 1.0)
-    worth = moocore.hv_contributions(scaled, ref=1.0 + MARGIN)
-    worth[scaled.argmin(axis=0)] = np.inf
+    return np.floor(scaled * CELLS).astype(np.int64)
+
+
+def volumes_of(cells):
+    """What each of cells [F, 3] alone dominates: box by box of the grid that all of them span."""
+    edges = [np.unique([*cells[:, j], REFERENCE]) for j in range(3)]
+    covers = [cells[:, j, None] <= edges[j][:-1] for j in range(3)]
+    covers = covers[0][:, :, None, None] & covers[1][:, None, :, None] & covers[2][:, None, None, :]
+    x, y, z = (np.diff(edge).astype(object) for edge in edges)
+    boxes = x[:, None, None] * y[:, None] * z
+    is_alone = covers & (covers.sum(axis=0) == 1)
+    return [sum(boxes[own].tolist()) for own in is_alone]
+
+
+def stated_worths(objectives, volumes=volumes_of):
+    """The definition: volumes, and above all of them the best of each objective."""
+    worth = np.array(volumes(cells_of(objectives)))
+    worth[objectives.argmin(axis=0)] = MOST
     return worth
 
 
-def stated_thinned(objectives, keep, rounds):
+def stated_thinned(objectives, keep, rounds, stated=stated_worths):
     """The definition of who stays: in rounds the least worth leave, of equals the later one."""
     places = np.arange(len(objectives))
     step = -(-(len(places) - keep) // rounds)
     while len(places) > keep:
-        worth = stated_worths(objectives[places]).tolist()
+        worth = stated(objectives[places]).tolist()
         leaving = sorted(range(len(places)), key=lambda i: (worth[i], -i))
         places = np.delete(places, leaving[: min(step, len(places) - keep)])
     return places
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 9, 40, 200])
-@pytest.mark.parametrize("seed", range(50))
-def test_contributions_have_the_bits_of_moocore(seed, count):
-    """Ties, copies and members that others dominate included."""
-    points = front_of(seed, count)
-    expected = moocore.hv_contributions(points, ref=1.1)
-    found = np.empty(count)
-    contributions(np.array(points.T, order="C"), 1.1, found)
-    assert expected.tolist() == found.tolist()
+def numbers_to_keep(count):
+    """One, a third, all but one, all, and more than there are."""
+    return {1, count // 3 + 1, max(1, count - 1), count, count + 5}
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 9, 40, 200])
-@pytest.mark.parametrize("seed", range(50))
+def test_the_grid_reaches_beyond_the_worst():
+    """A volume of all cells fits a whole number of 64 bits, below what the best are worth."""
+    assert int((1.0 + MARGIN) * 2**20) == REFERENCE == 1_153_433
+    assert REFERENCE**3 < 2**61 < MOST
+
+
+def test_a_member_is_worth_the_cells_that_it_alone_covers():
+    """Three at the corners that are best somewhere, and one in their middle."""
+    objectives = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0], [0.5, 0.5, 0.5]])
+    lonely = (REFERENCE - CELLS // 2) ** 3
+    shared = (REFERENCE - CELLS) ** 2 * (REFERENCE - CELLS // 2)
+    corner = (REFERENCE - CELLS) ** 3
+    assert worths(objectives).tolist() == [MOST, MOST, MOST, lonely - 3 * shared + 2 * corner]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 9, 24])
+@pytest.mark.parametrize("seed", range(80))
 def test_worths_and_thinning_are_as_defined(seed, count):
-    """After scaling, for any number to keep, in one round and in four."""
+    """Ties, copies and members that others dominate included; in one round and in four."""
     objectives = front_of(seed, count)
     assert stated_worths(objectives).tolist() == worths(objectives).tolist()
-    front = objectives[undominated(objectives)]
-    for keep in {1, len(front) // 3 + 1, len(front) - 1, len(front), len(front) + 5} - {0}:
+    for keep in numbers_to_keep(count):
         for rounds in (1, 4):
-            expected = stated_thinned(front, keep, rounds)
-            assert expected.tolist() == thinned(front, keep, rounds).tolist()
+            expected = stated_thinned(objectives, keep, rounds)
+            assert expected.tolist() == thinned(objectives, keep, rounds).tolist()
 
 
-def test_a_large_front_thins_as_defined():
-    """Four rounds over some thousands."""
-    front = front_of(0, 3000)
-    front = front[undominated(front)]
-    assert stated_thinned(front, 1100, 4).tolist() == thinned(front, 1100, 4).tolist()
+def undominated_cells(objectives):
+    """Members of whom none dominates another or equals it, in whole cells of their own extent."""
+    while True:
+        is_best = moocore.is_nondominated(cells_of(objectives).astype(np.float64))
+        if is_best.all():
+            return objectives
+        objectives = objectives[is_best]
+
+
+@pytest.mark.parametrize("count", [40, 300, 3000])
+@pytest.mark.parametrize("seed", range(8))
+def test_worths_are_the_contributions_that_moocore_finds(seed, count):
+    """Of the same whole cells, to what its floats hold."""
+    objectives = undominated_cells(front_of(seed, count))
+    cells = cells_of(objectives).astype(np.float64)
+    expected = moocore.hv_contributions(cells, ref=REFERENCE)
+    found = worths(objectives)
+    is_best = found == MOST
+    assert set(np.flatnonzero(is_best)) == set(objectives.argmin(axis=0))
+    np.testing.assert_allclose(found[~is_best], expected[~is_best], rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_many_members_leave_in_rounds_by_their_worths(seed):
+    """Some hundreds, each round judged anew."""
+    objectives = front_of(seed, 700)
+    for keep, rounds in ((300, 4), (650, 2), (2, 3)):
+        expected = stated_thinned(objectives, keep, rounds, stated=worths)
+        assert expected.tolist() == thinned(objectives, keep, rounds).tolist()
+
+
+def test_the_order_of_a_front_decides_between_equals_alone():
+    """Members in another order are worth the same; the volumes have no order of sums."""
+    objectives = front_of(0, 500)
+    order = np.random.default_rng(1).permutation(500)
+    assert worths(objectives)[order].tolist() == worths(objectives[order]).tolist()
