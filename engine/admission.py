@@ -3,11 +3,14 @@
 Both questions are asked of whole populations in every generation, so their loops are compiled.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from data.bars import Bars, Window
 from engine.backends.compiled import compiled
 from engine.backends.contract import Floats, Ints, Slots
-from engine.errors import GenomeError
+from engine.errors import EngineError, GenomeError
 from strategy.spec import StrategySpec
 
 Limits = tuple[Floats, Floats, Ints, Ints]
@@ -100,3 +103,27 @@ def shaped(spec: StrategySpec, genomes: Floats, *, copied: bool = False) -> Floa
             f"got genomes with {genomes.shape[1]}"
         )
     return genomes
+
+
+def check_windows(series: Sequence[Bars], windows: Sequence[Window]) -> None:
+    """Refuse windows that are none of a series.
+
+    Args:
+        series: Bars that windows refer to by number.
+        windows: Each an independent backtest.
+
+    Raises:
+        EngineError: When there is none, or one does not lie in its series.
+    """
+    if not series or not windows:
+        raise EngineError("the engine needs at least one series and one window")
+    for number, window in enumerate(windows):
+        if not 0 <= window.series < len(series):
+            raise EngineError(
+                f"window {number} refers to series {window.series}, there are {len(series)}"
+            )
+        if not 0 <= window.start < window.end <= len(series[window.series]):
+            raise EngineError(
+                f"window {number} is bars {window.start} to {window.end}, "
+                f"series {window.series} has {len(series[window.series])}"
+            )

@@ -7,10 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
-from engine.admission import are_legal, find_slots, load_loops, shaped
+from engine.admission import are_legal, check_windows, find_slots, load_loops, shaped
 from engine.backends import Form
 from engine.backends.chosen import Device, choose_device
 from engine.backends.contract import StretchedRows
+from engine.backends.isolated import IsolatedBackend, Work
+from engine.backends.isolated.work import Found
 from engine.bank import RowBank
 from engine.cold import ColdPath
 from engine.costs import Costs
@@ -86,7 +88,7 @@ class Engine:
         memory_bytes: int | None = None,
         chunk: int | None = None,
     ) -> None:
-        _check_windows(series, windows)
+        check_windows(series, windows)
         if chunk is not None and chunk < 1:
             raise EngineError(f"chunk must be at least 1 individual, got {chunk}")
         chosen = choose_device(device) if isinstance(device, str) else device
@@ -127,6 +129,19 @@ class Engine:
         `engine.cold`). It changes no bit of any result.
         """
         self._cold.load()
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the device is used by a process of its own, which can be given other work."""
+        return isinstance(self._backend, IsolatedBackend) and self._backend.can_work
+
+    def worked(self, work: Work[Found]) -> Iterator[Found]:
+        """What the device's process finds at other work; see `IsolatedBackend.worked`.
+
+        It has the device's rows for itself meanwhile; this engine computes anew what it needs.
+        """
+        if isinstance(self._backend, IsolatedBackend):
+            yield from self._backend.worked(work, self._bank.clear)
 
     @property
     def threads(self) -> int:
@@ -383,18 +398,3 @@ class Engine:
         if not are_legal(genomes, *self._limits):
             self.spec.check_genomes(genomes)
         return genomes
-
-
-def _check_windows(series: Sequence[Bars], windows: Sequence[Window]) -> None:
-    if not series or not windows:
-        raise EngineError("the engine needs at least one series and one window")
-    for number, window in enumerate(windows):
-        if not 0 <= window.series < len(series):
-            raise EngineError(
-                f"window {number} refers to series {window.series}, there are {len(series)}"
-            )
-        if not 0 <= window.start < window.end <= len(series[window.series]):
-            raise EngineError(
-                f"window {number} is bars {window.start} to {window.end}, "
-                f"series {window.series} has {len(series[window.series])}"
-            )

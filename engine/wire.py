@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.generic]
 
-KINDS = ("float64", "int64", "int32", "int8")
+KINDS = ("float64", "int64", "int32", "int16", "int8")
 """Types of arrays that travel."""
 
 MOST_PARTS = 1000

@@ -15,9 +15,11 @@ from engine.parity import data_hash, versions
 from optimizer.config import RunConfig
 from optimizer.constraints import parse_constraints
 from optimizer.errors import ConfigError
-from optimizer.generation import Evaluation, Floats, Generation
+from optimizer.generation import Floats, Generation
+from optimizer.isolated import CHILD
 from optimizer.markets import Markets, load_markets
 from optimizer.objectives import Goals, parse_objectives
+from optimizer.problem import EngineProblem
 from optimizer.search import evolve
 from optimizer.search.lattice import Lattice, explore, make_lattice, regret_of
 from optimizer.search.problem import SearchSettings
@@ -84,6 +86,10 @@ class Task:
         spans = self.markets.spans(self.markets.windows)
         return compute_metrics(accumulators, spans, self.goals.metrics)
 
+    def problem(self, engine: Engine) -> EngineProblem:
+        """The search's view of an engine on the windows to search on."""
+        return EngineProblem(self.goals, self.markets.spans(self.markets.windows), engine)
+
     def settings(self) -> SearchSettings:
         """How to search, from the configuration."""
         config = self.config
@@ -114,14 +120,22 @@ class Task:
         return make_lattice(self.spec.layout, self.config.steps)
 
     def generations(
-        self, problem: "EngineProblem", last: Generation | None, guests: Floats | None
+        self, problem: EngineProblem, last: Generation | None, guests: Floats | None
     ) -> Iterator[Generation]:
-        """The search that was asked for, from its beginning or after a generation."""
+        """The search that was asked for, from its beginning or after a generation.
+
+        Where the device is used by a process of its own, a genetic search runs there.
+        """
         if self.lattice is not None:
             return explore(problem, self.lattice, resume_from=last)
+        if problem.engine.is_apart:
+            # On a CPU nothing of it is needed.
+            from optimizer.isolated.parent import evolve_apart
+
+            return evolve_apart(problem, self.settings(), resume_from=last, guests=guests)
         return evolve(problem, self.settings(), resume_from=last, guests=guests)
 
-    def regret(self, problem: "EngineProblem", truth: Floats) -> dict[str, object] | None:
+    def regret(self, problem: EngineProblem, truth: Floats) -> dict[str, object] | None:
         """How a genetic search fares on the lattice with the true front [F, O]; None without."""
         if self.lattice is None or not self.config.regret:
             return None
@@ -152,38 +166,6 @@ class Task:
             threads=self.config.threads,
             memory_bytes=self.config.memory,
         )
-
-
-class EngineProblem:
-    """The search's view of a task: genomes in, objectives out.
-
-    Args:
-        task: What to search.
-        engine: Where to evaluate.
-    """
-
-    def __init__(self, task: Task, engine: Engine) -> None:
-        self._task = task
-        self._engine = engine
-
-    @property
-    def layout(self) -> GenomeLayout:
-        """Genes, bounds and constraints."""
-        return self._task.spec.layout
-
-    @property
-    def n_objectives(self) -> int:
-        """Number of objectives O."""
-        return len(self._task.goals.names)
-
-    @property
-    def failure_names(self) -> tuple[str, ...]:
-        """Names of the failure codes."""
-        return self._task.goals.failure_names
-
-    def evaluate(self, genomes: Floats) -> Evaluation:
-        """Judge genomes [P, G]."""
-        return self._task.goals.judge(self._task.metrics(self._engine.evaluate(genomes)))
 
 
 def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
@@ -223,7 +205,7 @@ def chosen_device(config: RunConfig, name: str | None = None) -> Device:
 
     A GPU's process is started at once: whoever chooses early need not wait for it later.
     """
-    return choose_device(name or config.device, on_loss=config.on_gpu_loss)
+    return choose_device(name or config.device, on_loss=config.on_gpu_loss, module=CHILD)
 
 
 def goals_of(config: RunConfig) -> Goals:

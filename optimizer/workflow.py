@@ -24,12 +24,12 @@ from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.generation import Floats, Generation, Population
 from optimizer.guests import guests_hash, load_guests
 from optimizer.individuals import best_first, describe_individuals
+from optimizer.problem import EngineProblem
 from optimizer.progress import WARMING, Mark, Progress, progress_of
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
 from optimizer.search import count_failures, front_hash
 from optimizer.search.polish import polished_front
 from optimizer.task import (
-    EngineProblem,
     Task,
     chosen_device,
     describe_data,
@@ -177,7 +177,7 @@ def resume_run(
             )
         store.resume_with(header)
         if last is not None:
-            _reverify(EngineProblem(task, engine), last)
+            _reverify(task.problem(engine), last)
         return _search(_Job(task, device, engine, store, guests), last, observer, should_stop)
 
 
@@ -286,7 +286,7 @@ def _searched(
     task, engine, store = job.task, job.engine, job.store
     observer.started(task, engine, store)
     began = perf_counter()
-    problem = EngineProblem(task, engine)
+    problem = task.problem(engine)
     now, warm = Mark(0, 0, 0.0), None
     why = "" if last is None else task.stop_reason(last, 0.0)
     search = task.generations(problem, last, job.guests)

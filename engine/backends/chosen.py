@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from engine.backends import choose_backend, load_backend
 from engine.backends.contract import BackendMaker
 from engine.backends.devices import has_driver
-from engine.backends.isolated import Child, IsolatedMaker, child_command
+from engine.backends.isolated import CHILD, Child, IsolatedMaker, child_command
 from engine.errors import DeviceError
 
 OnLoss = Literal["stop", "cpu"]
@@ -27,13 +27,14 @@ class Device(NamedTuple):
     maker: BackendMaker
 
 
-def choose_device(device: str, *, on_loss: OnLoss | None = None) -> Device:
+def choose_device(device: str, *, on_loss: OnLoss | None = None, module: str = CHILD) -> Device:
     """Turn a device's name into one that is there.
 
     Args:
         device: As in `choose_backend`.
         on_loss: When not None, a GPU lives in a process of its own, which is replaced when it
             fails; after three failures in a row ``"stop"`` raises and ``"cpu"`` goes on there.
+        module: What that process runs, see `child_command`.
 
     Returns:
         The device.
@@ -45,7 +46,7 @@ def choose_device(device: str, *, on_loss: OnLoss | None = None) -> Device:
         choice = choose_backend(device)
         return Device(choice.label, choice.reason, load_backend(choice.name, choice.devices))
     # The driver takes a while to say what there is; a GPU's process has begun by then.
-    command = child_command("cuda", device)
+    command = child_command("cuda", device, module)
     child = Child(command) if device != "cpu" and has_driver() else None
     try:
         choice = choose_backend(device)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from engine.backends.chosen import Device, choose_device
 from optimizer.config import RunConfig, resolve_config
+from optimizer.isolated import CHILD
 
 
 class Beginning(NamedTuple):
@@ -39,4 +40,5 @@ def begin(config_file: Path | None, flags: Mapping[str, object]) -> Beginning:
         DeviceError: When the device is not there.
     """
     config = resolve_config(config_file, flags)
-    return Beginning(config, choose_device(config.device, on_loss=config.on_gpu_loss))
+    device = choose_device(config.device, on_loss=config.on_gpu_loss, module=CHILD)
+    return Beginning(config, device)

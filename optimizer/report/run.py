@@ -16,6 +16,7 @@ from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.generation import Floats
 from optimizer.individuals import best_first, describe_individuals
 from optimizer.objectives import is_maximised
+from optimizer.problem import EngineProblem
 from optimizer.recorded import recorded_task
 from optimizer.report.apart import Apart
 from optimizer.report.frames import trades_frame
@@ -26,7 +27,7 @@ from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve
 from optimizer.runs import GenerationSummary, RunStore, find_run
 from optimizer.search import final_front
 from optimizer.shown import HELD_OUT
-from optimizer.task import EngineProblem, Task
+from optimizer.task import Task
 from optimizer.workflow import Result, recorded_result
 from strategy.errors import StrategyError, unknown
 
@@ -191,7 +192,7 @@ class Run:
     def problem(self) -> EngineProblem:
         """What judges genomes as the search did."""
         engine = self.task.engine(device="cpu") if self.has_held_out else self.engine
-        return EngineProblem(self.task, engine)
+        return self.task.problem(engine)
 
     @cached_property
     def history(self) -> History:

@@ -178,7 +178,7 @@ def test_a_lost_device_costs_no_bit(command, market, monkeypatch, tmp_path):
     undisturbed = command(*small, "--device", "cpu").json
     module = "tests.support.failing_child"
     fails = [sys.executable, "-m", module, "killed", "3", str(tmp_path / "calls")]
-    monkeypatch.setattr(chosen, "child_command", lambda name, device: fails)
+    monkeypatch.setattr(chosen, "child_command", lambda name, device, module: fails)
     choice = chosen.choose_backend("cpu")._replace(devices=(0,))
     monkeypatch.setattr(chosen, "choose_backend", lambda device: choice)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

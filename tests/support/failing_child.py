@@ -17,6 +17,7 @@ from engine.backends.cpu import CpuBackend
 from engine.backends.isolated.child import serve
 from engine.errors import DeviceError, DeviceLostError
 from engine.process import standard_pipes
+from optimizer.isolated.child import Searcher
 
 
 class Failing(CpuBackend):
@@ -66,4 +67,4 @@ if __name__ == "__main__":
     Failing.fault, Failing.file = sys.argv[1], Path(sys.argv[3])
     Failing.calls = frozenset(int(number) for number in sys.argv[2].split(","))
     source, target = standard_pipes()
-    serve(lambda numbers: Failing, source, target)
+    serve(lambda numbers: Failing, source, target, Searcher)

@@ -16,6 +16,7 @@ from engine.backends.cuda import CudaBackend
 from engine.backends.cuda.faults import device_errors
 from engine.backends.isolated.child import serve
 from engine.process import standard_pipes
+from optimizer.isolated.child import Searcher
 
 FAR_AWAY = 2**44
 """Past all memory of a device."""
@@ -47,4 +48,4 @@ class Scribbling(CudaBackend):
 if __name__ == "__main__":
     Scribbling.calls = frozenset(int(number) for number in sys.argv[1].split(","))
     Scribbling.file = Path(sys.argv[2])
-    serve(lambda numbers: Scribbling, *standard_pipes())
+    serve(lambda numbers: Scribbling, *standard_pipes(), Searcher)

@@ -72,7 +72,7 @@ class Admission:
         for length, slot in zip(own.tolist(), slots.tolist(), strict=True):
             old = self._owner[slot]
             if old is not None:
-                self._enter(old[0], old[1], -1)
+                self._leave(old[0], old[1], slot)
             self._owner[slot] = (form, length)
             self._enter(form, length, slot)
         self.places.copy_(torch.from_numpy(self._here))
@@ -101,6 +101,13 @@ class Admission:
         if length < self._width:
             for row in self._rows_of(form):
                 self._here[row, length] = slot
+
+    def _leave(self, form: Form, length: int, slot: int) -> None:
+        """A slot no longer holds a row, which may have been computed into another one since."""
+        if length < self._width:
+            for row in self._rows_of(form):
+                if self._here[row, length] == slot:
+                    self._here[row, length] = -1
 
     def _rows_of(self, form: Form) -> Sequence[int]:
         return [row for row, other in enumerate(self._forms) if other == form]

@@ -6,7 +6,8 @@ rows anew, and asks again; the bits are the same.
 """
 
 from engine.backends.isolated.calls import Child
-from engine.backends.isolated.maker import IsolatedMaker, child_command
+from engine.backends.isolated.maker import CHILD, IsolatedMaker, child_command
 from engine.backends.isolated.parent import IsolatedBackend
+from engine.backends.isolated.work import Work
 
-__all__ = ["Child", "IsolatedBackend", "IsolatedMaker", "child_command"]
+__all__ = ["CHILD", "Child", "IsolatedBackend", "IsolatedMaker", "Work", "child_command"]

@@ -1,13 +1,17 @@
 """The device's process, and the populations that are handed to it through memory that both see."""
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from engine.areas import Area, places_of
 from engine.backends.contract import Floats
+from engine.backends.isolated.work import STEP, Found
 from engine.errors import DeviceError, EngineError
 from engine.process import Process
 from engine.wire import Array, ClosedError, Frame
@@ -18,6 +22,10 @@ AREAS = 3
 
 class FailedError(Exception):
     """The child failed in a way that another child may not."""
+
+
+class UnknownError(Exception):
+    """The child has never heard of what it was asked."""
 
 
 @dataclass(eq=False)
@@ -60,6 +68,7 @@ class Child(Process):
         self._areas: Sequence[Area] = [Area() for _ in range(AREAS)]
         self._free = list(self._areas)
         self._taken: dict[Call, tuple[Area, Floats]] = {}
+        self._steps: deque[Area] = deque()
         super().__init__(command, [area.descriptor for area in self._areas])
 
     def ask(self, frame: Frame, deadline_s: float) -> Frame:
@@ -69,9 +78,83 @@ class Child(Process):
             FailedError: When there is none, or it says that the device is lost.
             DeviceError: When the device says no, and would again.
             EngineError: When the child met a defect.
+            UnknownError: When it knows nothing of such frames.
+        """
+        self._tell(frame)
+        return self._answer(deadline_s)
+
+    def ask_steps(self, ahead: int) -> None:
+        """Ask for steps of work, until so many are asked for that nobody has taken.
+
+        Raises:
+            FailedError: When the child is gone.
+        """
+        while len(self._steps) < ahead:
+            if not self._free:
+                raise FailedError("the device's process was ended")
+            area = self._free[-1]
+            self._tell(Frame(STEP, {"area": area.descriptor, "bytes": area.bytes}))
+            self._steps.append(self._free.pop())
+
+    def take_step(
+        self, deadline_s: float, take: Callable[[Frame, Sequence[Array]], Found]
+    ) -> Found | None:
+        """Wait for the step that was asked for first.
+
+        Args:
+            deadline_s: Longest wait.
+            take: Makes something of what is told and of arrays, which it copies.
+
+        Returns:
+            What was made of it; None when the work is over.
+
+        Raises:
+            FailedError: As `ask`, and when what came cannot be.
+            DeviceError, EngineError: As `ask`.
+            Exception: What `take` raises.
+        """
+        area = self._steps.popleft()
+        try:
+            answer = self._answer(deadline_s)
+            if answer.told.get("is_over"):
+                return None
+            told: Any = answer.told
+            area.see(told.get("bytes", 0))
+            return take(answer, [area.array(place) for place in told.get("places", ())])
+        except (ValueError, TypeError, KeyError, OverflowError, OSError) as error:
+            raise FailedError(f"the device's process sent what cannot be ({error})") from None
+        finally:
+            if area in self._areas:
+                self._free.append(area)
+
+    def forget_steps(self, deadline_s: float) -> None:
+        """Wait for all steps that were asked for, and look at none.
+
+        Raises:
+            FailedError: As `ask`.
+        """
+        while self._steps:
+            with contextlib.suppress(EngineError):
+                self.take_step(deadline_s, lambda answer, arrays: None)
+
+    def _tell(self, frame: Frame) -> None:
+        """Send a frame.
+
+        Raises:
+            FailedError: When the child is gone.
         """
         try:
             self.send(frame)
+        except ClosedError as error:
+            raise FailedError(f"the device's process failed: {error}{self.ending()}") from None
+        except BaseException:
+            # Half of a frame may have gone.
+            self.end()
+            raise
+
+    def _answer(self, deadline_s: float) -> Frame:
+        """Wait for an answer and understand it."""
+        try:
             answer = self.receive(deadline_s)
         except ClosedError as error:
             raise FailedError(f"the device's process failed: {error}{self.ending()}") from None
@@ -84,6 +167,8 @@ class Child(Process):
             raise FailedError(why)
         if answer.kind == "device":
             raise DeviceError(why)
+        if answer.kind == "unknown":
+            raise UnknownError(why)
         if answer.kind != "done":
             raise EngineError(f"the device's process met a defect: {why}")
         return answer
@@ -109,13 +194,7 @@ class Child(Process):
         out[..., :1] = np.nan
         told = {"area": area.descriptor, "bytes": area.bytes, "places": places}
         call.began = time.monotonic()
-        try:
-            self.send(Frame(call.kind, {**call.told, **told}))
-        except ClosedError as error:
-            raise FailedError(f"the device's process failed: {error}{self.ending()}") from None
-        except BaseException:
-            self.end()
-            raise
+        self._tell(Frame(call.kind, {**call.told, **told}))
         self._taken[call] = self._free.pop(), out.view(np.float64)
         call.child = self
 
@@ -151,6 +230,7 @@ class Child(Process):
         self._areas = ()
         self._free.clear()
         self._taken.clear()
+        self._steps.clear()
 
 
 def bring(found: Floats, out: Floats) -> bool:

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from engine.errors import DeviceError, DeviceLostError
 from engine.plain import bars_of, plain_ledgers, spec_of, windows_of
 from engine.process import standard_pipes
 from engine.wire import Array, ClosedError, Frame, receive, send
+from strategy.spec import StrategySpec
 
 Loader = Callable[[Sequence[int]], BackendMaker]
 """From numbers of devices to what makes a backend on them."""
@@ -33,8 +34,31 @@ Loader = Callable[[Sequence[int]], BackendMaker]
 Wait = Callable[[], bool | None]
 """Waits for a call, and says whether all is well; None where the backend leaves it to others."""
 
+Action = Callable[[Frame], Frame]
+"""Does what a frame asks."""
+
 Begin = Callable[[Frame, Sequence[Array], Floats], Wait]
 """Begins a call, from what is told, arrays, and where accumulators go."""
+
+
+class Made(NamedTuple):
+    """A backend that the parent has made here, and what for.
+
+    Args:
+        backend: Holds series and rows.
+        spec: The strategy.
+        lengths: Bars of each series.
+        costs: Costs and risk rules.
+        capacity: Its slots.
+        work_bytes: Its room beside rows.
+    """
+
+    backend: Backend
+    spec: StrategySpec
+    lengths: tuple[int, ...]
+    costs: Costs
+    capacity: int
+    work_bytes: int
 
 
 class Servant:
@@ -46,7 +70,7 @@ class Servant:
 
     def __init__(self, load: Loader) -> None:
         self._load = load
-        self._backend: Backend | None = None
+        self._standing: Made | None = None
         self._windows: tuple[Window, ...] = ()
         self._areas: dict[int, Area] = {}
         self._waits: dict[int, Wait] = {}
@@ -61,7 +85,14 @@ class Servant:
         if frame.kind in calls:
             self._begin(frame, calls[frame.kind])
             return None
-        actions: dict[str, Callable[[Frame], Frame]] = {
+        action = self.actions().get(frame.kind)
+        if action is None:
+            return Frame("unknown", {"why": f"nothing is known here of '{frame.kind}'"})
+        return action(frame)
+
+    def actions(self) -> dict[str, Action]:
+        """What is done at once, by kind of frame."""
+        return {
             "slot_bytes": self._slot_bytes,
             "series_bytes": self._series_bytes,
             "room": self._room,
@@ -74,12 +105,16 @@ class Servant:
             "ledgers": self._ledgers,
             "rows": self._rows,
         }
-        return actions[frame.kind](frame)
 
     @property
-    def _made(self) -> Backend:
-        assert self._backend is not None
-        return self._backend
+    def made(self) -> Made:
+        """The backend that stands."""
+        assert self._standing is not None
+        return self._standing
+
+    @property
+    def _backend(self) -> Backend:
+        return self.made.backend
 
     def _maker(self, frame: Frame) -> BackendMaker:
         numbers: Any = frame.told["devices"]
@@ -102,20 +137,25 @@ class Servant:
 
     def _make(self, frame: Frame) -> Frame:
         told: Any = frame.told
-        self._backend = self._maker(frame)(
-            spec_of(told["spec"]),
-            bars_of(told["series"], frame.arrays),
-            Costs(**told["costs"]),
-            capacity=told["capacity"],
-            work_bytes=told["work_bytes"],
+        spec, costs = spec_of(told["spec"]), Costs(**told["costs"])
+        series = bars_of(told["series"], frame.arrays)
+        capacity, work_bytes = told["capacity"], told["work_bytes"]
+        backend = self._maker(frame)(
+            spec,
+            series,
+            costs,
+            capacity=capacity,
+            work_bytes=work_bytes,
             threads=told["threads"],
         )
-        return Frame("done", {"threads": self._made.threads})
+        lengths = tuple(len(bars) for bars in series)
+        self._standing = Made(backend, spec, lengths, costs, capacity, work_bytes)
+        return Frame("done", {"threads": backend.threads})
 
     def _fill(self, frame: Frame) -> Frame:
         form: Any = frame.told["form"]
         lengths, slots = frame.arrays
-        self._made.fill(Form(*form), lengths, slots)  # type: ignore[arg-type]
+        self._backend.fill(Form(*form), lengths, slots)  # type: ignore[arg-type]
         return Frame("done")
 
     def _set_windows(self, frame: Frame) -> Frame:
@@ -126,7 +166,7 @@ class Servant:
     def _release(self, frame: Frame) -> Frame:
         """Give everything back that the backend holds; another is made then."""
         self._waits.clear()
-        self._backend, self._windows = None, ()
+        self._standing, self._windows = None, ()
         gc.collect()
         return Frame("done")
 
@@ -142,11 +182,16 @@ class Servant:
 
     def _seen(self, descriptor: int, size: int, places: Sequence[Place]) -> list[Array]:
         """Arrays of an area; they are the parent's memory and ours."""
+        area = self.area(descriptor, size)
+        return [area.array(place) for place in places]
+
+    def area(self, descriptor: int, size: int) -> Area:
+        """An area of the parent's, with as many bytes as it says."""
         if descriptor not in self._areas:
             os.set_inheritable(descriptor, False)
             self._areas[descriptor] = Area(descriptor)
         self._areas[descriptor].see(size)
-        return [self._areas[descriptor].array(place) for place in places]
+        return self._areas[descriptor]
 
     def _wait(self, frame: Frame) -> Frame:
         area: Any = frame.told["area"]
@@ -154,7 +199,7 @@ class Servant:
 
     def _evaluate(self, frame: Frame, arrays: Sequence[Array], out: Floats) -> Wait:
         genomes, slots = arrays
-        wait = self._made.begin(genomes, slots, self._windows, out)  # type: ignore[arg-type]
+        wait = self._backend.begin(genomes, slots, self._windows, out)  # type: ignore[arg-type]
 
         def done() -> bool:
             wait()
@@ -164,7 +209,7 @@ class Servant:
 
     def _try(self, frame: Frame, arrays: Sequence[Array], out: Floats) -> Wait:
         (genomes,) = arrays
-        wait = self._made.try_begin(genomes, self._windows, out)  # type: ignore[arg-type]
+        wait = self._backend.try_begin(genomes, self._windows, out)  # type: ignore[arg-type]
         return wait or (lambda: None)
 
     def _stretched(self, frame: Frame, arrays: Sequence[Array], out: Floats) -> Wait:
@@ -172,35 +217,38 @@ class Servant:
         genomes, row_of, *lengths = arrays
         groups = [(Form(*form), of_form) for form, of_form in zip(forms, lengths, strict=True)]
         rows = StretchedRows(genomes, groups, row_of)  # type: ignore[arg-type]
-        is_done = self._made.evaluate_in_stretches(rows, self._windows, out)
+        is_done = self._backend.evaluate_in_stretches(rows, self._windows, out)
         return lambda: is_done
 
     def _signals(self, frame: Frame) -> Frame:
         window: Any = frame.told["window"]
         genome, slots = frame.arrays
-        found = self._made.signals(genome, slots, Window(*window))  # type: ignore[arg-type]
+        found = self._backend.signals(genome, slots, Window(*window))  # type: ignore[arg-type]
         return Frame("done", {}, [found])
 
     def _ledgers(self, frame: Frame) -> Frame:
         told: Any = frame.told
         genomes, slots = frame.arrays
-        found = self._made.ledgers(genomes, slots, windows_of(told["windows"]))  # type: ignore[arg-type]
+        found = self._backend.ledgers(genomes, slots, windows_of(told["windows"]))  # type: ignore[arg-type]
         return Frame("done", {}, plain_ledgers([ledger for each in found for ledger in each]))
 
     def _rows(self, frame: Frame) -> Frame:
         told: Any = frame.told
-        return Frame("done", {}, [self._made.rows(told["slot"], told["series"])])
+        return Frame("done", {}, [self._backend.rows(told["slot"], told["series"])])
 
 
-def serve(load: Loader, source: int, target: int) -> None:
+def serve(
+    load: Loader, source: int, target: int, servant_of: Callable[[Loader], Servant] = Servant
+) -> None:
     """Answer until the parent is gone.
 
     Args:
         load: Gives what makes the backend.
         source: Descriptor that frames come from.
         target: Descriptor that answers go to.
+        servant_of: Makes who answers.
     """
-    servant = Servant(load)
+    servant = servant_of(load)
     while True:
         try:
             frame = receive(source)
@@ -229,8 +277,12 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def main() -> None:
-    """Serve the backend that the command line names."""
+def main(servant_of: Callable[[Loader], Servant] = Servant) -> None:
+    """Serve the backend that the command line names.
+
+    Args:
+        servant_of: Makes who answers.
+    """
     source, target = standard_pipes()
     name, device = sys.argv[1:]
     # Libraries leave a million objects behind; looking through them for cycles takes a tenth.
@@ -242,7 +294,7 @@ def main() -> None:
         starting.join()
     gc.freeze()
     gc.enable()
-    serve(lambda numbers: load_backend(name, tuple(numbers)), source, target)
+    serve(lambda numbers: load_backend(name, tuple(numbers)), source, target, servant_of)
     # Else libraries find them still there at the end, and complain.
     gc.unfreeze()
 

@@ -9,7 +9,9 @@ from typing import Any
 from data.bars import Bars
 from engine.backends.contract import Backend, BackendMaker, Room
 from engine.backends.isolated.calls import Child, FailedError
-from engine.backends.isolated.parent import FIRST_DEADLINE_S, MOST_FAILURES, IsolatedBackend
+from engine.backends.isolated.keeper import MOST_FAILURES
+from engine.backends.isolated.parent import IsolatedBackend
+from engine.backends.isolated.patience import FIRST_DEADLINE_S
 from engine.costs import Costs
 from engine.errors import DeviceLostError
 from engine.plain import plain_bars, plain_spec
@@ -20,14 +22,19 @@ from strategy.spec import StrategySpec
 LOG = logging.getLogger(__name__)
 
 
-def child_command(name: str, device: str) -> tuple[str, ...]:
+CHILD = "engine.backends.isolated.child"
+"""The module that serves a device and knows of nothing else."""
+
+
+def child_command(name: str, device: str, module: str = CHILD) -> tuple[str, ...]:
     """How to start the process of a device.
 
     Args:
         name: Backend, as the child knows it.
         device: The device as a person asked for it.
+        module: What the process runs; it takes both words.
     """
-    return module_command("engine.backends.isolated.child", name, device)
+    return module_command(module, name, device)
 
 
 class IsolatedMaker:

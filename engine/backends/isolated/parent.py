@@ -3,11 +3,9 @@
 import contextlib
 import logging
 import math
-import statistics
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -23,37 +21,22 @@ from engine.backends.contract import (
     StretchedRows,
 )
 from engine.backends.isolated.blame import smallest_failing, told
-from engine.backends.isolated.calls import AREAS, Call, Child, FailedError
-from engine.backends.isolated.held import HeldRows, Rows
-from engine.errors import DeviceError, DeviceLostError, EngineError
+from engine.backends.isolated.calls import AREAS, Call, Child, FailedError, UnknownError
+from engine.backends.isolated.held import Rows
+from engine.backends.isolated.keeper import MOST_FAILURES, Keeper
+from engine.backends.isolated.work import AHEAD, Found, Work
+from engine.errors import DeviceError, EngineError
 from engine.ledger import Ledger
 from engine.plain import ledgers_of, plain_windows, spec_of
 from engine.wire import Array, Frame
 
 LOG = logging.getLogger(__name__)
 
-Found = TypeVar("Found")
-
-MOST_FAILURES = 3
-"""Of the device in a row; then a person is asked, or the fallback taken."""
-
-SHORTEST_DEADLINE_S = 60.0
-"""For an answer; a device may be shared, and a disk may be slow."""
-
-FIRST_DEADLINE_S = 300.0
-"""For the first answers, which wait for kernels to compile."""
-
-DEADLINE_TIMES = 20.0
-"""Medians of the last answers that an answer may take."""
-
 BLAME_S = 120.0
 """To find out on which individual a device fails that fails on one population each time."""
 
-REMEMBERED = 64
-"""Answers that the median is taken over."""
 
-
-class IsolatedBackend(AnswersLater):
+class IsolatedBackend(Keeper, AnswersLater):
     """A backend in a child process, behind the same contract.
 
     Args:
@@ -66,26 +49,13 @@ class IsolatedBackend(AnswersLater):
     def __init__(
         self, child: Child, command: Sequence[str], make: Frame, fallback: Backend | None
     ) -> None:
-        self._child: Child | None = child
-        self._command, self._make = tuple(command), make
-        self._fallback = fallback
-        self._other: Backend | None = None
-        self._held = HeldRows()
         self._under_way: list[Call] = []
         self._declined = 0
-        self._windows: Sequence[Window] | None = None
-        self._taken: deque[float] = deque(maxlen=REMEMBERED)
-        self.failures = 0
+        self._at_work: Child | None = None
+        self._knows_work = True
         self.probe: Probe | None = None
         self.name = "isolated"
-        self.threads = 1
-        while self._other is None:
-            try:
-                self._start()
-                break
-            except FailedError as error:
-                self._replace(str(error))
-                self._child = Child(self._command)
+        super().__init__(child, command, make, fallback)
 
     def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
         """Compute rows in the child; what lies where is remembered for its successor."""
@@ -137,7 +107,7 @@ class IsolatedBackend(AnswersLater):
         call = Call("stretched", [rows.genomes, rows.row_of, *lengths], out, told)
         # Slots hold something else then, and it takes longer than calls before it.
         self._drain()
-        self._taken.clear()
+        self._patience.renew()
         self._hand_over(call, windows)
         is_done = bool(self._finish(call))
         if is_done:
@@ -176,9 +146,35 @@ class IsolatedBackend(AnswersLater):
         return _floats(answer.arrays[0])
 
     @property
-    def has_given_up(self) -> bool:
-        """Whether the fallback goes on, for the device failed for good."""
-        return self._other is not None
+    def can_work(self) -> bool:
+        """Whether a child is there that may be given work; asked once, it may know of none."""
+        return self._knows_work and not self.has_given_up
+
+    def worked(self, work: Work[Found], forget: Callable[[], None]) -> Iterator[Found]:
+        """What the child finds at work of another kind, step by step; it works ahead.
+
+        Between two steps the backend may be used as ever; the work is then begun anew behind the
+        last one. It ends where it is over, where the child knows nothing of it, where the device
+        was given up, and where the child failed on one step so often that only one failure is left:
+        who asks can see whether anything is missing.
+
+        Args:
+            work: What to ask for.
+            forget: Called before the work takes the rows' slots.
+
+        Yields:
+            What `Work.take` made of each step.
+
+        Raises:
+            DeviceLostError: When no child can be started.
+            DeviceError, EngineError: As `Child.ask`, and what `Work.take` raises.
+        """
+        self._drain()
+        while True:
+            found = self._tried(partial(self._worked, work, forget))
+            if found is None:
+                return
+            yield found
 
     def hand_on(self) -> Child | None:
         """Give the process away, for another backend; who asks this one again starts another.
@@ -191,21 +187,12 @@ class IsolatedBackend(AnswersLater):
         if child is None:
             return None
         try:
-            child.ask(Frame("release"), self._deadline())
+            child.ask(Frame("release"), self._patience.deadline_s)
         except (FailedError, EngineError) as error:
             LOG.warning("%s; another process is started", error)
             child.end()
             return None
         return child
-
-    def close(self) -> None:
-        """End the child."""
-        if self._child is not None:
-            self._child.end()
-            self._child = None
-
-    def __del__(self) -> None:
-        self.close()
 
     def _take_windows(self, windows: Sequence[Window]) -> None:
         """Tell the child the windows, unless they are those of the last call."""
@@ -216,6 +203,7 @@ class IsolatedBackend(AnswersLater):
 
     def _hand_over(self, call: Call, windows: Sequence[Window]) -> None:
         """Have the child begin a call; if it is not there, whoever waits starts another."""
+        self._leave_work()
         self._take_windows(windows)
         if len(self._under_way) == AREAS:
             self._finish(self._under_way[0])
@@ -226,6 +214,7 @@ class IsolatedBackend(AnswersLater):
 
     def _drain(self) -> None:
         """Wait for all that is under way; what it gave, or its error, waits for who asks."""
+        self._leave_work()
         for call in tuple(self._under_way):
             with contextlib.suppress(EngineError):
                 self._finish(call)
@@ -269,49 +258,52 @@ class IsolatedBackend(AnswersLater):
         assert self._child is not None
         if call.child is not self._child:
             self._child.begin(call)
-        is_well = self._child.finish(call, max(0.0, min(within_s, self._deadline())))
+        is_well = self._child.finish(call, max(0.0, min(within_s, self._patience.deadline_s)))
         if is_well is not None:
-            self._taken.append(time.monotonic() - call.began)
+            self._patience.note(time.monotonic() - call.began)
             self.failures = 0
         return is_well
 
     def _ask(self, frame: Frame) -> Frame | None:
         """The child's answer, from as many children as it takes; None when the fallback goes on."""
+        self._leave_work()
         return self._tried(lambda: self._asked(frame))
 
-    def _asked(self, frame: Frame) -> Frame:
-        assert self._child is not None
-        return self._child.ask(frame, self._deadline())
-
-    def _tried(self, action: Callable[[], Found], call: Call | None = None) -> Found | None:
-        """What an action gives, with as many children as it takes; None when the fallback goes on.
-
-        A call is given where it may be blamed.
-        """
-        failed = 0
-        while self._other is None:
-            is_ready = False
+    def _worked(self, work: Work[Found], forget: Callable[[], None]) -> Found | None:
+        """The next step of work, begun where it is not; None where there is none to be had."""
+        if self.failures >= MOST_FAILURES - 1:
+            return None
+        if self._at_work is None or self._at_work is not self._child:
+            self._drain()
+            self._make_ready()
+            forget()
+            self._held.clear()
+            self._patience.renew()
             try:
-                self._make_ready()
-                is_ready = True
-                return action()
-            except FailedError as error:
-                failed += is_ready
-                # The first failure may have been that of a try, or of others under way.
-                is_theirs = failed >= MOST_FAILURES - 1
-                self._replace(str(error), call if is_theirs else None)
-            except DeviceError as error:
-                if self._fallback is None:
-                    raise
-                self._give_up(str(error))
-        return None
+                self._asked(work.opening)
+            except UnknownError:
+                self._knows_work = False
+                return None
+            self._at_work = self._child
+        assert self._child is not None
+        began = time.monotonic()
+        self._child.ask_steps(AHEAD)
+        found = self._child.take_step(self._patience.deadline_s, work.take)
+        self._patience.note(time.monotonic() - began)
+        self.failures = 0
+        return found
 
-    def _make_ready(self) -> None:
-        """Have a child that holds what the last one held."""
-        if self._child is None:
-            self._child = Child(self._command)
-            self._start()
-            self._refill()
+    def _leave_work(self) -> None:
+        """Have the child do nothing else than answer; steps that it is ahead are lost."""
+        child, self._at_work = self._at_work, None
+        if child is None or child is not self._child:
+            return
+        try:
+            child.forget_steps(self._patience.deadline_s)
+        except FailedError as error:
+            LOG.warning("%s; another process is started", error)
+            self.close()
+        self._patience.renew()
 
     def _blame(self, call: Call) -> str:
         """Who of a population makes the device fail, in words; empty when nobody can be named."""
@@ -336,51 +328,6 @@ class IsolatedBackend(AnswersLater):
         finally:
             self.close()
         return told(spec_of(_mapping(self._make.told["spec"])).layout, _floats(genomes), members)
-
-    def _deadline(self) -> float:
-        if not self._taken:
-            return FIRST_DEADLINE_S
-        return max(SHORTEST_DEADLINE_S, DEADLINE_TIMES * statistics.median(self._taken))
-
-    def _start(self) -> None:
-        self.threads = int(str(self._asked(self._make).told["threads"]))
-
-    def _refill(self) -> None:
-        """Give a new child the rows and the windows that the last one had."""
-        for rows in self._held:
-            self._asked(rows.frame)
-        if self._windows is not None:
-            self._asked(Frame("windows", {"windows": plain_windows(self._windows)}))
-
-    def _replace(self, why: str, population: Call | None = None) -> None:
-        """End a child that failed; after too many in a row the device, whoever made it fail."""
-        self.failures += 1
-        # The next process has to start and compile before it can be as quick.
-        self._taken.clear()
-        pid = self._child.pid if self._child else 0
-        self.close()
-        LOG.warning("%s (process %d); failure %d in a row", why, pid, self.failures)
-        if self.failures < MOST_FAILURES:
-            return
-        if self._fallback is None:
-            blame = "" if population is None else self._blame(population)
-            told_of = "; ".join(filter(None, (f"last: {why}", blame)))
-            raise DeviceLostError(
-                f"the device failed {MOST_FAILURES} times in a row, {told_of}; "
-                "use --device cpu, or --on-gpu-loss cpu to go on there"
-            )
-        self._give_up(why)
-
-    def _give_up(self, why: str) -> None:
-        LOG.warning("the device is given up, the CPU goes on: %s", why)
-        self.close()
-        self._other = self._fallback
-        for rows in self._held:
-            self._went_on().fill(*rows)
-
-    def _went_on(self) -> Backend:
-        assert self._other is not None
-        return self._other
 
 
 def _mapping(value: object) -> Mapping[str, object]:

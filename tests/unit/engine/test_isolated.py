@@ -17,7 +17,7 @@ from engine import backends
 from engine.backends import chosen
 from engine.backends.chosen import Device
 from engine.backends.cpu import CpuBackend
-from engine.backends.isolated import IsolatedMaker, blame, child_command, parent
+from engine.backends.isolated import Child, IsolatedMaker, blame, child_command, patience
 from engine.batch import Engine
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError, EngineError
@@ -78,7 +78,7 @@ def test_a_child_that_hangs_is_replaced(isolated, tmp_path, monkeypatch):
     engine = isolated("hangs", "2")
     genomes = random_genomes(SPEC, 5, seed=1)
     engine.evaluate(genomes)
-    monkeypatch.setattr(parent, "SHORTEST_DEADLINE_S", 1.0)
+    monkeypatch.setattr(patience, "SHORTEST_DEADLINE_S", 1.0)
     began = time.monotonic()
     assert_same_bits(expected(genomes), engine.evaluate(genomes), "after the hang")
     assert time.monotonic() - began < 60
@@ -247,7 +247,7 @@ def test_a_process_that_was_begun_for_nothing_is_ended(monkeypatch, device):
     begun = []
 
     def child(command):
-        begun.append(parent.Child([sys.executable, "-c", "input()"]))
+        begun.append(Child([sys.executable, "-c", "input()"]))
         return begun[-1]
 
     monkeypatch.setattr(chosen, "has_driver", lambda: True)

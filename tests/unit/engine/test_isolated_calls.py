@@ -308,7 +308,7 @@ def test_sizes_beyond_an_area_are_refused_by_the_child():
 
 def test_a_child_that_stops_reading_is_a_failure(late, tmp_path, alone, monkeypatch):
     """Stopped in the middle of a search it is ended and replaced, after the time it has."""
-    monkeypatch.setattr("engine.backends.isolated.parent.SHORTEST_DEADLINE_S", 0.5)
+    monkeypatch.setattr("engine.backends.isolated.patience.SHORTEST_DEADLINE_S", 0.5)
     engine, asked_for = late(), populations([5, 6])
     assert_each(alone, engine, asked_for)
     (pid,) = pids(tmp_path)
@@ -330,7 +330,7 @@ def counted(monkeypatch):
             super().__init__(command)
             begun.append(self)
 
-    for module in ("maker", "parent"):
+    for module in ("maker", "keeper"):
         monkeypatch.setattr(f"engine.backends.isolated.{module}.Child", Counted)
     return begun
 

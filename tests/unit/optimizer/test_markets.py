@@ -11,7 +11,7 @@ from optimizer import task as task_module
 from optimizer.config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.markets import load_markets
-from optimizer.task import EngineProblem, header_of, prepare
+from optimizer.task import header_of, prepare
 from optimizer.workflow import start_run
 from tests.support.commands import write_market
 from tests.support.worlds import random_genomes
@@ -95,7 +95,7 @@ def test_held_out_bars_decide_nothing_that_the_search_sees(folder):
         task, markets=replace(task.markets, series=tuple(map(_redrawn, task.markets.series)))
     )
     assert other.markets.series[0].content_hash != task.markets.series[0].content_hash
-    one, two = (EngineProblem(t, t.engine()).evaluate(genomes) for t in (task, other))
+    one, two = (t.problem(t.engine()).evaluate(genomes) for t in (task, other))
     for name in ("objectives", "violations", "failures"):
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
 

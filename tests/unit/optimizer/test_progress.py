@@ -7,7 +7,7 @@ import pytest
 from optimizer.config import RunConfig
 from optimizer.progress import Mark, progress_of
 from optimizer.search import evolve
-from optimizer.task import EngineProblem, prepare
+from optimizer.task import prepare
 from tests.support.commands import write_market
 
 
@@ -16,7 +16,7 @@ def found(tmp_path_factory):
     """A task, and the initial generation of its search."""
     spec = write_market(tmp_path_factory.mktemp("market") / "bars.csv")
     task = prepare(RunConfig(data=spec, population=8, min_trades=3, device="cpu"))
-    problem = EngineProblem(task, task.engine())
+    problem = task.problem(task.engine())
     return task, next(iter(evolve(problem, task.settings())))
 
 

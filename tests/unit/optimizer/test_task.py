@@ -12,7 +12,6 @@ from optimizer.config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.runs import compare_headers
 from optimizer.task import (
-    EngineProblem,
     check_genome_fits,
     describe_data,
     header_of,
@@ -168,7 +167,7 @@ def test_the_problem_judges_what_the_engine_finds(task):
     genomes = random_genomes(task.spec, 20, seed=1)
     (bars,), (window,) = task.markets.series, task.markets.windows
     engine = task.engine()
-    problem = EngineProblem(task, engine)
+    problem = task.problem(engine)
     metrics = compute_metrics(engine.evaluate(genomes), [span_of(bars, window)])
     expected, actual = task.goals.judge(metrics), problem.evaluate(genomes)
     assert expected.objectives.tobytes() == actual.objectives.tobytes()

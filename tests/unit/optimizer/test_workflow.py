@@ -15,9 +15,10 @@ from engine.metrics import METRICS
 from optimizer import workflow
 from optimizer.config import RunConfig
 from optimizer.errors import ConfigError, StoppedError, StoreError
+from optimizer.problem import EngineProblem
 from optimizer.runs import RunStore, list_runs
 from optimizer.search import front_hash
-from optimizer.task import EngineProblem, prepare
+from optimizer.task import prepare
 from optimizer.workflow import recorded_result, resume_run, start_run
 from strategy import StrategyError
 from tests.support.commands import write_market
@@ -414,7 +415,7 @@ def test_held_out_bars_are_certified_where_the_search_was(config, monkeypatch, r
             super().__init__(command)
             begun.append(self)
 
-    for module in ("maker", "parent"):
+    for module in ("maker", "keeper"):
         monkeypatch.setattr(f"engine.backends.isolated.{module}.Child", Counted)
     command = child_command("cpu", "cpu")
     device = Device("cpu", "a test", IsolatedMaker("cpu", (), command=command))
