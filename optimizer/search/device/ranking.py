@@ -32,8 +32,11 @@ from optimizer.search.device.places import COUNTED, LAST, resort
 BLOCK = 1024
 """Places whose fronts are peeled off together."""
 
-ROWS, COLUMNS = 16, 256
+ROWS, COLUMNS = 8, 256
 """Individuals of a program, and those that it compares them with at a time."""
+
+CROWDED = 4
+"""Likewise of a program that looks for neighbours, which holds more of each pair."""
 
 SLOTS = 256
 """Slots of a program that goes through them once."""
@@ -127,12 +130,12 @@ class Pool:
             count: [1] int32, how many they are.
             out: [R] float64 receives the distances by number, 0 for who is not feasible.
         """
-        grid = (triton.cdiv(fronts.numel(), ROWS),)
+        grid = (triton.cdiv(fronts.numel(), CROWDED),)
         if not self.is_counted:
             self._measure(objectives, fronts, slots, count)
         launch(
             crowding_kernel, grid, objectives, fronts, slots, self.firsts, self._gaps, count, out,
-            *self._sizes, self.fronts.numel(), IS_KNOWN=not self.is_counted, ROWS=ROWS,
+            *self._sizes, self.fronts.numel(), IS_KNOWN=not self.is_counted, ROWS=CROWDED,
             COLUMNS=COLUMNS,
         )  # fmt: skip
 
@@ -198,10 +201,10 @@ class Pool:
         if not self.is_counted:
             self._measure(objectives, self.fronts, self._iota, self.size)
         launch(
-            standing_kernel, (triton.cdiv(self.fronts.numel(), ROWS),), objectives, violations,
+            standing_kernel, (triton.cdiv(self.fronts.numel(), CROWDED),), objectives, violations,
             self.fronts, self._iota, self.firsts, self._places[0], self._gaps, self.size,
             self.classes, self.details, *self._sizes, self.fronts.numel(),
-            IS_KNOWN=not self.is_counted, ROWS=ROWS, COLUMNS=COLUMNS,
+            IS_KNOWN=not self.is_counted, ROWS=CROWDED, COLUMNS=COLUMNS,
         )  # fmt: skip
         resort(self.details, self._iota, self.size, self._places[3])
         resort(self.classes, self._places[3], self.size, self.order)

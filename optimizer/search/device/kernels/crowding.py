@@ -51,10 +51,10 @@ def searched_distance(objectives, fronts, slots, firsts, at, size, population, a
     distance = tl.zeros([ROWS], tl.float64)
     for number in tl.static_range(3):
         front, own = member_keys(fronts, slots, firsts + number * stride, at, size)
-        low = tl.full([ROWS], LAST, tl.int64)
-        after = tl.full([ROWS], LAST, tl.int64)
-        before = tl.full([ROWS], -1, tl.int64)
-        high = tl.full([ROWS], -1, tl.int64)
+        low = tl.full([ROWS, COLUMNS], LAST, tl.int64)
+        after = tl.full([ROWS, COLUMNS], LAST, tl.int64)
+        before = tl.full([ROWS, COLUMNS], -1, tl.int64)
+        high = tl.full([ROWS, COLUMNS], -1, tl.int64)
         for begin in range(0, size, COLUMNS):
             other = begin + tl.arange(0, COLUMNS)
             others, keys = member_keys(fronts, slots, firsts + number * stride, other, size)
@@ -62,13 +62,20 @@ def searched_distance(objectives, fronts, slots, firsts, at, size, population, a
             keys, key = keys[None, :], own[:, None]
             from_here = tl.where(is_near, keys, LAST)
             up_to_here = tl.where(is_near, keys, -1)
-            low = tl.minimum(low, tl.min(from_here, 1))
-            high = tl.maximum(high, tl.max(up_to_here, 1))
-            after = tl.minimum(after, tl.min(tl.where(keys > key, from_here, LAST), 1))
-            before = tl.maximum(before, tl.max(tl.where(keys < key, up_to_here, -1), 1))
-        is_inner = (before >= 0) & (after < LAST)
+            low = tl.minimum(low, from_here)
+            high = tl.maximum(high, up_to_here)
+            after = tl.minimum(after, tl.where(keys > key, from_here, LAST))
+            before = tl.maximum(before, tl.where(keys < key, up_to_here, -1))
+        next_key, last_key = tl.min(after, 1), tl.max(before, 1)
         distance += gap_of(
-            objectives + number, low, before, after, high, is_inner, population, archive
+            objectives + number,
+            tl.min(low, 1),
+            last_key,
+            next_key,
+            tl.max(high, 1),
+            (last_key >= 0) & (next_key < LAST),
+            population,
+            archive,
         )
     return distance
 

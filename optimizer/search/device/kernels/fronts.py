@@ -12,6 +12,7 @@ from optimizer.search.device.kernels.places import key_of
 
 LAST = tl.constexpr(0x7FFFFFFFFFFFFFFF)
 BLOCK = tl.constexpr(1024)
+FURTHEST = tl.constexpr(0x7FFFFFFF)
 
 
 @triton.jit
@@ -21,15 +22,14 @@ def row_of(slot, population, archive):
 
 
 @triton.jit
-def feasible_columns(objectives, violations, slot, is_there, first, second, third):
+def feasible_columns(objectives, violations, row, is_there, first, second, third):
     """Three columns of rows [.], and which of them are there and feasible."""
-    is_there = is_there & (tl.load(violations + slot, is_there, 1.0) == 0)
-    p_row = objectives + slot * 3
+    p_row = objectives + row * 3
     return (
         tl.load(p_row + first, is_there, 0.0),
         tl.load(p_row + second, is_there, 0.0),
         tl.load(p_row + third, is_there, 0.0),
-        is_there,
+        is_there & (tl.load(violations + row, is_there, 1.0) == 0),
     )
 
 
@@ -55,8 +55,8 @@ def orders_kernel(objectives, violations, born, firsts, order, seconds, thirds, 
             objectives, violations, row_of(at, population, archive), at < size,
             number, second, third
         )  # fmt: skip
-        first = tl.zeros([ROWS], tl.int32)
-        equal = tl.zeros([ROWS], tl.int32)
+        before = tl.zeros([ROWS, COLUMNS], tl.int32)
+        equal = tl.zeros([ROWS, COLUMNS], tl.int32)
         total = tl.zeros([], tl.int32)
         for start in range(0, size, COLUMNS):
             other = start + tl.arange(0, COLUMNS)
@@ -71,11 +71,12 @@ def orders_kernel(objectives, violations, born, firsts, order, seconds, thirds, 
             is_before |= is_level & (e[None, :] < b[:, None])
             is_before |= is_even & (f[None, :] < c[:, None])
             is_same = is_even & (f[None, :] == c[:, None]) & (other[None, :] < at[:, None])
-            first += tl.sum(is_before.to(tl.int32), 1)
-            equal += tl.sum(is_same.to(tl.int32), 1)
+            before += is_before.to(tl.int32)
+            equal += is_same.to(tl.int32)
+        first = tl.sum(before, 1)
         tl.store(firsts + number * 2 * population + at, first, is_own)
         if number == 0:
-            place = first + equal
+            place = first + tl.sum(equal, 1)
             tl.store(order + place, at, is_own)
             tl.store(seconds + place, b, is_own)
             tl.store(thirds + place, c, is_own)
@@ -126,9 +127,19 @@ def bits_kernel(seconds, thirds, groups, count, bits, TARGETS: tl.constexpr):
         is_better &= tl.load(seconds + source, source < n, 0.0)[None, :] <= y
         is_better &= tl.load(thirds + source, source < n, 0.0)[None, :] <= z
         is_better &= tl.load(groups + source, source < n, 0)[None, :] != group
-        packed = tl.sum(is_better.to(tl.uint32) << lane[None, :], 1).to(tl.int32, bitcast=True)
+        bits_of = tl.sum(is_better.to(tl.uint32) << lane[None, :], 1).to(tl.int32, bitcast=True)
         p_out = bits + (tl.program_id(0).to(tl.int64) * 32 + word) * BLOCK
-        tl.store(p_out + (target - base), packed)
+        tl.store(p_out + (target - base), bits_of)
+
+
+@triton.jit
+def packed(flags):
+    """32 words of 32 bits each, of flags [BLOCK].
+
+    Transposed, because a compiler then leaves the words of a tile with one thread.
+    """
+    word = tl.arange(0, 32)
+    return tl.sum(tl.trans(tl.reshape(flags.to(tl.uint32), (32, 32))) << word[:, None], 0)
 
 
 @triton.jit(do_not_specialize=["block"])
@@ -149,15 +160,16 @@ def peel_kernel(bits, order, count, starts, fronts, block):
         start = tl.load(starts + base + lane, is_left, 0)
         front = tl.zeros([BLOCK], tl.int32)
         number = tl.full([], -1, tl.int32)
-        mask = tl.sum(tl.reshape(is_left.to(tl.uint32), (32, 32)) << word[None, :], 1)
-        while tl.max(mask, 0) > 0:
+        lowest = tl.full([], 0, tl.int32)
+        mask = packed(is_left)
+        while lowest < FURTHEST:
             is_ready = is_left & (tl.max(above & mask[:, None], 0) == 0)
-            lowest = tl.min(tl.where(is_ready, start, 0x7FFFFFFF), 0)
+            lowest = tl.min(tl.where(is_ready, start, FURTHEST), 0)
             number = tl.maximum(number + 1, lowest)
             is_next = is_ready & (start <= number)
             front = tl.where(is_next, number, front)
             is_left = is_left & (is_next == 0)
-            mask = tl.sum(tl.reshape(is_left.to(tl.uint32), (32, 32)) << word[None, :], 1)
+            mask = packed(is_left)
         is_there = base + lane < n
         tl.store(starts + base + lane, front, is_there)
         tl.store(fronts + tl.load(order + base + lane, is_there, 0), front, is_there)

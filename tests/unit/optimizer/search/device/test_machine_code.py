@@ -28,7 +28,7 @@ KERNELS = {
     "orders": (
         fronts.orders_kernel,
         [F64, F64, I32, I32, I32, F64, F64, I32, I32, I32, I32, "i32", "i32"],
-        TILE,
+        {"ROWS": 8, "COLUMNS": 256},
     ),
     "slot keys": (
         fronts.slot_keys_kernel,
@@ -45,7 +45,7 @@ KERNELS = {
     "crowding": (
         crowding.crowding_kernel,
         [F64, I32, I32, I32, F64, I32, F64, "i32", "i32", "i32"],
-        {"IS_KNOWN": False} | TILE,
+        {"IS_KNOWN": False, "ROWS": 4, "COLUMNS": 256},
     ),
     "standing": (
         crowding.standing_kernel,
