@@ -5,7 +5,15 @@ import pytest
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
 from engine.backends.cuda.launch import OPTIONS
-from optimizer.search.device.kernels import breeding, crowding, fronts, places, repeats
+from optimizer.search.device.kernels import (
+    breeding,
+    crowding,
+    fronts,
+    places,
+    repeats,
+    thinning,
+    worth,
+)
 from tests.support.machine_code import (
     F64,
     FORBIDDEN,
@@ -20,6 +28,11 @@ TILE = {"ROWS": 16, "COLUMNS": 256}
 GENES = {"N_GENES": 10, "GENES": 16}
 CHUNKS = {"ROWS": 8, "CHUNK": 256, "CHUNKS": 128} | GENES
 REDRAWN = [I64] + [F64] * 3 + [I8, F64, I64] + [I32] * 4 + ["i32"] * 4
+TURN = [I32, I32, I32, "i32"]
+WALKED = [I32] * 5
+WALK = TURN[1:] + WALKED + [I32, I64, "i32", "i32"]
+SEGMENTS = {"ROUNDS": 4, "SEGMENTS": 16, "GROUP": 32}
+FILTER = {"ROUNDS": 4, "CHUNK": 1024, "CHUNKS": 64}
 
 KERNELS = {
     "keys": (places.keys_kernel, [F64, I64, "i32"], {"BLOCK": 256}),
@@ -93,6 +106,31 @@ KERNELS = {
         [I64] * 2 + [I32] * 4 + ["i32"] * 5,
         {"CHUNK": 256, "LANES": 32} | GENES,
     ),
+    "members": (
+        worth.rank_kernel,
+        [F64, *TURN, I8, *WALKED, I64, "i32", "i32"],
+        {"ROUNDS": 4, "IS_FIRST": False, "ROWS": 8, "COLUMNS": 1024},
+    ),
+    "first walk": (worth.walk_kernel, WALK, {"IS_FIRST": True, "LANES": 128} | SEGMENTS),
+    "walk": (worth.walk_kernel, WALK, {"IS_FIRST": False, "LANES": 64} | SEGMENTS),
+    "leave": (
+        worth.leave_kernel,
+        [*TURN, I64, I8],
+        {"ROUNDS": 4, "ROWS": 8, "COLUMNS": 1024},
+    ),
+    "begin": (
+        thinning.begin_kernel,
+        [F64, *TURN[:-1], I8, I64, I64, "i32"],
+        {"BLOCK": 256},
+    ),
+    "count": (thinning.count_kernel, [I32, *TURN, I8, I32, "i32"], FILTER),
+    "filter": (thinning.filter_kernel, [I32, *TURN, I8, I32, I32, I32, "i32"], FILTER),
+    "place": (
+        thinning.place_kernel,
+        [F64, *TURN, I32, I32, *WALKED, I64, "i32", "i32"],
+        {"ROUNDS": 4, "BLOCK": 256},
+    ),
+    "mark": (thinning.mark_kernel, [I64, *TURN, I64, I8], {"ROUNDS": 4, "BLOCK": 256}),
 }
 
 
@@ -108,7 +146,7 @@ def test_every_kernel_is_read():
     listed = {kernel.fn.__name__ for kernel, _, _ in KERNELS.values()}
     written = {
         name
-        for module in (breeding, crowding, fronts, places, repeats)
+        for module in (breeding, crowding, fronts, places, repeats, thinning, worth)
         for name in vars(module)
         if name.endswith("_kernel")
     }
