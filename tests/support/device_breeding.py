@@ -5,6 +5,7 @@ because the interpreter is chosen when Triton is imported. Prints what it compar
 assertion where a bit differs.
 """
 
+import contextlib
 import sys
 
 import numpy as np
@@ -20,6 +21,7 @@ from optimizer.search.randomness import MAX_GENERATION, MAX_SEED
 from optimizer.search.ranking import Ranking
 from optimizer.search.toolbox import make_toolbox
 from strategy import Gene, GenomeLayout, LessThan, find_strategy
+from tests.support.program_order import from_last_to_first
 from tests.support.searches import Analytic, float_layout, int_layout, settings
 
 MIXED = GenomeLayout(
@@ -161,20 +163,28 @@ def shape_blocks(elements, lanes, chunk):
     breeding.LANES, breeding.CHUNK = lanes, chunk
 
 
+def compare_layout(rng, name, device):
+    """Compare random generations of a layout; gives the broods."""
+    many = 2 if device == "cpu" else 12
+    sizes = (8, 41, 131) if device == "cpu" else (8, 9, 41, 131, 300, 512, 2500)
+    for size in sizes:
+        case = Case(rng, LAYOUTS[name], size, device)
+        for _ in range(many if size < 40 else 1):
+            yield size, case.compare(*seed_of(rng))
+
+
 def main():
     """Compare random generations of every layout, small ones and one beyond `COUNTED`."""
     (device,) = sys.argv[1:]
-    many = 2 if device == "cpu" else 12
-    sizes = (8, 41, 131) if device == "cpu" else (8, 9, 41, 131, 300, 512, 2500)
     rng = np.random.default_rng(1)
     n_dropped, codes = 0, np.zeros(len(OPERATORS), dtype=np.int64)
-    for name, layout in LAYOUTS.items():
+    for number, name in enumerate(LAYOUTS):
+        order = contextlib.nullcontext()
         if device == "cpu":
             shape_blocks(*((128, 32, 256) if name == "few" else (512, 128, 64)))
-        for size in sizes:
-            case = Case(rng, layout, size, device)
-            for _ in range(many if size < 100 else 1):
-                brood = case.compare(*seed_of(rng))
+            order = from_last_to_first() if number % 2 else order
+        with order:
+            for size, brood in compare_layout(rng, name, device):
                 n_dropped += size - len(brood)
                 codes += np.bincount(brood.lineage[:, 3], minlength=len(OPERATORS))
         print(f"{name}: every bit equal", flush=True)
