@@ -227,7 +227,7 @@ def rank_of(p_repeats, p_counts, place, first, size, CHUNK: tl.constexpr, CHUNKS
     return before + tl.cumsum(own, 0) - own
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["turn"])
 def redraw_kernel(p_told, p_chances, p_low, p_high, p_is_int, p_young, p_parents, p_broken,
                   p_repeats, p_counts, p_totals, size, chunks, turn, turns_before,
                   IS_MUTATION: tl.constexpr, N_GENES: tl.constexpr, GENES: tl.constexpr,

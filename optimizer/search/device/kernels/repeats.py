@@ -90,7 +90,7 @@ def admit_kernel(p_told, p_known, p_young, p_table, p_repeats, p_counts, p_total
               size, slots, N_GENES, GENES, CHUNK)  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["turn"])
 def readmit_kernel(p_known, p_young, p_table, p_repeats, p_counts, p_totals, n_known, size, slots,
                    chunks, turn, N_GENES: tl.constexpr, GENES: tl.constexpr, CHUNK: tl.constexpr,
                    LANES: tl.constexpr):  # fmt: skip
