@@ -4,6 +4,9 @@ What `archive.extended`, `survival.survive_by_hypervolume` and `ranking.rank_sur
 three objectives, in the same bits.
 """
 
+import contextlib
+from collections.abc import Iterator
+
 import torch
 import triton
 
@@ -64,16 +67,21 @@ class Selection:
         self.archive_count = torch.zeros(1, dtype=torch.int32, device=device)
         self.tried = torch.zeros(len(OPERATORS), dtype=torch.int32, device=device)
         self.admitted = torch.zeros(len(OPERATORS), dtype=torch.int32, device=device)
-        self._flags = torch.zeros((2, rows), dtype=torch.int8, device=device)
+        self._best = torch.zeros((2, rows), dtype=torch.int8, device=device)
+        self._stays = torch.zeros(rows, dtype=torch.int8, device=device)
         self._rows = torch.arange(rows, dtype=torch.int32, device=device)
         self._joined = torch.tensor([kept], dtype=torch.int32, device=device)
         self._most = torch.tensor([archive], dtype=torch.int32, device=device)
         self._full = torch.tensor([population], dtype=torch.int32, device=device)
-        self._items = torch.zeros(rows, dtype=torch.int32, device=device)
-        self._counts = torch.zeros(2, dtype=torch.int32, device=device)
+        self._best_items = torch.zeros(kept, dtype=torch.int32, device=device)
+        self._last_items = torch.zeros(2 * population, dtype=torch.int32, device=device)
+        self._counts = torch.zeros(3, dtype=torch.int32, device=device)
         self._cut = torch.zeros(3, dtype=torch.int64, device=device)
         self._sources = torch.zeros(kept, dtype=torch.int32, device=device)
         self._slots = torch.zeros((2, population), dtype=torch.int32, device=device)
+        self._device = device
+        is_gpu = device.type == "cuda"
+        self._side = torch.cuda.Stream(device) if is_gpu else None  # type: ignore[no-untyped-call]
 
     def launch(self, born: torch.Tensor) -> None:
         """Judge newcomers; only launches.
@@ -82,22 +90,34 @@ class Selection:
             born: [1] int32, how many rows from P + A on hold newcomers, 0 to P.
         """
         objectives, violations = self._members.objectives, self._members.violations
-        self._extend(born)
+        with self._beside():
+            self._extend(born)
         self._pool.launch(objectives, violations, born)
         self._survive()
+        if self._side is not None:
+            torch.cuda.current_stream(self._device).wait_stream(self._side)
         self._move(self._sources, self._members, self._scratch)
         self._move(self._rows, self._scratch, self._members)
         slots, fronts = self._slots
         self._pool.crowd(objectives, fronts, slots, self._full, self.crowding)
 
+    @contextlib.contextmanager
+    def _beside(self) -> Iterator[None]:
+        """Launch what does not wait for the survivors, and they not for it, at the same time."""
+        if self._side is None:
+            yield
+            return
+        self._side.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(self._side):
+            yield
+
     def _extend(self, born: torch.Tensor) -> None:
         """Rows of the new archive behind those of the survivors in `_sources`."""
         population, archive = self._sizes
         objectives, violations = self._members.objectives, self._members.violations
-        best, stays = self._flags
-        count, keep = self._counts[:1], self._most
+        best, stays = self._best
+        items, count, keep = self._best_items, self._counts[:1], self._most
         rows = FEW_ROWS if self._pool.is_counted else MANY_ROWS
-        items = self._items[: population + archive]
         launch(
             undominated_kernel, (triton.cdiv(population + archive, rows),), objectives, violations,
             self.archive_count, born, best, *self._sizes, ROWS=rows, COLUMNS=COLUMNS,
@@ -112,9 +132,8 @@ class Selection:
 
     def _survive(self) -> None:
         """Rows of the survivors in `_sources`, with their ranks."""
-        pool, stays = self._pool, self._flags[1]
-        items = self._items[: 2 * self._sizes[0]]
-        count, keep = self._counts[:1], self._counts[1:]
+        pool, stays, items = self._pool, self._stays, self._last_items
+        count, keep = self._counts[1:2], self._counts[2:]
         launch(
             cut_kernel, (1,), pool.classes, pool.fronts, pool.order, pool.size, items, count,
             keep, self._cut, *self._sizes, warps=8, CHUNK=CHUNK,
