@@ -1,8 +1,8 @@
 """A device's process that searches and fails on purpose: the CPU backend behind its frames.
 
-Run as ``python -m tests.support.faulty_searcher FAULT STEPS FILE``: the fault happens at the steps
-whose numbers are listed, counted over all processes in the file; for ``begun`` they are numbers of
-searches that are begun. What is done is written to the file, a line each.
+Run as ``python -m tests.support.faulty_searcher FAULTS STEPS FILE``: faults happen in turn at the
+steps whose numbers are listed, counted over all processes in the file; for ``begun`` they are
+numbers of searches that are begun. What is done is written to the file, a line each.
 """
 
 import os
@@ -10,8 +10,6 @@ import signal
 import sys
 import time
 from pathlib import Path
-
-import numpy as np
 
 from engine.backends.cpu import CpuBackend
 from engine.backends.isolated.child import serve
@@ -33,70 +31,72 @@ RAISED = {
 class Faulty(Searcher):
     """Fails at the steps that were asked for."""
 
-    fault = ""
-    numbers = frozenset()
+    faults = ()
+    numbers = ()
     file = Path()
 
     def note(self, what):
-        """Write down what is done; whether it was said to fail."""
+        """Write down what is done; the fault that was asked for, empty for none."""
         with self.file.open("a") as seen:
             seen.write(f"{os.getpid()} {what}\n")
         done = sum(line.split()[1] == what for line in self.file.read_text().splitlines())
-        return done in self.numbers
+        if done not in self.numbers:
+            return ""
+        return self.faults[self.numbers.index(done) % len(self.faults)]
 
     def _search(self, frame):
         """Begin, or end."""
-        if self.note("search") and self.fault == "begun":
+        if self.note("search") == "begun":
             os.kill(os.getpid(), signal.SIGKILL)
         return super()._search(frame)
 
     def _step(self, frame):
         """As the search does, or as a broken one does."""
-        if not self.note("step") or self.fault == "begun":
-            return super()._step(frame)
-        if self.fault in RAISED:
-            # What is raised by a search is raised by its generator.
-            self._found = (found for found in [1] if self.fail())
-        if self.fault == "killed":
+        fault = self.note("step")
+        if fault in RAISED:
+            self._found = failing(fault)
+        if fault == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        if self.fault == "hangs":
+        if fault == "hangs":
             time.sleep(600)
         answer = super()._step(frame)
-        if self.fault == "torn":
+        if fault == "torn":
             os.kill(os.getpid(), signal.SIGKILL)
-        return answer if self.fault in RAISED else self.lied(answer)
+        return self.lied(answer, fault) if "generation" in answer.told else answer
 
-    def fail(self):
-        """Raise what was asked for."""
-        raise RAISED[self.fault]
-
-    def lied(self, answer):
-        """The answer, with something wrong in it."""
+    def lied(self, answer, fault):
+        """The answer, with something wrong in it where that was asked for."""
         told = dict(answer.told)
         generation, places = dict(told["generation"]), list(told["places"])
         kind, begin, shape = places[0]
-        if self.fault == "long":
+        if fault == "long":
             places[0] = (kind, begin, (10**6, *shape[1:]))
-        if self.fault == "endless":
+        if fault == "endless":
             told["bytes"] = 2**62
-        if self.fault == "negative":
+        if fault == "negative":
             places[0] = (kind, -8, shape)
-        if self.fault == "kind":
+        if fault == "kind":
             places[0] = ("int32", begin, shape)
-        if self.fault == "narrow":
+        if fault == "narrow":
             places[0] = (kind, begin, (shape[0], shape[1] - 1))
-        if self.fault == "fewer":
+        if fault == "fewer":
             places.pop()
-        if self.fault == "skipped":
+        if fault == "skipped":
             generation["number"] += 1
-        if self.fault == "nameless":
+        if fault == "nameless":
             generation.pop("evaluated")
-        if self.fault == "numberless":
+        if fault == "numberless":
             generation["evaluated"] = "many"
         return Frame("done", {**told, "generation": generation, "places": places})
 
 
+def failing(fault):
+    """A search that raises what was asked for."""
+    raise RAISED[fault]
+    yield
+
+
 if __name__ == "__main__":
-    Faulty.fault, Faulty.file = sys.argv[1], Path(sys.argv[3])
-    Faulty.numbers = frozenset(np.array(sys.argv[2].split(","), np.int64).tolist())
+    Faulty.faults, Faulty.file = sys.argv[1].split("+"), Path(sys.argv[3])
+    Faulty.numbers = [int(number) for number in sys.argv[2].split(",")]
     serve(lambda numbers: CpuBackend, *standard_pipes(), Faulty)

@@ -24,7 +24,7 @@ from engine.backends.isolated.blame import smallest_failing, told
 from engine.backends.isolated.calls import AREAS, Call, Child, FailedError, UnknownError
 from engine.backends.isolated.held import Rows
 from engine.backends.isolated.keeper import MOST_FAILURES, Keeper
-from engine.backends.isolated.work import AHEAD, Found, Work
+from engine.backends.isolated.work import AHEAD, FIRST_STEPS, Found, Work
 from engine.errors import DeviceError, EngineError
 from engine.ledger import Ledger
 from engine.plain import ledgers_of, plain_windows, spec_of
@@ -53,6 +53,7 @@ class IsolatedBackend(Keeper, AnswersLater):
         self._declined = 0
         self._at_work: Child | None = None
         self._knows_work = True
+        self._steps = 0
         self.probe: Probe | None = None
         self.name = "isolated"
         super().__init__(child, command, make, fallback)
@@ -284,12 +285,14 @@ class IsolatedBackend(Keeper, AnswersLater):
             except UnknownError:
                 self._knows_work = False
                 return None
-            self._at_work = self._child
+            self._at_work, self._steps = self._child, 0
         assert self._child is not None
         began = time.monotonic()
         self._child.ask_steps(AHEAD)
         found = self._child.take_step(self._patience.deadline_s, work.take)
-        self._patience.note(time.monotonic() - began)
+        self._steps += 1
+        if self._steps > FIRST_STEPS:
+            self._patience.note(time.monotonic() - began)
         self.failures = 0
         return found
 

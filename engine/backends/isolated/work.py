@@ -11,6 +11,9 @@ Given = TypeVar("Given", covariant=True)
 AHEAD = 2
 """Steps that are asked for ahead, so that the child goes on while the parent looks at one."""
 
+FIRST_STEPS = 3
+"""Steps of a process that may compile; they say nothing of how long others take."""
+
 STEP = "step"
 """What asks for a step; told are the number of an area and its bytes.
 

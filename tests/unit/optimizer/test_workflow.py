@@ -15,6 +15,7 @@ from engine.metrics import METRICS
 from optimizer import workflow
 from optimizer.config import RunConfig
 from optimizer.errors import ConfigError, StoppedError, StoreError
+from optimizer.isolated import CHILD
 from optimizer.problem import EngineProblem
 from optimizer.runs import RunStore, list_runs
 from optimizer.search import front_hash
@@ -417,7 +418,7 @@ def test_held_out_bars_are_certified_where_the_search_was(config, monkeypatch, r
 
     for module in ("maker", "keeper"):
         monkeypatch.setattr(f"engine.backends.isolated.{module}.Child", Counted)
-    command = child_command("cpu", "cpu")
+    command = child_command("cpu", "cpu", CHILD)
     device = Device("cpu", "a test", IsolatedMaker("cpu", (), command=command))
     witness = Witness(stop_after=1 if resumed else None)
     if resumed:

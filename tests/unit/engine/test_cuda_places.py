@@ -1,0 +1,48 @@
+"""The table by which a device finds rows says where they lie, also after they moved."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+from engine.backends.contract import Form  # noqa: E402
+from engine.backends.cuda.lists import Packing  # noqa: E402
+from engine.backends.cuda.places import Admission  # noqa: E402
+from tests.support.worlds import SHORT_SPECS  # noqa: E402
+
+SPEC = SHORT_SPECS["seller_exhaustion"]
+ROW = next(place for place, row in enumerate(SPEC.rows) if row.lengths)
+FORM = Form.of(SPEC.rows[ROW])
+
+
+@pytest.fixture
+def admission():
+    """A table in a host's memory."""
+    nothing = np.empty(0)
+    packing = Packing(nothing, 0, -1, nothing, nothing, nothing)
+    return Admission(SPEC, packing, capacity=8, device=torch.device("cpu"))
+
+
+def fill(admission, length, slot):
+    """Enter a row."""
+    admission.note(FORM, np.array([[length]]), np.array([slot]))
+
+
+def test_a_row_is_found_where_it_was_put_last(admission):
+    """It may lie in an older slot too, which is then given to another row."""
+    fill(admission, 5, 0)
+    assert admission.places[ROW, 5] == 0
+    fill(admission, 5, 3)
+    fill(admission, 9, 0)
+    assert admission.places[ROW, 5] == 3
+    assert admission.places[ROW, 9] == 0
+
+
+def test_a_row_whose_slot_is_taken_is_gone(admission):
+    """And so are all of them once they are forgotten."""
+    fill(admission, 5, 0)
+    fill(admission, 9, 0)
+    assert admission.places[ROW, 5] == -1
+    admission.clear()
+    assert (admission.places == -1).all()
