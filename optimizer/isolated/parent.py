@@ -125,7 +125,11 @@ def evolve_apart(
             return
         here = evolve(problem, settings, resume_from=work.last, guests=guests)
         returns += 1
-        if returns > MOST_RETURNS or not problem.engine.is_apart:
+        if not problem.engine.is_apart:
+            yield from here
+            return
+        if returns > MOST_RETURNS:
+            LOG.warning("from %d on all generations are searched for outside of it", work.next)
             yield from here
             return
         LOG.warning("generation %d is searched for outside of the device's process", work.next)

@@ -252,11 +252,12 @@ def test_a_generation_that_the_search_dies_of_is_made_here(faulty, tmp_path, exp
     assert len([what for _, what in done(tmp_path) if what == "search"]) == 3
 
 
-def test_a_search_that_dies_of_every_generation_stays_here(faulty, tmp_path, expected):
-    """After three generations nobody tries any more."""
+def test_a_search_that_dies_of_every_generation_stays_here(faulty, tmp_path, expected, caplog):
+    """After three generations nobody tries any more, which is said."""
     steps = ",".join(map(str, range(1, 100)))
     assert_same_search(expected, evolve_apart(faulty("killed", steps), SETTINGS))
     assert len([what for _, what in done(tmp_path) if what == "search"]) == 6
+    assert "from 2 on all generations" in caplog.records[-1].getMessage()
 
 
 def failing(tmp_path, fault, calls, on_loss="stop"):
