@@ -161,15 +161,14 @@ def peel_kernel(bits, order, count, starts, fronts, block):
         front = tl.zeros([BLOCK], tl.int32)
         number = tl.full([], -1, tl.int32)
         lowest = tl.full([], 0, tl.int32)
-        mask = packed(is_left)
         while lowest < FURTHEST:
+            mask = packed(is_left)
             is_ready = is_left & (tl.max(above & mask[:, None], 0) == 0)
             lowest = tl.min(tl.where(is_ready, start, FURTHEST), 0)
             number = tl.maximum(number + 1, lowest)
             is_next = is_ready & (start <= number)
             front = tl.where(is_next, number, front)
             is_left = is_left & (is_next == 0)
-            mask = packed(is_left)
         is_there = base + lane < n
         tl.store(starts + base + lane, front, is_there)
         tl.store(fronts + tl.load(order + base + lane, is_there, 0), front, is_there)
