@@ -221,10 +221,10 @@ def rank_of(p_repeats, p_counts, place, first, size, CHUNK: tl.constexpr, CHUNKS
     chunk = first // CHUNK
     number = tl.arange(0, CHUNKS)
     before = tl.sum(tl.load(p_counts + number, number < chunk, 0), 0)
-    other = chunk * CHUNK + tl.arange(0, CHUNK)
-    before += tl.sum(tl.load(p_repeats + other, other < first, 0), 0)
-    own = tl.load(p_repeats + place, place < size, 0)
-    return before + tl.cumsum(own, 0) - own
+    # No running sum: of so few numbers Triton 3.6 gives some lanes another one than others.
+    other = chunk * CHUNK + tl.arange(0, CHUNK)[None, :]
+    flags = tl.load(p_repeats + other, other < size, 0)
+    return before + tl.sum(tl.where(other < place, flags, 0), 1, keep_dims=True)
 
 
 @triton.jit(do_not_specialize=["turn"])
