@@ -83,11 +83,19 @@ class Backend(Protocol):
 
     All methods are bit-equal between backends. Rows live in slots; a slot holds the same row of
     every series, because every individual meets every series.
+
+    Attributes:
+        name: Of the backend.
+        threads: Cores that it uses.
+        probe: Measures stages, where the backend has them measured.
+        torch_device: A GPU of this process on which others may keep tensors beside its own, as
+            torch names it; None where there is none.
     """
 
     name: str
     threads: int
     probe: Probe | None
+    torch_device: str | None
 
     def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
         """Compute rows of one form, lengths [n, L], into slots [n], in every series."""
@@ -167,6 +175,8 @@ class Streamer(Protocol):
 class AnswersAtOnce(ABC):
     """A backend without anything to do meanwhile: what it begins is done when it returns."""
 
+    torch_device: str | None = None
+
     @abstractmethod
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
         """Accumulators [P, W, A], as in `Backend`."""
@@ -193,6 +203,8 @@ class AnswersAtOnce(ABC):
 
 class AnswersLater(ABC):
     """A backend with something to do meanwhile: who wants results at once begins and waits."""
+
+    torch_device: str | None = None
 
     @abstractmethod
     def begin(

@@ -3,6 +3,7 @@
 Importing this takes half a second, so that the process does it while its device starts.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,12 +21,15 @@ from optimizer.isolated.plain import generation_of, goals_of
 from optimizer.problem import EngineProblem
 from optimizer.search import SearchSettings, evolve
 
+LOG = logging.getLogger(__name__)
+
 
 def make_search(
     problem: EngineProblem,
     settings: SearchSettings,
     resume_from: Generation | None,
     guests: Floats | None,
+    device: str | None,
 ) -> Iterator[Generation]:
     """Search in this process.
 
@@ -34,8 +38,19 @@ def make_search(
         settings: As in `evolve`.
         resume_from: As in `evolve`.
         guests: As in `evolve`.
+        device: Name of the torch device that population and archive live on, if there is one and
+            it takes the search; the host gives the same bits.
     """
-    return evolve(problem, settings, resume_from=resume_from, guests=guests)
+    steps = None
+    if device is not None:
+        # Only a GPU's process has torch and Triton already.
+        from optimizer.search.device.steps import DeviceSteps, why_not
+
+        if why := why_not(problem, settings):
+            LOG.info("the population stays on the host: %s", why)
+        else:
+            steps = DeviceSteps(problem, settings, device, guests)
+    return evolve(problem, settings, resume_from=resume_from, guests=guests, steps=steps)
 
 
 def begun_search(
@@ -59,4 +74,5 @@ def begun_search(
     if told["last"] is not None:
         last = generation_of(told["last"], of_last, len(problem.layout), problem.n_objectives)
     strangers = guests.view(np.float64) if told["has_guests"] else None
-    return make_search(problem, SearchSettings(**told["settings"]), last, strangers)
+    settings = SearchSettings(**told["settings"])
+    return make_search(problem, settings, last, strangers, made.backend.torch_device)

@@ -81,43 +81,51 @@ def begun(problem: Problem, settings: SearchSettings, last: Generation | None) -
 
 
 def ended(
-    settings: SearchSettings,
-    before: State,
     survivors: Sequence[tuple[Population, Ranking | None]],
     archive: Population,
-    found: Found,
+    memory: Memory,
     number: int,
 ) -> State:
     """The state after a generation.
 
     Args:
-        settings: Of the search.
-        before: The state before it.
         survivors: Of each island, with their ranking where it is known.
         archive: As the generation left it.
-        found: What it led to.
+        memory: From `remembered`.
         number: Of the generation.
     """
-    memory = before.memory
-    is_known = bool(np.isfinite(found.low).all())
-    size = hypervolume(archive.objectives, found.low, found.high) if is_known else 0.0
-    has_grown = size > memory.best * (1.0 + TRIFLE)
-    is_stirred = number > 0 and is_stagnant(settings, memory, number)
-    memory = Memory(
-        evaluated=memory.evaluated + found.evaluated,
-        best=size if has_grown else memory.best,
-        grown_at=number if has_grown else memory.grown_at,
-        stirred_at=number if is_stirred else memory.stirred_at,
-        sizes=tuple(len(island) for island, _ in survivors),
-        credits=credited(memory.credits, found.tried, found.admitted),
-        low=found.low,
-        high=found.high,
-    )
+    size = hypervolume(archive.objectives, memory.low, memory.high) if memory.has_box else 0.0
+    if size > memory.best * (1.0 + TRIFLE):
+        memory = replace(memory, best=size, grown_at=number)
     population, _ = survivors[0]
     for island, _ in survivors[1:]:
         population = Population.joined(population, island)
     rankings = tuple(ranking for _, ranking in survivors if ranking is not None)
     return State(population.frozen(), archive, memory, size, rankings)
+
+
+def remembered(
+    settings: SearchSettings, before: Memory, sizes: Sequence[int], found: Found, number: int
+) -> Memory:
+    """What is known after a generation, but for the hypervolume, which is not measured yet.
+
+    Args:
+        settings: Of the search.
+        before: What was known before it.
+        sizes: Survivors of each island.
+        found: What it led to.
+        number: Of the generation.
+    """
+    is_stirred = number > 0 and is_stagnant(settings, before, number)
+    return replace(
+        before,
+        evaluated=before.evaluated + found.evaluated,
+        stirred_at=number if is_stirred else before.stirred_at,
+        sizes=tuple(sizes),
+        credits=credited(before.credits, found.tried, found.admitted),
+        low=found.low,
+        high=found.high,
+    )
 
 
 def box_after(memory: Memory, newcomers: Population) -> tuple[Floats, Floats]:
@@ -150,9 +158,17 @@ def is_visited(settings: SearchSettings, number: int) -> bool:
     return settings.islands > 1 and number % settings.migration == 0
 
 
-def planned(settings: SearchSettings, state: State, number: int) -> Plan:
-    """How to breed a generation."""
-    memory = state.memory
+def planned(
+    settings: SearchSettings, memory: Memory, number: int, rankings: tuple[Ranking, ...] = ()
+) -> Plan:
+    """How to breed a generation.
+
+    Args:
+        settings: Of the search.
+        memory: What is known before it.
+        number: Of the generation.
+        rankings: Of each island's members, where they are known.
+    """
     answers = {"immigrants": STIR, "restart": 1.0}
     answer = answers[settings.on_stagnation] if is_stagnant(settings, memory, number) else 0.0
     rates = rates_of(memory.credits if settings.adapt else (1.0,) * len(memory.credits))
@@ -161,5 +177,5 @@ def planned(settings: SearchSettings, state: State, number: int) -> Plan:
         rates=rates,
         elite=settings.elite if settings.islands == 1 else 0.0,
         immigrants=max(settings.immigrants, answer),
-        rankings=() if is_visited(settings, number) else state.rankings,
+        rankings=() if is_visited(settings, number) else rankings,
     )

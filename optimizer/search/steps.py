@@ -22,6 +22,7 @@ from optimizer.search.state import (
     is_visited,
     parts,
     planned,
+    remembered,
 )
 from optimizer.search.toolbox import Toolbox, make_toolbox
 
@@ -62,11 +63,14 @@ class HostSteps:
     Args:
         problem: What to search and how to judge it.
         settings: How to search.
-        guests: [N, G] genomes to begin with.
+        guests: [N, G] genomes to begin with, if there are any.
     """
 
-    def __init__(self, problem: Problem, settings: SearchSettings, guests: Floats) -> None:
-        self._problem, self._settings, self._guests = problem, settings, guests
+    def __init__(
+        self, problem: Problem, settings: SearchSettings, guests: Floats | None = None
+    ) -> None:
+        self._problem, self._settings = problem, settings
+        self._guests = np.empty((0, len(problem.layout))) if guests is None else guests
         self._toolbox = make_toolbox(problem, settings)
         self._draws = Draws(settings.seed, 0)
 
@@ -86,7 +90,9 @@ class HostSteps:
         codes = newcomers.lineage[:, 3]
         tried, taken = _counts(codes), _counts(codes[admitted])
         found = Found(len(newcomers), tried, taken, *box_after(state.memory, newcomers))
-        after = ended(settings, state, survivors, archive, found, number)
+        sizes = [len(island) for island, _ in survivors]
+        memory = remembered(settings, state.memory, sizes, found, number)
+        after = ended(survivors, archive, memory, number)
         return Step(after, int(brood.is_repaired.sum()), newcomers.failures)
 
     def _brood(self, state: State, number: int) -> Brood:
@@ -98,7 +104,7 @@ class HostSteps:
             return replace(brood, island=np.arange(len(brood)) % settings.islands)
         elders = state.archive if settings.islands == 1 else state.archive.take(NONE)
         hosts = _hosts(state, settings, number)
-        plan = planned(settings, state, number)
+        plan = planned(settings, state.memory, number, state.rankings)
         return breed(self._toolbox, layout, draws, hosts, elders, plan)
 
     def _judged(self, brood: Brood, first: int) -> Population:

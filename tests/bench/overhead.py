@@ -1,6 +1,9 @@
 """What a generation costs beside evaluation: ours, stock DEAP's and pymoo's, in one run.
 
-    python -m tests.bench.overhead [P ...]      512, 2,048 and 32,768 individuals when none is given
+    python -m tests.bench.overhead [P ...] [--device cuda]
+
+512, 2,048 and 32,768 individuals when none is given. With a device population and archive live
+there, and only the genomes that are judged and the record of each generation come to the host.
 
 Everything but the evaluation of DTLZ2 with three objectives and ten genes is timed: selection,
 variation, ranking, survival, the archive and its hypervolume. A generation's time is the least of
@@ -26,6 +29,7 @@ from tests.bench.problems import Function
 
 SIZES = (512, 2048, 32_768)
 LIMITS_MS = {512: 3.0, 2048: 10.0, 32_768: 100.0}
+LIMITS_ON_DEVICE_MS = {512: 1.0, 32_768: 10.0}
 ROUNDS = 5
 MOST_FOR_DEAP = 4096
 MOST = 2**20
@@ -52,18 +56,29 @@ def timed_problem():
     return problem
 
 
-def ours(size, generations):
+def ours(size, generations, device=None):
     """Seconds of each generation, evaluation left out."""
     config, problem = RunConfig(), timed_problem()
     given = {name: getattr(config, name) for name in SearchSettings.__dataclass_fields__}
     changed = {"population": size, "generations": generations}
-    search = evolve(problem, SearchSettings(**{**given, **changed}))
+    settings = SearchSettings(**{**given, **changed})
+    search = evolve(problem, settings, steps=steps_on(device, problem, settings))
     times = []
     while True:
         before, began = problem.spent, time.perf_counter()
         if next(search, None) is None:
-            return times[1:]
+            # A device captures its launches in the first generation that it makes.
+            return times[1 if device is None else 2 :]
         times.append(time.perf_counter() - began - (problem.spent - before))
+
+
+def steps_on(device, problem, settings):
+    """What makes generations on a device; None where that is the host."""
+    if device is None:
+        return None
+    from optimizer.search.device.steps import DeviceSteps
+
+    return DeviceSteps(problem, settings, device, is_patient=True)
 
 
 def pymoo(size, generations):
@@ -137,7 +152,7 @@ def population(text):
 
 
 def asked():
-    """The sizes of the command line, in order."""
+    """The command line."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench.overhead",
         description="What a generation costs beside evaluation, in milliseconds: ours, pymoo's, "
@@ -145,7 +160,8 @@ def asked():
         epilog="Exit 1 when ours takes longer than its limit, 2 when the sizes make no sense.",
     )
     parser.add_argument("sizes", metavar="P", type=population, nargs="*", help="individuals")
-    return parser.parse_args().sizes or SIZES
+    parser.add_argument("--device", metavar="DEVICE", help="a torch device, such as cuda")
+    return parser.parse_args()
 
 
 def rivals(size, generations):
@@ -159,17 +175,19 @@ def rivals(size, generations):
 
 def main() -> None:
     """Print the table; exit 1 when a limit is not kept."""
-    sizes = asked()
+    given = asked()
+    sizes, device = given.sizes or SIZES, given.device
+    limits = LIMITS_MS if device is None else LIMITS_ON_DEVICE_MS
     if importlib.util.find_spec("pymoo") is None:
         print("pymoo is not installed and left out: pip install pymoo", file=sys.stderr)
     print(f"{'P':>9}{'ours ms':>10}{'longest':>9}{'limit':>8}{'pymoo ms':>11}{'DEAP ms':>11}")
     is_slow = False
     for size in sizes:
         generations = max(4, min(60, 40_000 // size))
-        rounds = [ours(size, generations) for _ in range(ROUNDS)]
+        rounds = [ours(size, generations, device) for _ in range(ROUNDS)]
         times = [min(same) * 1e3 for same in zip(*rounds, strict=True)]
-        theirs, stock = rivals(size, generations)
-        limit = LIMITS_MS.get(size)
+        theirs, stock = rivals(size, generations) if device is None else ("-", "-")
+        limit = limits.get(size)
         is_slow |= limit is not None and median(times) > limit
         shown = "-" if limit is None else f"{limit:.0f}"
         row = f"{size:>9,}{median(times):>10.2f}{max(times):>9.2f}{shown:>8}"

@@ -1,0 +1,132 @@
+"""Searches on a device: the same generations as on the host, on an interpreter and on a GPU."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
+
+from engine.errors import DeviceError, DeviceLostError
+from optimizer.search import evolve
+from optimizer.search.device import steps
+from optimizer.search.device.steps import DeviceSteps, why_not
+from tests.support.searches import Analytic, bits, float_layout, settings
+
+ROOT = Path(__file__).parents[5]
+
+
+def compared(device, **variables):
+    """What the program of comparisons printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.device_steps", device],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_interpreted_generations_are_those_of_the_host():
+    """Ties, repeats, few points, nobody feasible, new starts, resumed: every bit is equal."""
+    assert compared("cpu", TRITON_INTERPRET="1").count("every bit equal") == 8
+
+
+@pytest.mark.gpu
+def test_generations_on_a_gpu_are_those_of_the_host():
+    """The same on a GPU, and with populations of 512, 2,500 and 32,768."""
+    assert compared("cuda").count("every bit equal") == 13
+
+
+@pytest.mark.parametrize(
+    ("n_objectives", "others", "why"),
+    [
+        (3, {}, ""),
+        (3, {"survival": "hypervolume"}, ""),
+        (2, {}, "it has 2 objectives"),
+        (4, {}, "it has 4 objectives"),
+        (3, {"islands": 2}, "it has islands"),
+        (3, {"survival": "crowding"}, "survival is by crowding"),
+        (3, {"archive": 2**17 + 1}, "up to 131,072"),
+    ],
+)
+def test_what_a_device_does_not_take_is_named(n_objectives, others, why):
+    """Objectives, islands, survival, sizes: one reason each, and none for the usual search."""
+    said = why_not(Analytic(float_layout(3), n_objectives), settings(8, 2, **others))
+    assert why in said
+    assert bool(said) == bool(why)
+
+
+class Failing:
+    """Everybody's place on a device that says no.
+
+    Args:
+        error: What it says.
+        tried: Receives an entry each time.
+    """
+
+    def __init__(self, error, tried):
+        self.error, self.tried = error, tried
+
+    def __call__(self, *_arguments):
+        """Say no."""
+        self.tried.append(1)
+        raise self.error
+
+
+def searched(**options):
+    """A small search whose population should live on a device, and the same on the host."""
+    problem, wanted = Analytic(float_layout(4), 3), settings(12, 5, archive=10)
+    there = DeviceSteps(problem, wanted, "cpu", **options)
+    return bits(list(evolve(problem, wanted, steps=there))), bits(list(evolve(problem, wanted)))
+
+
+def test_without_room_on_the_device_the_host_goes_on(monkeypatch, caplog):
+    """It is tried once, told once, and every generation is the host's."""
+    tried = []
+    monkeypatch.setattr(steps, "Field", Failing(DeviceError("no room"), tried))
+    with caplog.at_level(logging.WARNING):
+        found, expected = searched(is_patient=True)
+    assert found == expected
+    assert len(tried) == 1
+    assert [record.message for record in caplog.records] == [
+        "the population stays on the host: no room"
+    ]
+
+
+def test_a_device_that_is_lost_is_not_hidden(monkeypatch):
+    """Whoever runs the search has to know: another process goes on from the last generation."""
+    monkeypatch.setattr(steps, "Field", Failing(DeviceLostError("gone"), []))
+    with pytest.raises(DeviceLostError, match="gone"):
+        searched(is_patient=True)
+
+
+def test_a_short_search_does_not_ask_for_a_device(monkeypatch):
+    """Until the host has worked as long as a device takes to be made ready, none is."""
+    tried = []
+    monkeypatch.setattr(steps, "Field", Failing(DeviceLostError("gone"), tried))
+    found, expected = searched()
+    assert found == expected
+    assert not tried
+
+
+def test_the_host_goes_on_while_a_device_is_made_ready(monkeypatch):
+    """It pays at once, and is not ready before the search is over: no generation waits for it."""
+    asked, original = [], steps.Thread
+
+    def never(**options):
+        asked.append(options)
+        return original(target=lambda: None)
+
+    monkeypatch.setattr(steps, "PAYS_AFTER_S", 0.0)
+    monkeypatch.setattr(steps, "Thread", never)
+    found, expected = searched()
+    assert found == expected
+    assert len(asked) == 1
