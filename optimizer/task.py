@@ -124,15 +124,15 @@ class Task:
     ) -> Iterator[Generation]:
         """The search that was asked for, from its beginning or after a generation.
 
-        Where the device is used by a process of its own, a genetic search runs there.
+        Where the device is used by a process of its own, a genetic search moves there when it pays.
         """
         if self.lattice is not None:
             return explore(problem, self.lattice, resume_from=last)
         if problem.engine.is_apart:
             # On a CPU nothing of it is needed.
-            from optimizer.isolated.parent import evolve_apart
+            from optimizer.isolated.parent import evolve_moving
 
-            return evolve_apart(problem, self.settings(), resume_from=last, guests=guests)
+            return evolve_moving(problem, self.settings(), resume_from=last, guests=guests)
         return evolve(problem, self.settings(), resume_from=last, guests=guests)
 
     def regret(self, problem: EngineProblem, truth: Floats) -> dict[str, object] | None:

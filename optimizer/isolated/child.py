@@ -4,8 +4,6 @@ Run as ``python -m optimizer.isolated.child BACKEND DEVICE``. A search has the d
 itself; whatever else the parent asks ends it, and is answered as ever.
 """
 
-import contextlib
-import importlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -74,14 +72,5 @@ class Searcher(Servant):
         return Frame("done", {"generation": numbers, "places": places, "bytes": area.bytes})
 
 
-def prepare() -> None:
-    """Load what a search needs, half a second of imports.
-
-    Where that fails a search will say so.
-    """
-    with contextlib.suppress(Exception):
-        importlib.import_module("optimizer.isolated.search")
-
-
 if __name__ == "__main__":
-    main(Searcher, prepare)
+    main(Searcher)

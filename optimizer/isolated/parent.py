@@ -14,8 +14,14 @@ from optimizer.isolated.child import SEARCH
 from optimizer.isolated.plain import ERRORS, generation_of, plain_generation, plain_goals
 from optimizer.problem import EngineProblem
 from optimizer.search import SearchSettings, evolve
+from optimizer.search.device.fit import why_not
+from optimizer.search.timed import TimedProblem
 
 LOG = logging.getLogger(__name__)
+
+PAYS_AFTER_S = 1.0
+"""So long a search works here, evaluation left out, before it moves: about as long as a device
+takes to be made ready for a population where its kernels are compiled already."""
 
 MOST_RETURNS = 2
 """Generations that are made here because the device's process failed at them; after so many the
@@ -89,6 +95,40 @@ class SearchWork:
             raise ValueError(f"{sizes[0]} individuals and {sizes[1]} in the archive")
         self.last = generation
         return generation
+
+
+def evolve_moving(
+    problem: EngineProblem,
+    settings: SearchSettings,
+    *,
+    resume_from: Generation | None = None,
+    guests: Floats | None = None,
+) -> Iterator[Generation]:
+    """Search here at first, and in the device's process from when that pays.
+
+    As `optimizer.search.evolve`, with the same bits, and with what `evolve_apart` does about
+    failures. A search that a device does not take stays here, where only its evaluation is asked
+    for.
+
+    Args:
+        problem: As in `evolve_apart`.
+        settings: As in `evolve`.
+        resume_from: As in `evolve`.
+        guests: As in `evolve`.
+
+    Yields:
+        As `evolve`.
+    """
+    timed, last, spent = TimedProblem(problem), resume_from, 0.0
+    stays = why_not(problem, settings)
+    for generation in evolve(timed, settings, resume_from=resume_from, guests=guests):
+        last, spent = generation, spent + generation.seconds
+        yield generation
+        if not stays and problem.engine.is_apart and spent - timed.seconds >= PAYS_AFTER_S:
+            break
+    if last is not None and last.number < settings.generations:
+        LOG.info("from generation %d on the population lives on the device", last.number + 1)
+        yield from evolve_apart(problem, settings, resume_from=last, guests=guests)
 
 
 def evolve_apart(

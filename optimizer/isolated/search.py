@@ -1,9 +1,5 @@
-"""A search beside a backend that stands: what the device's process does when it is asked for one.
+"""A search beside a backend that stands, which a device's process does when it is asked to."""
 
-Importing this takes half a second, so that the process does it while its device starts.
-"""
-
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,8 +16,7 @@ from optimizer.generation import Floats, Generation
 from optimizer.isolated.plain import generation_of, goals_of
 from optimizer.problem import EngineProblem
 from optimizer.search import SearchSettings, evolve
-
-LOG = logging.getLogger(__name__)
+from optimizer.search.device.fit import why_not
 
 
 def make_search(
@@ -42,14 +37,11 @@ def make_search(
             it takes the search; the host gives the same bits.
     """
     steps = None
-    if device is not None:
+    if device is not None and not why_not(problem, settings):
         # Only a GPU's process has torch and Triton already.
-        from optimizer.search.device.steps import DeviceSteps, why_not
+        from optimizer.search.device.steps import DeviceSteps
 
-        if why := why_not(problem, settings):
-            LOG.info("the population stays on the host: %s", why)
-        else:
-            steps = DeviceSteps(problem, settings, device, guests)
+        steps = DeviceSteps(problem, settings, device, guests)
     return evolve(problem, settings, resume_from=resume_from, guests=guests, steps=steps)
 
 

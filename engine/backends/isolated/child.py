@@ -20,7 +20,7 @@ from data.bars import Window
 from engine.areas import Area, Place
 from engine.backends import BACKENDS, BackendMaker, Form, load_backend
 from engine.backends.contract import Backend, Floats, StretchedRows
-from engine.backends.devices import handing_over, start_gpus
+from engine.backends.devices import start_gpus
 from engine.costs import Costs
 from engine.errors import DeviceError, DeviceLostError
 from engine.plain import bars_of, plain_ledgers, spec_of, windows_of
@@ -277,14 +277,11 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def main(
-    servant_of: Callable[[Loader], Servant] = Servant, preparing: Callable[[], None] | None = None
-) -> None:
+def main(servant_of: Callable[[Loader], Servant] = Servant) -> None:
     """Serve the backend that the command line names.
 
     Args:
         servant_of: Makes who answers.
-        preparing: What else is done once, while the first questions are answered.
     """
     source, target = standard_pipes()
     name, device = sys.argv[1:]
@@ -295,8 +292,6 @@ def main(
         starting.start()
         importlib.import_module(BACKENDS[name].partition(":")[0])
         starting.join()
-    if preparing is not None:
-        threading.Thread(target=handing_over, args=(preparing,)).start()
     gc.freeze()
     gc.enable()
     serve(lambda numbers: load_backend(name, tuple(numbers)), source, target, servant_of)

@@ -5,9 +5,7 @@ from typing import NamedTuple
 import torch
 
 from optimizer.generation import LINEAGE
-
-N_OBJECTIVES = 3
-"""Objectives of a search on a device."""
+from optimizer.search.device.fit import N_OBJECTIVES
 
 
 class Members(NamedTuple):

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import Future
 from threading import Thread
-from time import perf_counter
 
 import numpy as np
 import torch
@@ -13,7 +12,6 @@ from engine.errors import DeviceError, DeviceLostError
 from optimizer.generation import Evaluation, Floats, Population
 from optimizer.search.breeding import Draws, sizes_of
 from optimizer.search.device.field import Chosen, Field
-from optimizer.search.device.members import N_OBJECTIVES
 from optimizer.search.memory import Memory
 from optimizer.search.problem import Problem, SearchSettings
 from optimizer.search.ranking import LARGE, rank_individuals
@@ -30,46 +28,23 @@ from optimizer.search.steps import HostSteps, Step, judged
 
 LOG = logging.getLogger(__name__)
 
-MOST = 2**17
-"""Individuals of a population, or of an archive, on a device at most."""
-
-PAYS_AFTER_S = 1.0
-"""So long the host makes generations, evaluation left out, before a device is made ready for them:
-about as long as that takes where kernels are compiled already."""
-
 REHEARSALS = 2
 """Of a GPU: the first run compiles kernels, the second is captured."""
-
-SURVIVALS = ("auto", "hypervolume")
-"""Rules of survival that a device knows."""
-
-
-def why_not(problem: Problem, settings: SearchSettings) -> str:
-    """Why a search cannot live on a device; empty when it can."""
-    if problem.n_objectives != N_OBJECTIVES:
-        return f"it has {problem.n_objectives} objectives, a device takes {N_OBJECTIVES}"
-    if settings.islands > 1:
-        return "it has islands"
-    if settings.survival not in SURVIVALS:
-        return f"survival is by {settings.survival}"
-    if max(settings.population, settings.archive) > MOST:
-        return f"a device takes populations and archives up to {MOST:,}"
-    return ""
 
 
 class DeviceSteps:
     """Makes generations on a device, and on the host those that are not like the others.
 
     The first generation, a population that is not full, a new start: none of them is frequent, and
-    the host gives the same bits. So does it until a device would have paid for being made ready,
-    and until it is: kernels are read or compiled, and captured, beside the search.
+    the host gives the same bits. So does it until the device is ready: kernels are read, or
+    compiled, and captured beside the search.
 
     Args:
-        problem: What to search, one that `why_not` has nothing against.
+        problem: What to search, one that `fit.why_not` has nothing against.
         settings: How to search.
         device: Name of a torch device.
         guests: [N, G] genomes to begin with, if there are any.
-        is_patient: Whether to make the device ready at once, and to wait for it.
+        is_patient: Whether to wait until the device is ready instead.
     """
 
     def __init__(
@@ -81,9 +56,8 @@ class DeviceSteps:
         *,
         is_patient: bool = False,
     ) -> None:
-        self._problem, self._settings = _Timed(problem), settings
-        self._host = HostSteps(self._problem, settings, guests)
-        self._spent_s = 0.0
+        self._problem, self._settings = problem, settings
+        self._host = HostSteps(problem, settings, guests)
         self._draws = Draws(settings.seed, 0)
         self._device, self._is_patient = torch.device(device), is_patient
         self._making: Future[Field] | None = None
@@ -100,7 +74,7 @@ class DeviceSteps:
         """
         field = self._ready(state, number) if self._suits(state, number) else None
         if field is None:
-            return self._on_host(state, number)
+            return self._host.step(state, number)
         if state is not self._held:
             _load(field, state)
             self._begun = None
@@ -113,13 +87,6 @@ class DeviceSteps:
             return self._host.step(state, number)
         after = self._after(field, state, field.select(evaluation), number)
         return Step(after, newborn.repaired, evaluation.failures)
-
-    def _on_host(self, state: State, number: int) -> Step:
-        """Make a generation on the host, and remember how long that took beside its evaluation."""
-        began, judging = perf_counter(), self._problem.seconds
-        step = self._host.step(state, number)
-        self._spent_s += perf_counter() - began - (self._problem.seconds - judging)
-        return step
 
     def _after(self, field: Field, state: State, chosen: Chosen, number: int) -> State:
         """The state after a generation; the next one is begun before its hypervolume is known."""
@@ -152,8 +119,6 @@ class DeviceSteps:
     def _ready(self, state: State, number: int) -> Field | None:
         """Everybody's place on the device; None while it is being made, or without room for it."""
         if self._making is None:
-            if not self._is_patient and self._spent_s < PAYS_AFTER_S:
-                return None
             self._making = Future()
             told = self._told(state.memory, len(state.archive), number)
             work = Thread(target=self._make, args=(self._making, state, told), daemon=True)
@@ -185,27 +150,6 @@ class DeviceSteps:
         plan = planned(self._settings, memory, number)
         sizes = sizes_of(self._draws.turn_to(number), plan, 0)
         return [self._settings.seed, number, *sizes, archived, memory.evaluated]
-
-
-class _Timed:
-    """A problem, and how long it took to evaluate.
-
-    Args:
-        problem: What is searched.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self.layout, self.n_objectives = problem.layout, problem.n_objectives
-        self.failure_names = problem.failure_names
-        self.seconds = 0.0
-
-    def evaluate(self, genomes: Floats) -> Evaluation:
-        """Judge genomes [P, G]."""
-        began = perf_counter()
-        evaluation = self._problem.evaluate(genomes)
-        self.seconds += perf_counter() - began
-        return evaluation
 
 
 def _load(field: Field, state: State) -> None:

@@ -21,8 +21,8 @@ from engine.errors import DeviceError, DeviceLostError, EngineError, GenomeError
 from engine.metrics import span_of
 from optimizer.constraints import parse_constraints
 from optimizer.errors import OptimizerError
-from optimizer.isolated import CHILD
-from optimizer.isolated.parent import evolve_apart
+from optimizer.isolated import CHILD, parent
+from optimizer.isolated.parent import evolve_apart, evolve_moving
 from optimizer.objectives import Goals, parse_objectives
 from optimizer.problem import EngineProblem
 from optimizer.search import evolve
@@ -367,3 +367,59 @@ def test_a_search_beside_a_gpu_s_kernels(here, monkeypatch):
     command = [sys.executable, "-m", "tests.support.interpreted_child"]
     wanted = settings(3, 2)
     assert_same_search(evolve(here, wanted), evolve_apart(a_problem(apart(command)), wanted))
+
+
+@pytest.fixture
+def moves(monkeypatch):
+    """The generations behind which searches moved to the device's process."""
+    seen, original = [], Engine.worked
+
+    def worked(self, work):
+        seen.append(work.last.number)
+        return original(self, work)
+
+    monkeypatch.setattr(Engine, "worked", worked)
+    return seen
+
+
+def test_a_short_search_does_not_move(there, expected, moves):
+    """It ends before the device's process would have paid."""
+    assert_same_search(expected, evolve_moving(there, SETTINGS))
+    assert not moves
+
+
+def test_a_search_moves_when_that_pays(there, expected, moves, monkeypatch):
+    """Behind the first generation, if that was long enough; the others have the same bits."""
+    monkeypatch.setattr(parent, "PAYS_AFTER_S", 0.0)
+    assert_same_search(expected, evolve_moving(there, SETTINGS))
+    assert moves == [0]
+
+
+def test_only_what_is_not_evaluation_counts(there, expected, moves, monkeypatch):
+    """A search whose evaluation takes long gains nothing where it would move."""
+    monkeypatch.setattr(parent, "PAYS_AFTER_S", 2.0)
+    judge = EngineProblem.evaluate
+
+    def slowly(self, genomes):
+        time.sleep(0.5)
+        return judge(self, genomes)
+
+    monkeypatch.setattr(EngineProblem, "evaluate", slowly)
+    assert_same_search(expected, evolve_moving(there, SETTINGS))
+    assert not moves
+
+
+def test_a_search_that_a_device_does_not_take_stays(here, there, moves, monkeypatch):
+    """Islands have no place there."""
+    monkeypatch.setattr(parent, "PAYS_AFTER_S", 0.0)
+    islands = SEARCHES["islands"]
+    assert_same_search(evolve(here, islands), evolve_moving(there, islands))
+    assert not moves
+
+
+def test_a_search_that_is_taken_up_moves_too(there, expected, moves, monkeypatch):
+    """From the middle, and from its end, where nothing is left."""
+    monkeypatch.setattr(parent, "PAYS_AFTER_S", 0.0)
+    assert_same_search(expected[4:], evolve_moving(there, SETTINGS, resume_from=expected[3]))
+    assert moves == [4]
+    assert not list(evolve_moving(there, SETTINGS, resume_from=expected[-1]))

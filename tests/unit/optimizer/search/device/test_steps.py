@@ -10,10 +10,11 @@ import pytest
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
+from engine.backends import why_absent
 from engine.errors import DeviceError, DeviceLostError
 from optimizer.search import evolve
 from optimizer.search.device import steps
-from optimizer.search.device.steps import DeviceSteps, why_not
+from optimizer.search.device.steps import DeviceSteps
 from tests.support.searches import Analytic, bits, float_layout, settings
 
 ROOT = Path(__file__).parents[5]
@@ -40,28 +41,10 @@ def test_interpreted_generations_are_those_of_the_host():
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(bool(why_absent("cuda")), reason=f"no cuda device: {why_absent('cuda')}")
 def test_generations_on_a_gpu_are_those_of_the_host():
     """The same on a GPU, and with populations of up to 32,768."""
     assert compared("cuda").count("every bit equal") == 8
-
-
-@pytest.mark.parametrize(
-    ("n_objectives", "others", "why"),
-    [
-        (3, {}, ""),
-        (3, {"survival": "hypervolume"}, ""),
-        (2, {}, "it has 2 objectives"),
-        (4, {}, "it has 4 objectives"),
-        (3, {"islands": 2}, "it has islands"),
-        (3, {"survival": "crowding"}, "survival is by crowding"),
-        (3, {"archive": 2**17 + 1}, "up to 131,072"),
-    ],
-)
-def test_what_a_device_does_not_take_is_named(n_objectives, others, why):
-    """Objectives, islands, survival, sizes: one reason each, and none for the usual search."""
-    said = why_not(Analytic(float_layout(3), n_objectives), settings(8, 2, **others))
-    assert why in said
-    assert bool(said) == bool(why)
 
 
 class Failing:
@@ -108,24 +91,14 @@ def test_a_device_that_is_lost_is_not_hidden(monkeypatch):
         searched(is_patient=True)
 
 
-def test_a_short_search_does_not_ask_for_a_device(monkeypatch):
-    """Until the host has worked as long as a device takes to be made ready, none is."""
-    tried = []
-    monkeypatch.setattr(steps, "Field", Failing(DeviceLostError("gone"), tried))
-    found, expected = searched()
-    assert found == expected
-    assert not tried
-
-
 def test_the_host_goes_on_while_a_device_is_made_ready(monkeypatch):
-    """It pays at once, and is not ready before the search is over: no generation waits for it."""
+    """It is not ready before the search is over: no generation waits for it."""
     asked, original = [], steps.Thread
 
     def never(**options):
         asked.append(options)
         return original(target=lambda: None)
 
-    monkeypatch.setattr(steps, "PAYS_AFTER_S", 0.0)
     monkeypatch.setattr(steps, "Thread", never)
     found, expected = searched()
     assert found == expected
