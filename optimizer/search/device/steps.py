@@ -8,7 +8,7 @@ from threading import Thread
 import numpy as np
 import torch
 
-from engine.errors import DeviceError, DeviceLostError
+from engine.errors import DeviceLostError
 from optimizer.generation import Evaluation, Floats, Population
 from optimizer.search.breeding import Draws, sizes_of
 from optimizer.search.device.field import Chosen, Field
@@ -117,7 +117,10 @@ class DeviceSteps:
         )
 
     def _ready(self, state: State, number: int) -> Field | None:
-        """Everybody's place on the device; None while it is being made, or without room for it."""
+        """Everybody's place on the device; None while it is being made, or where it cannot be.
+
+        There may be no room, or a compiler that fails on a kernel: the search needs neither.
+        """
         if self._making is None:
             self._making = Future()
             told = self._told(state.memory, len(state.archive), number)
@@ -126,7 +129,7 @@ class DeviceSteps:
         if not (self._is_patient or self._making.done()):
             return None
         error = self._making.exception()
-        if isinstance(error, DeviceError) and not isinstance(error, DeviceLostError):
+        if isinstance(error, Exception) and not isinstance(error, DeviceLostError):
             LOG.warning("the population stays on the host: %s", error)
             self._is_refused = True
             return None

@@ -71,16 +71,17 @@ def searched(**options):
     return bits(list(evolve(problem, wanted, steps=there))), bits(list(evolve(problem, wanted)))
 
 
-def test_without_room_on_the_device_the_host_goes_on(monkeypatch, caplog):
+@pytest.mark.parametrize("error", [DeviceError("no room"), RuntimeError("no compiler")], ids=str)
+def test_where_a_device_cannot_be_made_ready_the_host_goes_on(error, monkeypatch, caplog):
     """It is tried once, told once, and every generation is the host's."""
     tried = []
-    monkeypatch.setattr(steps, "Field", Failing(DeviceError("no room"), tried))
+    monkeypatch.setattr(steps, "Field", Failing(error, tried))
     with caplog.at_level(logging.WARNING):
         found, expected = searched(is_patient=True)
     assert found == expected
     assert len(tried) == 1
     assert [record.message for record in caplog.records] == [
-        "the population stays on the host: no room"
+        f"the population stays on the host: {error}"
     ]
 
 
