@@ -1,50 +1,29 @@
 """Searches on a device: the same generations as on the host, on an interpreter and on a GPU."""
 
 import logging
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-from engine.backends import why_absent
 from engine.errors import DeviceError, DeviceLostError
 from optimizer.search import evolve
 from optimizer.search.device import steps
 from optimizer.search.device.steps import DeviceSteps
+from tests.support.comparisons import interpreted, needs_gpu, on_gpu
 from tests.support.searches import Analytic, bits, float_layout, settings
-
-ROOT = Path(__file__).parents[5]
-
-
-def compared(device, **variables):
-    """What the program of comparisons printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.support.device_steps", device],
-        cwd=ROOT,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
 
 
 @pytest.mark.slow
 def test_interpreted_generations_are_those_of_the_host():
     """Ties, repeats, few points, nobody feasible, new starts, resumed: every bit is equal."""
-    assert compared("cpu", TRITON_INTERPRET="1").count("every bit equal") == 8
+    assert interpreted("device_steps").count("every bit equal") == 8
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(bool(why_absent("cuda")), reason=f"no cuda device: {why_absent('cuda')}")
+@needs_gpu
 def test_generations_on_a_gpu_are_those_of_the_host():
     """The same on a GPU, and with populations of up to 32,768."""
-    assert compared("cuda").count("every bit equal") == 8
+    assert on_gpu("device_steps").count("every bit equal") == 8
 
 
 class Failing:
