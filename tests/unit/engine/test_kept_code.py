@@ -40,10 +40,10 @@ ONE_KERNEL = """
 import sys
 from engine.backends.kept_code import keep_kernels
 keep_kernels()
-from tests.unit.engine.test_cuda_code import OPTIONS, compiled
+from tests.unit.engine.test_cuda_code import KERNELS, OPTIONS, compiled
 print("ready", flush=True)
 sys.stdin.read()
-assert "fma" not in compiled("code", OPTIONS)
+assert "fma" not in compiled(*KERNELS["code"], OPTIONS)
 """
 
 
