@@ -5,7 +5,7 @@ from optimizer.search.problem import Problem, SearchSettings
 N_OBJECTIVES = 3
 """Objectives of a search on a device."""
 
-MOST = 2**17
+MOST = 2**16
 """Individuals of a population, or of an archive, on a device at most."""
 
 SURVIVALS = ("auto", "hypervolume")

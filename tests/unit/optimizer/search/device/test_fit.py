@@ -15,7 +15,7 @@ from tests.support.searches import Analytic, float_layout, settings
         (4, {}, "it has 4 objectives"),
         (3, {"islands": 2}, "it has islands"),
         (3, {"survival": "crowding"}, "survival is by crowding"),
-        (3, {"archive": 2**17 + 1}, "up to 131,072"),
+        (3, {"archive": 2**16 + 1}, "up to 65,536"),
     ],
 )
 def test_what_a_device_does_not_take_is_named(n_objectives, others, why):
