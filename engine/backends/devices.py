@@ -7,7 +7,6 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
@@ -72,15 +71,10 @@ def start_gpus(device: str) -> None:
         if not driver.cuDeviceGet(ctypes.byref(handle), number):
             driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle)
     # Its file is long; a thread that hands over more often gets through beside imports.
-    with contextlib.suppress(ImportError, AttributeError):
-        handing_over(importlib.import_module("triton.runtime.cache").triton_key)
-
-
-def handing_over(action: Callable[[], object]) -> None:
-    """Do something beside other threads, which get their turn soon."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(HAND_OVER_S)
-    action()
+    with contextlib.suppress(ImportError, AttributeError):
+        importlib.import_module("triton.runtime.cache").triton_key()
     sys.setswitchinterval(before)
 
 

@@ -27,7 +27,6 @@ from strategy import GenomeLayout
 BREED, SELECT = (0,), (1,)
 """Names of the two pieces of work."""
 
-
 JUDGED = ("objectives", "violations", "failures")
 """What is known of newcomers only after their evaluation."""
 
@@ -77,7 +76,6 @@ class Field:
         self, layout: GenomeLayout, settings: SearchSettings, device: torch.device
     ) -> None:
         self._size, self._most = settings.population, settings.archive
-        self._device = device
         rows = 2 * self._size + self._most
         is_gpu = device.type == "cuda"
         host = torch.device("cpu")
