@@ -11,10 +11,7 @@ from engine.admission import are_legal, check_windows, find_slots, load_loops, s
 from engine.backends import Form
 from engine.backends.chosen import Device, choose_device
 from engine.backends.contract import StretchedRows
-from engine.backends.isolated import IsolatedBackend, Work
-from engine.backends.isolated.work import Found
 from engine.bank import RowBank
-from engine.cold import ColdPath
 from engine.costs import Costs
 from engine.errors import EngineError
 from engine.ledger import ACCUMULATORS, Ledger
@@ -103,7 +100,6 @@ class Engine:
         self._only_columns = only_columns([columns for _, columns in self._columns])
         layout = spec.layout
         self._limits = (spec.least, layout.most, layout.is_int.astype(np.int64), layout.ordered)
-        # A device in a process of its own starts meanwhile.
         load_loops(layout.defaults[None].copy(), self._limits, self._only_columns)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
@@ -118,30 +114,7 @@ class Engine:
             threads=threads,
         )
         self._bank = RowBank(capacity, self._backend.fill)
-        bars = sum(len(bars) for bars in self.series)
-        self._cold = ColdPath(spec, self._backend, self._bank, self.windows, chunk, bars)
         self._chunk = chunk
-
-    def load_streaming(self) -> None:
-        """Let this process evaluate individuals without rows from now on, where the device can.
-
-        Otherwise it does so once that would have saved more time than its loops take to load (see
-        `engine.cold`). It changes no bit of any result.
-        """
-        self._cold.load()
-
-    @property
-    def is_apart(self) -> bool:
-        """Whether the device is used by a process of its own, which can be given other work."""
-        return isinstance(self._backend, IsolatedBackend) and self._backend.can_work
-
-    def worked(self, work: Work[Found]) -> Iterator[Found]:
-        """What the device's process finds at other work; see `IsolatedBackend.worked`.
-
-        It has the device's rows for itself meanwhile; this engine computes anew what it needs.
-        """
-        if isinstance(self._backend, IsolatedBackend):
-            yield from self._backend.worked(work, self._bank.clear)
 
     @property
     def threads(self) -> int:
@@ -329,8 +302,6 @@ class Engine:
         members = self._checked(genomes[part])
         found = self._found(members)
         if found is None:
-            if self._cold.evaluate(members, out[part]):
-                return lambda: True
             filled = self._filled(genomes)
             if filled is None:
                 return None

@@ -16,7 +16,6 @@ from optimizer.config import RunConfig
 from optimizer.constraints import parse_constraints
 from optimizer.errors import ConfigError
 from optimizer.generation import Floats, Generation
-from optimizer.isolated import CHILD
 from optimizer.markets import Markets, load_markets
 from optimizer.objectives import Goals, parse_objectives
 from optimizer.problem import EngineProblem
@@ -122,17 +121,9 @@ class Task:
     def generations(
         self, problem: EngineProblem, last: Generation | None, guests: Floats | None
     ) -> Iterator[Generation]:
-        """The search that was asked for, from its beginning or after a generation.
-
-        Where the device is used by a process of its own, a genetic search moves there when it pays.
-        """
+        """The search that was asked for, from its beginning or after a generation."""
         if self.lattice is not None:
             return explore(problem, self.lattice, resume_from=last)
-        if problem.engine.is_apart:
-            # On a CPU nothing of it is needed.
-            from optimizer.isolated.parent import evolve_moving
-
-            return evolve_moving(problem, self.settings(), resume_from=last, guests=guests)
         return evolve(problem, self.settings(), resume_from=last, guests=guests)
 
     def regret(self, problem: EngineProblem, truth: Floats) -> dict[str, object] | None:
@@ -156,7 +147,7 @@ class Task:
         self, series: Sequence[Bars], windows: Sequence[Window], device: str | Device | None
     ) -> Engine:
         if not isinstance(device, Device):
-            device = chosen_device(self.config, device)
+            device = choose_device(device or self.config.device)
         return Engine(
             self.spec,
             series,
@@ -198,14 +189,6 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
     if for_search:
         _check_bounds_fit(task)
     return task
-
-
-def chosen_device(config: RunConfig, name: str | None = None) -> Device:
-    """The device of a configuration, or one by name, failing as the configuration says.
-
-    A GPU's process is started at once: whoever chooses early need not wait for it later.
-    """
-    return choose_device(name or config.device, on_loss=config.on_gpu_loss, module=CHILD)
 
 
 def goals_of(config: RunConfig) -> Goals:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.backends.chosen import Device
+from engine.backends.chosen import Device, choose_device
 from engine.batch import Engine
 from engine.errors import DeviceError
 from engine.metrics import METRICS
@@ -31,7 +31,6 @@ from optimizer.search import count_failures, front_hash
 from optimizer.search.polish import polished_front
 from optimizer.task import (
     Task,
-    chosen_device,
     describe_data,
     header_of,
     prepare,
@@ -102,7 +101,7 @@ def start_run(
         OptimizerError, DataError, StrategyError, EngineError: When something does not fit; no run
             was recorded if nothing had been evaluated.
     """
-    device = device or chosen_device(config)
+    device = device or choose_device(config.device)
     task = prepare(config, for_search=True)
     engine = task.engine(device)
     runs = Path(config.runs)
@@ -162,7 +161,7 @@ def resume_run(
         )
         if is_finished and not _decides(flags):
             return {**(result or {}), "resumed": "already finished"}
-        device = chosen_device(config)
+        device = choose_device(config.device)
         task = prepare(config, for_search=True)
         engine = task.engine(device)
         guests = _guests(task) if last is None else None
@@ -313,7 +312,6 @@ def _searched(
     regret = None if why else task.regret(problem, front.objectives)
     searched = perf_counter() - began
     observer.certifying(len(front))
-    # The search is over: a device's process that stands there goes on with all bars.
     proven = task.full_engine(job.device) if task.markets.held_out else engine
     certificate = certify(proven, front.genomes, replayers=replayers)
     timing = {

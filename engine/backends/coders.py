@@ -11,13 +11,12 @@ wanders from its own slow average.
 """
 
 import math
-from collections.abc import Callable
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from engine.backends.compiled import compiled
 from engine.backends.contract import Form
 from strategy.spec import Comparison, StrategySpec
 
@@ -75,17 +74,13 @@ def coders_of(spec: StrategySpec, highest: int) -> dict[Form, Coder]:
     return coders
 
 
-def coder_maps(
-    coder: Coder, sources: dict[str, Floats], highest: int, *, is_compiled: bool = True
-) -> tuple[Floats, Floats]:
+def coder_maps(coder: Coder, sources: dict[str, Floats], highest: int) -> tuple[Floats, Floats]:
     """The map of a coder on one series.
 
     Args:
         coder: Any coder.
         sources: Name to source [T].
         highest: Highest code.
-        is_compiled: Whether to use the compiled loop, which takes half a second to load and is a
-            hundred times as fast; it says the same.
 
     Returns:
         Value [T] at which code 1 begins, and codes per unit [T], all positive.
@@ -93,8 +88,8 @@ def coder_maps(
     if isinstance(coder, FixedCoder):
         n_bars = sources["close"].size
         return np.full(n_bars, coder.low), np.full(n_bars, coder.scale)
-    wander = _compiled_maps() if is_compiled else _wandering_maps
-    return wander(sources[coder.source], coder.span, highest)
+    low, scale = _wandering_maps(sources[coder.source], coder.span, highest)
+    return low, scale
 
 
 def is_with_gene(spec: StrategySpec, comparison: Comparison) -> bool:
@@ -107,14 +102,7 @@ def form_of(spec: StrategySpec, row: str) -> Form:
     return Form.of(spec.rows[spec.row_index[row]])
 
 
-@cache
-def _compiled_maps() -> Callable[[Floats, int, int], tuple[Floats, Floats]]:
-    # Imported only here: a device's process starts sooner without the compiler.
-    from engine.backends.compiled import compiled
-
-    return compiled(_wandering_maps)
-
-
+@compiled
 def _wandering_maps(source: Floats, span: int, highest: int) -> tuple[Floats, Floats]:
     low, scale = np.empty(source.size), np.empty(source.size)
     alpha = 2.0 / (span + 1.0)

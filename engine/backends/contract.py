@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -88,14 +88,11 @@ class Backend(Protocol):
         name: Of the backend.
         threads: Cores that it uses.
         probe: Measures stages, where the backend has them measured.
-        torch_device: A GPU of this process on which others may keep tensors beside its own, as
-            torch names it; None where there is none.
     """
 
     name: str
     threads: int
     probe: Probe | None
-    torch_device: str | None
 
     def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
         """Compute rows of one form, lengths [n, L], into slots [n], in every series."""
@@ -154,28 +151,8 @@ class Backend(Protocol):
         ...
 
 
-@runtime_checkable
-class Streamer(Protocol):
-    """What a backend can do besides: evaluate individuals whose rows were never computed."""
-
-    @property
-    def load_seconds(self) -> float:
-        """About what the loops for that would cost this process now; 0 where it has them."""
-        ...
-
-    def can_stream(self, genomes: Floats) -> bool:
-        """Whether it can for this strategy, on these series, with the lengths of [P, G]."""
-        ...
-
-    def stream(self, genomes: Floats, windows: Sequence[Window]) -> Floats:
-        """Accumulators [P, W, A] of genomes [P, G], in every bit those of `Backend.evaluate`."""
-        ...
-
-
 class AnswersAtOnce(ABC):
     """A backend without anything to do meanwhile: what it begins is done when it returns."""
-
-    torch_device: str | None = None
 
     @abstractmethod
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
@@ -203,8 +180,6 @@ class AnswersAtOnce(ABC):
 
 class AnswersLater(ABC):
     """A backend with something to do meanwhile: who wants results at once begins and waits."""
-
-    torch_device: str | None = None
 
     @abstractmethod
     def begin(

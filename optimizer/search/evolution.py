@@ -20,7 +20,7 @@ from optimizer.search.memory import to_numbers
 from optimizer.search.problem import Problem, SearchSettings
 from optimizer.search.ranking import first_front
 from optimizer.search.state import begun
-from optimizer.search.steps import HostSteps, Steps
+from optimizer.search.steps import HostSteps
 
 Indices = npt.NDArray[np.int64]
 
@@ -31,7 +31,6 @@ def evolve(
     *,
     resume_from: Generation | None = None,
     guests: Floats | None = None,
-    steps: Steps | None = None,
 ) -> Iterator[Generation]:
     """Search, one generation at a time.
 
@@ -41,8 +40,6 @@ def evolve(
         resume_from: The last generation of a run with the same problem and settings; the bits of
             all that follow are those of the run that was never interrupted.
         guests: [N, G] genomes to begin with, beside the default one; they are repaired.
-        steps: What makes generations, for the same problem, settings and guests; the host does
-            when None. Bits are the same.
 
     Yields:
         Generations 0 (the strategy's default genome, guests and a uniform sample) to
@@ -54,7 +51,7 @@ def evolve(
     """
     first = 0 if resume_from is None else resume_from.number + 1
     state = begun(problem, settings, resume_from)
-    steps = steps or HostSteps(problem, settings, guests)
+    steps = HostSteps(problem, settings, guests)
     for number in range(first, settings.generations + 1):
         started, before = perf_counter(), state.memory.evaluated
         step = steps.step(state, number)

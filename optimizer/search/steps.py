@@ -1,8 +1,7 @@
-"""From one generation to the next: newcomers are bred, judged and chosen from, here on the host."""
+"""From one generation to the next: newcomers are bred, judged and chosen from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -50,15 +49,8 @@ class Step:
     failures: Codes
 
 
-class Steps(Protocol):
-    """Makes generations."""
-
-    def step(self, state: State, number: int) -> Step:
-        """Make a generation from the state before it; equal arguments give equal bits."""
-
-
 class HostSteps:
-    """Makes generations on the host.
+    """Makes generations.
 
     Args:
         problem: What to search and how to judge it.

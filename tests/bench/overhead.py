@@ -1,9 +1,8 @@
 """What a generation costs beside evaluation: ours, stock DEAP's and pymoo's, in one run.
 
-    python -m tests.bench.overhead [P ...] [--device cuda]
+    python -m tests.bench.overhead [P ...]
 
-512, 2,048 and 32,768 individuals when none is given. With a device population and archive live
-there, and only the genomes that are judged and the record of each generation come to the host.
+512, 2,048 and 32,768 individuals when none is given.
 
 Everything but the evaluation of DTLZ2 with three objectives and ten genes is timed: selection,
 variation, ranking, survival, the archive and its hypervolume. A generation's time is the least of
@@ -25,12 +24,11 @@ import numpy as np
 from optimizer.config import RunConfig
 from optimizer.search import evolve
 from optimizer.search.problem import SearchSettings
-from optimizer.search.timed import TimedProblem
 from tests.bench.problems import Function
+from tests.bench.timed import TimedProblem
 
 SIZES = (512, 2048, 32_768)
 LIMITS_MS = {512: 3.0, 2048: 10.0, 32_768: 100.0}
-LIMITS_ON_DEVICE_MS = {512: 1.0, 32_768: 10.0}
 ROUNDS = 5
 MOST_FOR_DEAP = 4096
 MOST = 2**20
@@ -53,29 +51,19 @@ def timed_problem():
     return TimedProblem(problem)
 
 
-def ours(size, generations, device=None):
+def ours(size, generations):
     """Seconds of each generation, evaluation left out."""
     config, problem = RunConfig(), timed_problem()
     given = {name: getattr(config, name) for name in SearchSettings.__dataclass_fields__}
     changed = {"population": size, "generations": generations}
     settings = SearchSettings(**{**given, **changed})
-    search = evolve(problem, settings, steps=steps_on(device, problem, settings))
+    search = evolve(problem, settings)
     times = []
     while True:
         before, began = problem.seconds, time.perf_counter()
         if next(search, None) is None:
-            # A device captures its launches in the first generation that it makes.
-            return times[1 if device is None else 2 :]
+            return times[1:]
         times.append(time.perf_counter() - began - (problem.seconds - before))
-
-
-def steps_on(device, problem, settings):
-    """What makes generations on a device; None where that is the host."""
-    if device is None:
-        return None
-    from optimizer.search.device.steps import DeviceSteps
-
-    return DeviceSteps(problem, settings, device, is_patient=True)
 
 
 def pymoo(size, generations):
@@ -157,7 +145,6 @@ def asked():
         epilog="Exit 1 when ours takes longer than its limit, 2 when the sizes make no sense.",
     )
     parser.add_argument("sizes", metavar="P", type=population, nargs="*", help="individuals")
-    parser.add_argument("--device", metavar="DEVICE", help="a torch device, such as cuda")
     return parser.parse_args()
 
 
@@ -173,18 +160,17 @@ def rivals(size, generations):
 def main() -> None:
     """Print the table; exit 1 when a limit is not kept."""
     given = asked()
-    sizes, device = given.sizes or SIZES, given.device
-    limits = LIMITS_MS if device is None else LIMITS_ON_DEVICE_MS
+    sizes = given.sizes or SIZES
     if importlib.util.find_spec("pymoo") is None:
         print("pymoo is not installed and left out: pip install pymoo", file=sys.stderr)
     print(f"{'P':>9}{'ours ms':>10}{'longest':>9}{'limit':>8}{'pymoo ms':>11}{'DEAP ms':>11}")
     is_slow = False
     for size in sizes:
         generations = max(4, min(60, 40_000 // size))
-        rounds = [ours(size, generations, device) for _ in range(ROUNDS)]
+        rounds = [ours(size, generations) for _ in range(ROUNDS)]
         times = [min(same) * 1e3 for same in zip(*rounds, strict=True)]
-        theirs, stock = rivals(size, generations) if device is None else ("-", "-")
-        limit = limits.get(size)
+        theirs, stock = rivals(size, generations)
+        limit = LIMITS_MS.get(size)
         is_slow |= limit is not None and median(times) > limit
         shown = "-" if limit is None else f"{limit:.0f}"
         row = f"{size:>9,}{median(times):>10.2f}{max(times):>9.2f}{shown:>8}"

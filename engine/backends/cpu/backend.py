@@ -11,15 +11,8 @@ from engine.backends.contract import AnswersAtOnce, Form, ListsOneByOne, Probe, 
 from engine.backends.cpu.chain import begin, chain, stop_distances
 from engine.backends.cpu.codes import HIGHEST_CODE
 from engine.backends.cpu.evaluate import evaluate, signal_bars
-from engine.backends.cpu.exact import KINDS
+from engine.backends.cpu.kinds import KINDS
 from engine.backends.cpu.rows import fill_rows
-from engine.backends.cpu.streamed import (
-    LONGEST_WINDOW,
-    columns_of,
-    course_of,
-    load_seconds,
-    stream,
-)
 from engine.backends.cpu.types import Floats, Ints, Market, Slots
 from engine.backends.lowered import entry_of, exits_of
 from engine.backends.sources import sources_of
@@ -45,8 +38,6 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         capacity: Slots for rows; a slot holds one row of every series.
         work_bytes: Not used: what an individual needs fits a core's scratch.
         threads: Cores to use; all of them when None.
-
-    `decided_exactly` counts the comparisons of the last streamed call that no bound could decide.
 
     Raises:
         DeviceError: When more threads are asked for than the process may use.
@@ -81,13 +72,6 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         longest = max(len(bars) for bars in series)
         self._scratch = np.empty((_cores(), longest + 8), np.int32)
         self._distances = np.empty((_cores(), longest))
-        self._course, names = course_of(spec, self._coders)
-        self._columns = [columns_of(sources, names, self._course) for sources in self._sources]
-        self._is_whole = all(
-            bool(np.isfinite(columns.values[self._course.rolling]).all())
-            for columns in self._columns
-        )
-        self.decided_exactly = 0
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
@@ -96,8 +80,8 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
 
     @staticmethod
     def series_bytes(series: Sequence[Bars]) -> int:
-        """Bytes that series take beside all rows: columns, those that follow, and for streaming."""
-        return sum(len(bars) for bars in series) * (8 + 8 + 4 + 1) * (5 + 2)
+        """Bytes that series take beside all rows: their columns, and those that follow."""
+        return sum(len(bars) for bars in series) * 8 * (5 + 2)
 
     @staticmethod
     def room(memory_bytes: int | None, series_bytes: int) -> Room:
@@ -139,36 +123,6 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
                      self._scratch, self._distances, part)  # fmt: skip
 
         return self._in_all_series(len(genomes), windows, evaluated)
-
-    @property
-    def load_seconds(self) -> float:
-        """About what streaming would cost this process before it begins; 0 where it began."""
-        return load_seconds()
-
-    def can_stream(self, genomes: Floats) -> bool:
-        """Whether no length of [P, G] is too long, and no rolling row meets values that are NaN."""
-        lengths = genomes[:, self._course.warm_columns]
-        return self._is_whole and bool((lengths <= LONGEST_WINDOW).all())
-
-    def stream(self, genomes: Floats, windows: Sequence[Window]) -> Floats:
-        """Accumulators [P, W, A] of individuals whose rows were never computed.
-
-        Args:
-            genomes: [P, G], so that `can_stream` holds.
-            windows: [W].
-
-        Returns:
-            [P, W, A], in every bit those of `evaluate`.
-        """
-        self.decided_exactly = 0
-
-        def streamed(number: int, ranges: Ints, part: Floats) -> None:
-            self.decided_exactly += stream(
-                self._markets[number], self._columns[number], self._course, self._exits, genomes,
-                ranges, part, threads=self.threads,
-            )  # fmt: skip
-
-        return self._in_all_series(len(genomes), windows, streamed)
 
     def _in_all_series(
         self,

@@ -7,7 +7,7 @@ from numba import prange
 
 from engine.backends.compiled import compiled, compiled_parallel
 from engine.backends.cpu.codes import encode_row
-from engine.backends.cpu.exact import EMA, LEVEL, ZSCORE
+from engine.backends.cpu.kinds import EMA, LEVEL, ZSCORE
 from engine.backends.cpu.types import Codes, Floats, Ints
 
 EMA_LANES = 8

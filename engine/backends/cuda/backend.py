@@ -78,7 +78,6 @@ class CudaBackend(AnswersLater, ListsOneByOne):
     ) -> None:
         self.threads = threads or 1
         self._device = torch.device(torch_device)
-        self.torch_device = torch_device if self._device.type == "cuda" else None
         self._coders = coders_of(spec, HIGHEST_CODE)
         entry, exits = entry_of(spec, self._coders), exits_of(spec, costs)
         packing = packing_of(spec, entry)

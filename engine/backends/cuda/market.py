@@ -26,10 +26,6 @@ MOST_BARS = 2**28
 BYTES_OF_A_BAR = 7 * 8 + 4 * 8 + 4 * 2 * 4 + 2 * 2 * 8
 """Columns, prices, the pyramid's four levels, and the maps of two coders."""
 
-FEW_BARS = 100_000
-"""Below this the maps of coders are made by a plain loop, 2 us a bar, sooner than by a compiled one
-that has to be loaded."""
-
 LEVELS = 4
 """Of the pyramid: extremes of 1, 4, 16 and 64 bars."""
 
@@ -100,10 +96,7 @@ class DeviceMarket:
             coder: tuple(
                 self._joined(list(maps), 1.0)
                 for maps in zip(
-                    *(
-                        coder_maps(coder, sources, highest, is_compiled=self.n_bars > FEW_BARS)
-                        for sources in all_sources
-                    ),
+                    *(coder_maps(coder, sources, highest) for sources in all_sources),
                     strict=True,
                 )
             )

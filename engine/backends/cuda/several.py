@@ -41,7 +41,7 @@ class SeveralGpus(AnswersLater):
     def __init__(self, parts: Sequence[Backend], *, fewest: int = FEWEST_PAIRS) -> None:
         self._parts = tuple(parts)
         self._fewest = fewest
-        self.threads, self.torch_device = parts[0].threads, parts[0].torch_device
+        self.threads = parts[0].threads
         self.probe: Probe | None = None
         self._turn = 0
         # A thread each: what waits for a device lets the others launch.

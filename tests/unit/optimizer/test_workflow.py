@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 
 from data import DataError
-from engine.backends.chosen import Device
-from engine.backends.isolated import Child, IsolatedMaker, child_command
 from engine.errors import DeviceLostError
 from engine.metrics import METRICS
 from optimizer import workflow
 from optimizer.config import RunConfig
 from optimizer.errors import ConfigError, StoppedError, StoreError
-from optimizer.isolated import CHILD
 from optimizer.problem import EngineProblem
 from optimizer.runs import RunStore, list_runs
 from optimizer.search import front_hash
@@ -402,36 +399,3 @@ def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
     with pytest.raises(DeviceLostError, match=r"3 times in a row; .* go on with: python -m opt"):
         begin(config, Witness())
     assert list_runs(Path(config.runs))[0].status == "interrupted"
-
-
-@pytest.mark.parametrize("resumed", [False, True])
-def test_held_out_bars_are_certified_where_the_search_was(config, monkeypatch, resumed):
-    """One process of a device for search and certificate, and the result that the CPU gives."""
-    config = config.model_copy(update={"holdout": "20%"})
-    expected = begin(config.model_copy(update={"runs": f"{config.runs}_cpu"}), Witness())
-    begun = []
-
-    class Counted(Child):
-        def __init__(self, command):
-            super().__init__(command)
-            begun.append(self)
-
-    for module in ("maker", "keeper"):
-        monkeypatch.setattr(f"engine.backends.isolated.{module}.Child", Counted)
-    command = child_command("cpu", "cpu", CHILD)
-    device = Device("cpu", "a test", IsolatedMaker("cpu", (), command=command))
-    witness = Witness(stop_after=1 if resumed else None)
-    if resumed:
-        with pytest.raises(StoppedError):
-            start_run(config, witness, witness.should_stop, device)
-        begun.clear()
-        device = Device("cpu", "a test", IsolatedMaker("cpu", (), command=command))
-        monkeypatch.setattr("optimizer.workflow.chosen_device", lambda *_: device)
-        found = go_on(only_run(config))
-    else:
-        found = start_run(config, witness, witness.should_stop, device)
-    assert len(begun) == 1
-    assert found["certificate"]["windows"] == 2
-    assert found["certificate"]["mismatches"] == 0
-    parts = ("front", "front_hash", "certificate")
-    assert {part: found[part] for part in parts} == {part: expected[part] for part in parts}

@@ -1,1 +1,0 @@
-"""What runs on a device, in Triton; who launches it lies one folder up."""
