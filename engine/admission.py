@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.backends.compiled import compiled
-from engine.backends.contract import Floats, Ints, Slots
+from engine.compiling.loops import compiled
+from engine.contract import Floats, Ints, Slots
 from engine.errors import EngineError, GenomeError
 from strategy.spec import StrategySpec
 

@@ -8,15 +8,14 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.admission import are_legal, check_windows, find_slots, load_loops, shaped
-from engine.backends import Form
-from engine.backends.chosen import Device, choose_device
-from engine.backends.contract import StretchedRows
-from engine.bank import RowBank
+from engine.contract import Form, StretchedRows
 from engine.costs import Costs
+from engine.devices import Device, choose_device
 from engine.errors import EngineError
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.memory_plan import MemoryPlan, row_capacity
-from engine.plan import RowGroup, only_columns, plan_chunks, plan_rows
+from engine.rows.bank import RowBank
+from engine.rows.plan import RowGroup, only_columns, plan_chunks, plan_rows
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 
@@ -53,7 +52,7 @@ class Engine:
         windows: Each an independent backtest, at least one.
         costs: Costs and risk rules.
         device: ``"auto"``, or the name of a device, which then runs or raises: see
-            `engine.backends.choose_backend`; or one that `choose_device` chose.
+            `engine.devices.choose_backend`; or one that `choose_device` chose.
         threads: Cores of the CPU backend; all when None.
         memory_bytes: Room for rows and for what a device needs beside them, on each device; one GiB
             on the CPU and half of what is free on a GPU when None.

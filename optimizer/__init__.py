@@ -18,8 +18,8 @@ def evolve(**settings: object) -> "Run":
     """Search, certify and record, without a word.
 
     Args:
-        settings: Fields of `optimizer.config.RunConfig`, such as ``population=64``; what is not
-            named has its default.
+        settings: Fields of `optimizer.config.run_config.RunConfig`, such as ``population=64``;
+            what is not named has its default.
 
     Returns:
         The recorded run.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from engine.backends.cpu import backend
+from engine.cpu import backend
 
 pytest.register_assert_rewrite("tests.support")
 

@@ -202,7 +202,7 @@ def doctor(*, as_json: AsJson = False) -> None:
 @config_flags(*ALL)
 def config(*, flags: dict[str, object], config: ConfigFile = None) -> None:
     """Print the configuration as TOML, each key under its meaning."""
-    from optimizer.config import resolve_config, to_toml
+    from optimizer.config.run_config import resolve_config, to_toml
 
     typer.echo(to_toml(resolve_config(config, flags)), nl=False)
 

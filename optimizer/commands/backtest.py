@@ -17,14 +17,14 @@ from optimizer.commands.console import columns_table, facts_table, stderr, stdou
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.output import csv_text, print_json
 from optimizer.commands.symbols import symbols_table
-from optimizer.config import resolve_config
+from optimizer.config.run_config import resolve_config
+from optimizer.config.small_files import read_page
 from optimizer.errors import ConfigError
-from optimizer.generation import Floats
-from optimizer.individuals import mean_metrics
-from optimizer.markets import Markets
-from optimizer.pages import read_page
+from optimizer.search.generation import Floats
+from optimizer.session.individuals import mean_metrics
+from optimizer.session.markets import Markets
+from optimizer.session.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
 from optimizer.shown import counted, metric
-from optimizer.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
 from optimizer.written import write_whole
 from strategy import GenomeLayout
 from strategy.errors import GeneError

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.backends.chosen import Device, choose_device
-from optimizer.config import RunConfig, resolve_config
+from engine.devices import Device, choose_device
+from optimizer.config.run_config import RunConfig, resolve_config
 
 
 class Beginning(NamedTuple):

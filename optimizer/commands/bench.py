@@ -6,15 +6,15 @@ from dataclasses import replace
 from rich.table import Table
 
 from data import Bars
-from engine.backends import choose_backend
 from engine.bench import BenchResult, Case, Limits, Line, Matrix, run_bench, run_matrix
+from engine.devices import choose_backend
 from optimizer.commands.console import certificate_line, facts_table, stdout
 from optimizer.commands.evolve import refuse_red
 from optimizer.commands.output import print_json
 from optimizer.commands.parity import random_individuals
-from optimizer.config import resolve_config
+from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
-from optimizer.task import prepare
+from optimizer.session.task import prepare
 
 
 def bench_command(

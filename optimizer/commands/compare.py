@@ -9,10 +9,10 @@ from rich.table import Table
 
 from optimizer.commands.console import stdout
 from optimizer.commands.output import print_json
-from optimizer.compared import Compared, compare_runs
 from optimizer.errors import ConfigError
-from optimizer.exported import texts_of
 from optimizer.runs import RunStore, find_run
+from optimizer.session.compared import Compared, compare_runs
+from optimizer.session.exported import texts_of
 from optimizer.shown import metric, number
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from optimizer.objectives import is_maximised
+from optimizer.goals.objectives import is_maximised
 from optimizer.shown import counted, metric, number
 
 Individual = Mapping[str, object]

@@ -24,9 +24,9 @@ from data.cached import CachedSeries, list_cached
 from optimizer.commands.chart import price_chart
 from optimizer.commands.console import facts_table, stderr, stdout
 from optimizer.commands.output import print_json
-from optimizer.config import resolve_config
+from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
-from optimizer.markets import load_options, load_series, named_specs
+from optimizer.session.markets import load_options, load_series, named_specs
 from optimizer.shown import counted, number
 
 NS_PER_S = 10**9

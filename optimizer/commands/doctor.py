@@ -6,11 +6,11 @@ import os
 from data import load_bars
 from data.cache import measure_cache
 from data.vendor.account import tell_key
-from engine.backends import BACKENDS, choose_backend
-from engine.backends.devices import describe_gpus
-from engine.backends.kept_code import kernels_folder, loops_folder
 from engine.bench import describe_processor
+from engine.compiling.kept_code import kernels_folder, loops_folder
+from engine.devices import BACKENDS, choose_backend
 from engine.errors import DeviceError
+from engine.gpus import describe_gpus
 from engine.parity import versions
 from optimizer.commands.console import facts_table, stdout
 from optimizer.commands.output import print_json

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from rich.table import Table
 
-from optimizer.aggregation import MEAN
 from optimizer.commands.begin import Beginning
 from optimizer.commands.console import (
     Individual,
@@ -22,12 +21,13 @@ from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
 from optimizer.commands.report import tell_report
 from optimizer.commands.symbols import held_out_table, symbols_table
-from optimizer.config import RunConfig
+from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, ParityError
-from optimizer.objectives import MISSED, parse_objective
+from optimizer.goals.aggregation import MEAN
+from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.runs import find_run
+from optimizer.session.workflow import Result, resume_run, start_run
 from optimizer.shown import counted, fraction, number
-from optimizer.workflow import Result, resume_run, start_run
 
 
 def evolve_command(

@@ -8,8 +8,8 @@ from pathlib import Path
 from optimizer.commands.console import stdout
 from optimizer.commands.output import csv_text, without_nan
 from optimizer.errors import ConfigError
-from optimizer.exported import Columns, What, require_result, table_of
 from optimizer.runs import RunStore, find_run
+from optimizer.session.exported import Columns, What, require_result, table_of
 from optimizer.written import write_whole
 
 STUDY = ".journal"

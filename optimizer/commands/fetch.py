@@ -21,9 +21,9 @@ from data.table import LoadOptions
 from data.vendor.progress import FetchStep
 from optimizer.commands.console import Lines, stderr
 from optimizer.commands.data import print_series
-from optimizer.config import resolve_config
+from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
-from optimizer.markets import load_options
+from optimizer.session.markets import load_options
 
 
 def fetch_command(

@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 import typer
 
-from optimizer.config import SINGULARS, RunConfig, kind_of
+from optimizer.config.run_config import SINGULARS, RunConfig, kind_of
+from optimizer.config.values import format_bytes
 from optimizer.errors import ConfigError
-from optimizer.values import format_bytes
 
 DATA = (
     "data",

@@ -4,7 +4,7 @@ from rich.table import Table
 
 from engine.metrics import METRICS
 from optimizer.commands.console import stdout
-from optimizer.objectives import OBJECTIVES
+from optimizer.goals.objectives import OBJECTIVES
 from optimizer.shown import MEANINGS, number
 from strategy import STRATEGIES
 

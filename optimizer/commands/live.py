@@ -15,13 +15,13 @@ from engine.batch import Engine
 from optimizer.commands.console import stderr
 from optimizer.commands.interrupts import STOPS, stop_now
 from optimizer.commands.notes import telling
-from optimizer.progress import Progress
 from optimizer.runs import RunStore
+from optimizer.session.progress import Progress
+from optimizer.session.task import Task
+from optimizer.session.workflow import record_bytes
 from optimizer.shown import counted, metric
-from optimizer.task import Task
-from optimizer.workflow import record_bytes
 
-COMPILES = "engine.backends.compiled"
+COMPILES = "engine.compiling.loops"
 """The log that says when loops are compiled, which is a long silence where nobody says so."""
 
 LINE_EVERY_S = 1.0

@@ -7,13 +7,13 @@ from engine.parity import certify
 from optimizer.commands.console import certificate_line, stderr, stdout
 from optimizer.commands.evolve import refuse_red
 from optimizer.commands.output import print_json
-from optimizer.config import resolve_config
-from optimizer.generation import Floats
-from optimizer.recorded import recorded_front
+from optimizer.config.run_config import resolve_config
 from optimizer.runs import find_run
+from optimizer.search.generation import Floats
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
-from optimizer.task import Task, prepare
+from optimizer.session.recorded import recorded_front
+from optimizer.session.task import Task, prepare
 
 
 def parity_command(

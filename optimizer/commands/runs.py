@@ -12,10 +12,10 @@ from optimizer.commands.console import facts_table, stdout
 from optimizer.commands.evolve import print_result, refuse_red
 from optimizer.commands.output import print_json
 from optimizer.errors import ConfigError, StoreError
-from optimizer.recorded import recorded_front
 from optimizer.runs import RunStore, delete_run, find_run, list_runs
+from optimizer.session.recorded import recorded_front
+from optimizer.session.workflow import recorded_result
 from optimizer.shown import counted, number
-from optimizer.workflow import recorded_result
 
 
 def list_command(runs: Path, *, as_json: bool) -> None:

@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import ConfigError, OptimizerError
-from optimizer.exported import (
+from optimizer.goals.objectives import is_maximised
+from optimizer.runs import RunStore
+from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
+from optimizer.session.exported import (
     Recorded,
     natural,
     newest_front,
     recorded_individuals,
     texts_of,
 )
-from optimizer.generation import LINEAGE, OPERATORS, UNKNOWN, Population
-from optimizer.objectives import is_maximised
-from optimizer.runs import RunStore
 from optimizer.written import write_whole
 
 try:

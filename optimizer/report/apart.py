@@ -8,10 +8,10 @@ import pandas as pd
 
 from engine.ledger import Ledger, Trade
 from engine.reference import Reference
-from optimizer.generation import Floats
 from optimizer.report.frames import trades_frame
 from optimizer.report.trades import Bools, collect_trades
-from optimizer.task import Task
+from optimizer.search.generation import Floats
+from optimizer.session.task import Task
 
 
 class Apart:

@@ -3,13 +3,13 @@
 import pandas as pd
 
 from engine.parity import certify
-from optimizer.config import make_config
+from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
 from optimizer.report.pick import compare
 from optimizer.report.run import Run
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
-from optimizer.task import prepare
+from optimizer.session.task import prepare
 from strategy import StrategySpec, register
 
 
@@ -38,7 +38,7 @@ def check_strategy(spec: StrategySpec, individuals: int = 20, **settings: object
     Args:
         spec: The strategy; it is known by its name afterwards.
         individuals: How many to draw from within its bounds.
-        settings: Fields of `optimizer.config.RunConfig`, such as ``data=["bars.csv"]``.
+        settings: Fields of `optimizer.config.run_config.RunConfig`, such as ``data=["bars.csv"]``.
 
     Returns:
         What was found: individuals, the trades that they made, mismatches between reference and

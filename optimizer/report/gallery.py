@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optimizer.errors import ConfigError
-from optimizer.generation import Floats
 from optimizer.report.charts import front as front_charts
 from optimizer.report.charts import price, progress, results
 from optimizer.report.charts import sensitivity as sensitivity_charts
@@ -23,6 +22,7 @@ from optimizer.report.trades import (
     by_weekday,
     cost_facts,
 )
+from optimizer.search.generation import Floats
 from strategy.errors import unknown
 
 if TYPE_CHECKING:

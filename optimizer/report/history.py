@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.generation import Floats, Population
 from optimizer.report.charts.progress import LEVELS
 from optimizer.runs import GenerationSummary, RunStore
 from optimizer.search import front_of
+from optimizer.search.generation import Floats, Population
 
 MOST_GENERATIONS = 200
 """More than this are not read: an even choice of them looks the same."""

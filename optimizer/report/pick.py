@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from optimizer.errors import ConfigError
-from optimizer.generation import Floats
 from optimizer.report.sensitivity import move_each, robustness
+from optimizer.search.generation import Floats
 from optimizer.search.problem import Problem
 
 

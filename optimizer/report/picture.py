@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from optimizer.generation import Floats
 from optimizer.report.charts.chart import BLUE, GREEN, GREY, ORANGE, RED, thinned, words
 from optimizer.report.gallery import HOLD_POINTS
 from optimizer.report.trades import Curve, Ints, Trades, buy_and_hold, drawdown
+from optimizer.search.generation import Floats
 from optimizer.shown import metric
 
 if TYPE_CHECKING:

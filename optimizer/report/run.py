@@ -13,11 +13,7 @@ from engine.batch import Engine
 from engine.errors import EngineError
 from engine.metrics import METRICS
 from optimizer.errors import ConfigError, OptimizerError, StoreError
-from optimizer.generation import Floats
-from optimizer.individuals import best_first, describe_individuals
-from optimizer.objectives import is_maximised
-from optimizer.problem import EngineProblem
-from optimizer.recorded import recorded_task
+from optimizer.goals.objectives import is_maximised
 from optimizer.report.apart import Apart
 from optimizer.report.frames import trades_frame
 from optimizer.report.history import History, read_history
@@ -26,9 +22,13 @@ from optimizer.report.plots import Plots
 from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve
 from optimizer.runs import GenerationSummary, RunStore, find_run
 from optimizer.search import final_front
+from optimizer.search.generation import Floats
+from optimizer.session.individuals import best_first, describe_individuals
+from optimizer.session.problem import EngineProblem
+from optimizer.session.recorded import recorded_task
+from optimizer.session.task import Task
+from optimizer.session.workflow import Result, recorded_result
 from optimizer.shown import HELD_OUT
-from optimizer.task import Task
-from optimizer.workflow import Result, recorded_result
 from strategy.errors import StrategyError, unknown
 
 Individual = Mapping[str, object]

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.batch import Engine
-from optimizer.config import make_config
+from optimizer.config.run_config import make_config
 from optimizer.errors import ParityError
-from optimizer.progress import Progress
 from optimizer.report.run import Run
 from optimizer.runs import RunStore
-from optimizer.task import Task
-from optimizer.workflow import start_run
+from optimizer.session.progress import Progress
+from optimizer.session.task import Task
+from optimizer.session.workflow import start_run
 
 
 class _Silent:

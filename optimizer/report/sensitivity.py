@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.generation import Evaluation, Floats
+from optimizer.search.generation import Evaluation, Floats
 from optimizer.search.polish import STEPS
 from optimizer.search.problem import Problem
 from strategy import Gene, GenomeLayout

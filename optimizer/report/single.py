@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 
 from engine.batch import Engine
-from optimizer.generation import Floats
-from optimizer.individuals import describe_individuals
 from optimizer.report.history import History
 from optimizer.report.plots import Plots
 from optimizer.report.run import Run
-from optimizer.task import Task, header_of
+from optimizer.search.generation import Floats
+from optimizer.session.individuals import describe_individuals
+from optimizer.session.task import Task, header_of
 
 
 class Single(Run):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.costs import Costs
 from engine.ledger import REASONS, Ledger
-from optimizer.generation import Floats
+from optimizer.search.generation import Floats
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from data.bars import Bars, Window
-from optimizer.generation import Floats
 from optimizer.report.charts.chart import words
+from optimizer.search.generation import Floats
 from optimizer.shown import HELD_OUT, counted, metric, number
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from optimizer.errors import StoreError
-from optimizer.generation import Generation
 from optimizer.runs.database import read_columns, read_digests
 from optimizer.runs.lock import NO_GENERATION
 from optimizer.runs.rows import Columns, Digests, damage_of, unpack, unpack_state
+from optimizer.search.generation import Generation
 
 
 @dataclass(frozen=True)

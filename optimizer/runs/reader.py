@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from optimizer.errors import StoreError
-from optimizer.generation import Generation, Population
 from optimizer.runs.chain import (
     Chain,
     Recovery,
@@ -27,6 +26,7 @@ from optimizer.runs.lock import NO_GENERATION, read_owner
 from optimizer.runs.repair import rebuild
 from optimizer.runs.rows import GenerationSummary, front_population, unpack
 from optimizer.runs.texts import decode, sha256
+from optimizer.search.generation import Generation, Population
 
 
 class Reader:

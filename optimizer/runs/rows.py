@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import StoreError
-from optimizer.generation import LINEAGE, Generation, Population, nobody
 from optimizer.runs.texts import decode, encode, sha256
+from optimizer.search.generation import LINEAGE, Generation, Population, nobody
 from optimizer.search.ranking import first_front
 
 KEPT = ("whole", "front", "summary")

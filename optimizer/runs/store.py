@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Literal
 
 from optimizer.errors import StoreError
-from optimizer.generation import Generation, Population
 from optimizer.runs.chain import Recovery
 from optimizer.runs.committer import Committer, Note
 from optimizer.runs.database import JOURNALS, create_tables, no_room, open_writer
@@ -34,6 +33,7 @@ from optimizer.runs.rows import GenerationSummary, snapshot
 from optimizer.runs.same import require_same
 from optimizer.runs.space import KEEPS, Keep
 from optimizer.runs.texts import encode
+from optimizer.search.generation import Generation, Population
 
 Status = Literal["running", "finished", "interrupted"]
 Journal = Literal["wal", "delete"]

@@ -20,8 +20,8 @@ import moocore
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.generation import Floats, Population
 from optimizer.search.compiled.worth import CELLS, thin_three, worths_of_three
+from optimizer.search.generation import Floats, Population
 from optimizer.search.randomness import stream
 from optimizer.search.ranking import crowding_distances, undominated
 

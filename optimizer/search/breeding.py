@@ -16,9 +16,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population, Serials
 from optimizer.search.compiled.repeats import admit
 from optimizer.search.compiled.variation import repair
+from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population, Serials
 from optimizer.search.operators import plain
 from optimizer.search.randomness import restart, stream
 from optimizer.search.ranking import Ranking

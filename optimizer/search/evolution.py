@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.generation import Codes, Floats, Generation, Population
+from optimizer.search.generation import Codes, Floats, Generation, Population
 from optimizer.search.memory import to_numbers
 from optimizer.search.problem import Problem, SearchSettings
 from optimizer.search.ranking import first_front

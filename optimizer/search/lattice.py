@@ -17,7 +17,9 @@ from time import perf_counter
 import numpy as np
 
 from optimizer.errors import ConfigError
-from optimizer.generation import (
+from optimizer.search.archive import box_of, extended, hypervolume
+from optimizer.search.evolution import count_failures, evolve
+from optimizer.search.generation import (
     OPERATORS,
     UNKNOWN,
     Evaluation,
@@ -27,8 +29,6 @@ from optimizer.generation import (
     Serials,
     nobody,
 )
-from optimizer.search.archive import box_of, extended, hypervolume
-from optimizer.search.evolution import count_failures, evolve
 from optimizer.search.memory import fresh_memory, from_numbers, to_numbers
 from optimizer.search.problem import Problem, SearchSettings
 from strategy import Gene, GenomeLayout

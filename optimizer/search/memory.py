@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optimizer.generation import Floats
+from optimizer.search.generation import Floats
 
 FIXED = 5
 """Numbers of a memory whose count does not depend on the run."""

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.generation import OPERATORS, UNKNOWN, Floats, Generation, Population
 from optimizer.search.archive import extended, worths
 from optimizer.search.breeding import Seen, repaired
 from optimizer.search.evolution import final_front
+from optimizer.search.generation import OPERATORS, UNKNOWN, Floats, Generation, Population
 from optimizer.search.memory import from_numbers
 from optimizer.search.problem import Problem
 from strategy import GenomeLayout

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from optimizer.errors import ConfigError
-from optimizer.generation import Evaluation, Floats
+from optimizer.search.generation import Evaluation, Floats
 from optimizer.search.operators import nudge_chance, squarings
 from optimizer.search.randomness import MAX_GENERATION, MAX_SEED
 from strategy import GenomeLayout

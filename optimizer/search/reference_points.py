@@ -20,7 +20,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.generation import Floats
+from optimizer.search.generation import Floats
 from optimizer.search.ranking import LARGE, Ranking, rank_individuals
 
 Indices = npt.NDArray[np.int64]

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from optimizer.generation import Floats, Generation, Population, nobody
 from optimizer.search.archive import box_of, extended, hypervolume
 from optimizer.search.breeding import ADAPTED, Plan, credited, rates_of
+from optimizer.search.generation import Floats, Generation, Population, nobody
 from optimizer.search.memory import Memory, fresh_memory, from_numbers
 from optimizer.search.problem import Problem, SearchSettings
 from optimizer.search.ranking import Ranking

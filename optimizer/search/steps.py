@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import OptimizerError
-from optimizer.generation import OPERATORS, Codes, Evaluation, Floats, Population, nobody
 from optimizer.search.archive import extended
 from optimizer.search.breeding import Brood, Draws, breed, settle
+from optimizer.search.generation import OPERATORS, Codes, Evaluation, Floats, Population, nobody
 from optimizer.search.problem import Problem, SearchSettings
 from optimizer.search.ranking import Ranking, rank_survivors
 from optimizer.search.state import (

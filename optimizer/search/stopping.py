@@ -9,7 +9,7 @@ can go on from there.
 from dataclasses import dataclass
 
 from optimizer.errors import ConfigError
-from optimizer.generation import Generation
+from optimizer.search.generation import Generation
 from optimizer.search.memory import from_numbers
 
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.generation import Floats
 from optimizer.search.archive import CONTRIBUTION_OBJECTIVES, thinned
+from optimizer.search.generation import Floats
 from optimizer.search.ranking import Ranking, rank_individuals, survive
 from optimizer.search.reference_points import survive_by_reference
 

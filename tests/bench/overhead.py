@@ -21,7 +21,7 @@ from statistics import median
 
 import numpy as np
 
-from optimizer.config import RunConfig
+from optimizer.config.run_config import RunConfig
 from optimizer.search import evolve
 from optimizer.search.problem import SearchSettings
 from tests.bench.problems import Function

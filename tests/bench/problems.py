@@ -9,8 +9,8 @@ import numpy as np
 from data import LoadOptions, Window, load_bars
 from engine.batch import Engine
 from engine.metrics import compute_metrics, span_of
-from optimizer.generation import Evaluation, Floats
-from optimizer.objectives import Goals, parse_objectives
+from optimizer.goals.objectives import Goals, parse_objectives
+from optimizer.search.generation import Evaluation, Floats
 from strategy import STRATEGIES, Gene, GenomeLayout
 
 REAL = ("btcusdt_1h", "uniusdt_15m", "gbpjpy_1h")

@@ -19,7 +19,7 @@ from pathlib import Path
 import moocore
 import numpy as np
 
-from optimizer.config import RunConfig
+from optimizer.config.run_config import RunConfig
 from optimizer.search import SearchSettings, evolve
 from optimizer.search.polish import polished_front
 from tests.bench.problems import NAMES, make_problem

@@ -2,7 +2,7 @@
 
 from time import perf_counter
 
-from optimizer.generation import Evaluation, Floats
+from optimizer.search.generation import Evaluation, Floats
 from optimizer.search.problem import Problem
 
 

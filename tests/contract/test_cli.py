@@ -2,12 +2,12 @@
 
 import pytest
 
-from engine.backends import why_absent
+from engine.devices import why_absent
 from engine.ledger import ACCUMULATORS
 from engine.metrics import METRICS
 from optimizer.commands import evolve as evolve_module
-from optimizer.config import SINGULARS, RunConfig, make_config, resolve_config
-from optimizer.objectives import OBJECTIVES
+from optimizer.config.run_config import SINGULARS, RunConfig, make_config, resolve_config
+from optimizer.goals.objectives import OBJECTIVES
 from strategy import STRATEGIES
 from tests.support.commands import SMALL, write_market
 
@@ -177,7 +177,7 @@ def test_a_market_without_trades_is_no_error(command, flat_market):
 
 def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, market, monkeypatch):
     """Engines that disagree are never passed over, and the run is shown all the same."""
-    from optimizer import workflow
+    from optimizer.session import workflow
 
     honest = workflow.certify
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engine.ledger import REASONS, Trade
-from optimizer.config import RunConfig
-from optimizer.task import prepare
+from optimizer.config.run_config import RunConfig
+from optimizer.session.task import prepare
 from tests.support.commands import write_market
 
 LOOSE = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=96")

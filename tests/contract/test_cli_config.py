@@ -7,8 +7,8 @@ import pytest
 
 from optimizer.commands import evolve as evolve_module
 from optimizer.commands.flags import ALL, COMPUTE, COSTS, DATA, STRATEGY, WINDOW
-from optimizer.config import SINGULARS, RunConfig
-from optimizer.task import prepare
+from optimizer.config.run_config import SINGULARS, RunConfig
+from optimizer.session.task import prepare
 from tests.support.commands import SMALL
 
 COUNT = "must be a whole number from 1 to 10,000,000, got"

@@ -171,7 +171,7 @@ def test_a_run_that_is_killed_again_and_again_finds_the_same_front(tmp_path, mar
 
 def test_a_lost_device_costs_no_bit(command, market, monkeypatch, tmp_path):
     """A device that fails in the middle is replaced, and the front is the undisturbed run's."""
-    import engine.backends.chosen as chosen
+    import engine.devices as chosen
 
     small = ("evolve", "--data", market, "--population", "16", "--generations", "6", "--json",
              "--quiet", "--no-report", "--min-trades", "0")  # fmt: skip

@@ -8,11 +8,11 @@ import pytest
 
 from engine.batch import Engine
 from engine.metrics import METRICS
-from optimizer.config import RunConfig
-from optimizer.objectives import OBJECTIVES
+from optimizer.config.run_config import RunConfig
+from optimizer.goals.objectives import OBJECTIVES
 from optimizer.runs import RunStore
 from optimizer.search import front_hash
-from optimizer.task import prepare
+from optimizer.session.task import prepare
 from strategy import STRATEGIES
 from tests.support.commands import SMALL, run, write_market
 

@@ -136,7 +136,7 @@ def test_how_it_is_computed_may_change(command, whole, broken, flags):
 
 def test_other_libraries_are_recorded_and_allowed(command, whole, broken, monkeypatch):
     """A run goes on after an upgrade: some individuals are verified, and the change is kept."""
-    from optimizer import task
+    from optimizer.session import task
 
     real = task.versions
     monkeypatch.setattr(task, "versions", lambda: {**real(), "numpy": "99.0"})
@@ -147,7 +147,7 @@ def test_other_libraries_are_recorded_and_allowed(command, whole, broken, monkey
 
 def test_another_law_is_another_run(command, whole, broken, monkeypatch):
     """A run that an older engine began is not gone on with by a newer one."""
-    from optimizer import task
+    from optimizer.session import task
 
     monkeypatch.setattr(task, "ENGINE_VERSION", task.ENGINE_VERSION + 1)
     before = dump(broken)

@@ -10,10 +10,10 @@ import engine
 import optimizer
 import strategy
 from data import PROVIDERS
-from engine.backends import BACKENDS, load_backend, why_absent
+from engine.devices import BACKENDS, load_backend, why_absent
 from optimizer.commands.app import app
-from optimizer.config import RunConfig
-from optimizer.objectives import OBJECTIVES
+from optimizer.config.run_config import RunConfig
+from optimizer.goals.objectives import OBJECTIVES
 from strategy import STRATEGIES
 from strategy.indicators import INDICATORS, SOURCES
 

@@ -6,10 +6,10 @@ from statistics import median
 
 import pytest
 
-from optimizer.config import RunConfig
+from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
-from optimizer.task import prepare
-from optimizer.workflow import record_bytes, start_run
+from optimizer.session.task import prepare
+from optimizer.session.workflow import record_bytes, start_run
 from tests.support.commands import write_market
 from tests.support.recording import quick_directory
 

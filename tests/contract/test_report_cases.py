@@ -9,11 +9,11 @@ import pytest
 
 from engine.ledger import Ledger
 from optimizer import load_run
-from optimizer.config import RunConfig
-from optimizer.markets import Markets
+from optimizer.config.run_config import RunConfig
 from optimizer.report import write_report
 from optimizer.report.single import Single
-from optimizer.task import prepare
+from optimizer.session.markets import Markets
+from optimizer.session.task import prepare
 from tests.support.browser import opened
 from tests.support.commands import write_market
 from tests.support.runs import record_run

@@ -8,7 +8,7 @@ import pytest
 from data import Window, load_bars
 from engine.batch import Engine
 from engine.metrics import compute_metrics, span_of
-from optimizer.objectives import Goals, parse_objectives
+from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search import evolve
 from strategy import find_strategy
 from tests.support.recording import assert_same_population

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Window
-from engine.backends import Form
 from engine.batch import Engine
+from engine.contract import Form
 from engine.reference import Reference
 from strategy.indicators import INDICATORS, SOURCES
 from tests.support.parity import assert_same_bits

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.metrics import METRIC_INDEX, METRICS, MetricTable
-from optimizer.aggregation import over_windows
-from optimizer.constraints import Constraint, parse_constraint
-from optimizer.objectives import OBJECTIVES, Goals
+from optimizer.goals.aggregation import over_windows
+from optimizer.goals.constraints import Constraint, parse_constraint
+from optimizer.goals.objectives import OBJECTIVES, Goals
 from optimizer.search.ranking import survive
 
 VALUES = st.one_of(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.backends import BACKENDS, why_absent
+from engine.devices import BACKENDS, why_absent
 
 
 def _parameter(name):

@@ -1,6 +1,6 @@
 """A loop that a test compiles for many types."""
 
-from engine.backends.compiled import compiled
+from engine.compiling.loops import compiled
 
 
 @compiled

@@ -8,16 +8,16 @@ import contextlib
 
 import torch
 
-import engine.backends
+import engine.devices
 from data.bars import Window
-from engine.backends.cuda import CudaBackend, places
-from engine.backends.cuda.dispatch import Dispatch
-from engine.backends.cuda.lanes import Lane
-from engine.backends.cuda.stretches import Stretches
 from engine.batch import Engine
 from engine.costs import Costs
-from engine.plan import plan_rows
+from engine.cuda import CudaBackend, places
+from engine.cuda.dispatch import Dispatch
+from engine.cuda.lanes import Lane
+from engine.cuda.stretches import Stretches
 from engine.reference import Reference
+from engine.rows.plan import plan_rows
 from strategy.errors import GeneError
 from tests.support.parity import assert_same_bits, assert_same_trades
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -94,10 +94,10 @@ def compare_stretches(spec):
 def interpret():
     """Have the engine's cuda device be the interpreter, which looks up rows for few as well."""
     places.FEWEST_ADMITTED = 1
-    load_backend = engine.backends.chosen.load_backend
-    engine.backends.why_absent = lambda name: ""
-    engine.backends.count_gpus = lambda: 1
-    engine.backends.chosen.load_backend = lambda name, devices: (
+    load_backend = engine.devices.load_backend
+    engine.devices.why_absent = lambda name: ""
+    engine.devices.count_gpus = lambda: 1
+    engine.devices.load_backend = lambda name, devices: (
         Interpreted if name == "cuda" else load_backend(name, devices)
     )
 

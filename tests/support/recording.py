@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from optimizer.generation import Generation, Population
+from optimizer.search.generation import Generation, Population
 
 HEADER = {
     "created_at": "2026-11-21T09:30:15+00:00",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.generation import Floats
+from optimizer.search.generation import Floats
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from optimizer.generation import Floats
 from optimizer.report.charts.chart import BLUE, SCALE, Chart, axis, name, words
+from optimizer.search.generation import Floats
 from optimizer.shown import counted, is_fraction, metric
 
 MOST_LINES = 300

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.generation import Floats
 from optimizer.report.charts.chart import BLUE, GREY, ORANGE, Chart, axis, name, words
 from optimizer.report.charts.front import metric_axis
+from optimizer.search.generation import Floats
 from optimizer.shown import metric, number
 
 Ints = npt.NDArray[np.int64]

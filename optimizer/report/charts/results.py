@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.costs import Costs
-from optimizer.generation import Floats
 from optimizer.report.charts.chart import (
     BLUE,
     GREEN,
@@ -21,6 +20,7 @@ from optimizer.report.charts.chart import (
     thinned,
 )
 from optimizer.report.trades import Bools, CostFacts, Curve, Groups, Trades, drawdown
+from optimizer.search.generation import Floats
 from optimizer.shown import counted, fraction, number
 
 Grouping = Callable[[Trades, Bools], Groups]

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from optimizer.generation import Floats
 from optimizer.report.charts.chart import BLUE, ORANGE, SCALE, Chart, Trace, axis, name, words
 from optimizer.report.charts.front import metric_axis
+from optimizer.search.generation import Floats
 from optimizer.shown import is_fraction, metric, number
 
 

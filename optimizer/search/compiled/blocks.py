@@ -16,7 +16,7 @@ would not fit, staircases do better anyway, because many fronts are short ones.
 import numpy as np
 import numpy.typing as npt
 
-from engine.backends.compiled import compiled, compiled_unlocked
+from engine.compiling.loops import compiled, compiled_unlocked
 from optimizer.search.compiled.fronts import is_same
 from optimizer.search.compiled.sorting import Floats, Places
 

@@ -6,7 +6,7 @@ neighbours of a member are the members of its front that were met last and that 
 
 import numpy as np
 
-from engine.backends.compiled import compiled
+from engine.compiling.loops import compiled
 from optimizer.search.compiled.sorting import Floats, Places, sort_by_keys
 
 

@@ -6,7 +6,7 @@ Nothing depends on the order in which the table is laid out; a hash only says wh
 import numpy as np
 import numpy.typing as npt
 
-from engine.backends.compiled import compiled
+from engine.compiling.loops import compiled
 from optimizer.search.compiled.sorting import Keys, Places
 
 Bools = npt.NDArray[np.bool_]

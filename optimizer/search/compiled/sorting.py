@@ -8,7 +8,7 @@ Digits in which all numbers agree are skipped.
 import numpy as np
 import numpy.typing as npt
 
-from engine.backends.compiled import compiled
+from engine.compiling.loops import compiled
 
 Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint64]

@@ -19,7 +19,7 @@ bits is a house rule.
 import numpy as np
 import numpy.typing as npt
 
-from engine.backends.compiled import compiled
+from engine.compiling.loops import compiled
 from optimizer.search.compiled.sorting import Places
 
 Cells = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ Source: house rule; the sweep is that of `staircase`.
 
 import numpy as np
 
-from engine.backends.compiled import compiled
+from engine.compiling.loops import compiled
 from optimizer.search.compiled.sorting import Floats, Places, rising_order
 from optimizer.search.compiled.staircase import EAST, NORTH, WORTH, Cells, sweep
 

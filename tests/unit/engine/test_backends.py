@@ -2,16 +2,16 @@
 
 import pytest
 
-import engine.backends
-from engine.backends import choose_backend
+import engine.devices
+from engine.devices import choose_backend
 from engine.errors import DeviceError
 
 
 @pytest.fixture
 def four_gpus(monkeypatch):
     """A machine with four GPUs, as far as names are concerned."""
-    monkeypatch.setattr(engine.backends, "why_absent", lambda name: "")
-    monkeypatch.setattr(engine.backends, "count_gpus", lambda: 4)
+    monkeypatch.setattr(engine.devices, "why_absent", lambda name: "")
+    monkeypatch.setattr(engine.devices, "count_gpus", lambda: 4)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_gpu_that_is_not_there_is_refused(four_gpus):
 
 def test_auto_says_why_it_takes_the_processor(monkeypatch):
     """Without a GPU auto takes the CPU and names the reason; cuda is refused with it."""
-    monkeypatch.setattr(engine.backends, "why_absent", lambda name: "no driver")
+    monkeypatch.setattr(engine.devices, "why_absent", lambda name: "no driver")
     assert choose_backend("auto") == ("cpu", "auto: no GPU is used, no driver", ())
     with pytest.raises(DeviceError, match="'cuda:0' is not available: no driver; use cpu or auto"):
         choose_backend("cuda:0")

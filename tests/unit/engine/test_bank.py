@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.backends import Form
-from engine.bank import RowBank
-from engine.plan import RowGroup, plan_rows
+from engine.contract import Form
+from engine.rows.bank import RowBank
+from engine.rows.plan import RowGroup, plan_rows
 from tests.support.worlds import SHORT_SPECS, random_genomes
 
 EMA, SMA = Form("ema", "close"), Form("sma", "true_range")

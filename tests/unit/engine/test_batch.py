@@ -5,9 +5,9 @@ import pytest
 
 from data.bars import Window
 from engine import batch
-from engine.backends import why_absent
 from engine.batch import Engine
 from engine.costs import Costs
+from engine.devices import why_absent
 from engine.errors import DeviceError, EngineError, GenomeError, MemoryPlanError
 from engine.parity import compare_ledgers
 from strategy.errors import GeneError

@@ -9,21 +9,20 @@ from pathlib import Path
 import numpy as np
 
 import engine
-from engine.backends import compiled
-from engine.backends.compiled import digest_of
+from engine.compiling.loops import digest_of
 from optimizer.search.compiled import sorting
 from optimizer.search.compiled.sorting import rising_order
 
 CALLER = """
-from engine.backends.callee import callee
-from engine.backends.compiled import compiled
+from engine.loops_of_a_test.callee import callee
+from engine.compiling.loops import compiled
 
 @compiled
 def caller(x: float) -> float:
     return callee(x)
 """
 CALLEE = """
-from engine.backends.compiled import compiled
+from engine.compiling.loops import compiled
 
 @compiled
 def callee(x: float) -> float:
@@ -33,7 +32,7 @@ def callee(x: float) -> float:
 
 def ask(folder):
     """What a fresh process finds when it calls the loop."""
-    code = "from engine.backends.caller import caller; print(caller(1.0))"
+    code = "from engine.loops_of_a_test.caller import caller; print(caller(1.0))"
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     environment.pop("NUMBA_CACHE_DIR", None)
     command = [sys.executable, "-c", code]
@@ -45,11 +44,17 @@ def ask(folder):
 
 def test_a_changed_loop_reaches_its_callers(tmp_path):
     """The caller's own file is as it was, and yet its old code is not used."""
-    package = tmp_path / "engine" / "backends"
+    package = tmp_path / "engine" / "loops_of_a_test"
     package.mkdir(parents=True)
+    (tmp_path / "engine" / "compiling").mkdir()
     (tmp_path / "engine" / "__init__.py").write_text("")
     (package / "__init__.py").write_text("")
-    for name in ("backends/compiled.py", "backends/kept_code.py", "errors.py"):
+    for name in (
+        "compiling/__init__.py",
+        "compiling/loops.py",
+        "compiling/kept_code.py",
+        "errors.py",
+    ):
         shutil.copy(Path(engine.__file__).parent / name, tmp_path / "engine" / name)
     (package / "caller.py").write_text(CALLER)
     for change in (1.0, 2.0, 3.0):
@@ -59,8 +64,8 @@ def test_a_changed_loop_reaches_its_callers(tmp_path):
 
 def test_the_second_process_finds_what_the_first_compiled(tmp_path):
     """The cache has one place for one version, inside the package."""
-    places = list((Path(compiled.__file__).parent / "__pycache__").glob("loops-*"))
-    assert f"loops-{digest_of(Path(compiled.__file__).parent)}" in [place.name for place in places]
+    places = list((Path(engine.__file__).parent / "__pycache__").glob("loops-*"))
+    assert f"loops-{digest_of(Path(engine.__file__).parent)}" in [place.name for place in places]
 
 
 def test_a_digest_is_that_of_names_and_contents(tmp_path):

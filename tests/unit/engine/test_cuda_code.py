@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-from engine.backends.cuda import admission, candidates, chain, exits, rows, signals
-from engine.backends.cuda.launch import OPTIONS
+from engine.compiling.launch import OPTIONS
+from engine.cuda import admission, candidates, chain, exits, rows, signals
 from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compiled
 
 GENES = (0, 4, 1, 1, 5, 1, 2, 6, 0, 3, 7, 1, 3, 7, 0)

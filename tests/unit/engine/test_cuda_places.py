@@ -6,9 +6,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from engine.backends.contract import Form  # noqa: E402
-from engine.backends.cuda.lists import Packing  # noqa: E402
-from engine.backends.cuda.places import Admission  # noqa: E402
+from engine.contract import Form  # noqa: E402
+from engine.cuda.lists import Packing  # noqa: E402
+from engine.cuda.places import Admission  # noqa: E402
 from tests.support.worlds import SHORT_SPECS  # noqa: E402
 
 SPEC = SHORT_SPECS["seller_exhaustion"]

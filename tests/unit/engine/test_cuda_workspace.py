@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from engine.backends.cuda.workspace import MANY, Workspace  # noqa: E402
+from engine.cuda.workspace import MANY, Workspace  # noqa: E402
 from engine.ledger import ACCUMULATORS  # noqa: E402
 
 N_WINDOWS = 4

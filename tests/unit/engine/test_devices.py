@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from engine.backends import devices
+from engine import gpus
 
 
 class Driver:
@@ -44,15 +44,15 @@ class Driver:
 @pytest.fixture
 def machine(monkeypatch):
     """A machine with the driver that a test gives."""
-    devices.why_no_cuda.cache_clear()
+    gpus.why_no_cuda.cache_clear()
 
     def made(driver, *, is_built=True):
-        monkeypatch.setattr(devices, "_driver", lambda: driver)
-        monkeypatch.setattr(devices, "_is_torch_built_for_cuda", lambda: is_built)
-        monkeypatch.setattr(devices.importlib.util, "find_spec", lambda name: name)
+        monkeypatch.setattr(gpus, "_driver", lambda: driver)
+        monkeypatch.setattr(gpus, "_is_torch_built_for_cuda", lambda: is_built)
+        monkeypatch.setattr(gpus.importlib.util, "find_spec", lambda name: name)
 
     yield made
-    devices.why_no_cuda.cache_clear()
+    gpus.why_no_cuda.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -68,15 +68,15 @@ def machine(monkeypatch):
 def test_why_there_is_no_gpu(machine, driver, is_built, reason):
     """Each thing that can be missing is named; nothing when nothing is."""
     machine(driver, is_built=is_built)
-    assert devices.why_no_cuda() == reason
-    assert devices.describe_gpus() == (f"not used: {reason}" if reason else "NVIDIA H0, used")
+    assert gpus.why_no_cuda() == reason
+    assert gpus.describe_gpus() == (f"not used: {reason}" if reason else "NVIDIA H0, used")
 
 
 def test_gpus_are_counted_and_named(machine):
     """All devices by name; one that has none by its number."""
     machine(Driver(3))
-    assert devices.count_gpus() == 3
-    assert devices.describe_gpus() == "NVIDIA H0, NVIDIA H1, GPU 2, used"
+    assert gpus.count_gpus() == 3
+    assert gpus.describe_gpus() == "NVIDIA H0, NVIDIA H1, GPU 2, used"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_start_makes_the_contexts_that_were_asked_for(machine, driver, device,
     """Of no other device, and of none that is not there; nothing is raised."""
     machine(driver)
     before = sys.getswitchinterval()
-    devices.start_gpus(device)
+    gpus.start_gpus(device)
     assert driver.retained == retained
     assert sys.getswitchinterval() == before
 
@@ -101,8 +101,8 @@ def test_a_start_makes_the_contexts_that_were_asked_for(machine, driver, device,
 def test_without_a_driver_nothing_is_started(machine):
     """There is nothing to do, and nothing to say."""
     machine(None)
-    devices.start_gpus("cuda")
-    assert not devices.has_driver()
+    gpus.start_gpus("cuda")
+    assert not gpus.has_driver()
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_without_a_driver_nothing_is_started(machine):
 def test_torch_says_what_it_is_built_for(tmp_path, monkeypatch, told, is_built):
     """Read from the file that torch itself reads, without importing it."""
     (tmp_path / "version.py").write_text(told)
-    found = devices.importlib.util.spec_from_file_location("torch", tmp_path / "__init__.py")
-    monkeypatch.setattr(devices.importlib.util, "find_spec", lambda name: found)
-    assert devices._is_torch_built_for_cuda() == is_built
+    found = gpus.importlib.util.spec_from_file_location("torch", tmp_path / "__init__.py")
+    monkeypatch.setattr(gpus.importlib.util, "find_spec", lambda name: found)
+    assert gpus._is_torch_built_for_cuda() == is_built
 
 
 def test_the_installed_torch_is_read_rightly():
     """What the file says is what torch says."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    assert devices._is_torch_built_for_cuda() == (torch.version.cuda is not None)
+    assert gpus._is_torch_built_for_cuda() == (torch.version.cuda is not None)

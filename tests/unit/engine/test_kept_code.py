@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.backends import kept_code
+from engine.compiling import kept_code
 from engine.errors import DeviceError
 
 ROOT = Path(__file__).parents[3]
@@ -38,7 +38,7 @@ KINDS = ("float64", "int32", "int8")
 
 ONE_KERNEL = """
 import sys
-from engine.backends.kept_code import keep_kernels
+from engine.compiling.kept_code import keep_kernels
 keep_kernels()
 from tests.unit.engine.test_cuda_code import KERNELS, OPTIONS, compiled
 print("ready", flush=True)
@@ -109,7 +109,7 @@ def test_loops_are_kept_where_a_person_says(fresh, tmp_path):
 
 def test_loops_are_kept_beside_the_package(fresh):
     """Where it can be written, an upgrade that removes it removes them too."""
-    assert kept_code.loops_folder() == kept_code.BACKENDS / "__pycache__"
+    assert kept_code.loops_folder() == kept_code.ENGINE / "__pycache__"
 
 
 def test_without_a_writable_package_the_user_has_a_folder(closed):
@@ -167,7 +167,7 @@ def test_an_engine_works_where_nothing_can_be_kept(tmp_path):
     """It compiles in memory, and says nothing of it."""
     program = (
         "from pathlib import Path\n"
-        "from engine.backends import kept_code\n"
+        "from engine.compiling import kept_code\n"
         "kept_code.loops_folder = lambda room: None\n"
         "import numpy\n"
         "from tests.support.doubling import doubled\n"

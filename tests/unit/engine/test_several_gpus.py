@@ -6,10 +6,10 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
 from data.bars import Window
-from engine.backends.chosen import Device
-from engine.backends.cpu import CpuBackend
-from engine.backends.cuda import SeveralGpus
 from engine.batch import Engine
+from engine.cpu import CpuBackend
+from engine.cuda import SeveralGpus
+from engine.devices import Device
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 

@@ -14,7 +14,7 @@ from optimizer.commands.flags import (
     parse_bounds,
     parse_settings,
 )
-from optimizer.config import RunConfig, make_config
+from optimizer.config.run_config import RunConfig, make_config
 from optimizer.errors import ConfigError
 
 

@@ -6,14 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.backends import compiled
+from engine.compiling import loops as compiled
 from optimizer.commands import live
 from optimizer.commands.console import Lines
 from optimizer.commands.live import Watcher
-from optimizer.config import RunConfig
-from optimizer.progress import Progress
-from optimizer.task import prepare
-from optimizer.workflow import record_bytes
+from optimizer.config.run_config import RunConfig
+from optimizer.session.progress import Progress
+from optimizer.session.task import prepare
+from optimizer.session.workflow import record_bytes
 from tests.support.commands import write_market
 
 NAN = float("nan")

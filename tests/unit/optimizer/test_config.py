@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from data.table import LARGEST_SOURCE_BYTES
 from engine.costs import Costs
-from optimizer.config import (
+from optimizer.config.run_config import (
     RunConfig,
     expected_of,
     make_config,
@@ -16,11 +16,11 @@ from optimizer.config import (
     resolve_config,
     to_toml,
 )
+from optimizer.config.values import ETAS
 from optimizer.errors import ConfigError
-from optimizer.objectives import Goals, parse_objectives
+from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.runs.space import KEEPS
 from optimizer.search.operators import ETAS as OPERATORS_ETAS
-from optimizer.values import ETAS
 
 
 def refusal(**values):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from optimizer.constraints import LEAST_MISS, parse_constraint, parse_constraints
 from optimizer.errors import ConfigError
+from optimizer.goals.constraints import LEAST_MISS, parse_constraint, parse_constraints
 
 
 @pytest.mark.parametrize(

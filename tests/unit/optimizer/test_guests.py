@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError, StoreError
-from optimizer.guests import guests_hash, load_guests
 from optimizer.search import evolve
+from optimizer.session.warm_start import guests_hash, load_guests
 from strategy import STRATEGIES
 from tests.support.searches import Zdt1, float_layout, settings
 

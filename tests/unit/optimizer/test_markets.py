@@ -7,12 +7,12 @@ import pytest
 
 from data import Bars, DataError
 from engine.batch import Engine
-from optimizer import task as task_module
-from optimizer.config import RunConfig
+from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.markets import load_markets
-from optimizer.task import header_of, prepare
-from optimizer.workflow import start_run
+from optimizer.session import task as task_module
+from optimizer.session.markets import load_markets
+from optimizer.session.task import header_of, prepare
+from optimizer.session.workflow import start_run
 from tests.support.commands import write_market
 from tests.support.worlds import random_genomes
 

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 from engine.metrics import METRIC_INDEX, METRICS, MetricTable
-from optimizer.constraints import parse_constraints
 from optimizer.errors import ConfigError
-from optimizer.objectives import OBJECTIVES, Goals, Objective, parse_objective, parse_objectives
+from optimizer.goals.constraints import parse_constraints
+from optimizer.goals.objectives import (
+    OBJECTIVES,
+    Goals,
+    Objective,
+    parse_objective,
+    parse_objectives,
+)
 from optimizer.search.ranking import survive
 
 INF = float("inf")

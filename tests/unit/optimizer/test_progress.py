@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from optimizer.config import RunConfig
-from optimizer.progress import Mark, progress_of
+from optimizer.config.run_config import RunConfig
 from optimizer.search import evolve
-from optimizer.task import prepare
+from optimizer.session.progress import Mark, progress_of
+from optimizer.session.task import prepare
 from tests.support.commands import write_market
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from optimizer.generation import Evaluation
 from optimizer.report.sensitivity import gene_values, move_each, move_pairs, robustness
+from optimizer.search.generation import Evaluation
 from strategy import Gene, GenomeLayout, LessThan
 
 LAYOUT = GenomeLayout(

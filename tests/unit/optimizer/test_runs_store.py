@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.generation import Population
 from optimizer.runs import RunStore, estimate_bytes, reader, require_space
 from optimizer.runs.names import DATABASE
 from optimizer.runs.rows import front_population
 from optimizer.runs.space import LOG_BYTES
+from optimizer.search.generation import Population
 from tests.support.recording import (
     HEADER,
     assert_same_generation,

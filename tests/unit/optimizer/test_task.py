@@ -8,10 +8,10 @@ import pytest
 
 from data import DataError
 from engine.metrics import compute_metrics, span_of
-from optimizer.config import RunConfig
+from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.runs import compare_headers
-from optimizer.task import (
+from optimizer.session.task import (
     check_genome_fits,
     describe_data,
     header_of,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.config import make_config
-from optimizer.values import format_bytes, parse_bytes
+from optimizer.config.run_config import make_config
+from optimizer.config.values import format_bytes, parse_bytes
 
 
 @pytest.mark.parametrize(

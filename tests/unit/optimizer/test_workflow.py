@@ -10,14 +10,14 @@ import pytest
 from data import DataError
 from engine.errors import DeviceLostError
 from engine.metrics import METRICS
-from optimizer import workflow
-from optimizer.config import RunConfig
+from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, StoppedError, StoreError
-from optimizer.problem import EngineProblem
 from optimizer.runs import RunStore, list_runs
 from optimizer.search import front_hash
-from optimizer.task import prepare
-from optimizer.workflow import recorded_result, resume_run, start_run
+from optimizer.session import workflow
+from optimizer.session.problem import EngineProblem
+from optimizer.session.task import prepare
+from optimizer.session.workflow import recorded_result, resume_run, start_run
 from strategy import StrategyError
 from tests.support.commands import write_market
 

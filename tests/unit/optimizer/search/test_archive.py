@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.generation import Population, nobody
 from optimizer.search.archive import (
     EXACT_OBJECTIVES,
     box_of,
@@ -16,6 +15,7 @@ from optimizer.search.archive import (
     undominated,
     worths,
 )
+from optimizer.search.generation import Population, nobody
 
 
 def population_of(objectives, violations=None):

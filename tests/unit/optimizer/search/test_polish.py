@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from optimizer.generation import OPERATORS, nobody
 from optimizer.search import evolve, final_front
 from optimizer.search.archive import hypervolume
+from optimizer.search.generation import OPERATORS, nobody
 from optimizer.search.polish import STEPS, neighbours, polished, polished_front
 from strategy import STRATEGIES
 from tests.support.searches import HalfForbidden, Zdt1, float_layout, int_layout, settings

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from deap.tools import emo
 
-from optimizer.generation import Floats
+from optimizer.search.generation import Floats
 from optimizer.search.reference_points import (
     associated,
     directions,

@@ -1,9 +1,0 @@
-"""The CPU backend: compiled loops, parallel over rows and over individuals.
-
-The loops are compiled without fast-math, so that no product and sum are fused and no order of
-operations changes: each number equals the reference's in every bit.
-"""
-
-from engine.backends.cpu.backend import CpuBackend
-
-__all__ = ["CpuBackend"]

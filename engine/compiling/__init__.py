@@ -1,0 +1,1 @@
+"""Flags and caches of both compilers: numba for loops, Triton for kernels."""

@@ -1,0 +1,132 @@
+"""How every loop of this project is compiled: one place for flags that could change a bit.
+
+Compiled loops are cached on disk. numba looks only at the file of the loop itself, so that a loop
+would keep an old copy of another one that it calls; the place of the cache is therefore named
+after the content of all files that may be called: those of the engine are one set, and any other
+folder is its own.
+"""
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba import njit
+from numba.core.caching import FunctionCache
+
+from engine.compiling.kept_code import loops_folder, taking_turns
+
+LOG = logging.getLogger(__name__)
+
+Loop = TypeVar("Loop", bound=Callable[..., object])
+
+
+class _SharedCache(FunctionCache):
+    """A loop's place on disk, for many processes at once."""
+
+    def load_overload(self, sig: object, target_context: object) -> object:
+        """What is kept of a loop; without it numba compiles, and the log says so beforehand."""
+        found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        if found is None:
+            _say_that_it_takes_a_while()
+        return found
+
+    def save_overload(self, sig: object, data: object) -> None:
+        """Keep what was compiled; where that fails the next process compiles it again."""
+        try:
+            with taking_turns(Path(self.cache_path)):
+                super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+        except OSError as error:
+            LOG.warning("a compiled loop could not be kept (%s)", error)
+
+    def is_filled(self) -> bool:
+        """Whether anything was kept of the loop as it is."""
+        with suppress(OSError):
+            return bool(self._cache_file._load_index())  # type: ignore[no-untyped-call]
+        return False
+
+
+def is_loaded(loop: Callable[..., object]) -> bool:
+    """Whether this process has a compiled loop's machine code already."""
+    return bool(cast(Any, loop).overloads)
+
+
+def is_kept(loop: Callable[..., object]) -> bool:
+    """Whether a loop was compiled before, by whatever process, and can be loaded."""
+    kept = cast(Any, loop)._cache
+    return isinstance(kept, _SharedCache) and kept.is_filled()
+
+
+def compiled(loop: Loop) -> Loop:
+    """Compile a loop: no fast-math, so nothing is fused or reordered; x / 0 follows IEEE."""
+    return cast(Loop, _kept(njit(error_model="numpy")(loop)))
+
+
+def compiled_unlocked(loop: Loop) -> Loop:
+    """The same, for a loop that Python's threads run side by side."""
+    return cast(Loop, _kept(njit(error_model="numpy", nogil=True)(loop)))
+
+
+def compiled_parallel(loop: Loop) -> Loop:
+    """The same, with the `prange` loops spread over threads; no two threads write one element."""
+    return cast(Loop, _kept(njit(error_model="numpy", parallel=True)(loop)))
+
+
+def compiled_inline(loop: Loop) -> Loop:
+    """The same, pasted into its callers."""
+    return cast(Loop, _kept(njit(error_model="numpy", inline="always")(loop)))
+
+
+def _kept(loop: Any) -> Any:  # noqa: ANN401 - numba has no types
+    """A compiled loop, kept on disk where there is room for it."""
+    room = _room_of(loop.py_func.__code__.co_filename)
+    base = loops_folder(room)
+    if base is not None:
+        with _cache_in(base / _version_of(room)):
+            loop._cache = _SharedCache(loop.py_func)  # type: ignore[no-untyped-call]
+    return loop
+
+
+@cache
+def _say_that_it_takes_a_while() -> None:
+    LOG.info("compiling loops for this machine, which is done once and may take half a minute")
+
+
+def digest_of(folder: Path) -> str:
+    """Digest of all Python files in a folder and below, twelve digits."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(f"{file.relative_to(folder)}\n".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+@contextmanager
+def _cache_in(folder: Path) -> Iterator[None]:
+    """Have numba choose a place for its cache that no other version of these loops uses."""
+    before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+
+
+@cache
+def _room_of(file: str) -> Path:
+    """The folder whose loops may call each other."""
+    folder = Path(file).parent
+    return _FOLDER if _FOLDER in (folder, *folder.parents) else folder
+
+
+@cache
+def _version_of(room: Path) -> str:
+    """Name of the folder of what was compiled of a room as it is."""
+    return f"loops-{digest_of(room)}"
+
+
+_FOLDER = Path(__file__).parents[1]

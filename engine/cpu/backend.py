@@ -1,0 +1,205 @@
+"""The CPU backend behind the engine's contract: holds the series, fills rows, runs the stages."""
+
+from collections.abc import Callable, Sequence
+
+import numba
+import numpy as np
+
+from data.bars import Bars, Window
+from engine.contract import AnswersAtOnce, Form, ListsOneByOne, Probe, Room
+from engine.costs import Costs
+from engine.cpu.chain import begin, chain, stop_distances
+from engine.cpu.codes import HIGHEST_CODE
+from engine.cpu.evaluate import evaluate, signal_bars
+from engine.cpu.kinds import KINDS
+from engine.cpu.rows import fill_rows
+from engine.cpu.types import Floats, Ints, Market, Slots
+from engine.errors import DeviceError
+from engine.ledger import ACCUMULATORS, Ledger
+from engine.lowered import entry_of, exits_of
+from engine.rows.coders import coder_maps, coders_of
+from engine.rows.sources import sources_of
+from strategy.spec import StrategySpec
+
+NO_MAP = (np.empty(0), np.empty(0))
+"""In place of a coder's map for rows that nothing compares."""
+
+DEFAULT_MEMORY_BYTES = 2**30
+"""Room for rows unless told otherwise: one GiB, about 3,400 rows of a year of 15-minute bars."""
+
+
+class CpuBackend(AnswersAtOnce, ListsOneByOne):
+    """Evaluates populations on the processor's cores.
+
+    Args:
+        spec: The strategy.
+        series: Bars that windows refer to by number.
+        costs: Costs and risk rules.
+        capacity: Slots for rows; a slot holds one row of every series.
+        work_bytes: Not used: what an individual needs fits a core's scratch.
+        threads: Cores to use; all of them when None.
+
+    Raises:
+        DeviceError: When more threads are asked for than the process may use.
+    """
+
+    name = "cpu"
+
+    def __init__(
+        self,
+        spec: StrategySpec,
+        series: Sequence[Bars],
+        costs: Costs,
+        *,
+        capacity: int,
+        work_bytes: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.threads = _checked_threads(threads)
+        self.probe: Probe | None = None
+        self._coders = coders_of(spec, HIGHEST_CODE)
+        self._entry = entry_of(spec, self._coders)
+        self._exits = exits_of(spec, costs)
+        self._sources = [sources_of(bars) for bars in series]
+        self._maps = [
+            {
+                coder: coder_maps(coder, sources, HIGHEST_CODE)
+                for coder in set(self._coders.values())
+            }
+            for sources in self._sources
+        ]
+        self._markets = [_market_of(bars, capacity) for bars in series]
+        longest = max(len(bars) for bars in series)
+        self._scratch = np.empty((_cores(), longest + 8), np.int32)
+        self._distances = np.empty((_cores(), longest))
+
+    @staticmethod
+    def slot_bytes(series: Sequence[Bars]) -> int:
+        """Bytes that one slot takes over all series."""
+        return sum(len(bars) for bars in series) * (8 + 1)
+
+    @staticmethod
+    def series_bytes(series: Sequence[Bars]) -> int:
+        """Bytes that series take beside all rows: their columns, and those that follow."""
+        return sum(len(bars) for bars in series) * 8 * (5 + 2)
+
+    @staticmethod
+    def room(memory_bytes: int | None, series_bytes: int) -> Room:
+        """How an amount of memory is divided: all of it holds rows, one GiB when None."""
+        return Room(DEFAULT_MEMORY_BYTES if memory_bytes is None else memory_bytes, 0)
+
+    def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
+        """Compute rows of one form in every series.
+
+        Args:
+            form: Indicator and source.
+            lengths: [n, L] lengths of each row.
+            slots: [n] where each row goes.
+        """
+        numba.set_num_threads(self.threads)
+        coder = self._coders.get(form)
+        kind = KINDS[form.indicator]
+        of_rows = lengths[:, 0].copy() if lengths.shape[1] else np.zeros(len(lengths), np.int64)
+        for sources, market, maps in zip(self._sources, self._markets, self._maps, strict=True):
+            values = sources[form.source]
+            low, scale = NO_MAP if coder is None else maps[coder]
+            fill_rows(values, kind, of_rows, slots, low, scale, market.rows, market.codes)
+
+    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
+        """Accumulators of a chunk whose rows are in their slots.
+
+        Args:
+            genomes: [P, G].
+            slots: [P, R] slot of each row of the spec.
+            windows: [W].
+
+        Returns:
+            [P, W, A].
+        """
+        numba.set_num_threads(self.threads)
+
+        def evaluated(number: int, ranges: Ints, part: Floats) -> None:
+            evaluate(self._markets[number], self._entry, self._exits, slots, genomes, ranges,
+                     self._scratch, self._distances, part)  # fmt: skip
+
+        return self._in_all_series(len(genomes), windows, evaluated)
+
+    def _in_all_series(
+        self,
+        individuals: int,
+        windows: Sequence[Window],
+        run: Callable[[int, Ints, Floats], None],
+    ) -> Floats:
+        """Accumulators [P, W, A]: `run` with each series' number, ranges [w, 2] and part of it."""
+        out = np.full((individuals, len(windows), len(ACCUMULATORS)), np.nan)
+        of_series = np.array([window.series for window in windows])
+        for number in range(len(self._markets)):
+            (places,) = np.nonzero(of_series == number)
+            if not len(places):
+                continue
+            ranges = np.array(
+                [(windows[i].start, windows[i].end) for i in places.tolist()], np.int64
+            )
+            is_all = len(places) == len(windows)
+            part = out if is_all else np.empty((individuals, len(places), len(ACCUMULATORS)))
+            run(number, ranges, part)
+            if not is_all:
+                out[:, places] = part
+        return out
+
+    def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
+        """Signal bars [S] of one individual in one window."""
+        market = self._markets[window.series]
+        bars: Slots = signal_bars(market, self._entry, slots, genome, window.start, window.end - 1)
+        return bars
+
+    def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
+        """The ledger of one individual in one window; arguments as in `evaluate`."""
+        bars = self.signals(genome, slots, window)
+        # One spare line, because an empty ledger means that none is wanted.
+        whole = np.empty((len(bars) + 1, 4), np.int64)
+        prices = np.empty((len(bars) + 1, 5))
+        out = np.empty(len(ACCUMULATORS))
+        market = self._markets[window.series]
+        distances = np.empty(len(bars))
+        stop_distances(market, self._exits, slots, bars, distances)
+        begin(out)
+        chain(market, self._exits, genome, bars, distances, window.end, window.start, out, whole,
+              prices)  # fmt: skip
+        n = int(out[ACCUMULATORS.index("trades")])
+        return Ledger(
+            signal_bar=whole[:n, 0].copy(),
+            entry_bar=whole[:n, 1].copy(),
+            exit_bar=whole[:n, 2].copy(),
+            reason=whole[:n, 3].astype(np.int8),
+            entry=prices[:n, 0].copy(),
+            stop=prices[:n, 1].copy(),
+            target=prices[:n, 2].copy(),
+            exit=prices[:n, 3].copy(),
+            r=prices[:n, 4].copy(),
+            rejected=int(out[ACCUMULATORS.index("rejected")]),
+        )
+
+    def rows(self, slot: int, series: int) -> Floats:
+        """A copy of one row [T], as it stands in its slot."""
+        row: Floats = self._markets[series].rows[slot].copy()
+        return row
+
+
+def _cores() -> int:
+    """Threads that the compiled loops may use at most in this process."""
+    return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
+def _checked_threads(threads: int | None) -> int:
+    most = _cores()
+    if threads is not None and not 1 <= threads <= most:
+        raise DeviceError(f"threads must be 1 to {most} on this machine, got {threads}")
+    return threads or most
+
+
+def _market_of(bars: Bars, capacity: int) -> Market:
+    # Memory is taken page by page as rows are written, not here.
+    rows = np.empty((capacity, len(bars)))
+    codes = np.empty((capacity, len(bars)), np.uint8)
+    return Market(bars.open, bars.high, bars.low, bars.close, rows, codes)

@@ -1,0 +1,65 @@
+"""All stages after the rows, for every individual and window of one series."""
+
+import numpy as np
+from numba import get_thread_id, prange  # type: ignore[attr-defined]
+
+from engine.compiling.loops import compiled, compiled_parallel
+from engine.cpu.chain import begin, chain, stop_distances
+from engine.cpu.signals import BLOCK_BARS, signals
+from engine.cpu.types import Floats, Ints, Market, Slots
+from engine.lowered import Entry, Exits
+
+
+@compiled_parallel
+def evaluate(
+    market: Market,
+    entry: Entry,
+    exits: Exits,
+    slots: Slots,
+    genomes: Floats,
+    windows: Ints,
+    scratch: Slots,
+    distances: Floats,
+    out: Floats,
+) -> None:
+    """Evaluate individuals in all windows of one series.
+
+    Args:
+        market: The series and its rows.
+        entry: The conjunction.
+        exits: Bracket and costs.
+        slots: [P, R] slot of each individual's rows.
+        genomes: [P, G].
+        windows: [W, 2] start and end of each window.
+        scratch: [threads, T + 8] receives signal bars.
+        distances: [threads, T] receives what measures the stop there.
+        out: [P, W, A] receives the accumulators, in the order of `ACCUMULATORS`.
+    """
+    no_whole = np.empty((0, 4), np.int64)
+    no_prices = np.empty((0, 5))
+    for p in prange(genomes.shape[0]):
+        block = np.empty(BLOCK_BARS, np.uint8)
+        bars, reach = scratch[get_thread_id()], distances[get_thread_id()]
+        for w in range(windows.shape[0]):
+            end = windows[w, 1]
+            n = signals(market, entry, slots[p], genomes[p], windows[w, 0], end - 1, block, bars)
+            stop_distances(market, exits, slots[p], bars[:n], reach)
+            begin(out[p, w])
+            chain(market, exits, genomes[p], bars[:n], reach, end, windows[w, 0], out[p, w],
+                  no_whole, no_prices)  # fmt: skip
+
+
+@compiled
+def signal_bars(
+    market: Market,
+    entry: Entry,
+    slots: Slots,
+    genome: Floats,
+    first: int,
+    last: int,
+) -> Slots:
+    """Signal bars of one individual, as a new array; see `signals`."""
+    block = np.empty(BLOCK_BARS, np.uint8)
+    bars = np.empty(max(last - first, 0) + 8, np.int32)
+    n = signals(market, entry, slots, genome, first, last, block, bars)
+    return bars[:n].copy()

@@ -1,0 +1,240 @@
+"""The CUDA backend behind the engine's contract: series and rows on the device, stages launched."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from data.bars import Bars, Window
+from engine.contract import (
+    AnswersLater,
+    Floats,
+    Form,
+    Ints,
+    ListsOneByOne,
+    Probe,
+    Room,
+    Slots,
+    StretchedRows,
+)
+from engine.costs import Costs
+from engine.cuda.dispatch import Dispatch
+from engine.cuda.faults import device_errors
+from engine.cuda.filling import fill_codes, fill_rows, scratch_bytes
+from engine.cuda.lists import LISTED_BYTES, CandidateLists, packing_of
+from engine.cuda.market import BYTES_OF_A_BAR, DeviceMarket, axis_of
+from engine.cuda.places import Admission
+from engine.cuda.probe import CudaProbe
+from engine.cuda.stages import Stages
+from engine.cuda.stretches import Lowered, Stretches
+from engine.ledger import Ledger
+from engine.lowered import entry_of, exits_of
+from engine.rows.coders import coders_of
+from strategy.spec import StrategySpec
+
+LOG = logging.getLogger(__name__)
+
+HIGHEST_CODE = 126
+"""Codes have seven bits, so that four of them can be compared in one word."""
+
+LIST_BYTES = 2**33
+"""Most room for the lists of the individuals that are evaluated together."""
+
+
+class CudaBackend(AnswersLater, ListsOneByOne):
+    """Evaluates populations on one GPU.
+
+    Args:
+        spec: The strategy.
+        series: Bars that windows refer to by number.
+        costs: Costs and risk rules.
+        capacity: Slots for rows; a slot holds one row of every series.
+        work_bytes: Room for the lists of the individuals that are evaluated together.
+        threads: Not used by a GPU.
+        torch_device: Name of the device to torch.
+
+    Raises:
+        DeviceError: When the bars of all series together are too many for 32-bit bar numbers; from
+            any method when the device fails. Out of memory while evaluating is met with smaller
+            chunks first, which changes no bit.
+    """
+
+    name = "cuda"
+
+    @device_errors
+    def __init__(
+        self,
+        spec: StrategySpec,
+        series: Sequence[Bars],
+        costs: Costs,
+        *,
+        capacity: int,
+        work_bytes: int,
+        threads: int | None = None,
+        torch_device: str = "cuda",
+    ) -> None:
+        self.threads = threads or 1
+        self._device = torch.device(torch_device)
+        self._coders = coders_of(spec, HIGHEST_CODE)
+        entry, exits = entry_of(spec, self._coders), exits_of(spec, costs)
+        packing = packing_of(spec, entry)
+        self._market = DeviceMarket(series, set(self._coders.values()), HIGHEST_CODE, self._device)
+        shape = (capacity, self._market.n_bars)
+        self._rows = torch.empty(shape, dtype=torch.float64, device=self._device)
+        self._codes = torch.zeros(shape, dtype=torch.uint8, device=self._device)
+        packed_rows = entry.genes[packing.order[: packing.n_packed], 0]
+        self._candidates = CandidateLists(
+            packing, packed_rows, self._rows, self._codes, HIGHEST_CODE, self._market.whole
+        )
+        self._admission = Admission(spec, packing, capacity, self._device)
+        stages = Stages(
+            entry,
+            exits,
+            packing,
+            self._market,
+            self._rows,
+            self._codes,
+            HIGHEST_CODE,
+            self._market.whole,
+        )
+        self._dispatch = Dispatch(
+            self._market, stages, self._candidates, self._admission, spec, work_bytes
+        )
+        self._stretches = Stretches(
+            Lowered(entry, exits, packing, self._coders, HIGHEST_CODE),
+            self._market,
+            (self._rows, self._codes),
+            work_bytes,
+        )
+        self.probe: Probe | None = CudaProbe(self._dispatch, self._device)
+
+    @staticmethod
+    def slot_bytes(series: Sequence[Bars]) -> int:
+        """Bytes that one slot takes over all series: values, codes, and lists of candidates."""
+        _, n_bars = axis_of(np.array([len(bars) for bars in series], np.int64))
+        return n_bars * (8 + 1 + LISTED_BYTES)
+
+    @staticmethod
+    def series_bytes(series: Sequence[Bars]) -> int:
+        """Bytes that series take beside all rows, with the scratch of rolling rows."""
+        _, n_bars = axis_of(np.array([len(bars) for bars in series], np.int64))
+        return n_bars * BYTES_OF_A_BAR + scratch_bytes(n_bars)
+
+    @staticmethod
+    def room(memory_bytes: int, series_bytes: int) -> Room:
+        """How an amount of memory is divided: a quarter for lists, up to what they can use."""
+        left = max(memory_bytes - series_bytes, 0)
+        work = min(left // 4, LIST_BYTES)
+        return Room(left - work, work)
+
+    @device_errors
+    def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
+        """Compute rows of one form in every series.
+
+        Args:
+            form: Indicator and source.
+            lengths: [n, L] lengths of each row.
+            slots: [n] where each row goes.
+        """
+        self._dispatch.drain()
+        with self._dispatch.on_device():
+            self._candidates.forget(slots)
+            self._admission.note(form, lengths, slots)
+            fill_rows(self._market, form, lengths, slots, self._rows, self._market.whole)
+            coder = self._coders.get(form)
+            if coder is not None:
+                fill_codes(
+                    self._market,
+                    coder,
+                    slots,
+                    self._rows,
+                    self._codes,
+                    HIGHEST_CODE,
+                    self._market.whole,
+                )
+
+    @device_errors
+    def begin(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], None]:
+        """Start to evaluate into out [P, W, A]; what is returned waits until out is whole."""
+        tickets = self._dispatch.launch(genomes, slots, windows, out)
+
+        @device_errors
+        def wait() -> None:
+            self._dispatch.wait_for(tickets, windows)
+
+        return wait
+
+    @device_errors
+    def try_begin(
+        self, genomes: Floats, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], bool] | None:
+        """The same, with legality and rows looked up by the device; waiting says if all is well."""
+        if not self._admission.pays(len(genomes)):
+            return None
+        tickets = self._dispatch.launch(genomes, None, windows, out)
+
+        @device_errors
+        def wait() -> bool:
+            self._dispatch.wait_for(tickets, windows)
+            return not any(ticket.is_refused for ticket in tickets)
+
+        return wait
+
+    @device_errors
+    def evaluate_in_stretches(
+        self, rows: StretchedRows, windows: Sequence[Window], out: Floats
+    ) -> bool:
+        """Evaluate into out [P, W, A] a stretch of bars at a time; all slots are empty then."""
+        if not self._stretches.can_hold(rows):
+            return False
+        self._dispatch.give_back()
+        self._admission.clear()
+        with self._dispatch.on_device():
+            self._stretches.evaluate(rows, windows, out)
+        return True
+
+    @device_errors
+    def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
+        """Signal bars [S] of one individual in one window."""
+        work, _ = self._dispatch.single(genome, slots, window)
+        n = int(work.lists.counts[0])
+        bars: Slots = _copied(work.lists.bars[0, :n])
+        return bars - np.int32(self._market.starts[window.series])
+
+    @device_errors
+    def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
+        """The ledger of one individual in one window; arguments as in `evaluate`."""
+        work, kept = self._dispatch.single(genome, slots, window)
+        n, lists = int(work.lists.trades[0]), work.lists
+        start = self._market.starts[window.series]
+        trades = _copied(lists.trade_list[0, :n])
+        bars = (trades >> 32) - start
+        prices = _copied(kept.prices[0, :n])
+        return Ledger(
+            signal_bar=bars,
+            entry_bar=bars + 1,
+            exit_bar=(trades & 0x7FFFFFFF) - start,
+            reason=_copied(kept.reasons[0, :n]),
+            entry=prices[:, 0].copy(),
+            stop=prices[:, 1].copy(),
+            target=prices[:, 2].copy(),
+            exit=prices[:, 3].copy(),
+            r=_copied(lists.r[0, :n]),
+            rejected=int(lists.rejected[0]),
+        )
+
+    def rows(self, slot: int, series: int) -> Floats:
+        """A copy of one row [T], as it stands in its slot."""
+        start, end = int(self._market.starts[series]), int(self._market.ends[series])
+        row: Floats = _copied(self._rows[slot, start:end])
+        return row
+
+
+def _copied(tensor: torch.Tensor) -> npt.NDArray[Any]:
+    """A copy on the host, also of what lies there already."""
+    return np.array(tensor.cpu().numpy())

@@ -1,0 +1,291 @@
+"""Brings individuals to the device chunk by chunk and lane by lane, and waits for them."""
+
+import itertools
+import logging
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from data.bars import Window
+from engine.contract import Floats, Slots
+from engine.cuda.lanes import N_LANES, Lane, Ticket
+from engine.cuda.lists import CandidateLists
+from engine.cuda.market import DeviceMarket
+from engine.cuda.places import Admission
+from engine.cuda.stages import Stages
+from engine.cuda.types import Prices
+from engine.cuda.workspace import Workspace
+from engine.ledger import ACCUMULATORS
+from strategy.spec import StrategySpec
+
+LOG = logging.getLogger(__name__)
+
+MOST_INDIVIDUALS = 2**17
+"""Evaluated together at most."""
+
+FIRST_CAPACITY = 2048
+"""Signals that a list holds at first, or an eighth of the longest window's bars if that is less;
+lists that were too short are doubled and made again."""
+
+SHORTEST_LIST = 64
+"""Below this, lists made twice cost more than the room."""
+
+MULTIPLE = 16
+"""Of entries that a list's length is, so that lists begin at whole vectors."""
+
+
+class Dispatch:
+    """The way of individuals to one device and back.
+
+    Args:
+        market: The series.
+        stages: What is launched.
+        candidates: Lists that the stages read.
+        admission: Launched first where nobody else has looked slots up.
+        spec: The strategy.
+        work_bytes: Room for the lists of the individuals that are evaluated together.
+    """
+
+    def __init__(
+        self,
+        market: DeviceMarket,
+        stages: Stages,
+        candidates: CandidateLists,
+        admission: Admission,
+        spec: StrategySpec,
+        work_bytes: int,
+    ) -> None:
+        self._market, self._stages = market, stages
+        self._candidates, self._admission = candidates, admission
+        self._device = market.device
+        self._n_genes, self._n_rows = len(spec.layout), len(spec.rows)
+        self._lanes = [Lane(self._device) for _ in range(N_LANES)]
+        self._turns = itertools.cycle(self._lanes)
+        self._alone: tuple[Workspace, Prices] | None = None
+        self._windows: Sequence[Window] | None = None
+        self._capacity = _rounded(min(FIRST_CAPACITY, market.longest))
+        self._most = MOST_INDIVIDUALS
+        self._work_bytes = work_bytes
+
+    def on_device(self) -> torch.cuda.device:
+        """Make this backend's device the one that launches go to; a host's memory has none."""
+        return torch.cuda.device(self._device if self._device.type == "cuda" else -1)
+
+    def launch(
+        self, genomes: Floats, slots: Slots | None, windows: Sequence[Window], out: Floats
+    ) -> list[Ticket]:
+        """Launch individuals chunk by chunk."""
+        self._take_windows(windows)
+        tickets: list[Ticket] = []
+        begin = 0
+        while begin < len(genomes):
+            part = slice(begin, begin + self._chunk_size(len(windows)))
+            given = None if slots is None else slots[part]
+            ticket = Ticket(genomes[part], given, out[part])
+            if self._sent(ticket):
+                tickets.append(ticket)
+                begin += len(ticket.genomes)
+        return tickets
+
+    def wait_for(self, tickets: Sequence[Ticket], windows: Sequence[Window]) -> None:
+        """Wait until tickets are done; what had lists that were too short is done again."""
+        for ticket in tickets:
+            for lane in self._lanes:
+                if lane.holds(ticket):
+                    lane.finish()
+            if ticket.is_short:
+                self._grow(ticket.most)
+                again = self.launch(ticket.genomes, ticket.slots, windows, ticket.out)
+                self.wait_for(again, windows)
+                ticket.is_refused = any(part.is_refused for part in again)
+
+    def _sent(self, ticket: Ticket) -> bool:
+        """Launch a chunk; False where memory ran out, and chunks are smaller from here on."""
+        try:
+            with self.on_device():
+                self._send(ticket)
+            return True
+        except torch.OutOfMemoryError:
+            if len(ticket.genomes) == 1:
+                raise
+        # Only here, where nothing of the failed try is held any more, can memory be given back.
+        self.give_back()
+        self._most = len(ticket.genomes) // 2
+        LOG.warning("device memory ran out: %d individuals at a time from here on", self._most)
+        return False
+
+    def _send(self, ticket: Ticket) -> Lane:
+        """Lay a chunk out in the next lane and launch it."""
+        lane, table, room = next(self._turns), self._window_table, bucket(len(ticket.genomes))
+        lane.finish()
+        work = self._workspace(lane, room, len(table))
+        is_told = ticket.slots is not None
+        if ticket.slots is not None:
+            self._lay_out(work, ticket.genomes, ticket.slots)
+        work.lay_out(ticket.genomes)
+
+        def launched() -> None:
+            work.upload(room, with_slots=is_told)
+            if not is_told:
+                self._admission.run(work, self._candidates, room)
+            self._stages.run(work, table, self._candidates, room)
+            work.download(room)
+
+        lane.send(ticket, (room, is_told), launched)
+        return lane
+
+    def _lay_out(self, work: Workspace, genomes: Floats, slots: Slots) -> None:
+        """Lay out slots and lists; lists that are not there are made."""
+        if not work.lay_out_slots(genomes, slots, self._candidates):
+            self._make_lists(genomes, slots)
+            work.lay_out_slots(genomes, slots, self._candidates)
+
+    def _make_lists(self, genomes: Floats, slots: Slots) -> None:
+        """Make lists of candidates that are missing, while nothing reads those that are there."""
+        self.drain()
+        moves = self._candidates.moves
+        self._candidates.make(genomes, slots)
+        if moves != self._candidates.moves:
+            self._forget_graphs()
+
+    def drain(self) -> None:
+        """Wait for all lanes; what they found is in the tickets."""
+        for lane in self._lanes:
+            lane.finish()
+
+    def _forget_graphs(self) -> None:
+        for lane in self._lanes:
+            lane.forget_graphs()
+
+    def _workspace(self, lane: Lane, individuals: int, n_windows: int) -> Workspace:
+        work = lane.work
+        if work is None or not work.fits(individuals, n_windows, self._capacity):
+            lane.give_back()
+            work = lane.work = Workspace(
+                individuals, n_windows, self._n_genes, self._n_rows, self._capacity, self._device
+            )
+        return work
+
+    def _take_windows(self, windows: Sequence[Window]) -> None:
+        """Bring windows to the device, unless they are those of the last call."""
+        if self._windows is windows:
+            return
+        self.drain()
+        self._forget_graphs()
+        self._windows, self._window_table = windows, self._market.windows(windows)
+        longest = max(window.end - window.start for window in windows)
+        self._capacity = first_capacity(longest)
+
+    def give_back(self) -> None:
+        """Wait, then give the memory of workspaces and lists back."""
+        self.drain()
+        for lane in self._lanes:
+            lane.give_back()
+        self._candidates.clear()
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _chunk_size(self, n_windows: int) -> int:
+        """Individuals whose lists fit the room for them."""
+        each = Workspace.bytes_of(n_windows, self._capacity)
+        return int(max(1, min(self._work_bytes // N_LANES // each, self._most)))
+
+    def single(self, genome: Floats, slots: Slots, window: Window) -> tuple[Workspace, Prices]:
+        """All stages of one individual in one window, and what its ledger needs.
+
+        What is returned is overwritten by the next call.
+        """
+        with self.on_device():
+            table = self._market.windows([window])
+            while True:
+                work, kept = self._room_for_one()
+                self._lay_out(work, genome[None], slots[None])
+                work.lay_out(genome[None])
+                work.upload(1, with_slots=True)
+                self._stages.run(work, table, self._candidates, 1, kept)
+                most = int(work.told[0])
+                if most <= work.capacity:
+                    return work, kept
+                self._grow(most)
+
+    def _room_for_one(self) -> tuple[Workspace, Prices]:
+        if self._alone is None or self._alone[0].capacity != self._capacity:
+            shape = (1, self._capacity)
+            self._alone = (
+                Workspace(1, 1, self._n_genes, self._n_rows, self._capacity, self._device),
+                Prices(
+                    torch.empty((*shape, 4), dtype=torch.float64, device=self._device),
+                    torch.empty(shape, dtype=torch.int8, device=self._device),
+                ),
+            )
+        return self._alone
+
+    def _grow(self, most: int) -> None:
+        """Make lists long enough for so many signals, from the next workspace on."""
+        if most > self._capacity:
+            self._capacity = longer(most)
+
+    def staged(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> tuple[dict[str, Callable[[], None]], float]:
+        """The launches of the first chunk, for who wants to time them; arguments as in `evaluate`.
+
+        Returns:
+            Name of a stage to its launch, and the share of individuals that the chunk has.
+        """
+        self._take_windows(windows)
+        part = slice(0, self._chunk_size(len(windows)))
+        n = len(genomes[part])
+        out = np.empty((n, len(windows), len(ACCUMULATORS)))
+        self.wait_for(self.launch(genomes[part], slots[part], windows, out), windows)
+        with self.on_device():
+            lane = self._send(Ticket(genomes[part], slots[part], out))
+        lane.finish()
+        work, table, room, stages = lane.work, self._window_table, bucket(n), self._stages
+        assert work is not None
+
+        is_admitted = self._admission.pays(n)
+
+        def admission() -> None:
+            self._admission.run(work, self._candidates, room)
+
+        def everything() -> None:
+            if is_admitted:
+                admission()
+            stages.run(work, table, self._candidates, room)
+
+        return {
+            **({"admission": admission} if is_admitted else {}),
+            "signals": lambda: stages.signals(work, table, self._candidates, room),
+            "exits": lambda: stages.exits(work, table, room),
+            "take": lambda: stages.take(work, room),
+            "price": lambda: stages.price(work, room),
+            "fold": lambda: stages.fold(work, room),
+            "drawdown": lambda: stages.drawdown(work, room),
+            "all": everything,
+        }, n / len(genomes)
+
+
+def bucket(individuals: int) -> int:
+    """Individuals that launches are made for, so that populations of about one size share them.
+
+    >>> [bucket(n) for n in (1, 17, 500, 512, 513)]
+    [16, 32, 512, 512, 576]
+    """
+    step = max(16, 1 << max(individuals.bit_length() - 4, 0))
+    return -(-individuals // step) * step
+
+
+def first_capacity(n_bars: int) -> int:
+    """Signals that a list has room for at first, in a window of so many bars."""
+    return _rounded(max(SHORTEST_LIST, min(FIRST_CAPACITY, n_bars // 8)))
+
+
+def longer(most: int) -> int:
+    """Signals that a list has room for once there were so many."""
+    return _rounded(1 << (most - 1).bit_length())
+
+
+def _rounded(entries: int) -> int:
+    return -(-entries // MULTIPLE) * MULTIPLE

@@ -1,0 +1,152 @@
+"""The series on the device: columns one after the other, prices bar by bar, and their extremes."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from data.bars import Bars, Window
+from engine.errors import DeviceError
+from engine.rows.coders import Coder, coder_maps
+from engine.rows.sources import sources_of
+
+Floats = npt.NDArray[np.float64]
+
+ALIGNED_BARS = 64
+"""Series begin at whole groups of the pyramid's upper levels."""
+
+INDEX_BARS = 1024
+"""All series together are padded to whole blocks of this many bars."""
+
+MOST_BARS = 2**28
+"""Bars of all series together, so that the offsets of prices and extremes fit 32 bits."""
+
+BYTES_OF_A_BAR = 7 * 8 + 4 * 8 + 4 * 2 * 4 + 2 * 2 * 8
+"""Columns, prices, the pyramid's four levels, and the maps of two coders."""
+
+LEVELS = 4
+"""Of the pyramid: extremes of 1, 4, 16 and 64 bars."""
+
+
+class Stretch(NamedTuple):
+    """Bars of the common axis that rows hold.
+
+    Args:
+        first: The first of them, a multiple of `INDEX_BARS`.
+        n_bars: How many, likewise.
+        is_part: Whether what comes before and after them is held at other times.
+    """
+
+    first: int
+    n_bars: int
+    is_part: bool = False
+
+
+class DeviceMarket:
+    """All series on one axis of bars, [B].
+
+    Args:
+        series: Bars that windows refer to by number.
+        coders: Maps of codes that rows need.
+        highest: Highest code.
+        device: Where tensors lie.
+
+    Attributes:
+        device: Where tensors lie.
+        starts: [S] first bar of each series on the axis; on the host.
+        ends: [S] one past its last.
+        n_bars: B.
+        longest: Bars of the longest series.
+        device_starts, device_ends: The same as tensors, int32.
+        sources: Name to column [B].
+        prices: [B, 4] open, high, low, close.
+        pyramid: [LEVELS, 2 B] int32; for each level l, groups of four lows and four highs of blocks
+            of 4**l bars, the upper halves of their float64.
+        maps: Coder to its map: where code 1 begins [B], and codes per unit [B].
+
+    Raises:
+        DeviceError: When the bars of all series together are too many.
+    """
+
+    def __init__(
+        self, series: Sequence[Bars], coders: set[Coder], highest: int, device: torch.device
+    ) -> None:
+        lengths = np.array([len(bars) for bars in series], np.int64)
+        self.starts, self.n_bars = axis_of(lengths)
+        if self.n_bars >= MOST_BARS:
+            raise DeviceError(f"{self.n_bars:,} bars are too many for one device")
+        self.ends = self.starts + lengths
+        self.longest = int(lengths.max())
+        self.device = device
+        self.device_starts = self.to_device(self.starts.astype(np.int32))
+        self.device_ends = self.to_device(self.ends.astype(np.int32))
+        all_sources = [sources_of(bars) for bars in series]
+        self.sources = {
+            name: self._joined([sources[name] for sources in all_sources], 0.0)
+            for name in all_sources[0]
+        }
+        names = ("open", "high", "low", "close")
+        self.prices = torch.stack([self.sources[name] for name in names], 1).contiguous()
+        lows = self._joined([bars.low for bars in series], np.inf)
+        highs = self._joined([bars.high for bars in series], -np.inf)
+        self.pyramid = _pyramid(lows, highs)
+        self.maps = {
+            coder: tuple(
+                self._joined(list(maps), 1.0)
+                for maps in zip(
+                    *(coder_maps(coder, sources, highest) for sources in all_sources),
+                    strict=True,
+                )
+            )
+            for coder in coders
+        }
+
+    @property
+    def whole(self) -> Stretch:
+        """All bars."""
+        return Stretch(0, self.n_bars)
+
+    def to_device(self, array: npt.NDArray[np.generic]) -> torch.Tensor:
+        """A copy of an array on the device."""
+        return torch.from_numpy(np.array(array, order="C")).to(self.device)
+
+    def windows(self, windows: Sequence[Window]) -> torch.Tensor:
+        """Windows [W, 3] int32: first bar of the series, of the window, and one past its last."""
+        table = [
+            (start, start + window.start, start + window.end)
+            for window in windows
+            for start in (int(self.starts[window.series]),)
+        ]
+        return self.to_device(np.array(table, np.int32))
+
+    def _joined(self, columns: list[Floats], filler: float) -> torch.Tensor:
+        joined = np.full(self.n_bars, filler)
+        for start, column in zip(self.starts.tolist(), columns, strict=True):
+            joined[start : start + len(column)] = column
+        return self.to_device(joined)
+
+
+def axis_of(lengths: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+    """Where series lie on the common axis.
+
+    Args:
+        lengths: [S] bars of each.
+
+    Returns:
+        First bar of each [S], and the axis' length B.
+    """
+    padded = -(-lengths // ALIGNED_BARS) * ALIGNED_BARS
+    starts = np.concatenate(([0], np.cumsum(padded)[:-1])).astype(np.int64)
+    return starts, int(-(-int(padded.sum()) // INDEX_BARS) * INDEX_BARS)
+
+
+def _pyramid(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
+    words = torch.zeros((LEVELS, 2 * len(lows)), dtype=torch.int32, device=lows.device)
+    for level in range(LEVELS):
+        least = lows.view(-1, 4**level).amin(1).view(-1, 4)
+        most = highs.view(-1, 4**level).amax(1).view(-1, 4)
+        groups = torch.cat((least, most), 1).view(torch.int64) >> 32
+        words[level, : groups.numel()] = groups.reshape(-1).to(torch.int32)
+    return words

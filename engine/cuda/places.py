@@ -1,0 +1,119 @@
+"""Which row lies in which slot, known on the device; and the launch that looks it up."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from engine.compiling.launch import launch
+from engine.contract import Form, Ints
+from engine.cuda.admission import admission_kernel
+from engine.cuda.lists import CandidateLists, Packing
+from engine.cuda.workspace import Workspace
+from strategy.spec import StrategySpec
+
+LANES = 128
+"""Individuals of a program, a lane each."""
+
+FEWEST_ADMITTED = 1024
+"""Fewer individuals the host has looked up before a launch would begin."""
+
+LONGEST = 2**16
+"""Rows up to this length are found on the device, longer ones by the host."""
+
+
+class Admission:
+    """Knows on the device which row lies in which slot, and launches the check.
+
+    Args:
+        spec: The strategy.
+        packing: Which comparisons candidates carry.
+        capacity: Slots for rows.
+        device: Where tensors lie.
+
+    """
+
+    def __init__(
+        self, spec: StrategySpec, packing: Packing, capacity: int, device: torch.device
+    ) -> None:
+        columns = [[spec.layout.index(name) for name in row.lengths] for row in spec.rows]
+        self._is_possible = all(len(of_row) <= 1 for of_row in columns)
+        self._lengths = tuple(of_row[0] if of_row else -1 for of_row in columns)
+        self._forms = [Form.of(row) for row in spec.rows]
+        self._width = self._width_for(spec)
+        self._owner: list[tuple[Form, int] | None] = [None] * capacity
+        self._device = device
+        self._here = np.full((len(spec.rows), self._width), -1, np.int32)
+        self.places = torch.full(self._here.shape, -1, dtype=torch.int32, device=device)
+        layout = spec.layout
+        self._limits = torch.from_numpy(np.stack([spec.least, layout.most])).to(device)
+        self._bounds = torch.from_numpy(packing.bounds.copy()).to(device)
+        self._whole = tuple(np.flatnonzero(layout.is_int).tolist())
+        self._ordered = tuple(layout.ordered.reshape(-1).tolist())
+        packed = zip(packing.genes.tolist(), packing.is_greater.tolist(), strict=True)
+        self._packed = tuple(int(number) for pair in packed for number in pair)
+        self._lead = packing.lead
+
+    def pays(self, individuals: int) -> bool:
+        """Whether the device should look up: it can, and they are too many for the host."""
+        return self._is_possible and individuals >= FEWEST_ADMITTED
+
+    def note(self, form: Form, lengths: Ints, slots: Ints) -> None:
+        """Remember which rows lie in slots from now on, in place of those that did.
+
+        Args:
+            form: Indicator and source.
+            lengths: [n, L].
+            slots: [n].
+        """
+        if not self._is_possible:
+            return
+        own = lengths[:, 0] if lengths.shape[1] else np.zeros(len(lengths), np.int64)
+        for length, slot in zip(own.tolist(), slots.tolist(), strict=True):
+            old = self._owner[slot]
+            if old is not None:
+                self._leave(old[0], old[1], slot)
+            self._owner[slot] = (form, length)
+            self._enter(form, length, slot)
+        self.places.copy_(torch.from_numpy(self._here))
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._owner = [None] * len(self._owner)
+        self._here.fill(-1)
+        self.places.fill_(-1)
+
+    def run(self, work: Workspace, candidates: CandidateLists, individuals: int) -> None:
+        """Launch the check.
+
+        Args:
+            work: With individuals uploaded.
+            candidates: Their lists.
+            individuals: How many to launch for, at least as many as were uploaded.
+        """
+        launch(admission_kernel, (-(-individuals // LANES),), work.asked, work.told, work.genomes,
+               self._limits, self.places, candidates.list_of, self._bounds, work.table,
+               self._width, N_COLUMNS=work.genomes.shape[1], N_ROWS=work.table.shape[1],
+               WHOLE=self._whole, ORDERED=self._ordered, LENGTHS=self._lengths, LEAD=self._lead,
+               PACKED=self._packed, LANES=LANES)  # fmt: skip
+
+    def _enter(self, form: Form, length: int, slot: int) -> None:
+        if length < self._width:
+            for row in self._rows_of(form):
+                self._here[row, length] = slot
+
+    def _leave(self, form: Form, length: int, slot: int) -> None:
+        """A slot no longer holds a row, which may have been computed into another one since."""
+        if length < self._width:
+            for row in self._rows_of(form):
+                if self._here[row, length] == slot:
+                    self._here[row, length] = -1
+
+    def _rows_of(self, form: Form) -> Sequence[int]:
+        return [row for row, other in enumerate(self._forms) if other == form]
+
+    @staticmethod
+    def _width_for(spec: StrategySpec) -> int:
+        """Entries of the table: lengths within the bounds, as far as a table pays."""
+        most = [spec.layout.gene(name).high for row in spec.rows for name in row.lengths]
+        return int(min(max(most, default=0), LONGEST)) + 1

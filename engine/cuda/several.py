@@ -1,0 +1,188 @@
+"""Several GPUs of one host as one backend: each holds all rows and takes a part of a population."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+from data.bars import Bars, Window
+from engine.contract import (
+    AnswersLater,
+    Backend,
+    Floats,
+    Form,
+    Ints,
+    Probe,
+    Room,
+    Slots,
+    StretchedRows,
+)
+from engine.costs import Costs
+from engine.cuda.backend import CudaBackend
+from engine.ledger import Ledger
+from strategy.spec import StrategySpec
+
+FEWEST_PAIRS = 8192
+"""Pairs of individual and window below which a second device costs more than it saves."""
+
+
+class SeveralGpus(AnswersLater):
+    """A population split over devices, merged in the order of individuals.
+
+    Args:
+        parts: One backend a device, with the same series, spec, costs and capacity.
+        fewest: Pairs that a device gets at least.
+    """
+
+    name = "cuda"
+
+    def __init__(self, parts: Sequence[Backend], *, fewest: int = FEWEST_PAIRS) -> None:
+        self._parts = tuple(parts)
+        self._fewest = fewest
+        self.threads = parts[0].threads
+        self.probe: Probe | None = None
+        self._turn = 0
+        # A thread each: what waits for a device lets the others launch.
+        self._pool = ThreadPoolExecutor(len(self._parts), thread_name_prefix="gpu")
+
+    def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
+        """Compute rows on every device, into the same slots."""
+        for done in [self._pool.submit(p.fill, form, lengths, slots) for p in self._parts]:
+            done.result()
+
+    def begin(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], None]:
+        """Start to evaluate into out [P, W, A], on as many devices as pay, each in its turn."""
+        waits = [
+            part.begin(genomes[begin:end], slots[begin:end], windows, out[begin:end])
+            for part, begin, end in self._shares(genomes, windows)
+        ]
+        self._turn += len(waits)
+
+        def wait() -> None:
+            for part in waits:
+                part()
+
+        return wait
+
+    def try_begin(
+        self, genomes: Floats, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], bool] | None:
+        """The same, with rows looked up by the devices themselves."""
+        begun = [
+            part.try_begin(genomes[begin:end], windows, out[begin:end])
+            for part, begin, end in self._shares(genomes, windows)
+        ]
+        waits = [wait for wait in begun if wait is not None]
+        if len(waits) < len(begun):
+            return None
+        self._turn += len(waits)
+
+        def wait() -> bool:
+            is_well = [part() for part in waits]
+            return all(is_well)
+
+        return wait
+
+    def _shares(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Backend, int, int]]:
+        """Who takes which individuals: as many devices as pay, each in its turn."""
+        paying = max(1, len(genomes) * len(windows) // self._fewest)
+        n_parts = min(len(self._parts), paying)
+        edges = np.linspace(0, len(genomes), n_parts + 1).astype(int).tolist()
+        return [
+            (self._parts[(self._turn + place) % len(self._parts)], begin, end)
+            for place, (begin, end) in enumerate(pairwise(edges))
+        ]
+
+    def evaluate_in_stretches(
+        self, rows: StretchedRows, windows: Sequence[Window], out: Floats
+    ) -> bool:
+        """Evaluate into out [P, W, A] a stretch of bars at a time, individuals shared evenly."""
+        edges = np.linspace(0, len(rows.genomes), len(self._parts) + 1).astype(int).tolist()
+        running = [
+            self._pool.submit(
+                part.evaluate_in_stretches,
+                StretchedRows(rows.genomes[begin:end], rows.groups, rows.row_of[begin:end]),
+                windows,
+                out[begin:end],
+            )
+            for part, (begin, end) in zip(self._parts, pairwise(edges), strict=True)
+        ]
+        is_done = [done.result() for done in running]
+        return all(is_done)
+
+    def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
+        """Signal bars [S], from the first device."""
+        return self._parts[0].signals(genome, slots, window)
+
+    def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
+        """The ledger of one individual in one window, from the first device."""
+        return self._parts[0].trades(genome, slots, window)
+
+    def ledgers(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> list[tuple[Ledger, ...]]:
+        """The ledgers [W] of each of several individuals, from the first device."""
+        return self._parts[0].ledgers(genomes, slots, windows)
+
+    def rows(self, slot: int, series: int) -> Floats:
+        """A copy of one row [T], from the first device."""
+        return self._parts[0].rows(slot, series)
+
+
+class CudaMaker:
+    """Makes a backend on chosen GPUs.
+
+    Args:
+        devices: Their numbers, at least one.
+    """
+
+    name = "cuda"
+
+    def __init__(self, devices: Sequence[int]) -> None:
+        self._devices = tuple(devices)
+
+    def __call__(
+        self,
+        spec: StrategySpec,
+        series: Sequence[Bars],
+        costs: Costs,
+        *,
+        capacity: int,
+        work_bytes: int,
+        threads: int | None = None,
+    ) -> Backend:
+        """Load series onto every device, with room for `capacity` slots on each."""
+        parts: list[Backend] = [
+            CudaBackend(
+                spec,
+                series,
+                costs,
+                capacity=capacity,
+                work_bytes=work_bytes,
+                threads=threads,
+                torch_device=f"cuda:{number}",
+            )
+            for number in self._devices
+        ]
+        return parts[0] if len(parts) == 1 else SeveralGpus(parts)
+
+    def slot_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that one slot takes on each device, over all series."""
+        return CudaBackend.slot_bytes(series)
+
+    def series_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that series take on each device beside all rows."""
+        return CudaBackend.series_bytes(series)
+
+    def room(self, memory_bytes: int | None, series_bytes: int) -> Room:
+        """How an amount of memory is divided, on each device; half of what is free when None."""
+        if memory_bytes is None:
+            # What an engine before this one used is free, though torch keeps it at hand.
+            torch.cuda.empty_cache()
+            free = (torch.cuda.mem_get_info(number)[0] for number in self._devices)
+            memory_bytes = min(free) // 2
+        return CudaBackend.room(memory_bytes, series_bytes)

@@ -1,0 +1,199 @@
+"""The launches of one evaluation, stage after stage."""
+
+import numpy as np
+import torch
+
+from engine.compiling.launch import launch
+from engine.cuda.chain import drawdown_kernel, fold_kernel, price_kernel, take_kernel
+from engine.cuda.exits import exit_kernel
+from engine.cuda.lists import CandidateLists, Packing
+from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
+from engine.cuda.signals import signal_kernel
+from engine.cuda.types import Prices
+from engine.cuda.workspace import Workspace
+from engine.ledger import ACCUMULATORS
+from engine.lowered import Entry, Exits
+
+SIGNALS = 32
+"""Signals whose exits a warp looks for together."""
+
+LANES = 32
+"""Pairs whose signals a warp walks through together."""
+
+FOLDED = 8
+"""Pairs whose trades a warp folds together, four sums each."""
+
+PROGRAMS = 65_536
+"""Programs that keep a large device busy while each looks for exits of few signals."""
+
+BARS_OF_A_BATCH = 2048
+"""Bars in which a pair has about a warp full of signals, give or take."""
+
+SHORT_LIST = 256
+"""Up to lists of this length, windows are so short that a warp has enough with one."""
+
+FEW_PAIRS = 1024
+"""Up to so many pairs, a program works through its own in large steps, else in small ones."""
+
+LONG_BARS = 2**17
+"""Series from this length on have so many trades that four warps share a pair's."""
+
+
+class Stages:
+    """Signals, exits and chain over the buffers of a workspace.
+
+    Args:
+        entry: The conjunction.
+        exits: Bracket and costs.
+        packing: Which comparisons candidates carry.
+        market: The series.
+        rows: [slots, B] float64.
+        codes: [slots, B] uint8.
+        highest: Highest code.
+        stretch: Bars that rows hold.
+    """
+
+    def __init__(
+        self,
+        entry: Entry,
+        exits: Exits,
+        packing: Packing,
+        market: DeviceMarket,
+        rows: torch.Tensor,
+        codes: torch.Tensor,
+        highest: int,
+        stretch: Stretch,
+    ) -> None:
+        self.stretch = stretch
+        self._exits, self._market, self._rows, self._codes = exits, market, rows, codes
+        self._highest = highest
+        self._n_packed = packing.n_packed
+        self._genes = tuple(entry.genes[packing.order].reshape(-1).tolist())
+        self._scales = market.to_device(entry.scales[packing.order])
+        self._pairs = _ordered(entry.pairs.tolist())
+        self._exact = _ordered(entry.exact.tolist())
+        self._warm_columns = tuple(entry.warm_columns.tolist())
+        costs = np.array([exits.per_side, exits.min_risk, exits.risk_fraction])
+        self._costs = market.to_device(costs)
+
+    def run(
+        self,
+        work: Workspace,
+        windows: torch.Tensor,
+        candidates: CandidateLists,
+        individuals: int,
+        prices: Prices | None = None,
+    ) -> None:
+        """Launch all stages; none waits for the host.
+
+        Args:
+            work: With individuals uploaded.
+            windows: [W, 3] int32.
+            candidates: Their lists.
+            individuals: How many to launch for, at least as many as were uploaded.
+            prices: Receives what a ledger needs, if wanted.
+        """
+        self.signals(work, windows, candidates, individuals)
+        self.after_signals(work, windows, individuals, prices)
+
+    def after_signals(
+        self,
+        work: Workspace,
+        windows: torch.Tensor,
+        individuals: int,
+        prices: Prices | None = None,
+    ) -> None:
+        """Launch all stages but the signals; arguments as in `run`."""
+        self.exits(work, windows, individuals)
+        self.take(work, individuals)
+        self.price(work, individuals, prices)
+        self.fold(work, individuals)
+        self.drawdown(work, individuals)
+
+    def signals(
+        self,
+        work: Workspace,
+        windows: torch.Tensor,
+        candidates: CandidateLists,
+        individuals: int,
+    ) -> None:
+        """Launch stage 2; arguments as in `run`."""
+        n_bars, lists = self.stretch.n_bars, work.lists
+        pairs = individuals * work.n_windows
+        warps, sparse, dense = (4, 2048, 512) if pairs <= FEW_PAIRS else (4, 512, 128)
+        if work.capacity <= SHORT_LIST:
+            warps, sparse, dense = 1, 128, 32
+        launch(signal_kernel, (pairs,), work.asked, candidates.index, candidates.bars,
+               candidates.words, self._rows, self._codes, work.genomes, work.table,
+               self._scales, windows, lists.counts, lists.bars, lists.exits, lists.words,
+               work.told, work.n_windows, work.capacity, self.stretch.first, n_bars,
+               n_bars // INDEX_BARS, warps=warps, GENES=self._genes,
+               N_PACKED=self._n_packed, PAIRS=self._pairs, EXACT=self._exact,
+               WARM_COLUMNS=self._warm_columns, N_COLUMNS=work.genomes.shape[1],
+               N_ROWS=work.table.shape[1], HIGHEST=self._highest, INDEX_BARS=INDEX_BARS,
+               IS_PART=self.stretch.is_part, BLOCK=sparse, DENSE=dense)  # fmt: skip
+
+    def exits(self, work: Workspace, windows: torch.Tensor, individuals: int) -> None:
+        """Launch stage 3; arguments as in `run`."""
+        exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
+        # Enough programs to fill the device, few enough that each has signals to look at.
+        most = max(1, self._market.longest // BARS_OF_A_BATCH)
+        blocks = 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
+        launch(exit_kernel, (pairs * blocks,), work.asked, self._market.prices,
+               self._market.pyramid, self._rows, work.genomes, work.table, windows,
+               self._costs, lists.counts, lists.bars, lists.exits, work.n_windows, work.capacity,
+               self.stretch.first, self.stretch.n_bars, self._market.n_bars, warps=1,
+               N_COLUMNS=work.genomes.shape[1],
+               N_ROWS=work.table.shape[1], STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult,
+               REWARD=exits.reward, MAX_HOLD=exits.max_hold, SIGNALS=SIGNALS,
+               BLOCKS=blocks)  # fmt: skip
+
+    def take(self, work: Workspace, individuals: int) -> None:
+        """Launch the first part of stage 4; arguments as in `run`."""
+        lists, pairs = work.lists, individuals * work.n_windows
+        launch(take_kernel, (-(-pairs // LANES),), work.asked, lists.counts, lists.bars,
+               lists.exits, lists.trade_list, lists.trades, lists.rejected, work.flat_from,
+               work.n_windows, work.capacity, warps=1, CARRIES=self.stretch.is_part,
+               LANES=LANES)  # fmt: skip
+
+    def price(self, work: Workspace, individuals: int, prices: Prices | None = None) -> None:
+        """Launch the second part of stage 4; arguments as in `run`."""
+        exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
+        kept, reasons = prices or (lists.r, lists.counts)
+        warps = self._warps(pairs)
+        launch(price_kernel, (pairs,), work.asked, self._market.prices, self._rows, work.genomes,
+               work.table, self._costs, lists.trades, lists.rejected, lists.trade_list,
+               lists.r, kept, reasons, work.results, work.n_windows, work.capacity,
+               self.stretch.first, self.stretch.n_bars, warps=warps, CARRIES=self.stretch.is_part,
+               N_COLUMNS=work.genomes.shape[1], N_ROWS=work.table.shape[1],
+               STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult, REWARD=exits.reward,
+               MAX_HOLD=exits.max_hold, KEEPS_PRICES=prices is not None,
+               N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
+
+    def fold(self, work: Workspace, individuals: int) -> None:
+        """Launch the third part of stage 4; arguments as in `run`."""
+        lists, pairs = work.lists, individuals * work.n_windows
+        launch(fold_kernel, (-(-pairs // FOLDED), 2), work.asked, lists.trades, lists.r,
+               lists.sums, lists.equity, self._costs, work.results, work.n_windows,
+               work.capacity, warps=1, CARRIES=self.stretch.is_part, N_OUT=len(ACCUMULATORS),
+               PAIRS=FOLDED)  # fmt: skip
+
+    def drawdown(self, work: Workspace, individuals: int) -> None:
+        """Launch the last part of stage 4; arguments as in `run`."""
+        lists, pairs = work.lists, individuals * work.n_windows
+        warps = self._warps(pairs)
+        launch(drawdown_kernel, (pairs,), work.asked, lists.trades, lists.sums, lists.equity,
+               work.results, work.n_windows, work.capacity, warps=warps,
+               CARRIES=self.stretch.is_part, N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
+
+    def _warps(self, pairs: int) -> int:
+        """Warps that share a pair's trades."""
+        return 4 if pairs <= FEW_PAIRS or self._market.longest >= LONG_BARS else 1
+
+
+def _ordered(comparisons: list[list[int]]) -> tuple[int, ...]:
+    """Of each comparison the row that must be smaller, then the one that must be larger."""
+    ordered: list[int] = []
+    for left, right, is_greater in comparisons:
+        ordered += [right, left] if is_greater else [left, right]
+    return tuple(ordered)

@@ -1,0 +1,203 @@
+"""Populations whose rows do not fit memory: a stretch of bars after the other.
+
+All rows are computed for one stretch, everybody is evaluated there, and the next stretch goes on
+where that one ended: averages with their last value, accounts with the bar from which they are
+flat, accumulators with what they hold. Each row is computed once, whatever the memory.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from data.bars import Window
+from engine.contract import Floats, Form, StretchedRows
+from engine.cuda.dispatch import first_capacity, longer
+from engine.cuda.filling import fill_codes, fill_rows
+from engine.cuda.lists import CandidateLists, Packing
+from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
+from engine.cuda.stages import Stages
+from engine.cuda.workspace import Workspace
+from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
+from engine.lowered import Entry, Exits
+from engine.rows.coders import Coder
+
+Memory = tuple[torch.Tensor, torch.Tensor]
+"""Values float64 and codes uint8, of one shape."""
+
+
+class Lowered(NamedTuple):
+    """The strategy as the stages read it.
+
+    Args:
+        entry: The conjunction.
+        exits: Bracket and costs.
+        packing: Which comparisons candidates carry.
+        coders: Form to its coder, where it is compared.
+        highest: Highest code.
+    """
+
+    entry: Entry
+    exits: Exits
+    packing: Packing
+    coders: Mapping[Form, Coder]
+    highest: int
+
+
+class Accounts(NamedTuple):
+    """Where all individuals stand, on the device.
+
+    Args:
+        results: [P * W * A] float64, accumulators.
+        flat_from: [P * W] int32, the bar from which an account is flat.
+        windows: [W, 3] int32.
+    """
+
+    results: torch.Tensor
+    flat_from: torch.Tensor
+    windows: torch.Tensor
+
+
+class Stretches:
+    """Evaluates in the memory of a device's slots.
+
+    Args:
+        lowered: The strategy.
+        market: The series.
+        memory: Values and codes of all slots; what they hold is lost.
+        work_bytes: Room for the lists of the individuals that are evaluated together.
+    """
+
+    def __init__(
+        self, lowered: Lowered, market: DeviceMarket, memory: Memory, work_bytes: int
+    ) -> None:
+        self._lowered, self._market, self._memory = lowered, market, memory
+        self._work_bytes = work_bytes
+
+    def can_hold(self, rows: StretchedRows) -> bool:
+        """Whether the memory holds a block of bars of each row."""
+        return self._bars_of(rows) >= INDEX_BARS
+
+    def evaluate(self, rows: StretchedRows, windows: Sequence[Window], out: Floats) -> None:
+        """Evaluate individuals into out [P, W, A].
+
+        Args:
+            rows: Individuals and the distinct rows that they read; the memory can hold them.
+            windows: [W].
+            out: Receives the accumulators.
+        """
+        n_bars = self._bars_of(rows)
+        accounts = self._opened(len(rows.genomes), windows)
+        states = [self._state_of(form, len(lengths)) for form, lengths in rows.groups]
+        capacity = first_capacity(min(n_bars, max(window.end - window.start for window in windows)))
+        for stretch in self._stretches(windows, n_bars):
+            memory = self._filled(rows, stretch, states)
+            capacity = self._evaluated(rows, accounts, memory, stretch, capacity)
+        out[...] = accounts.results.cpu().numpy().reshape(out.shape)
+
+    def _bars_of(self, rows: StretchedRows) -> int:
+        """Bars of a stretch, whole blocks of them."""
+        count = sum(len(lengths) for _, lengths in rows.groups)
+        fits = self._memory[0].numel() // count
+        return min(fits // INDEX_BARS * INDEX_BARS, self._market.n_bars)
+
+    def _opened(self, individuals: int, windows: Sequence[Window]) -> Accounts:
+        """Accounts that never traded."""
+        pairs, device = individuals * len(windows), self._market.device
+        results = torch.zeros((pairs, len(ACCUMULATORS)), dtype=torch.float64, device=device)
+        for name in ("equity", "peak_equity"):
+            results[:, ACCUMULATOR_INDEX[name]] = 1.0
+        flat_from = torch.zeros(pairs, dtype=torch.int32, device=device)
+        return Accounts(results.view(-1), flat_from, self._market.windows(windows))
+
+    def _state_of(self, form: Form, count: int) -> torch.Tensor | None:
+        """Where rows of a form go on from one stretch to the next, [n, S], if they have to."""
+        if form.indicator != "ema":
+            return None
+        shape = (count, len(self._market.starts))
+        return torch.zeros(shape, dtype=torch.float64, device=self._market.device)
+
+    def _stretches(self, windows: Sequence[Window], n_bars: int) -> Iterator[Stretch]:
+        """The bars up to the last that a window reads, so many at a time."""
+        last = max(int(self._market.starts[window.series]) + window.end for window in windows)
+        for first in range(0, last, n_bars):
+            yield Stretch(first, min(n_bars, self._market.n_bars - first), is_part=True)
+
+    def _filled(
+        self, rows: StretchedRows, stretch: Stretch, states: Sequence[torch.Tensor | None]
+    ) -> Memory:
+        """All rows and their codes [I, bars of the stretch]."""
+        count = sum(len(lengths) for _, lengths in rows.groups)
+        size = count * stretch.n_bars
+        values, codes = (part.view(-1)[:size].view(count, -1) for part in self._memory)
+        begin = 0
+        for (form, lengths), state in zip(rows.groups, states, strict=True):
+            slots = np.arange(begin, begin + len(lengths))
+            fill_rows(self._market, form, lengths, slots, values, stretch, state)
+            coder = self._lowered.coders.get(form)
+            if coder is not None:
+                highest = self._lowered.highest
+                fill_codes(self._market, coder, slots, values, codes, highest, stretch)
+            begin += len(lengths)
+        return values, codes
+
+    def _evaluated(
+        self,
+        rows: StretchedRows,
+        accounts: Accounts,
+        memory: Memory,
+        stretch: Stretch,
+        capacity: int,
+    ) -> int:
+        """Everybody in one stretch, chunk after chunk; returns the capacity that lists needed."""
+        candidates, stages = self._launchers(memory, stretch)
+        slots = np.ascontiguousarray(rows.row_of, np.int32)
+        work = self._workspace(rows, accounts, capacity)
+        begin = 0
+        while begin < len(slots):
+            part = slice(begin, begin + work.individuals)
+            genomes, n = rows.genomes[part], len(slots[part])
+            work.lay_out(genomes)
+            if not work.lay_out_slots(genomes, slots[part], candidates):
+                candidates.make(genomes, slots[part])
+                work.lay_out_slots(genomes, slots[part], candidates)
+            work.upload(n, with_slots=True)
+            stages.signals(work, accounts.windows, candidates, n)
+            most = int(work.told[0])
+            if most > capacity:
+                # Nothing was written down yet: the same chunk, or a smaller one, begins again.
+                capacity = longer(most)
+                del work
+                work = self._workspace(rows, accounts, capacity)
+                continue
+            work.carry(*_of(accounts, begin, n))
+            stages.after_signals(work, accounts.windows, n)
+            begin += n
+        return capacity
+
+    def _launchers(self, memory: Memory, stretch: Stretch) -> tuple[CandidateLists, Stages]:
+        entry, exits, packing, _, highest = self._lowered
+        packed_rows = entry.genes[packing.order[: packing.n_packed], 0]
+        candidates = CandidateLists(packing, packed_rows, *memory, highest, stretch)
+        return candidates, Stages(entry, exits, packing, self._market, *memory, highest, stretch)
+
+    def _workspace(self, rows: StretchedRows, accounts: Accounts, capacity: int) -> Workspace:
+        n_windows = len(accounts.windows)
+        fits = max(1, self._work_bytes // Workspace.bytes_of(n_windows, capacity))
+        return Workspace(
+            min(len(rows.genomes), fits),
+            n_windows,
+            rows.genomes.shape[1],
+            rows.row_of.shape[1],
+            capacity,
+            self._market.device,
+        )
+
+
+def _of(accounts: Accounts, begin: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Results and accounts of so many individuals."""
+    n_windows = len(accounts.windows)
+    first, last = begin * n_windows, (begin + count) * n_windows
+    a = len(ACCUMULATORS)
+    return accounts.results[first * a : last * a], accounts.flat_from[first:last]

@@ -1,0 +1,150 @@
+"""Everything that one evaluation reads and writes, allocated once; and the copies of it."""
+
+from typing import Any
+
+import numpy.typing as npt
+import torch
+
+from engine.contract import Floats, Slots
+from engine.cuda.lists import CandidateLists
+from engine.cuda.types import Lists
+from engine.ledger import ACCUMULATORS
+
+HEAD = 2
+"""Numbers in front of genomes and of results, read as four int32 each."""
+
+MANY = 1 << 16
+"""From so many numbers on one thread is not enough: 5 MB take 0.5 ms by one and 0.05 by sixteen."""
+
+
+class Workspace:
+    """Buffers for up to so many individuals.
+
+    Args:
+        individuals: Most that are evaluated together.
+        n_windows: W.
+        n_genes: G.
+        n_rows: R.
+        capacity: Entries of a pair's lists, a multiple of 16.
+        device: Where tensors lie.
+
+    Attributes:
+        genomes: [P, G] float64 on the device.
+        asked: [4] int32 on the device, uploaded with the genomes: how many individuals there are,
+            and the number of the launch.
+        table: [P, R + 1] int32 on the device, each individual's slots and its list of candidates.
+        results: [P * W * A] float64 on the device.
+        flat_from: [P * W] int32 on the device, the bar from which on an account is flat; used where
+            one stretch of bars follows another.
+        told: [4] int32 on the device, downloaded with the results: the largest count of signals
+            that was too long for a list, and the last launch that was refused.
+        lists: The pairs' lists.
+    """
+
+    def __init__(
+        self,
+        individuals: int,
+        n_windows: int,
+        n_genes: int,
+        n_rows: int,
+        capacity: int,
+        device: torch.device,
+    ) -> None:
+        self.individuals, self.n_windows, self.capacity = individuals, n_windows, capacity
+        pairs = individuals * n_windows
+        self._inputs, self._host_inputs = _twins(HEAD + individuals * n_genes, device)
+        self._outputs, self._host_outputs = _twins(HEAD + pairs * len(ACCUMULATORS), device)
+        shape = (individuals, n_rows + 1)
+        self.table = torch.zeros(shape, dtype=torch.int32, device=device)
+        self._host_table = torch.zeros(shape, dtype=torch.int32, pin_memory=_is_pinned(device))
+        self.asked = self._inputs[:HEAD].view(torch.int32)
+        self.genomes = self._inputs[HEAD:].view(individuals, n_genes)
+        self.told = self._outputs[:HEAD].view(torch.int32)
+        self.results = self._outputs[HEAD:]
+        self.flat_from = torch.zeros(pairs, dtype=torch.int32, device=device)
+        self.lists = Lists.empty(pairs, capacity, device)
+        self._asked_view = _numpy(self._host_inputs[:HEAD].view(torch.int32))
+        self._genomes_view = _numpy(self._host_inputs[HEAD:].view(individuals, n_genes))
+        self._table_view = _numpy(self._host_table)
+        self._told_view = _numpy(self._host_outputs[:HEAD].view(torch.int32))
+        self._results_view = _numpy(self._host_outputs[HEAD:])
+        self._launch = 0
+
+    @staticmethod
+    def bytes_of(n_windows: int, capacity: int) -> int:
+        """Bytes that one individual takes, nearly all in its lists."""
+        return n_windows * (Lists.bytes_of_pair(capacity) + 8 * len(ACCUMULATORS))
+
+    def fits(self, individuals: int, n_windows: int, capacity: int) -> bool:
+        """Whether there is room for so many individuals, with windows and lists as asked."""
+        return (
+            self.individuals >= individuals
+            and self.n_windows == n_windows
+            and self.capacity == capacity
+        )
+
+    def carry(self, results: torch.Tensor, flat_from: torch.Tensor) -> None:
+        """Go on with results [P * W * A] and accounts [P * W] that lie elsewhere on the device."""
+        self.results, self.flat_from = results, flat_from
+
+    def lay_out(self, genomes: Floats) -> None:
+        """Lay genomes [P, G] out for the next upload; they may be fewer than there is room for."""
+        self._launch = (self._launch + 1) % 2**31
+        self._asked_view[:2] = len(genomes), self._launch
+        _copy(genomes, self._genomes_view[: len(genomes)])
+
+    def lay_out_slots(self, genomes: Floats, slots: Slots, candidates: CandidateLists) -> bool:
+        """Lay slots [P, R] out beside genomes [P, G].
+
+        Returns:
+            Whether all their lists are there; the device must not see them else.
+        """
+        return candidates.lay_out(genomes, slots, self._table_view[: len(genomes)])
+
+    def upload(self, individuals: int, *, with_slots: bool) -> None:
+        """Bring the first lines to the device, behind whatever runs there."""
+        n = HEAD + individuals * self.genomes.shape[1]
+        self._inputs[:n].copy_(self._host_inputs[:n], non_blocking=True)
+        if with_slots:
+            self.table[:individuals].copy_(self._host_table[:individuals], non_blocking=True)
+
+    def download(self, individuals: int) -> None:
+        """Bring results to the host, behind whatever runs on the device."""
+        n = HEAD + individuals * self.n_windows * len(ACCUMULATORS)
+        self._host_outputs[:n].copy_(self._outputs[:n], non_blocking=True)
+
+    def read(self, out: Floats) -> tuple[int, bool]:
+        """Copy accumulators as last downloaded into out [P, W, A].
+
+        Returns:
+            The largest count of signals that was too long for a list, else 0; and whether the
+            device refused the individuals, so that what was copied means nothing.
+        """
+        most, refused = self._told_view[:2].tolist()
+        is_refused = refused == self._launch
+        if not is_refused:
+            _copy(self._results_view[: out.size].reshape(out.shape), out)
+        return most, is_refused
+
+
+def _copy(numbers: Floats, out: Floats) -> None:
+    """Copy numbers, many of them by several threads."""
+    if out.size >= MANY and numbers.flags.writeable:  # as torch wants all that it is given
+        torch.from_numpy(out).copy_(torch.from_numpy(numbers))
+    else:
+        out[...] = numbers
+
+
+def _twins(numbers: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Float64 zeros [numbers] on the device, and as many on the host to copy from and to."""
+    there = torch.zeros(numbers, dtype=torch.float64, device=device)
+    here = torch.zeros(numbers, dtype=torch.float64, pin_memory=_is_pinned(device))
+    return there, here
+
+
+def _is_pinned(device: torch.device) -> bool:
+    return device.type == "cuda"
+
+
+def _numpy(tensor: torch.Tensor) -> npt.NDArray[Any]:
+    return tensor.numpy()

@@ -1,0 +1,137 @@
+"""From a person's wish, such as ``auto`` or ``cuda:1``, to what makes a backend on that device."""
+
+import importlib
+import re
+from typing import NamedTuple, cast
+
+from engine.contract import BackendMaker
+from engine.errors import DeviceError
+from engine.gpus import count_gpus, why_no_cuda
+
+BACKENDS: dict[str, str] = {
+    "cpu": "engine.cpu:CpuBackend",
+    "cuda": "engine.cuda:CudaMaker",
+}
+"""Every backend by the name of its device; it is imported when it is asked for."""
+
+NUMBERS = r"[0-9]{1,3}(,[0-9]{1,3})*"
+"""Which GPUs, behind the colon of a device's name."""
+
+
+class Choice(NamedTuple):
+    """A chosen device.
+
+    Args:
+        name: Backend, a name in `BACKENDS`.
+        reason: Why, for a person.
+        devices: Numbers of the GPUs to use; none where a backend has no numbers.
+    """
+
+    name: str
+    reason: str
+    devices: tuple[int, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The device as a person asks for it, such as ``cuda:0,1``."""
+        return ":".join(filter(None, (self.name, ",".join(map(str, self.devices)))))
+
+
+def why_absent(device: str) -> str:
+    """Say why a backend cannot be used on this machine.
+
+    Args:
+        device: A name in `BACKENDS`.
+
+    Returns:
+        The reason; empty when it can be used.
+    """
+    return why_no_cuda() if device == "cuda" else ""
+
+
+def choose_backend(device: str) -> Choice:
+    """Turn a device's name into a backend that is there.
+
+    Args:
+        device: ``"auto"``, ``"cpu"``, ``"cuda"`` for all GPUs of this machine, or some of them by
+            number, as in ``"cuda:1"`` and ``"cuda:0,1"``.
+
+    Returns:
+        The choice; only ``"auto"`` chooses, a device asked for by name is taken or refused.
+
+    Raises:
+        DeviceError: When no backend of that name exists, or its device is not there.
+    """
+    if device == "auto":
+        reason = why_absent("cuda")
+        if reason:
+            return Choice("cpu", f"auto: no GPU is used, {reason}")
+        return Choice("cuda", "auto: a GPU was found", tuple(range(count_gpus())))
+    name, colon, numbers = device.partition(":")
+    if name not in BACKENDS or (colon and (name != "cuda" or not re.fullmatch(NUMBERS, numbers))):
+        raise DeviceError(
+            f"device '{device}' is unknown; known: auto, cuda:0, cuda:0,1, "
+            f"{', '.join(sorted(BACKENDS))}"
+        )
+    reason = why_absent(name)
+    if reason:
+        raise DeviceError(f"device '{device}' is not available: {reason}; use cpu or auto")
+    reason = f"{device}: asked for by name"
+    return Choice(name, reason, _gpus(device, numbers) if name == "cuda" else ())
+
+
+def _gpus(device: str, numbers: str) -> tuple[int, ...]:
+    there = count_gpus()
+    wanted = tuple(dict.fromkeys(map(int, numbers.split(",")))) if numbers else range(there)
+    absent = [number for number in wanted if number >= there]
+    if absent:
+        raise DeviceError(
+            f"device '{device}' is not available: this machine shows {there} GPU"
+            f"{'s, cuda:0 to cuda:' + str(there - 1) if there > 1 else ', cuda:0'}"
+        )
+    return tuple(wanted)
+
+
+def load_backend(name: str, devices: tuple[int, ...] = ()) -> BackendMaker:
+    """What makes a backend.
+
+    Args:
+        name: A name in `BACKENDS`, as `choose_backend` gives it.
+        devices: Numbers of its devices, as `choose_backend` gives them.
+
+    Returns:
+        See `BackendMaker`.
+    """
+    module, _, attribute = BACKENDS[name].partition(":")
+    maker = getattr(importlib.import_module(module), attribute)
+    return cast(BackendMaker, maker(devices or (0,)) if name == "cuda" else maker)
+
+
+class Device(NamedTuple):
+    """A device that was chosen.
+
+    Args:
+        label: As a person asks for it, such as ``cuda:0,1``.
+        reason: Why it was taken, for a person.
+        maker: Makes backends on it.
+    """
+
+    label: str
+    reason: str
+    maker: BackendMaker
+
+
+def choose_device(device: str) -> Device:
+    """Turn a device's name into one that is there.
+
+    Args:
+        device: As in `choose_backend`.
+
+    Returns:
+        The device.
+
+    Raises:
+        DeviceError: When it is not there.
+    """
+    choice = choose_backend(device)
+    return Device(choice.label, choice.reason, load_backend(choice.name, choice.devices))

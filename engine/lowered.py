@@ -1,0 +1,99 @@
+"""A strategy lowered to numbers: what compiled loops and kernels read in place of names."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.contract import Form
+from engine.costs import Costs
+from engine.rows.coders import Coder, form_of, is_with_gene
+from strategy.spec import StrategySpec
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Entry(NamedTuple):
+    """The entry conjunction as arrays; columns refer to rows of the spec and genes.
+
+    Args:
+        genes: [C, 3] int64: row, gene, 1 for ``>`` and 0 for ``<``; decided on codes.
+        scales: [C, 2] float64: low and scale of the row's codes.
+        pairs: [D, 3] int64: left row, right row, 1 for ``>`` and 0 for ``<``; decided on codes.
+        exact: [E, 3] int64: the same, for rows whose codes have different maps.
+        warm_columns: [L] int64: genes that are lengths of rows; the longest sets the warm-up.
+    """
+
+    genes: Ints
+    scales: Floats
+    pairs: Ints
+    exact: Ints
+    warm_columns: Ints
+
+
+class Exits(NamedTuple):
+    """The bracket and the costs as numbers; the first four are columns, not values.
+
+    Args:
+        stop_row: Row of the spec that measures the stop's distance.
+        stop_mult: Gene.
+        reward: Gene.
+        max_hold: Gene.
+        per_side: Cost of a side as a fraction of notional.
+        min_risk: Fraction of the entry price.
+        risk_fraction: Fraction of equity per R.
+    """
+
+    stop_row: int
+    stop_mult: int
+    reward: int
+    max_hold: int
+    per_side: float
+    min_risk: float
+    risk_fraction: float
+
+
+def entry_of(spec: StrategySpec, coders: dict[Form, Coder]) -> Entry:
+    """The entry conjunction as arrays, each comparison where it is decided fastest."""
+    gene_rows: list[tuple[int, int, int]] = []
+    row_pairs: list[tuple[int, int, int]] = []
+    exact: list[tuple[int, int, int]] = []
+    scales: list[Coder] = []
+    for comparison in spec.entry:
+        is_greater = int(comparison.relation == ">")
+        left = spec.row_index[comparison.left]
+        left_coder = coders[form_of(spec, comparison.left)]
+        if is_with_gene(spec, comparison):
+            gene_rows.append((left, spec.layout.index(comparison.right), is_greater))
+            scales.append(left_coder)
+            continue
+        pair = (left, spec.row_index[comparison.right], is_greater)
+        is_shared = left_coder == coders[form_of(spec, comparison.right)]
+        (row_pairs if is_shared else exact).append(pair)
+    return Entry(
+        np.array(gene_rows, np.int64).reshape(-1, 3),
+        np.array(scales, np.float64).reshape(-1, 2),
+        np.array(row_pairs, np.int64).reshape(-1, 3),
+        np.array(exact, np.int64).reshape(-1, 3),
+        np.array(_length_columns(spec), np.int64),
+    )
+
+
+def _length_columns(spec: StrategySpec) -> list[int]:
+    names = {name for row in spec.rows for name in row.lengths}
+    return sorted(spec.layout.index(name) for name in names)
+
+
+def exits_of(spec: StrategySpec, costs: Costs) -> Exits:
+    """The bracket and the costs as numbers."""
+    bracket, layout = spec.bracket, spec.layout
+    return Exits(
+        spec.row_index[bracket.stop_row],
+        layout.index(bracket.stop_mult),
+        layout.index(bracket.reward),
+        layout.index(bracket.max_hold),
+        float(costs.per_side),
+        float(costs.min_risk),
+        float(costs.risk_fraction),
+    )

@@ -1,0 +1,1 @@
+"""What a search strives for: objectives, constraints, and windows taken together."""

@@ -1,0 +1,137 @@
+"""What must hold, as people write it: ``max_drawdown <= 0.3``, and how far it is from holding."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.metrics import METRICS
+from optimizer.errors import ConfigError
+from optimizer.goals.aggregation import check_aggregation
+from optimizer.search.generation import Floats
+from strategy.errors import unknown
+
+ALIASES = {"expectancy": "mean_r"}
+"""Other names of metrics, as traders call them."""
+
+FORM = "METRIC <= NUMBER, with <, <=, > or >=, and 'soft' behind it if it may be missed"
+
+LEAST_MISS = 2.0**-1000
+"""What is missed by nothing but the strictness of a comparison is missed by this."""
+
+LARGEST_MISS = 2.0**1000
+
+_TEXT = re.compile(
+    r"\s*(?P<metric>\w+)(?:@(?P<over>\w+))?\s*(?P<sign><=|>=|<|>)\s*"
+    r"(?P<bound>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)(?P<percent>\s*%)?"
+    r"(?:\s+(?P<kind>soft|hard))?\s*"
+)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A comparison of a metric with a number.
+
+    Args:
+        metric: A name in `METRICS`.
+        sign: One of ``<``, ``<=``, ``>``, ``>=``.
+        bound: The number, finite.
+        is_soft: Whether it may be missed; how far is then one more objective.
+        over: How windows are taken together, empty for the way of the run.
+    """
+
+    metric: str
+    sign: str
+    bound: float
+    is_soft: bool = False
+    over: str = ""
+
+    @property
+    def name(self) -> str:
+        """As short as it can be written, such as ``max_drawdown<=0.3``."""
+        over = f"@{self.over}" if self.over else ""
+        return f"{self.metric}{over}{self.sign}{self.bound!r}"
+
+    @property
+    def text(self) -> str:
+        """What `parse_constraint` reads back."""
+        return f"{self.name} soft" if self.is_soft else self.name
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether larger values are nearer to holding."""
+        return self.sign.startswith(">")
+
+    def holds(self, values: Floats) -> npt.NDArray[np.bool_]:
+        """Whether it holds for values [P]; never for NaN."""
+        compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+        return np.asarray(compare[self.sign](values, self.bound), np.bool_)
+
+    def misses(self, values: Floats) -> Floats:
+        """How far values are from holding, relative to the bound.
+
+        Args:
+            values: [P], of the metric over all windows.
+
+        Returns:
+            [P], 0 where it holds, else above 0 and up to 1: ``d / (d + |bound|)`` for a distance d
+            (``d / (d + 1)`` for a bound of 0), and 1 where the value is NaN.
+        """
+        distance = self.bound - values if self.wants_more else values - self.bound
+        distance = np.clip(distance, LEAST_MISS, LARGEST_MISS)
+        share = np.maximum(distance / (distance + (abs(self.bound) or 1.0)), LEAST_MISS)
+        share = np.where(np.isnan(values), 1.0, share)
+        return np.where(self.holds(values), 0.0, share)
+
+
+def parse_constraint(text: str) -> Constraint:
+    """Read one constraint.
+
+    Args:
+        text: Such as ``max_drawdown <= 30%``, ``sharpe@worst > 0`` or ``exposure < 0.5 soft``.
+
+    Raises:
+        ConfigError: When it has another form, or names what is unknown (the nearest is offered).
+
+    >>> parse_constraint("max_drawdown <= 30%").text
+    'max_drawdown<=0.3'
+    """
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        raise ConfigError(f"constraint '{text}' must look like {FORM}")
+    metric = ALIASES.get(found["metric"], found["metric"])
+    if metric not in METRICS:
+        known = [*METRICS, *ALIASES]
+        raise ConfigError(f"constraint '{text}': {unknown('metric', metric, known)}")
+    bound = float(found["bound"]) / (100.0 if found["percent"] else 1.0)
+    if not np.isfinite(bound) or abs(bound) > LARGEST_MISS:
+        raise ConfigError(f"constraint '{text}': {found['bound']} is too large a number")
+    try:
+        over = check_aggregation(found["over"]) if found["over"] else ""
+    except ConfigError as error:
+        raise ConfigError(f"constraint '{text}': {error}") from None
+    return Constraint(metric, found["sign"], bound, found["kind"] == "soft", over)
+
+
+def parse_constraints(texts: Sequence[str]) -> tuple[Constraint, ...]:
+    """Read several constraints.
+
+    Raises:
+        ConfigError: Naming every wrong one, or one that is given twice.
+    """
+    found: list[Constraint] = []
+    problems: list[str] = []
+    for text in texts:
+        try:
+            constraint = parse_constraint(text)
+        except ConfigError as error:
+            problems.append(str(error))
+            continue
+        if constraint.name in [other.name for other in found]:
+            problems.append(f"constraint '{text}' is given twice")
+        found.append(constraint)
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return tuple(found)

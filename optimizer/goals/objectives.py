@@ -1,0 +1,313 @@
+"""What a search is after: metrics as objectives to minimise, and who is infeasible and why.
+
+An individual is infeasible, with a named reason, when it trades too seldom to be judged, when an
+objective is undefined, or when it breaks a hard constraint. All is settled here, before any
+ranking, so that no NaN and no infinity is ever compared with a number.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.metrics import METRICS, MetricTable
+from optimizer.errors import ConfigError
+from optimizer.goals.aggregation import MEAN, check_aggregation, over_windows
+from optimizer.goals.constraints import Constraint
+from optimizer.search.generation import Evaluation, Floats
+from strategy.errors import unknown
+
+Indices = npt.NDArray[np.int64]
+
+TOO_FEW_TRADES = "too_few_trades"
+"""Name of the failure of individuals with fewer trades than `Goals.min_trades`."""
+
+MISSED = "missed"
+"""Name of the objective that soft constraints make: how far they are missed, on the mean."""
+
+DIRECTIONS = {"max": True, "min": False}
+
+_TEXT = re.compile(r"(?P<name>\w*)(?::(?P<direction>\w*))?(?:@(?P<over>\w*))?")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """One thing to strive for.
+
+    Args:
+        name: How people ask for it, such as ``sharpe`` or ``sharpe@worst``.
+        metric: A name in `METRICS`.
+        maximise: Whether more of it is better.
+        over: How windows are taken together, empty for the way of the run.
+
+    Raises:
+        ConfigError: When there is no such metric.
+    """
+
+    name: str
+    metric: str
+    maximise: bool
+    over: str = ""
+
+    def __post_init__(self) -> None:
+        if self.metric not in METRICS:
+            raise ConfigError(unknown("metric", self.metric, list(METRICS)))
+
+
+MAXIMISED = (
+    "calmar",
+    "mean_r",
+    "profit_factor",
+    "sharpe",
+    "sharpe_annual",
+    "sortino",
+    "sum_r",
+    "total_return",
+    "trades",
+    "trades_per_year",
+    "win_rate",
+)
+MINIMISED = ("exposure", "max_drawdown", "max_drawdown_r")
+
+OBJECTIVES = {
+    name: Objective(name, metric="mean_r" if name == "expectancy" else name, maximise=is_maximised)
+    for name, is_maximised in sorted(
+        [
+            ("expectancy", True),
+            *((name, True) for name in MAXIMISED),
+            *((name, False) for name in MINIMISED),
+        ]
+    )
+}
+"""All objectives by name; each bears the name of its metric, but for expectancy, the mean of R."""
+
+
+@dataclass(frozen=True)
+class Goals:
+    """The objectives of a run and its constraints.
+
+    Args:
+        objectives: At least one, no two the same.
+        min_trades: Individuals with fewer trades are infeasible, at least 0.
+        constraints: What must hold beside it. Who breaks a hard one is infeasible; soft ones add
+            one objective, `MISSED`, the mean of how far each is missed, 0 where all hold.
+        over: How the windows of a metric are taken together where nothing else is said, trades
+            included; a metric that is undefined in one window is undefined.
+
+    Raises:
+        ConfigError: When objectives are missing or repeat, or `min_trades` is negative.
+    """
+
+    objectives: tuple[Objective, ...]
+    min_trades: int = 30
+    constraints: tuple[Constraint, ...] = ()
+    over: str = MEAN
+
+    def __post_init__(self) -> None:
+        if not self.objectives:
+            raise ConfigError(f"no objective given; known: {', '.join(OBJECTIVES)}")
+        seen: set[tuple[str, str]] = set()
+        for objective in self.objectives:
+            if (objective.metric, objective.over or self.over) in seen:
+                raise ConfigError(f"objective '{objective.name}' is given more than once")
+            seen.add((objective.metric, objective.over or self.over))
+        if self.min_trades < 0:
+            raise ConfigError(f"min_trades must be at least 0, got {self.min_trades}")
+        check_aggregation(self.over)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the objectives [O], that of soft constraints last."""
+        soft = (MISSED,) if any(constraint.is_soft for constraint in self.constraints) else ()
+        return (*(objective.name for objective in self.objectives), *soft)
+
+    @cached_property
+    def maximised(self) -> tuple[bool, ...]:
+        """Whether more of an objective is better, [O]."""
+        return tuple(is_maximised(name) for name in self.names)
+
+    @cached_property
+    def failure_names(self) -> tuple[str, ...]:
+        """Names of the failure codes: none, too few trades, what is undefined, what is broken."""
+        undefined = (f"undefined:{goal.name}" for goal in self.objectives)
+        unknown_bounds = (f"undefined:{constraint.name}" for constraint in self.constraints)
+        broken = (f"broken:{one.name}" for one in self.constraints if not one.is_soft)
+        return ("", TOO_FEW_TRADES, *undefined, *unknown_bounds, *broken)
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """Metrics that a judgement asks for, in the order of `METRICS`."""
+        objectives = {objective.metric for objective in self.objectives}
+        constraints = {constraint.metric for constraint in self.constraints}
+        asked = {"trades"} | objectives | constraints
+        return tuple(name for name in METRICS if name in asked)
+
+    def judge(self, metrics: MetricTable) -> Evaluation:
+        """Turn metrics into objectives to minimise, violations and failures.
+
+        A violation says how far an individual is from being feasible, so that a search without any
+        feasible individual still has a direction. With C hard constraints it is
+
+        - with too few trades: the missing share of `min_trades`, plus how far each hard constraint
+          is missed, above 0 and up to 1 + C;
+        - else with something undefined: 1 + C plus the mean of the undefined share of objectives
+          and constraints and 1 / (1 + trades), up to 2 + C; the failure names the first of them.
+          More trades count as nearer, since most undefined metrics only lack trades;
+        - else how far each hard constraint is missed, up to C; the failure names the first.
+
+        Args:
+            metrics: Of P individuals in W windows, W at least 1. A value that is not finite counts
+                as undefined.
+
+        Returns:
+            The evaluation; objectives of infeasible individuals are NaN.
+        """
+        trades = self._over(metrics, "trades")  # [P]
+        values = self.achieved(metrics)  # [P, O]
+        bounded = {
+            c: self._over(metrics, c.metric, c.over, more_is_better=c.wants_more)
+            for c in self.constraints
+        }
+        hard = _misses(bounded, len(trades), soft=False)  # [P, C]
+        is_undefined = np.isnan(np.column_stack([values, *bounded.values()]))
+        is_rare = trades < self.min_trades
+        is_vague = ~is_rare & is_undefined.any(axis=1)
+        missed = _sum_of_columns(hard)
+        shortfall = (self.min_trades - trades) / max(self.min_trades, 1)
+        undefined_share = is_undefined.sum(axis=1) / is_undefined.shape[1]
+        vagueness = 1.0 + hard.shape[1] + 0.5 * (undefined_share + 1 / (1 + trades))
+        violations = np.where(is_rare, shortfall + missed, np.where(is_vague, vagueness, missed))
+        codes = np.where(is_vague, 2 + is_undefined.argmax(axis=1), self._first_broken(hard))
+        codes = np.where(is_rare, 1, codes)
+        soft = _misses(bounded, len(trades), soft=True)
+        if soft.shape[1]:
+            values = np.column_stack([values, _sum_of_columns(soft) / soft.shape[1]])
+        objectives = np.where(violations[:, None] > 0, np.nan, self._signs * values)
+        return Evaluation(objectives, violations, codes.astype(np.int16))
+
+    def achieved(self, metrics: MetricTable) -> Floats:
+        """What individuals reach in each objective, feasible or not.
+
+        Args:
+            metrics: Of P individuals in W windows, W at least 1.
+
+        Returns:
+            [P, O] in natural sign, in the order of `objectives`; NaN where undefined.
+        """
+        return np.column_stack(
+            [
+                self._over(metrics, o.metric, o.over, more_is_better=o.maximise)
+                for o in self.objectives
+            ]
+        )
+
+    def natural(self, objectives: Floats) -> Floats:
+        """Turn minimised objectives [..., O] back to the sign that people know."""
+        natural: Floats = self._signs * objectives + 0.0
+        return natural
+
+    @cached_property
+    def _signs(self) -> Floats:
+        """-1 for each objective that is maximised, else 1, [O]."""
+        return np.where(self.maximised, -1.0, 1.0)
+
+    def _over(
+        self, metrics: MetricTable, metric: str, over: str = "", *, more_is_better: bool = True
+    ) -> Floats:
+        """A metric [P], its windows taken together."""
+        return over_windows(
+            metrics.column(metric), over or self.over, more_is_better=more_is_better
+        )
+
+    def _first_broken(self, hard: Floats) -> Indices:
+        """Failure code [P] of the first hard constraint that is missed, 0 where all hold."""
+        codes = np.zeros(len(hard), np.int64)
+        last = len(self.failure_names) - 1
+        for place in reversed(range(hard.shape[1])):
+            codes[hard[:, place] > 0] = last - (hard.shape[1] - 1 - place)
+        return codes
+
+
+def is_maximised(name: str) -> bool:
+    """Whether more is better of an objective that bears this name in a result.
+
+    Raises:
+        ConfigError: When no objective has it.
+    """
+    return name != MISSED and parse_objective(name).maximise
+
+
+def parse_objective(text: str) -> Objective:
+    """Read one objective.
+
+    Args:
+        text: A name in `OBJECTIVES`; ``:min`` or ``:max`` turns it, ``@mean``, ``@worst`` or
+            ``@q25`` says how windows are taken together.
+
+    Raises:
+        ConfigError: When something in it is unknown (the nearest one is offered).
+
+    >>> parse_objective("trades:min@worst")
+    Objective(name='trades:min@worst', metric='trades', maximise=False, over='worst')
+    """
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        raise ConfigError(f"objective '{text}' must look like sharpe, trades:min or sharpe@worst")
+    name, direction, over = found["name"], found["direction"], found["over"]
+    if name not in OBJECTIVES:
+        raise ConfigError(unknown("objective", name, list(OBJECTIVES)))
+    if direction is not None and direction not in DIRECTIONS:
+        raise ConfigError(f"objective '{text}': {unknown('direction', direction, ['max', 'min'])}")
+    published = OBJECTIVES[name]
+    maximise = published.maximise if direction is None else DIRECTIONS[direction]
+    turned = "" if maximise == published.maximise else f":{direction}"
+    if over is None:
+        return Objective(f"{name}{turned}", published.metric, maximise)
+    try:
+        check_aggregation(over)
+    except ConfigError as error:
+        raise ConfigError(f"objective '{text}': {error}") from None
+    return Objective(f"{name}{turned}@{over}", published.metric, maximise, over)
+
+
+def parse_objectives(text: str) -> tuple[Objective, ...]:
+    """Read objectives from a comma-separated list, such as ``"sharpe,max_drawdown@worst"``.
+
+    Args:
+        text: As `parse_objective` reads each; spaces around them do not count.
+
+    Returns:
+        In the order given.
+
+    Raises:
+        ConfigError: Naming every one that is wrong or missing.
+    """
+    found: list[Objective] = []
+    problems: list[str] = []
+    for part in (part.strip() for part in text.split(",")):
+        if not part:
+            raise ConfigError(f"objectives '{text}' lack a name; known: {', '.join(OBJECTIVES)}")
+        try:
+            found.append(parse_objective(part))
+        except ConfigError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return tuple(found)
+
+
+def _misses(values: Mapping[Constraint, Floats], count: int, *, soft: bool) -> Floats:
+    """How far each hard or each soft constraint is missed, [P, C]."""
+    columns = [one.misses(value) for one, value in values.items() if one.is_soft == soft]
+    return np.column_stack(columns) if columns else np.zeros((count, 0))
+
+
+def _sum_of_columns(values: Floats) -> Floats:
+    """Sum [P] of values [P, N], in the order of columns."""
+    total = np.zeros(len(values), dtype=np.float64)
+    for column in values.T:
+        total = total + column
+    return total

@@ -1,0 +1,140 @@
+"""Runs side by side: what they were asked, and how much of the common front each has found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import moocore
+import numpy as np
+
+from optimizer.errors import StoreError
+from optimizer.goals.objectives import is_maximised
+from optimizer.runs import RunStore, compare_headers
+from optimizer.search.generation import Floats, Population
+from optimizer.session.exported import newest_front, texts_of
+
+REFERENCE = 1.1
+"""Corner of the box that is measured, where the fronts of all runs together span 0 to 1.
+
+Source: Ishibuchi, Imada, Setoguchi and Nojima, "How to specify a reference point in hypervolume
+calculation for fair performance comparison", 2018: a little beyond the worst, so that ends count.
+"""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One run beside others.
+
+    Args:
+        run: Its id.
+        status: As `RunStore.status`.
+        generations: Recorded, the initial one not included.
+        evaluated: Individuals in all of its generations.
+        seconds: That its generations took.
+        front: Members of its newest front.
+        best: Best value of each objective in it, in the sign that people know; empty without one.
+        hypervolume: What its front dominates, as a share of what the fronts of all dominate.
+        beaten: For each run, the share of that one's front that a member of this one dominates.
+        shared: For each run, how many genomes both fronts have.
+        differs: What decides results and is not as in the first run, a line each.
+    """
+
+    run: str
+    status: str
+    generations: int
+    evaluated: int
+    seconds: float
+    front: int
+    best: tuple[float, ...]
+    hypervolume: float
+    beaten: tuple[float, ...]
+    shared: tuple[int, ...]
+    differs: tuple[str, ...]
+
+
+def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
+    """Compare the newest fronts of runs.
+
+    Args:
+        stores: Two or more, open for reading, with the same objectives.
+
+    Returns:
+        One for each, in the same order.
+
+    Raises:
+        StoreError: When a run has recorded nothing, is damaged, or strives for something else.
+    """
+    objectives = texts_of(stores[0], "objectives")
+    for store in stores[1:]:
+        if texts_of(store, "objectives") != objectives:
+            raise StoreError(
+                f"run '{store.run_id}' strives for {', '.join(texts_of(store, 'objectives'))} and "
+                f"run '{stores[0].run_id}' for {', '.join(objectives)}: nothing to compare"
+            )
+    fronts = [newest_front(store) for store in stores]
+    volumes = _hypervolumes([front.objectives for front in fronts])
+    return [
+        _compared(store, place, fronts, volumes, stores[0]) for place, store in enumerate(stores)
+    ]
+
+
+def _compared(
+    store: RunStore,
+    place: int,
+    fronts: Sequence[Population],
+    volumes: Sequence[float],
+    first: RunStore,
+) -> Compared:
+    summaries = list(store.generations())
+    own = fronts[place]
+    return Compared(
+        run=store.run_id,
+        status=store.status,
+        generations=len(summaries) - 1,
+        evaluated=sum(summary.evaluated for summary in summaries),
+        seconds=sum(summary.seconds for summary in summaries),
+        front=len(own.objectives),
+        best=_best(store, own.objectives),
+        hypervolume=volumes[place],
+        beaten=tuple(_beaten(own.objectives, other.objectives) for other in fronts),
+        shared=tuple(_shared(own.genomes, other.genomes) for other in fronts),
+        differs=compare_headers(first.header, store.header, ("there", "here"))[0],
+    )
+
+
+def _best(store: RunStore, objectives: Floats) -> tuple[float, ...]:
+    if not len(objectives):
+        return ()
+    signs = np.where([is_maximised(name) for name in texts_of(store, "objectives")], -1.0, 1.0)
+    return tuple((signs * objectives.min(axis=0) + 0.0).tolist())
+
+
+def _hypervolumes(fronts: Sequence[Floats]) -> list[float]:
+    """Share of what all fronts dominate together that each dominates alone."""
+    together = np.concatenate(fronts)
+    if not len(together):
+        return [0.0] * len(fronts)
+    low, span = together.min(axis=0), np.ptp(together, axis=0)
+    scale = np.where(span > 0, span, 1.0)
+    reference = np.full(together.shape[1], REFERENCE)
+
+    def volume(front: Floats) -> float:
+        scaled = (front - low) / scale
+        return float(moocore.hypervolume(scaled, ref=reference)) if len(front) else 0.0
+
+    whole = volume(together)
+    return [volume(front) / whole for front in fronts]
+
+
+def _beaten(own: Floats, other: Floats) -> float:
+    """Share of the members of another front that one of ours dominates."""
+    if not len(own) or not len(other):
+        return 0.0
+    beaten = [
+        bool(((own <= member).all(axis=1) & (own < member).any(axis=1)).any()) for member in other
+    ]
+    return sum(beaten) / len(other)
+
+
+def _shared(own: Floats, other: Floats) -> int:
+    known = {genome.tobytes() for genome in other}
+    return sum(genome.tobytes() in known for genome in own)

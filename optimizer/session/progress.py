@@ -1,0 +1,105 @@
+"""How a search stands after each generation, for whoever watches it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.search.generation import Generation
+from optimizer.session.task import Task
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How a search stands after a generation.
+
+    Args:
+        generation: Its number.
+        generations: Number of the last one planned.
+        individuals: Survivors.
+        evaluated: Individuals sent to the engine so far, by this process.
+        feasible: Share of the survivors that are feasible.
+        front: Members of the front.
+        hypervolume: What the best compromises so far dominate, as `Generation` says.
+        best: Best value of each objective in the front, in its natural sign; NaN without one.
+        rejected: Failure to how many of this generation's newcomers had it.
+        seconds: Since the search began in this process.
+        individual_bars_per_s: Its rate; NaN before there is one.
+        seconds_per_generation: Likewise.
+    """
+
+    generation: int
+    generations: int
+    individuals: int
+    evaluated: int
+    feasible: float
+    front: int
+    hypervolume: float
+    best: tuple[float, ...]
+    rejected: Mapping[str, int]
+    seconds: float
+    individual_bars_per_s: float = math.nan
+    seconds_per_generation: float = math.nan
+
+    @property
+    def eta_s(self) -> float:
+        """Seconds left at the present rate; 0 at the end, NaN before there is a rate."""
+        left = max(self.generations - self.generation, 0)
+        return self.seconds_per_generation * left if left else 0.0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How far a process was at some moment.
+
+    Args:
+        generations: That it has found.
+        evaluated: Individuals sent to the engine.
+        seconds: Since the search began in it.
+    """
+
+    generations: int
+    evaluated: int
+    seconds: float
+
+
+WARMING = 2
+"""The first generations of a process compile and compute most rows: they say nothing of others."""
+
+
+def progress_of(task: Task, generation: Generation, start: Mark | None, now: Mark) -> Progress:
+    """How a search stands after a generation.
+
+    Args:
+        task: What is searched.
+        generation: The newest.
+        start: When the process was warm, None before `WARMING` generations of its own.
+        now: Behind the newest generation.
+    """
+    population, found = generation.population, generation.archive
+    natural = task.goals.natural(found.objectives)
+    signs = np.array(task.goals.maximised)
+    best = np.full(len(signs), np.nan)
+    if len(found):
+        best = np.where(signs, natural.max(axis=0), natural.min(axis=0))
+    found_since = 0 if start is None else now.generations - start.generations
+    rate = pace = math.nan
+    if start is not None and found_since:
+        pace = (now.seconds - start.seconds) / found_since
+        individual_bars = (now.evaluated - start.evaluated) * task.markets.n_bars
+        rate = individual_bars / (now.seconds - start.seconds)
+    return Progress(
+        generation=generation.number,
+        generations=task.config.generations,
+        individuals=len(population),
+        evaluated=now.evaluated,
+        feasible=float((population.violations == 0).mean()),
+        front=len(found),
+        hypervolume=generation.hypervolume,
+        best=tuple(best.tolist()),
+        rejected=generation.rejected,
+        seconds=now.seconds,
+        individual_bars_per_s=rate,
+        seconds_per_generation=pace,
+    )

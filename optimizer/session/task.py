@@ -1,0 +1,363 @@
+"""What a configuration asks for, loaded and checked before any work begins."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+
+from data import Bars, Window
+from engine.batch import ENGINE_VERSION, Engine
+from engine.costs import Costs
+from engine.devices import Device, choose_device
+from engine.ledger import REASONS, Ledger
+from engine.metrics import MetricTable, compute_metrics
+from engine.parity import data_hash, versions
+from optimizer.config.run_config import RunConfig
+from optimizer.errors import ConfigError
+from optimizer.goals.constraints import parse_constraints
+from optimizer.goals.objectives import Goals, parse_objectives
+from optimizer.search import evolve
+from optimizer.search.generation import Floats, Generation
+from optimizer.search.lattice import Lattice, explore, make_lattice, regret_of
+from optimizer.search.problem import SearchSettings
+from optimizer.search.stopping import StopRules
+from optimizer.session.markets import Markets, load_markets
+from optimizer.session.problem import EngineProblem
+from strategy import GenomeLayout, StrategySpec, find_strategy
+from strategy.errors import GeneError
+
+SEARCH_VERSION = 3
+"""Goes up whenever the same seed and settings lead to other individuals."""
+
+SMALLEST_ISLAND = 8
+"""An island of fewer individuals has nobody to choose from; there are fewer islands then."""
+
+
+WARM_START_NOTE = (
+    "individuals to begin with may have been found on bars that are held out now: held-out figures "
+    "prove something only if they were not"
+)
+"""Told where a search with held-out bars begins with individuals of another."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Markets, strategy, costs and goals that belong together.
+
+    Args:
+        config: Where it all comes from.
+        markets: Series, windows to search on, and windows that are held out.
+        spec: The strategy, scaled to the bars and with the bounds that were asked for.
+        costs: Costs and risk rules.
+        goals: Objectives and constraint.
+    """
+
+    config: RunConfig
+    markets: Markets
+    spec: StrategySpec
+    costs: Costs
+    goals: Goals
+
+    def engine(self, device: str | Device | None = None) -> Engine:
+        """A batch engine to search with; bars that are held out are not in it.
+
+        Args:
+            device: One that was chosen, or its name; the configuration's when None.
+
+        Returns:
+            The engine on the windows to search on; its rows are its own.
+        """
+        return self._engine(self.markets.searched, self.markets.windows, device)
+
+    def full_engine(self, device: str | Device | None = None) -> Engine:
+        """A batch engine for all windows, those to search on first, then those held out."""
+        return self._engine(self.markets.series, self.markets.all_windows, device)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person must know of the bars and of what is held out from the search."""
+        if self.config.warm_start is None or not self.markets.held_out:
+            return self.markets.notes
+        return (*self.markets.notes, WARM_START_NOTE)
+
+    def metrics(self, accumulators: Floats) -> MetricTable:
+        """Metrics of accumulators [P, W, A] over the windows to search on, as goals need."""
+        spans = self.markets.spans(self.markets.windows)
+        return compute_metrics(accumulators, spans, self.goals.metrics)
+
+    def problem(self, engine: Engine) -> EngineProblem:
+        """The search's view of an engine on the windows to search on."""
+        return EngineProblem(self.goals, self.markets.spans(self.markets.windows), engine)
+
+    def settings(self) -> SearchSettings:
+        """How to search, from the configuration."""
+        config = self.config
+        return SearchSettings(
+            population=config.population,
+            generations=config.generations,
+            seed=config.seed,
+            crossover_probability=config.crossover_probability,
+            crossover_eta=config.crossover_eta,
+            mutation_probability=config.mutation_probability,
+            mutation_eta=config.mutation_eta,
+            adapt=config.adapt,
+            survival=config.survival,
+            archive=config.archive,
+            elite=config.elite,
+            immigrants=config.immigrants,
+            patience=config.patience,
+            on_stagnation=config.on_stagnation,
+            islands=max(1, min(config.islands, config.population // SMALLEST_ISLAND)),
+            migration=config.migration,
+        )
+
+    @cached_property
+    def lattice(self) -> Lattice | None:
+        """The grid to search to its end, None for a genetic search."""
+        if self.config.search == "genetic":
+            return None
+        return make_lattice(self.spec.layout, self.config.steps)
+
+    def generations(
+        self, problem: EngineProblem, last: Generation | None, guests: Floats | None
+    ) -> Iterator[Generation]:
+        """The search that was asked for, from its beginning or after a generation."""
+        if self.lattice is not None:
+            return explore(problem, self.lattice, resume_from=last)
+        return evolve(problem, self.settings(), resume_from=last, guests=guests)
+
+    def regret(self, problem: EngineProblem, truth: Floats) -> dict[str, object] | None:
+        """How a genetic search fares on the lattice with the true front [F, O]; None without."""
+        if self.lattice is None or not self.config.regret:
+            return None
+        generations = max(self.config.regret // self.config.population - 1, 0)
+        archive = max(self.config.archive, len(truth))
+        settings = replace(self.settings(), generations=generations, archive=archive)
+        return asdict(regret_of(problem, self.lattice, truth, settings))
+
+    def stop_reason(self, last: Generation, seconds: float) -> str:
+        """Why to stop after a generation before the last one planned; empty to go on."""
+        config = self.config
+        if self.lattice is not None:
+            return StopRules(max_seconds=config.max_seconds).reason(last, 0, seconds)
+        rules = StopRules(config.max_evaluations, config.max_seconds, config.plateau)
+        return rules.reason(last, config.population, seconds)
+
+    def _engine(
+        self, series: Sequence[Bars], windows: Sequence[Window], device: str | Device | None
+    ) -> Engine:
+        if not isinstance(device, Device):
+            device = choose_device(device or self.config.device)
+        return Engine(
+            self.spec,
+            series,
+            windows,
+            self.costs,
+            device=device,
+            threads=self.config.threads,
+            memory_bytes=self.config.memory,
+        )
+
+
+def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
+    """Load and check everything that a configuration asks for.
+
+    Args:
+        config: Any configuration.
+        for_search: Whether every genome within the bounds has to fit the data.
+
+    Returns:
+        The task; nothing has been written and no genome evaluated.
+
+    Raises:
+        ConfigError, DataError, StrategyError, EngineError: When something does not fit.
+    """
+    _check_search_fits(config)
+    published = find_strategy(config.strategy)
+    goals = goals_of(config)
+    costs = Costs(config.fee_bp, config.slippage_bp, config.min_risk, config.risk_fraction)
+    markets = load_markets(config)
+    spec = published
+    if config.scale_lengths:
+        spec = spec.for_timeframe(markets.series[0].timeframe_ns / 1e9)
+    spec = _bounded(spec, {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()})
+    task = Task(config, markets, spec, costs, goals)
+    if task.lattice is not None:
+        last_chunk = {"generations": task.lattice.chunks - 1}
+        task = replace(task, config=config.model_copy(update=last_chunk))
+    task.settings()
+    if for_search:
+        _check_bounds_fit(task)
+    return task
+
+
+def goals_of(config: RunConfig) -> Goals:
+    """What a configuration strives for.
+
+    Args:
+        config: Any configuration.
+
+    Returns:
+        Its goals.
+
+    Raises:
+        ConfigError: Naming what is unknown or cannot be read, and the nearest of what is known.
+    """
+    return Goals(
+        parse_objectives(config.objectives),
+        config.min_trades,
+        parse_constraints(config.constraints),
+        config.over_windows,
+    )
+
+
+def check_genome_fits(task: Task, genome: Floats) -> None:
+    """Refuse a genome that needs more history than there is.
+
+    Args:
+        task: With its windows.
+        genome: [G].
+
+    Raises:
+        ConfigError: Naming the longest length and what the data allows.
+    """
+    task.spec.check_genomes(genome[None])
+    warm_up = task.spec.warm_up(task.spec.layout.decode(genome))
+    n_bars, shown = _fewest_bars(task.markets)
+    if warm_up + 3 > n_bars:
+        raise ConfigError(f"{shown}, need at least {warm_up + 3} (longest window {warm_up + 1})")
+
+
+def header_of(task: Task, device: str) -> Mapping[str, object]:
+    """What a run record keeps of its circumstances; see `runs.same` for what may change."""
+    config = task.config
+    genes = [
+        {
+            "name": gene.name,
+            "kind": gene.kind,
+            "low": float(gene.low),
+            "high": float(gene.high),
+            "default": float(gene.default),
+        }
+        for gene in task.spec.layout.genes
+    ]
+    return {
+        "created_at": datetime.now(UTC).isoformat(timespec="microseconds"),
+        "strategy": task.spec.name,
+        "data": f"{task.markets.symbol} {task.markets.timeframe}",
+        "is_simulated": task.markets.is_simulated,
+        "data_hash": data_hash(task.markets.series),
+        "windows": [[window.start, window.end] for window in task.markets.windows],
+        "held_out": [[window.start, window.end] for window in task.markets.held_out],
+        "genes": genes,
+        "objectives": list(task.goals.names),
+        "constraints": [constraint.text for constraint in task.goals.constraints],
+        "over_windows": task.goals.over,
+        "min_trades": config.min_trades,
+        "costs": {
+            "fee_bp": config.fee_bp,
+            "slippage_bp": config.slippage_bp,
+            "min_risk": config.min_risk,
+            "risk_fraction": config.risk_fraction,
+        },
+        "population": config.population,
+        "generations": config.generations,
+        "seed": config.seed,
+        "operators": {
+            name: value
+            for name, value in asdict(task.settings()).items()
+            if name not in ("population", "generations", "seed")
+        },
+        "polish": config.polish,
+        "search": config.search,
+        "steps": dict(config.steps),
+        "failure_names": list(task.goals.failure_names),
+        "device": device,
+        "threads": config.threads,
+        "notes": list(task.notes),
+        "versions": {
+            "engine": ENGINE_VERSION,
+            "strategy": task.spec.version,
+            "search": SEARCH_VERSION,
+            **versions(),
+        },
+        "command": config.model_dump(mode="json"),
+    }
+
+
+def describe_data(task: Task) -> dict[str, object]:
+    """What a result says about the bars that it was found on; `bars` counts those searched on."""
+    markets = task.markets
+    return {
+        "spec": list(task.config.data),
+        "symbol": markets.symbol,
+        "timeframe": markets.timeframe,
+        "bars": markets.n_bars,
+        "held_out_bars": sum(len(window) for window in markets.held_out),
+        "is_simulated": markets.is_simulated,
+        "notes": list(task.notes),
+        "windows": [markets.describe(window) for window in markets.all_windows],
+    }
+
+
+def ledger_rows(ledger: Ledger) -> list[tuple[object, ...]]:
+    """A ledger's trades as plain tuples, the reason as a word, in the order of time."""
+    rows: list[tuple[object, ...]] = []
+    for k in range(len(ledger)):
+        trade = ledger.trade(k)
+        rows.append((*trade[:3], REASONS[trade.reason], *trade[4:]))
+    return rows
+
+
+def _bounded(spec: StrategySpec, bounds: Mapping[str, tuple[float, float]]) -> StrategySpec:
+    """The strategy with other bounds; an error names every gene whose bounds are wrong."""
+    problems: list[str] = []
+    for name, pair in bounds.items():
+        try:
+            GenomeLayout((spec.layout.gene(name),)).with_bounds({name: pair})
+        except GeneError as error:
+            problems.append(str(error))
+    if problems:
+        raise GeneError("; ".join(problems))
+    return spec.with_bounds(bounds)
+
+
+def _check_search_fits(config: RunConfig) -> None:
+    """Refuse what the search that was asked for would leave unheard."""
+    if config.search == "genetic" and config.steps:
+        gene = next(iter(config.steps))
+        raise ConfigError(f"--step {gene} is for a lattice only: add --search lattice")
+    unheard = ("max_evaluations", "plateau", "warm_start") if config.search == "lattice" else ()
+    for name in unheard:
+        if getattr(config, name) is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{flag} means nothing for --search lattice, which tries every point")
+
+
+def _check_bounds_fit(task: Task) -> None:
+    n_bars, shown = _fewest_bars(task.markets)
+    lengths = {name for row in task.spec.rows for name in row.lengths}
+    genes = [gene for gene in task.spec.layout.genes if gene.name in lengths]
+    longest_low = int(max((gene.low for gene in genes), default=1))
+    most = n_bars - 2
+    if longest_low > most:
+        raise ConfigError(
+            f"{shown}, need at least {longest_low + 2} (longest window {longest_low})"
+        )
+    long = [gene for gene in genes if gene.high > most]
+    if long:
+        named = ", ".join(f"'{gene.name}' may be {gene.high:g}" for gene in long)
+        advice = " ".join(f"--bound {gene.name}={gene.low:g}:{most}" for gene in long)
+        raise ConfigError(
+            f"{shown} are too few for windows that long: {named}; the largest legal value "
+            f"is {most}: {advice}"
+        )
+
+
+def _fewest_bars(markets: Markets) -> tuple[int, str]:
+    """Bars up to the end of the window that has fewest, and the words for them."""
+    window = min(markets.windows, key=lambda window: window.end)
+    shown = "1 bar" if window.end == 1 else f"{window.end:,} bars"
+    if len(markets.windows) > 1:
+        shown = f"{markets.names[window.series]}: {shown}"
+    return window.end, shown
