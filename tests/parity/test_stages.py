@@ -10,6 +10,7 @@ from engine.batch import Engine
 from engine.contract import Form
 from engine.reference import Reference
 from strategy.indicators import INDICATORS, SOURCES
+from tests.support.looping import each
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, markets, populations, windows_of
 
@@ -31,7 +32,7 @@ def oracle_row(form, bars, length):
 
 
 @pytest.mark.parametrize("form", sorted(set(FORMS)), ids=lambda form: "-".join(form))
-@pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 300])
+@each("length", [1, 2, 63, 64, 65, 300])
 def test_rows_equal_the_readable_loops(device, form, length, poisoned_slots):
     """Every form over every source equals its definition in every bit, on hard bars."""
     bars = make_bars(length, length, tick=0.5, flat=0.3, silent=0.3, jump=0.3)
