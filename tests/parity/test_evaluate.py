@@ -9,8 +9,8 @@ from data import LoadOptions, load_bars
 from data.bars import Window
 from engine.batch import Engine
 from engine.ledger import ACCUMULATOR_INDEX
-from engine.parity import compare_ledgers
 from engine.reference import Reference
+from engine.replay.parity import compare_ledgers
 from strategy import STRATEGIES
 from tests.support.parity import assert_same_bits, assert_same_trades
 from tests.support.worlds import (

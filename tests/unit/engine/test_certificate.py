@@ -8,8 +8,9 @@ import pytest
 from data.bars import Window
 from engine.batch import Engine
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.parity import certify, compare_accumulators, compare_ledgers
 from engine.reference import Reference
+from engine.replay.certificate import certify
+from engine.replay.parity import compare_accumulators, compare_ledgers
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
@@ -73,11 +74,12 @@ def test_ledger_hash_tells_ledgers_apart():
     assert certify(engine, random_genomes(SPEC, 4, seed=2)).ledger_hash != first
 
 
-def test_processes_change_nothing():
-    """Replayed in two processes, the certificate is the same."""
+@pytest.mark.parametrize("threads", [2, 5])
+def test_threads_change_nothing(threads):
+    """Replayed in several threads, the certificate is the same."""
     engine = Engine(SPEC, [BARS], WINDOWS)
-    genomes = random_genomes(SPEC, 5, seed=3)
-    assert certify(engine, genomes, processes=2) == certify(engine, genomes, processes=1)
+    genomes = random_genomes(SPEC, 40, seed=3)
+    assert certify(engine, genomes, threads=threads) == certify(engine, genomes, threads=1)
 
 
 def test_missing_trade_is_described():
