@@ -7,6 +7,7 @@ compiler looks only at the file of the function itself.
 
 import hashlib
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,8 @@ CALLED_FROM_PYTHON: Any = {"nogil": True, "no_cfunc_wrapper": True}
 
 KNOWN = ("numpy", "numba", "math")
 """Modules whose functions numba knows by itself."""
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 CONSTANTS = (bool, int, float, str, bytes, tuple, np.ndarray, np.generic)
 
@@ -67,7 +70,7 @@ def compiled_definition(definition: Definition) -> Definition:
         try:
             return loop(*arguments)
         except NumbaError as error:
-            raise NotCompiledError(_first_line(error)) from error
+            raise NotCompiledError(_reason(error)) from error
 
     return cast(Definition, call)
 
@@ -130,5 +133,8 @@ def _version(functions: list[FunctionType]) -> str:
     return digest.hexdigest()[:12]
 
 
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+def _reason(error: Exception) -> str:
+    """The line of numba's message that says what it cannot compile."""
+    lines = [line.strip() for line in COLOURS.sub("", str(error)).splitlines()]
+    said = [line for line in lines if line and not line.startswith("Failed in nopython mode")]
+    return said[0] if said else type(error).__name__
