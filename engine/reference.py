@@ -262,6 +262,9 @@ def _fold(ledger: Ledger, risk_fraction: float) -> list[float]:
         total["peak_r"] = max(total["peak_r"], total["sum_r"])
         total["max_drawdown_r"] = max(total["max_drawdown_r"], total["peak_r"] - total["sum_r"])
         total["equity"] = total["equity"] * (1.0 + risk_fraction * trade.r)
+        # Ruin: an account that is not above 0 is 0, and 0 times anything stays there.
+        if not total["equity"] > 0.0:
+            total["equity"] = 0.0
         total["peak_equity"] = max(total["peak_equity"], total["equity"])
         drawdown = (total["peak_equity"] - total["equity"]) / total["peak_equity"]
         total["max_drawdown"] = max(total["max_drawdown"], drawdown)
