@@ -32,7 +32,7 @@ from strategy.errors import GeneError
 if TYPE_CHECKING:
     from optimizer.report.single import Single
 
-BY_SYMBOL = ("trades", "sum_r", "sharpe", "total_return", "max_drawdown")
+BY_SYMBOL = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
 """Metrics that are shown symbol by symbol."""
 
 

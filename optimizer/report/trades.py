@@ -195,6 +195,8 @@ def equity_curve(trades: Trades, accounts: int, risk_fraction: float, start_ns: 
     for series in range(accounts):
         members = np.flatnonzero(trades.series == series)
         own = np.multiply.accumulate(1.0 + risk_fraction * trades.r[members])
+        # Ruin is for ever.
+        own[np.logical_or.accumulate(~(own > 0.0))] = 0.0
         if accounts == 1:
             return Curve(_begun(start_ns, trades.exit_ns), np.concatenate([[1.0], own]))
         steps[members] = np.diff(own, prepend=1.0)

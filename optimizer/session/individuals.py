@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from engine.batch import Engine
-from engine.metrics import METRICS, UNDEFINED, MetricTable, compute_metrics
+from engine.metrics import METRICS, OVERFLOW, UNDEFINED, MetricTable, compute_metrics
 from optimizer.goals.aggregation import MEAN, over_windows
 from optimizer.goals.objectives import is_maximised
 from optimizer.search.generation import Floats
@@ -41,7 +41,7 @@ def describe_individuals(
     windows, n_searched = task.markets.all_windows, len(task.markets.windows)
     table = compute_metrics(engine.evaluate(genomes), task.markets.spans(windows))
     names = task.goals.names
-    held_out = MetricTable(table.values[:, n_searched:], table.reasons[:, n_searched:])
+    held_out = table.over(slice(n_searched, None))
     kept = task.goals.achieved(held_out) if task.markets.held_out else np.empty((0, 0))
     told = tuple(
         dict.fromkeys([*(goal.metric for goal in task.goals.objectives), *SHOWN_BY_WINDOW])
@@ -98,12 +98,14 @@ def mean_metrics(table: MetricTable, individual: int, windows: slice) -> dict[st
     values = table.values[individual, windows].T  # [M, W]
     reasons = table.reasons[individual, windows].T
     first = np.argmax(reasons > 0, axis=1)
-    why = reasons[np.arange(len(METRICS)), first].tolist()
-    means = over_windows(values, MEAN, more_is_better=True).tolist()
+    why = reasons[np.arange(len(METRICS)), first]
+    means = over_windows(values, MEAN, more_is_better=True)
+    # Numbers whose sum is beyond all numbers have no mean.
+    why = np.where((why == 0) & np.isnan(means), OVERFLOW, why).tolist()
     return {
         "metrics": {
             name: None if reason else mean
-            for name, mean, reason in zip(METRICS, means, why, strict=True)
+            for name, mean, reason in zip(METRICS, means.tolist(), why, strict=True)
         },
         "undefined": {
             name: UNDEFINED[reason] for name, reason in zip(METRICS, why, strict=True) if reason
