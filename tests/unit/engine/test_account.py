@@ -16,6 +16,7 @@ from engine.metrics import UNDEFINED, compute_metrics, span_of
 from engine.reference import Reference
 from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market
+from tests.support.references import FORMS
 
 ELEVEN = winning_market(11)
 
@@ -31,8 +32,10 @@ def account(request):
 
     def run(bars, costs, **genes):
         windows, genome = [Window.whole(bars)], PAPER_SPEC.layout.encode(genes)
-        if request.param == "reference":
-            found = Reference(PAPER_SPEC, [bars], windows, costs).accumulators(genome)[0]
+        if request.param in FORMS:
+            form = FORMS[request.param]
+            reference = Reference(PAPER_SPEC, [bars], windows, costs, form=form)
+            found = reference.accumulators(genome)[0]
         else:
             engine = Engine(PAPER_SPEC, [bars], windows, costs, device=request.param)
             found = engine.evaluate(genome[None])[0, 0]
