@@ -6,7 +6,6 @@ compiler looks only at the file of the function itself.
 """
 
 import hashlib
-import pickle
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -35,7 +34,7 @@ KNOWN = ("numpy", "numba", "math")
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
-CONSTANTS = (bool, int, float, str, bytes, tuple, np.ndarray, np.generic)
+CONSTANTS = (bool, int, float, str, bytes, tuple, np.generic)
 
 
 class NotCompiledError(Exception):
@@ -128,8 +127,10 @@ def _version(functions: list[FunctionType]) -> str:
         digest.update(Path(file).read_bytes())
     for function in functions:
         for name, value in sorted(_named(function).items()):
-            if isinstance(value, CONSTANTS):
-                digest.update(name.encode() + pickle.dumps(value))
+            if isinstance(value, np.ndarray):
+                digest.update(f"{name} {value.dtype} {value.shape}".encode() + value.tobytes())
+            elif isinstance(value, CONSTANTS):
+                digest.update(f"{name} {value!r}".encode())
     return digest.hexdigest()[:12]
 
 

@@ -9,7 +9,7 @@ folder is its own.
 import hashlib
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -42,23 +42,6 @@ class _SharedCache(FunctionCache):
                 super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as error:
             LOG.warning("a compiled loop could not be kept (%s)", error)
-
-    def is_filled(self) -> bool:
-        """Whether anything was kept of the loop as it is."""
-        with suppress(OSError):
-            return bool(self._cache_file._load_index())  # type: ignore[no-untyped-call]
-        return False
-
-
-def is_loaded(loop: Callable[..., object]) -> bool:
-    """Whether this process has a compiled loop's machine code already."""
-    return bool(cast(Any, loop).overloads)
-
-
-def is_kept(loop: Callable[..., object]) -> bool:
-    """Whether a loop was compiled before, by whatever process, and can be loaded."""
-    kept = cast(Any, loop)._cache
-    return isinstance(kept, _SharedCache) and kept.is_filled()
 
 
 def compiled(loop: Loop) -> Loop:

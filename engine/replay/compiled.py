@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import cast
 
 from engine.compiling.definitions import NotCompiledError, compiled_definition
-from engine.reference import Loop
+from engine.reference import Loop, as_it_reads
 
 LOG = logging.getLogger(__name__)
 
@@ -36,8 +36,8 @@ class CompiledForm:
             try:
                 return compiled(*arguments)
             except NotCompiledError as error:
-                self._runs[loop] = self._as_it_reads(loop, error)
-                return loop(*arguments)
+                self._runs[loop] = plain = self._as_it_reads(loop, error)
+                return plain(*arguments)
 
         return run
 
@@ -45,4 +45,4 @@ class CompiledForm:
         name = getattr(loop, "__name__", repr(loop))
         self.uncompiled[name] = str(error)
         LOG.warning("%s is replayed in plain Python, numba cannot compile it: %s", name, error)
-        return loop
+        return as_it_reads(loop)

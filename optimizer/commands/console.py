@@ -158,6 +158,8 @@ def certificate_line(certificate: Mapping[str, object]) -> str:
     individuals, trades = certificate["individuals"], certificate["trades"]
     mismatches = certificate["mismatches"]
     verdict = "0 mismatches" if not mismatches else f"{mismatches} MISMATCHES"
+    slow = ", ".join(_mapping(certificate, "uncompiled"))
+    verdict += f", {slow} in plain Python" if slow else ""
     return (
         f"certificate: {counted(individuals, 'individual')} replayed by the reference, "
         f"{counted(trades, 'trade')}, "

@@ -8,10 +8,11 @@ import pytest
 from data.bars import Window
 from engine import reference
 from engine.costs import Costs
-from engine.ledger import ACCUMULATORS, Ledger, Trade
+from engine.ledger import ACCUMULATORS
 from engine.reference import Reference
 from strategy.errors import IndicatorError
 from strategy.indicators import INDICATORS
+from tests.support.ledgers import ledger_of, trade_of
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -26,11 +27,6 @@ def neighbours():
     for column, gene in enumerate(SPEC.layout.genes):
         near[column, column] = gene.low
     return np.vstack([near, random_genomes(SPEC, 10, seed=2)])
-
-
-def ledger_of(results):
-    """A ledger of trades with these results; all else is of no interest."""
-    return Ledger.of([Trade(0, 1, 1, 0, 1.0, 0.5, 2.0, 1.0, r) for r in results])
 
 
 @pytest.mark.parametrize("kept", [0, 5_000, 2**30], ids=["nothing", "little", "all"])
@@ -56,7 +52,7 @@ def test_a_row_is_one_number_a_bar(monkeypatch):
 def test_ruin_ends_an_account():
     """Equity that a trade takes to 0 or below is 0 from then on; sums in R go on."""
     one = Reference(SPEC, SERIES[:1], WINDOWS[:1], Costs(risk_fraction=0.5))
-    ledger = ledger_of([1.0, -2.0, 4.0])
+    ledger = ledger_of([trade_of(r) for r in (1.0, -2.0, 4.0)])
     found = dict(zip(ACCUMULATORS, one.fold(ledger).tolist(), strict=True))
     assert (found["equity"], found["peak_equity"], found["max_drawdown"]) == (0.0, 1.5, 1.0)
     assert (found["sum_r"], found["wins"], found["trades"]) == (3.0, 2.0, 3.0)

@@ -142,6 +142,8 @@ def test_certificates_say_how_much_was_compared():
         f"(ledger {'a' * 12}, data {'b' * 12})"
     )
     assert "3 MISMATCHES" in certificate_line({**certificate, "mismatches": 3})
+    slow = {**certificate, "uncompiled": {"own": "why", "other": "why"}}
+    assert "0 mismatches, own, other in plain Python (" in certificate_line(slow)
 
 
 def test_lines_are_never_broken_and_markup_is_text():
