@@ -45,6 +45,7 @@ app.add_typer(objectives_app, name="objectives")
 @app.command()
 @config_flags(*ALL)
 def evolve(
+    context: typer.Context,
     *,
     flags: dict[str, object],
     config: ConfigFile = None,
@@ -61,7 +62,7 @@ def evolve(
     beginning = begin(config, flags) if resume is None else None
     from optimizer.commands.evolve import evolve_command
 
-    evolve_command(flags, config, resume, beginning, as_json=as_json, quiet=quiet)
+    evolve_command(flags, config, resume, beginning, own=context.obj, as_json=as_json, quiet=quiet)
 
 
 @app.command()

@@ -20,6 +20,7 @@ from optimizer.commands.console import (
 from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
 from optimizer.commands.report import tell_report
+from optimizer.commands.restart import Restart
 from optimizer.commands.symbols import held_out_table, symbols_table
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, ParityError
@@ -36,13 +37,30 @@ def evolve_command(
     resume: str | None,
     beginning: Beginning | None,
     *,
+    own: Sequence[str] | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Evolve or go on, print the result, and fail when the certificate is red."""
+    """Evolve or go on, print the result, and fail when the certificate is red.
+
+    Args:
+        flags: Fields that were given.
+        config_file: TOML file, None for none.
+        resume: Name of the run to go on with, None for a new one.
+        beginning: Of a new run.
+        own: Arguments of this process, where it may begin them anew; None where it is not ours.
+        as_json: Whether to print JSON.
+        quiet: Whether to show no progress.
+    """
     if resume is not None and config_file is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")
-    with Watcher(quiet=quiet).listening() as watcher:
+    kept = {"--json": as_json, "--quiet": quiet, "--no-report": not flags.get("report", True)}
+    restart = own and Restart.of_command(
+        own,
+        [*(flag for flag, given in kept.items() if given), *({"--debug"} & {*own})],
+        is_resumed=resume is not None,
+    )
+    with Watcher(quiet=quiet, restart=restart or None).listening() as watcher:
         if beginning is not None:
             config, device = beginning
             result = start_run(config, watcher, watcher.should_stop, device)
