@@ -5,7 +5,6 @@ from pathlib import Path
 
 from rich.table import Table
 
-from optimizer.commands.begin import Beginning
 from optimizer.commands.console import (
     Individual,
     Lines,
@@ -35,7 +34,7 @@ def evolve_command(
     flags: Mapping[str, object],
     config_file: Path | None,
     resume: str | None,
-    beginning: Beginning | None,
+    begun: RunConfig | None,
     *,
     own: Sequence[str] | None,
     as_json: bool,
@@ -47,7 +46,7 @@ def evolve_command(
         flags: Fields that were given.
         config_file: TOML file, None for none.
         resume: Name of the run to go on with, None for a new one.
-        beginning: Of a new run.
+        begun: Configuration of a new run.
         own: Arguments of this process, where it may begin them anew; None where it is not ours.
         as_json: Whether to print JSON.
         quiet: Whether to show no progress.
@@ -61,9 +60,8 @@ def evolve_command(
         is_resumed=resume is not None,
     )
     with Watcher(quiet=quiet, restart=restart or None).listening() as watcher:
-        if beginning is not None:
-            config, device = beginning
-            result = start_run(config, watcher, watcher.should_stop, device)
+        if begun is not None:
+            result = start_run(begun, watcher, watcher.should_stop)
         else:
             runs = Path(str(flags.get("runs", RunConfig.model_fields["runs"].default)))
             path = find_run(runs, resume or "latest")

@@ -80,7 +80,7 @@ class Watcher:
             f"{task.spec.name} on {task.markets.symbol} {task.markets.timeframe}, "
             f"{counted(task.markets.n_bars, 'bar')}"
         )
-        self._console.say(f"device {engine.device} ({engine.device_reason})")
+        self._console.say(f"device {engine.device}: {engine.device_reason}")
         self._console.say(f"memory for {plan}")
         room = f"{record_bytes(task) / 1e6:,.0f} MB at most"
         self._console.say(f"run {store.run_id} in {store.path}, {room}")

@@ -88,16 +88,13 @@ class Observer(Protocol):
         """
 
 
-def start_run(
-    config: RunConfig, observer: Observer, should_stop: ShouldStop, device: Device | None = None
-) -> Result:
+def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) -> Result:
     """Evolve from the beginning.
 
     Args:
         config: What to do.
         observer: Who watches.
         should_stop: Asked after each generation.
-        device: The configuration's, where it was chosen already.
 
     Returns:
         The result, as recorded and as `evolve --json` prints it.
@@ -108,8 +105,8 @@ def start_run(
         OptimizerError, DataError, StrategyError, EngineError: When something does not fit; no run
             was recorded if nothing had been evaluated.
     """
-    device = device or choose_device(config.device)
     task = prepare(config, for_search=True)
+    device = choose_device(config.device, task.workload())
     with _resumable(config, observer):
         engine = task.engine(device)
     runs = Path(config.runs)
@@ -172,8 +169,8 @@ def resume_run(
         )
         if is_finished and not _decides(flags):
             return {**(result or {}), "resumed": "already finished"}
-        device = choose_device(config.device)
         task = prepare(config, for_search=True)
+        device = choose_device(config.device, task.workload(done))
         with _resumable(config, observer, store):
             engine = task.engine(device)
         guests = _guests(task) if last is None else None
