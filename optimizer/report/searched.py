@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.batch import Engine
-from optimizer.config.run_config import make_config
+from engine.errors import DeviceLostError
+from optimizer.config.run_config import RunConfig, make_config
 from optimizer.errors import ParityError
 from optimizer.report.run import Run
 from optimizer.runs import RunStore
@@ -28,6 +29,9 @@ class _Silent:
 
     def certifying(self, members: int) -> None:
         """Nothing is said."""
+
+    def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:
+        """Nothing is done: the process is not ours to replace."""
 
 
 def evolve(settings: Mapping[str, object]) -> Run:
