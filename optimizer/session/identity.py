@@ -8,6 +8,7 @@ here the values of those that decide are put together with what was made of the 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from engine.batch import ENGINE_VERSION
 from engine.parity import data_hash
@@ -145,7 +146,8 @@ def recorded_identity(header: Mapping[str, object]) -> Identity | None:
             f"'{unknown[0]}' decides the results of this run and is unknown to this version: use "
             "the version that recorded it"
         )
-    return Identity(**{name: found.get(name) for name in names})
+    parts: dict[str, Any] = {name: found.get(name) for name in names}
+    return Identity(**parts)
 
 
 def require_identity(store: RunStore) -> Identity:
