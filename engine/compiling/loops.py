@@ -86,9 +86,14 @@ def _kept(loop: Any) -> Any:  # noqa: ANN401 - numba has no types
     room = _room_of(loop.py_func.__code__.co_filename)
     base = loops_folder(room)
     if base is not None:
-        with _cache_in(base / _version_of(room)):
-            loop._cache = _SharedCache(loop.py_func)  # type: ignore[no-untyped-call]
+        keep_loop(loop, base / _version_of(room))
     return loop
+
+
+def keep_loop(loop: Any, folder: Path) -> None:  # noqa: ANN401 - numba has no types
+    """Keep on disk what numba makes of a loop, in a folder that no other version of it uses."""
+    with _cache_in(folder):
+        loop._cache = _SharedCache(loop.py_func)  # type: ignore[no-untyped-call]
 
 
 @cache

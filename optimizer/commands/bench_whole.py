@@ -23,7 +23,7 @@ from data import Bars
 from engine.bench.matrix import extended
 from engine.bench.timing import describe_processor
 from engine.compiling.kept_code import APP
-from engine.parity import certify
+from engine.replay.certificate import certify
 from optimizer.commands.console import facts_table, stderr, stdout
 from optimizer.commands.evolve import refuse_red
 from optimizer.commands.output import print_json

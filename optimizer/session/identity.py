@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from engine.batch import ENGINE_VERSION
-from engine.parity import data_hash
+from engine.replay.certificate import data_hash
 from optimizer.errors import StoreError
 from optimizer.goals.objectives import Goals
 from optimizer.runs import RunStore
@@ -46,7 +46,7 @@ class Identity:
         costs: Knobs of costs and risk, by value.
         goals: Objectives with what they measure and whether more is better, and constraints.
         strategy: With its bounds, as `StrategySpec.described`.
-        data_hash: Of all series, as `engine.parity.data_hash`.
+        data_hash: Of all series, as `engine.replay.certificate.data_hash`.
         windows: Series, first bar, the bar after the last, and whether they are held out.
         warm_start: Hash of the genomes that the search begins with; None without any.
         engine_version: Of the law.

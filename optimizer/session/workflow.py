@@ -17,8 +17,7 @@ from engine.batch import Engine
 from engine.devices import Device, choose_device
 from engine.errors import DeviceError
 from engine.metrics import METRICS
-from engine.parity import Certificate, certify, paying_processes
-from engine.replaying import Replayers
+from engine.replay.certificate import Certificate, certify
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
@@ -237,8 +236,7 @@ def _search(
     job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> Result:
     try:
-        with Replayers() as replayers:
-            return _searched(job, last, observer, should_stop, replayers)
+        return _searched(job, last, observer, should_stop)
     except KeyboardInterrupt:
         raise StoppedError(f"stopped at once; {resume_hint(job.store)}") from None
     except (StoreError, DeviceError) as error:
@@ -252,11 +250,7 @@ def resume_hint(store: RunStore) -> str:
 
 
 def _searched(
-    job: _Job,
-    last: Generation | None,
-    observer: Observer,
-    should_stop: ShouldStop,
-    replayers: Replayers,
+    job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> Result:
     task, engine, store = job.task, job.engine, job.store
     observer.started(task, engine, store)
@@ -267,8 +261,6 @@ def _searched(
     search = task.generations(problem, last, job.warm_start)
     while not why and (generation := next(search, None)) is not None:
         store.record(generation)
-        # They start while the search goes on.
-        replayers.stand_by(_wanted(engine, len(generation.archive)))
         found, evaluated = now.generations + 1, now.evaluated + generation.evaluated
         now = Mark(found, evaluated, perf_counter() - began)
         warm = now if found == WARMING else warm
@@ -289,7 +281,7 @@ def _searched(
     searched = perf_counter() - began
     observer.certifying(len(front))
     proven = task.full_engine(job.device) if task.markets.held_out else engine
-    certificate = certify(proven, front.genomes, replayers=replayers)
+    certificate = certify(proven, front.genomes)
     timing = {
         "search_s": searched,
         "certificate_s": perf_counter() - began - searched,
@@ -307,12 +299,6 @@ def _searched(
     members = result["front"]
     numbered = best_first(members, task.goals.names) if isinstance(members, list) else []
     return {**result, "front": numbered}
-
-
-def _wanted(engine: Engine, members: int) -> int:
-    """Processes to have at hand when a front of so many members is to be replayed."""
-    paying = paying_processes(engine, members)
-    return paying if paying > 1 else 0
 
 
 def _result(

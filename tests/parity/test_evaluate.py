@@ -9,10 +9,11 @@ from data import LoadOptions, load_bars
 from data.bars import Window
 from engine.batch import Engine
 from engine.ledger import ACCUMULATOR_INDEX
-from engine.parity import compare_ledgers
 from engine.reference import Reference
+from engine.replay.parity import compare_ledgers
 from strategy import STRATEGIES
 from tests.support.parity import assert_same_bits, assert_same_trades
+from tests.support.references import compiled_reference
 from tests.support.worlds import (
     SHORT_SPECS,
     costs,
@@ -55,7 +56,7 @@ def test_sample_gives_the_same_trades(name, device):
     windows = [Window.whole(bars), Window(0, len(bars) // 2, len(bars) - 100)]
     engine = Engine(spec, [bars], windows, device=device)
     genomes = random_genomes(spec, 30, seed=3)
-    assert_same_trades(Reference(spec, [bars], windows), engine, genomes)
+    assert_same_trades(compiled_reference(spec, [bars], windows), engine, genomes)
     trades = engine.evaluate(genomes)[:, :, ACCUMULATOR_INDEX["trades"]]
     assert trades.sum() > 1000, "a comparison of engines that hardly trade says little"
 
@@ -67,7 +68,8 @@ def test_real_series_give_the_same_trades(name, device, real_folder):
     spec = STRATEGIES["seller_exhaustion"].for_timeframe(bars.timeframe_ns / 1e9)
     windows = [Window.whole(bars)]
     engine = Engine(spec, [bars], windows, device=device)
-    assert_same_trades(Reference(spec, [bars], windows), engine, random_genomes(spec, 10, seed=5))
+    reference = compiled_reference(spec, [bars], windows)
+    assert_same_trades(reference, engine, random_genomes(spec, 10, seed=5))
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 512, 65_535, 65_536, 100_000], ids="P{}".format)
