@@ -1,12 +1,14 @@
 """A strategy as plain data: rows it reads, comparisons that signal, a bracket that exits."""
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 from strategy.errors import GeneError, StrategyError, unknown
-from strategy.genes import Floats, GenomeLayout
+from strategy.genes import Floats, Gene, GenomeLayout
 from strategy.indicators import INDICATORS, SOURCES
 
 
@@ -141,6 +143,31 @@ class StrategySpec:
                 least[column] = max(least[column], INDICATORS[row.indicator].shortest)
         return least
 
+    @cached_property
+    def described(self) -> dict[str, object]:
+        """All that decides what a genome trades and which genomes there are, ready for JSON.
+
+        Rows stand by their names and comparisons in the order of their text, because no result
+        depends on the order in which they were written. That of genes decides random numbers.
+        """
+        return {
+            "name": self.name,
+            "version": self.version,
+            "timeframe_s": self.timeframe_s,
+            "genes": [_described_gene(gene) for gene in self.layout.genes],
+            "constraints": sorted(f"{p.left} < {p.right}" for p in self.layout.constraints),
+            "rows": {row.name: _described_row(row) for row in self.rows},
+            "conditions": sorted(f"{c.left} {c.relation} {c.right}" for c in self.entry),
+            "bracket": asdict(self.bracket),
+            "warm_up_bars": self.warm_up(self.layout.decode(self.layout.defaults)),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256, hexadecimal, of `described` as canonical JSON."""
+        text = json.dumps(self.described, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
     def for_timeframe(self, timeframe_s: float) -> "StrategySpec":
         """The same strategy with its lengths scaled to bars of another duration.
 
@@ -221,3 +248,26 @@ class StrategySpec:
                 f"row '{row.name}': gene '{length}' must be int and at least "
                 f"{shortest} for {row.indicator}, got low {gene.low:g}"
             )
+
+
+def _described_gene(gene: Gene) -> dict[str, object]:
+    return {
+        "name": gene.name,
+        "kind": gene.kind,
+        "low": float(gene.low),
+        "high": float(gene.high),
+        "default": float(gene.default),
+        "is_length": gene.is_length,
+        "positive": gene.positive,
+    }
+
+
+def _described_row(row: Row) -> dict[str, object]:
+    indicator = INDICATORS[row.indicator]
+    return {
+        "indicator": indicator.name,
+        "computed_as": indicator.form,
+        "shortest_bars": indicator.shortest,
+        "reads": row.reads,
+        "lengths": list(row.lengths),
+    }

@@ -6,7 +6,11 @@ from typing import Annotated, Literal
 import typer
 
 from optimizer.commands.data_app import data_app
-from optimizer.commands.flags import ALL, COMPUTE, COSTS, DATA, STRATEGY, WINDOW, config_flags
+from optimizer.commands.flags import config_flags
+from optimizer.config.compute import ComputeSettings
+from optimizer.config.data import DataSettings, WindowSettings
+from optimizer.config.run_config import RunConfig
+from optimizer.config.strategy import CostSettings, StrategySettings
 
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="TOML file; flags win over it.", metavar="FILE")
@@ -18,6 +22,15 @@ Runs = Annotated[
 RunName = Annotated[
     str, typer.Argument(help="A run's id, its beginning, its path, or latest.", metavar="RUN")
 ]
+
+ALL = tuple(RunConfig.model_fields)
+"""Flags of every knob."""
+
+MARKET = (*DataSettings.model_fields, *StrategySettings.model_fields, *ComputeSettings.model_fields)
+"""Flags of what is traded."""
+
+TRADES = (*MARKET, *WindowSettings.model_fields, *CostSettings.model_fields)
+"""Flags of what decides trades."""
 
 MOST = 10_000_000
 """Individuals that a command takes at once, as many as a population may have."""
@@ -66,7 +79,7 @@ def evolve(
 
 
 @app.command()
-@config_flags(*DATA, *WINDOW, *STRATEGY, *COSTS, *COMPUTE)
+@config_flags(*TRADES)
 def backtest(
     *,
     flags: dict[str, object],
@@ -99,7 +112,7 @@ def backtest(
 
 
 @app.command()
-@config_flags(*DATA, *WINDOW, *STRATEGY, *COSTS, *COMPUTE, "seed")
+@config_flags(*TRADES, "seed")
 def parity(
     *,
     flags: dict[str, object],
@@ -149,7 +162,7 @@ def report(
 
 
 @app.command()
-@config_flags(*DATA, *STRATEGY, *COMPUTE, "device")
+@config_flags(*MARKET, "device")
 def bench(  # noqa: PLR0913 - one argument a flag
     *,
     flags: dict[str, object],

@@ -31,10 +31,13 @@ def compare_command(names: Sequence[str], runs: Path, *, as_json: bool) -> None:
     console = stdout()
     console.print(_table(found, objectives))
     for run in found[1:]:
-        if run.differs:
+        lines = (*run.differs, *run.limits)
+        if not run.is_comparable:
             console.say(f"{run.run} was asked for something else than {found[0].run}:")
-            for line in run.differs:
-                console.say(f"  {line}")
+        elif lines:
+            console.say(f"{run.run} is another try at what {found[0].run} was asked for:")
+        for line in lines:
+            console.say(f"  {line}")
     console.print(_beaten_table(found))
 
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from optimizer.commands.flags import DATA, FETCH, config_flags
+from optimizer.commands.flags import config_flags
+from optimizer.config.data import DataSettings
 from optimizer.errors import ConfigError
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -18,7 +19,9 @@ RANGE = {
 }
 """What the bounds of a range mean where bars are fetched."""
 
+DATA = tuple(DataSettings.model_fields)
 READ = tuple(name for name in DATA if name != "data")
+FETCH = ("timeframe", "start", "end", "adjusted", "accept_missing", "cache", "max_bytes")
 
 data_app = typer.Typer(help="Look at bars, check and keep them.", rich_markup_mode=None)
 
@@ -33,7 +36,7 @@ def data_show(specs: Specs = None, *, flags: dict[str, object], as_json: AsJson 
 
 
 @data_app.command("fetch")
-@config_flags(*FETCH, told=RANGE)
+@config_flags(*FETCH, descriptions=RANGE)
 def data_fetch(
     specs: Annotated[list[str], typer.Argument(help="Series to fetch.", metavar="SPEC")],
     *,

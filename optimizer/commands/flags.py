@@ -3,60 +3,26 @@
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import typer
 
-from optimizer.config.run_config import SINGULARS, RunConfig, kind_of
-from optimizer.config.values import format_bytes
+from optimizer.config.knobs import said_of
+from optimizer.config.run_config import RunConfig, flag_of, kind_of, words_of
+from optimizer.config.values import AMOUNT, format_bytes
 from optimizer.errors import ConfigError
-
-DATA = (
-    "data",
-    "timeframe",
-    "tz",
-    "dedupe",
-    "drop_bad_bars",
-    "sort",
-    "columns",
-    "time_format",
-    "decimal",
-    "tick",
-    "price_offset",
-    "max_bytes",
-    "adjusted",
-    "accept_missing",
-    "cache",
-)
-FETCH = ("timeframe", "start", "end", "adjusted", "accept_missing", "cache", "max_bytes")
-WINDOW = ("start", "end", "max_gap", "holdout")
-STRATEGY = ("strategy", "scale_lengths", "bounds")
-COSTS = ("fee_bp", "slippage_bp", "min_risk", "risk_fraction")
-COMPUTE = ("threads", "memory")
-ALL = tuple(RunConfig.model_fields)
-AMOUNTS = ("max_bytes", "memory", "budget")
-REPEATED = {
-    "data": "SPEC",
-    "columns": "MEANING=NAME",
-    "bounds": "GENE=LOW:HIGH",
-    "steps": "GENE=STEP",
-    "constraints": "COMPARISON",
-}
-"""Flags that are given again for each entry, with the form of one."""
-ALSO = {"start": "--from", "end": "--to"}
-"""Second names of flags."""
 
 Command = Callable[..., None]
 
 
 def config_flags(
-    *names: str, told: Mapping[str, str] | None = None
+    *names: str, descriptions: Mapping[str, str] | None = None
 ) -> Callable[[Command], Command]:
     """Give a command the flags of some fields.
 
     Args:
         names: Fields of `RunConfig`, in the order in which help shows them.
-        told: What help says of a field where this command means something narrower by it.
+        descriptions: Help of a field by which this command means something narrower.
 
     Returns:
         A decorator; the command receives ``flags``, a dict of the fields that were given.
@@ -69,7 +35,8 @@ def config_flags(
             function(flags=given_fields(flags), **given)
 
         own = [p for p in inspect.signature(function).parameters.values() if p.name != "flags"]
-        parameters = own + [_parameter(name, (told or {}).get(name, "")) for name in names]
+        narrower = descriptions or {}
+        parameters = own + [_parameter(name, narrower.get(name)) for name in names]
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in parameters}
         return command
@@ -174,11 +141,12 @@ def _named(flag: str, text: str, known: Collection[str]) -> tuple[str, str]:
 
 
 def _value(name: str, given: object) -> object:
+    field = RunConfig.model_fields[name]
+    words, kind = words_of(field), kind_of(field)
     if isinstance(given, list):
-        tables = {"bounds": parse_bounds, "columns": parse_columns, "steps": parse_steps}
-        return tables[name](given) if name in tables else list(given)
-    kind = None if name in AMOUNTS else kind_of(RunConfig.model_fields[name])
-    if not isinstance(given, str) or kind not in (int, float):
+        read = PARSERS.get("" if words is None else words.form, list)
+        return read(given)
+    if not isinstance(given, str) or words is AMOUNT or kind not in (int, float):
         return given
     try:
         return float(given) if kind is float else int(given)
@@ -186,40 +154,46 @@ def _value(name: str, given: object) -> object:
         return given
 
 
-def _parameter(name: str, told: str = "") -> inspect.Parameter:
+PARSERS: Mapping[str, Callable[[Sequence[str]], object]] = {
+    "GENE=LOW:HIGH": parse_bounds,
+    "GENE=STEP": parse_steps,
+    "MEANING=NAME": parse_columns,
+}
+"""How the entries of a flag that repeats are read, by their form; others are taken as they are."""
+
+
+def _parameter(name: str, narrower: str | None) -> inspect.Parameter:
     field = RunConfig.model_fields[name]
-    flag = f"--{name.replace('_', '-')}"
-    shown = _shown_default(name, field.get_default(call_default_factory=True))
-    text = f"{told or field.description} {shown}"
+    words, kind, flag = words_of(field), kind_of(field), flag_of(name)
+    shown = _shown_default(field.get_default(call_default_factory=True), is_amount=words is AMOUNT)
+    text = f"{narrower or field.description} {shown}".rstrip()
     annotation: Any
-    if name in REPEATED:
-        singular = SINGULARS.get(name, name)
-        text = text if name == "data" else f"{field.description}"
-        option = typer.Option([], f"--{singular}", help=text, metavar=REPEATED[name])
-        annotation = list[str]
-    elif field.annotation is bool:
-        no_flag = f"--no-{name.replace('_', '-')}"
-        annotation, option = bool | None, typer.Option(None, f"{flag}/{no_flag}", help=text)
+    if get_origin(kind) in (dict, list, tuple):
+        form = "" if words is None else words.form
+        annotation, option = list[str], typer.Option([], flag, help=text, metavar=form)
+    elif kind is bool:
+        either = f"{flag}/--no-{flag.removeprefix('--')}"
+        annotation, option = bool | None, typer.Option(None, either, help=text)
     else:
-        kind = kind_of(field)
         choices = "|".join(map(str, get_args(kind)))
-        numbers = {int: "INTEGER", float: "NUMBER"}
-        metavar = choices or ("AMOUNT" if name in AMOUNTS else numbers.get(kind, "TEXT"))
-        names = (ALSO[name], flag) if name in ALSO else (flag,)
-        annotation, option = str | None, typer.Option(None, *names, help=text, metavar=metavar)
+        form = words.form if words is not None else ""
+        metavar = form or choices or {int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")
+        names = [also] if (also := said_of(field, "also")) else []
+        option = typer.Option(None, *names, flag, help=text, metavar=metavar)
+        annotation = str | None
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=annotation
     )
 
 
-def _shown_default(name: str, default: object) -> str:
+def _shown_default(default: object, *, is_amount: bool) -> str:
     if default is None or isinstance(default, dict | list):
         return ""
     if isinstance(default, bool):
         default = "yes" if default else "no"
     if isinstance(default, tuple):
         default = ", ".join(default)
-    if name in AMOUNTS and isinstance(default, int):
+    if is_amount and isinstance(default, int):
         default = format_bytes(default)
     if isinstance(default, float):
         default = f"{default:g}"

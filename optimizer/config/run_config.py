@@ -1,234 +1,55 @@
-"""Every knob once: its name, type, range, default and meaning; TOML in and out.
+"""The configuration: all groups of knobs together; TOML in and out.
 
 Flags of the command line are made from these fields, so that a knob is described in one place.
-What is given on the command line wins over a file, and a file over the defaults here. No
-environment variable changes a result.
+What is given on the command line wins over a file, and a file over the defaults. No environment
+variable changes a result.
 """
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from optimizer.config.compute import ComputeSettings, DeviceSettings
+from optimizer.config.data import DataSettings, WindowSettings
+from optimizer.config.goals import GoalSettings
+from optimizer.config.knobs import Decides, said_of
+from optimizer.config.record import RecordSettings
+from optimizer.config.search import SearchSettings
 from optimizer.config.small_files import read_toml
-from optimizer.config.values import Bound, Bytes, Device, Eta, Folder, Room, Specs, Words
+from optimizer.config.strategy import CostSettings, StrategySettings
+from optimizer.config.values import Words
 from optimizer.errors import ConfigError
 
 MOST_SHOWN_CHARACTERS = 60
 
-TABLES = ("columns", "bounds", "steps")
-"""Fields that are tables; they stand last in a file."""
 
-SINGULARS = {
-    "bounds": "bound",
-    "columns": "column",
-    "constraints": "constraint",
-    "steps": "step",
-}
-"""Flags that name one entry of a field, and are repeated."""
-
-
-class RunConfig(BaseModel):
+# Fields stand in the order of the groups, which pydantic reads from the last one.
+class RunConfig(
+    RecordSettings,
+    ComputeSettings,
+    DeviceSettings,
+    SearchSettings,
+    GoalSettings,
+    CostSettings,
+    StrategySettings,
+    WindowSettings,
+    DataSettings,
+):
     """What a person may choose. Field descriptions are the help texts of the flags."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+    def deciding(self, *what: Decides) -> dict[str, object]:
+        """Values of the knobs that decide these things, by name, ready for JSON."""
+        return self.model_dump(mode="json", include=set(names_deciding(*what)))
 
-    data: Specs = Field(
-        ("sample",),
-        description="Bars: sample, csv:PATH or parquet:PATH; a folder or a pattern is all its "
-        "files; the flag repeats.",
-    )
-    timeframe: str | None = Field(
-        None, description="Duration of a bar, such as 15m; longer than the file's resamples."
-    )
-    tz: str | None = Field(None, description="IANA zone of timestamps that name none.")
-    dedupe: bool = Field(False, description="Drop rows that repeat the row before them.")
-    drop_bad_bars: bool = Field(False, description="Drop rows that are no legal bar.")
-    sort: bool = Field(False, description="Put rows in the order of time.")
-    columns: Annotated[dict[str, str], Words("a table of meaning = name")] = Field(
-        default_factory=dict,
-        description="What a column holds, for names that are not recognised: timestamp, date, "
-        "time, open, high, low, close, volume or symbol, and its name; the flag repeats.",
-    )
-    time_format: str | None = Field(
-        None, description="How times are written, such as %d/%m/%Y %H:%M, if several ways fit."
-    )
-    decimal: Literal[".", ","] | None = Field(
-        None, description="The mark that begins decimals, if commas could be either."
-    )
-    tick: float = Field(
-        0.0, ge=0, description="Widen bars whose high or low misses open or close by this or less."
-    )
-    price_offset: float = Field(
-        0.0,
-        description="Add this to every price, for markets that fell below zero; costs are "
-        "then shares of the raised price.",
-    )
-    max_bytes: Bytes = Field(
-        200_000_000, ge=1, description="Refuse data that takes more memory than this, decoded."
-    )
-    adjusted: bool = Field(True, description="Fetch prices that are adjusted for splits.")
-    accept_missing: bool = Field(
-        False, description="Take fetched bars although whole sessions are missing."
-    )
-    cache: str | None = Field(
-        None, description="Folder of fetched bars; the user's own cache if unset."
-    )
-    start: str | None = Field(
-        None,
-        description="First bar to trade, ISO time; those before it only warm indicators up.",
-    )
-    end: str | None = Field(None, description="Trade bars that open before this ISO time.")
-    max_gap: str | None = Field(
-        None,
-        description="Cut series where bars are further apart than this, such as 4d; nothing "
-        "reaches from one part into the next.",
-    )
-    holdout: str | None = Field(
-        None,
-        description="Keep the last bars of each series from the search and judge the result on "
-        "them: a share such as 20%, or an ISO time.",
-    )
 
-    strategy: str = Field("seller_exhaustion", description="Name of the strategy.")
-    scale_lengths: bool = Field(
-        True, description="Scale lengths in bars from the strategy's timeframe to the data's."
-    )
-    bounds: dict[str, Bound] = Field(
-        default_factory=dict,
-        description="Bounds of a gene, each a pair [low, high]; the flag repeats.",
-    )
-    fee_bp: float = Field(
-        5.0, ge=0, le=10_000, description="Fee per side, basis points of notional."
-    )
-    slippage_bp: float = Field(5.0, ge=0, le=10_000, description="Slippage per side, basis points.")
-    min_risk: float = Field(
-        0.0001, ge=0, description="Trades that risk no more than this share of price are rejected."
-    )
-    risk_fraction: float = Field(
-        0.01, gt=0, le=1, description="Share of equity that one R is worth."
-    )
-
-    objectives: str = Field(
-        "sharpe_trade,total_return,max_drawdown",
-        description="Objectives, comma separated, such as sharpe, trades:min or sharpe@worst.",
-    )
-    constraints: list[str] = Field(
-        default_factory=list,
-        description="What must hold, such as 'max_drawdown <= 0.3'; with soft, should; the flag "
-        "repeats.",
-    )
-    over_windows: str = Field(
-        "mean", description="How windows make one number: mean, worst, or a quantile such as q25."
-    )
-    min_trades: int = Field(30, ge=0, description="Fewer trades make an individual infeasible.")
-    search: Literal["genetic", "lattice"] = Field(
-        "genetic", description="How to search: by a genetic search, or every point of a lattice."
-    )
-    steps: dict[str, float] = Field(
-        default_factory=dict,
-        description="Step of a gene on the lattice, from its low bound to its high one; genes "
-        "without a step keep their published value; the flag repeats.",
-    )
-    regret: int = Field(
-        20_000,
-        ge=0,
-        description="After a lattice, evaluations of a genetic search on it, which tell how much "
-        "of the true front such a search finds; 0 for none.",
-    )
-    population: int = Field(128, ge=1, le=10_000_000, description="Individuals in a generation.")
-    generations: int = Field(
-        50, ge=0, le=10_000_000, description="Generations after the initial one."
-    )
-    max_evaluations: int | None = Field(
-        None, ge=1, description="Stop before more individuals than this are evaluated."
-    )
-    max_seconds: float | None = Field(
-        None,
-        gt=0,
-        description="Stop after so many seconds of search; where that is depends on the machine.",
-    )
-    plateau: int | None = Field(
-        None, ge=1, description="Stop after so many generations without growth of hypervolume."
-    )
-    seed: int = Field(1, ge=0, le=2**63 - 1, description="Decides every random number.")
-    warm_start: str | None = Field(
-        None, description="Individuals to begin with: a .json or .csv file, or a run."
-    )
-    polish: int = Field(
-        4096,
-        ge=0,
-        description="Neighbours of the final front that are tried at most, all in one batch.",
-    )
-    crossover_probability: float = Field(
-        0.9, ge=0, le=1, description="Chance that two parents are crossed."
-    )
-    crossover_eta: Eta = Field(15, description="Distribution index of the crossover.")
-    mutation_probability: float | None = Field(
-        None, ge=0, le=1, description="Chance of a gene to mutate; one gene of a genome if unset."
-    )
-    mutation_eta: Eta = Field(7, description="Distribution index of the mutation.")
-    adapt: bool = Field(True, description="Use operators more often that do well.")
-    survival: Literal["auto", "crowding", "hypervolume", "reference"] = Field(
-        "auto",
-        description="Who survives: NSGA-II's crowding, hypervolume, or NSGA-III's reference "
-        "directions; auto is hypervolume up to three objectives, reference beyond.",
-    )
-    archive: int = Field(
-        1000,
-        ge=1,
-        le=1_000_000,
-        description="Compromises that are kept at most, of all ever seen; when there are more, "
-        "those leave that cost the least hypervolume.",
-    )
-    elite: float = Field(0.0, ge=0, le=1, description="Chance of a parent to be of the archive.")
-    immigrants: float = Field(
-        0.0, ge=0, le=1, description="Share of newcomers that are drawn from anywhere."
-    )
-    patience: int | None = Field(
-        10, ge=1, description="Generations without growth of hypervolume that are stagnation."
-    )
-    on_stagnation: Literal["immigrants", "restart"] = Field(
-        "immigrants",
-        description="Answer to stagnation: half of the newcomers from anywhere, or a new "
-        "population beside the archive.",
-    )
-    islands: int = Field(
-        1,
-        ge=1,
-        le=1024,
-        description="Parts of the population that breed apart; fewer where they would hold less "
-        "than 8 individuals.",
-    )
-    migration: int = Field(
-        10, ge=1, description="Generations between visits of the best to the next island."
-    )
-
-    device: Device = Field(
-        "auto", description="Where to evaluate: auto, cpu, cuda for all GPUs, or cuda:0,1."
-    )
-    on_gpu_loss: Literal["stop", "cpu"] = Field(
-        "stop",
-        description="When a GPU fails after three restarts: stop, or go on with the CPU.",
-    )
-    threads: int | None = Field(None, ge=1, description="Cores to use; all of them if unset.")
-    memory: Room = Field(
-        None,
-        ge=1,
-        description="Room for indicator rows, such as 512MiB or 4GB; 1GiB on the CPU and half of "
-        "a GPU's free memory if unset.",
-    )
-    runs: Folder = Field("runs", description="Folder in which runs are recorded.")
-    keep: Literal["all", "front", "last"] = Field(
-        "all", description="What to keep of older generations."
-    )
-    budget: Bytes = Field(
-        1_000_000_000, ge=0, description="Room for populations; the oldest give way to newer ones."
-    )
-    report: bool = Field(True, description="Write the report of a finished run.")
+def names_deciding(*what: Decides) -> tuple[str, ...]:
+    """Names of the knobs that decide these things, in the order of the configuration."""
+    fields = RunConfig.model_fields.items()
+    return tuple(name for name, field in fields if said_of(field, "decides") in what)
 
 
 def resolve_config(path: Path | None, flags: Mapping[str, object]) -> RunConfig:
@@ -259,10 +80,10 @@ def overlaid(values: Mapping[str, object], flags: Mapping[str, object]) -> dict[
         Field name to value.
     """
     found = {**values, **flags}
-    for table in TABLES:
-        below, above = values.get(table), flags.get(table)
+    for name, above in flags.items():
+        below = values.get(name)
         if isinstance(below, Mapping) and isinstance(above, Mapping):
-            found[table] = {**below, **above}
+            found[name] = {**below, **above}
     return found
 
 
@@ -288,8 +109,8 @@ def make_config(
         problems = {_problem(line["loc"], line["input"], flags) for line in error.errors()}
     from_flags = sorted(text for text in problems if text.startswith("--"))
     others = sorted(problems - set(from_flags))
-    told = [f"{where}: " + "; ".join(others)] if others else []
-    raise ConfigError("; ".join(told + from_flags))
+    first = [f"{where}: " + "; ".join(others)] if others else []
+    raise ConfigError("; ".join(first + from_flags))
 
 
 def expected_of(name: str) -> str:
@@ -305,17 +126,14 @@ def expected_of(name: str) -> str:
     'a number above 0, at most 1'
     """
     field = RunConfig.model_fields[name]
-    kind = kind_of(field)
-    for known in field.metadata:
-        if isinstance(known, Words):
-            return known.text
+    kind, words = kind_of(field), words_of(field)
+    if words is not None:
+        return words.text
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(get_args(kind))
     if kind in (int, float):
         return ("a whole number" if kind is int else "a number") + _range_of(field)
-    if get_origin(kind) is list:
-        return "a list of texts"
-    return {bool: "true or false", str: "text"}.get(kind, "a table of gene = [low, high]")
+    return "true or false" if kind is bool else "text"
 
 
 def kind_of(field: FieldInfo) -> type:
@@ -327,6 +145,21 @@ def kind_of(field: FieldInfo) -> type:
     return kinds[0] if kinds else annotation  # type: ignore[return-value]
 
 
+def words_of(field: FieldInfo) -> Words | None:
+    """What a field may hold, where its type and range do not say it."""
+    return next((known for known in field.metadata if isinstance(known, Words)), None)
+
+
+def flag_of(name: str) -> str:
+    """The flag of a field; one that is repeated for each entry names a single one.
+
+    >>> flag_of("min_trades"), flag_of("bounds")
+    ('--min-trades', '--bound')
+    """
+    is_many = get_origin(kind_of(RunConfig.model_fields[name])) in (dict, list)
+    return f"--{name.removesuffix('s') if is_many else name}".replace("_", "-")
+
+
 def to_toml(config: RunConfig) -> str:
     """Write a configuration as TOML, each key under its description.
 
@@ -336,21 +169,19 @@ def to_toml(config: RunConfig) -> str:
     Returns:
         Text that `resolve_config` reads back to an equal configuration.
     """
-    lines: list[str] = []
+    keys: list[str] = []
+    tables: list[str] = []
     for name, field in RunConfig.model_fields.items():
-        value = getattr(config, name)
-        if name in TABLES:
-            continue
-        lines.append(f"# {field.description}")
-        lines.append(f"# {name} = (unset)" if value is None else f"{name} = {_toml_value(value)}")
-        lines.append("")
-    for name in TABLES:
-        lines += [f"# {RunConfig.model_fields[name].description}", f"[{name}]"]
-        table = getattr(config, name)
-        lines += [f"{_toml_value(key)} = {_toml_value(value)}" for key, value in table.items()]
-        lines.append("")
-    lines.pop()
-    return "\n".join(lines) + "\n"
+        value, comment = getattr(config, name), f"# {field.description}\n"
+        if isinstance(value, dict):
+            rows = [f"{_toml_value(key)} = {_toml_value(one)}\n" for key, one in value.items()]
+            tables.append(f"{comment}[{name}]\n{''.join(rows)}")
+        elif value is None:
+            keys.append(f"{comment}# {name} = (unset)\n")
+        else:
+            keys.append(f"{comment}{name} = {_toml_value(value)}\n")
+    # In TOML all that follows a table belongs to it.
+    return "\n".join(keys + tables)
 
 
 def _toml_value(value: object) -> str:
@@ -376,13 +207,11 @@ def _problem(place: tuple[int | str, ...], value: object, flags: Collection[str]
     if name not in RunConfig.model_fields:
         near = get_close_matches(name.lower(), list(RunConfig.model_fields), n=1)
         return f"{name} is unknown" + (f"; did you mean '{near[0]}'?" if near else "")
-    expected = expected_of(name)
-    if name == "bounds" and len(place) > 1:
-        expected = "[low, high], two finite numbers"
+    words = words_of(RunConfig.model_fields[name])
+    entry = words.entry if words is not None and len(place) > 1 else ""
     if name in flags:
-        path = f"--{SINGULARS.get(name, name).replace('_', '-')}"
-        path += f" {place[1]}" if name in TABLES and len(place) > 1 else ""
-    return f"{path} must be {expected}, got {shown}"
+        path = flag_of(name) + (f" {place[1]}" if entry else "")
+    return f"{path} must be {entry or expected_of(name)}, got {shown}"
 
 
 def _range_of(field: FieldInfo) -> str:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 ETAS = (1, 3, 7, 15, 31, 63)
-"""Legal distribution indices; the operators know why."""
+"""Legal distribution indices of crossover and mutation; a larger one keeps children nearer."""
 
 
 def parse_bytes(text: str) -> int:
@@ -52,9 +52,20 @@ def format_bytes(count: int) -> str:
 
 @dataclass(frozen=True)
 class Words:
-    """What a field may hold, in words, where its type and range do not say it."""
+    """What a field may hold, where its type and range do not say it.
+
+    Args:
+        text: In words, for errors.
+        form: What stands behind its flag in help; of a flag that repeats, one entry.
+        entry: What one value of a table may hold, in words.
+    """
 
     text: str
+    form: str = ""
+    entry: str = ""
+
+
+AMOUNT = Words("an amount of memory such as 512MiB", "AMOUNT")
 
 
 def _listed(value: int) -> int:
@@ -89,14 +100,18 @@ Specs = Annotated[
     tuple[str, ...],
     BeforeValidator(_as_specs),
     Field(min_length=1),
-    Words("a source of bars, or a list of sources"),
+    Words("a source of bars, or a list of sources", "SPEC"),
 ]
-Bound = Annotated[list[float], Field(min_length=2, max_length=2)]
+Comparisons = Annotated[list[str], Words("a list of texts", "COMPARISON")]
+Columns = Annotated[dict[str, str], Words("a table of meaning = name", "MEANING=NAME", "text")]
+Bounds = Annotated[
+    dict[str, Annotated[list[float], Field(min_length=2, max_length=2)]],
+    Words("a table of gene = [low, high]", "GENE=LOW:HIGH", "[low, high], two finite numbers"),
+]
+Steps = Annotated[dict[str, float], Words("a table of gene = step", "GENE=STEP", "a finite number")]
 Eta = Annotated[int, AfterValidator(_listed), Words("one of " + ", ".join(map(str, ETAS)))]
-Bytes = Annotated[int, BeforeValidator(_as_bytes), Words("an amount of memory such as 512MiB")]
-Room = Annotated[
-    int | None, BeforeValidator(_as_bytes), Words("an amount of memory such as 512MiB")
-]
+Bytes = Annotated[int, BeforeValidator(_as_bytes), AMOUNT]
+MaybeBytes = Annotated[int | None, BeforeValidator(_as_bytes), AMOUNT]
 Device = Annotated[
     str, AfterValidator(_named), Words("auto, cpu, cuda, or GPUs by number as in cuda:0,1")
 ]

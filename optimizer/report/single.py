@@ -9,8 +9,10 @@ from optimizer.report.history import History
 from optimizer.report.plots import Plots
 from optimizer.report.run import Run
 from optimizer.search.generation import Floats
+from optimizer.session.header import header_of
+from optimizer.session.identity import identity_of
 from optimizer.session.individuals import describe_individuals
-from optimizer.session.task import Task, header_of
+from optimizer.session.task import Task
 
 
 class Single(Run):
@@ -31,7 +33,8 @@ class Single(Run):
         accumulators = task.engine(device="cpu").evaluate(genome[None])
         reached = task.goals.achieved(task.metrics(accumulators))[0]
         objectives = dict(zip(task.goals.names, reached.tolist(), strict=False))
-        self.header = {**header_of(task, "cpu"), "objectives": list(objectives)}
+        header = header_of(task, "cpu", identity_of(task, None))
+        self.header = {**header, "objectives": list(objectives)}
         self.result, self.status, self.summaries = None, "finished", ()
         self.members = ({**individual, "objectives": objectives},)
         self.plot = Plots(self)

@@ -4,7 +4,6 @@ from optimizer.runs.listing import RunSummary, find_run, list_runs, summarise
 from optimizer.runs.names import new_run_id, run_path, validate_run_id
 from optimizer.runs.repair import delete_run
 from optimizer.runs.rows import GenerationSummary
-from optimizer.runs.same import compare_headers, require_same
 from optimizer.runs.space import Keep, estimate_bytes, free_bytes, require_space
 from optimizer.runs.store import RunStore
 
@@ -13,14 +12,12 @@ __all__ = [
     "Keep",
     "RunStore",
     "RunSummary",
-    "compare_headers",
     "delete_run",
     "estimate_bytes",
     "find_run",
     "free_bytes",
     "list_runs",
     "new_run_id",
-    "require_same",
     "require_space",
     "run_path",
     "summarise",

@@ -7,7 +7,7 @@ header, so that what is read back is what was recorded, in the order in which it
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -29,7 +29,6 @@ from optimizer.runs.repair import (
     sync_directory,
 )
 from optimizer.runs.rows import GenerationSummary
-from optimizer.runs.same import require_same
 from optimizer.runs.space import KEEPS, Keep
 from optimizer.runs.texts import encode
 from optimizer.runs.writer import Writer
@@ -178,7 +177,7 @@ class RunStore:
 
     @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
-        """What `resume_with` noted, oldest first."""
+        """What `note_resumption` was given, oldest first."""
         return self._reader.resumptions()
 
     def last_generation(self) -> Generation | None:
@@ -251,25 +250,18 @@ class RunStore:
         writer.recorder.submit(Note("result", encode(result, what="the result")))
         writer.recorder.flush()
 
-    def resume_with(self, header: Mapping[str, object]) -> tuple[str, ...]:
-        """Refuse other circumstances than those of the run, note those that may differ.
+    def note_resumption(self, differences: Sequence[str], generations: int) -> None:
+        """Record that the run is taken up again.
 
         Args:
-            header: That a new run would get now.
-
-        Returns:
-            One line for each difference that may be; they are recorded.
-
-        Raises:
-            StoreError: Naming each difference that may not be, with both values.
+            differences: A line for each circumstance that is another one now.
+            generations: How many it is asked for now.
         """
         writer = self._owned()
-        differences = require_same(self.header, header)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         note = {"at": now, "after": writer.last, "differences": differences}
-        note["generations"] = header.get("generations")
+        note["generations"] = generations
         writer.recorder.submit(Note("resumption", encode(note, what="the resumption")))
-        return differences
 
     def hand_on(self) -> tuple[Mapping[str, str], int]:
         """Record what is left and keep the lock alone, for a process that replaces its program.

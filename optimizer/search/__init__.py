@@ -4,11 +4,14 @@ It knows genomes, objectives and violations; it neither knows bars nor writes an
 """
 
 from optimizer.search.evolution import count_failures, evolve, final_front, front_hash, front_of
-from optimizer.search.problem import Problem, SearchSettings
+from optimizer.search.problem import Problem
+
+SEARCH_VERSION = 3
+"""Goes up whenever the same seed and settings lead to other individuals."""
 
 __all__ = [
+    "SEARCH_VERSION",
     "Problem",
-    "SearchSettings",
     "count_failures",
     "evolve",
     "final_front",

@@ -95,27 +95,27 @@ class Brood:
 
 
 def settle(
-    toolbox: Toolbox, layout: GenomeLayout, draws: Draws, count: int, guests: Floats
+    toolbox: Toolbox, layout: GenomeLayout, draws: Draws, count: int, warm_start: Floats
 ) -> Brood:
-    """The first newcomers: the strategy as published, guests, and a uniform sample.
+    """The first newcomers: the strategy as published, the warm start, and a uniform sample.
 
     Args:
         toolbox: Operators.
         layout: Genes.
         draws: Of the generation.
         count: How many in all.
-        guests: [N, G] genomes to begin with, of which as many as there is room for are taken.
+        warm_start: [N, G] genomes to begin with, of which as many as fit are taken.
 
     Returns:
         The brood, each genome new.
     """
     genomes = toolbox.sample(draws("initial"), count=count)
     genomes[0] = layout.defaults
-    n_guests = min(len(guests), count - 1)
-    genomes[1 : 1 + n_guests] = guests[:n_guests]
+    n_given = min(len(warm_start), count - 1)
+    genomes[1 : 1 + n_given] = warm_start[:n_given]
     codes = np.full(count, OPERATORS.index("sample"))
     codes[0] = OPERATORS.index("published")
-    codes[1 : 1 + n_guests] = OPERATORS.index("guest")
+    codes[1 : 1 + n_given] = OPERATORS.index("warm_start")
     drawn = _Drawn(genomes, codes, np.full((count, 2), UNKNOWN))
     return _distinct(toolbox, layout, draws, drawn, genomes[:0], can_mutate=False)
 
@@ -274,13 +274,13 @@ def _children(
     )
     bred = toolbox.mutate(draws("mutate"), np.concatenate([crossed, swaps, moves]))
     nudged = toolbox.nudge(draws("mutate"), genomes_of(mothers[ends[2] :]))
-    guests = toolbox.sample(draws("immigrate"), count=n_immigrants)
+    immigrants = toolbox.sample(draws("immigrate"), count=n_immigrants)
     codes = [OPERATORS.index(name) for name in (*ADAPTED, "immigrate")]
     serials = np.concatenate([population.lineage[:, 0], archive.lineage[:, 0]])
     lineage = serials.take(chosen)
     lineage[ends[2] :, 1] = UNKNOWN
     lineage = np.concatenate([lineage, np.full((n_immigrants, 2), UNKNOWN)])
-    genomes = np.concatenate([bred, nudged, guests])
+    genomes = np.concatenate([bred, nudged, immigrants])
     return _Drawn(genomes, np.repeat(codes, sizes), lineage)
 
 

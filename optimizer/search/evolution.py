@@ -15,9 +15,10 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
+from optimizer.config.search import SearchSettings
 from optimizer.search.generation import Codes, Floats, Generation, Population
 from optimizer.search.memory import to_numbers
-from optimizer.search.problem import Problem, SearchSettings
+from optimizer.search.problem import Problem
 from optimizer.search.ranking import first_front
 from optimizer.search.state import begun
 from optimizer.search.steps import HostSteps
@@ -30,7 +31,7 @@ def evolve(
     settings: SearchSettings,
     *,
     resume_from: Generation | None = None,
-    guests: Floats | None = None,
+    warm_start: Floats | None = None,
 ) -> Iterator[Generation]:
     """Search, one generation at a time.
 
@@ -39,10 +40,10 @@ def evolve(
         settings: How to search.
         resume_from: The last generation of a run with the same problem and settings; the bits of
             all that follow are those of the run that was never interrupted.
-        guests: [N, G] genomes to begin with, beside the default one; they are repaired.
+        warm_start: [N, G] genomes to begin with, beside the default one; they are repaired.
 
     Yields:
-        Generations 0 (the strategy's default genome, guests and a uniform sample) to
+        Generations 0 (the strategy's default genome, the warm start, a uniform sample) to
         `settings.generations`, or those after `resume_from`. Arrays are read-only. A population is
         smaller than asked only when no further distinct individual was found.
 
@@ -51,7 +52,7 @@ def evolve(
     """
     first = 0 if resume_from is None else resume_from.number + 1
     state = begun(problem, settings, resume_from)
-    steps = HostSteps(problem, settings, guests)
+    steps = HostSteps(problem, settings, warm_start)
     for number in range(first, settings.generations + 1):
         started, before = perf_counter(), state.memory.evaluated
         step = steps.step(state, number)

@@ -17,7 +17,7 @@ LINEAGE = ("serial", "mother", "father", "operator")
 OPERATORS = (
     "sample",
     "published",
-    "guest",
+    "warm_start",
     "cross",
     "mutate",
     "difference",

@@ -16,6 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
+from optimizer.config.search import SearchSettings
 from optimizer.errors import ConfigError
 from optimizer.search.archive import box_of, extended, hypervolume
 from optimizer.search.evolution import count_failures, evolve
@@ -30,7 +31,7 @@ from optimizer.search.generation import (
     nobody,
 )
 from optimizer.search.memory import fresh_memory, from_numbers, to_numbers
-from optimizer.search.problem import Problem, SearchSettings
+from optimizer.search.problem import Problem
 from strategy import Gene, GenomeLayout
 
 CHUNK = 8192

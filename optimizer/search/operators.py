@@ -15,6 +15,7 @@ Computer Science and Informatics 26, 1996; both in the bounded form of the autho
 import numpy as np
 import numpy.typing as npt
 
+from optimizer.config.values import ETAS
 from optimizer.errors import ConfigError
 from optimizer.search.compiled.sorting import rising_order
 from optimizer.search.compiled.variation import choose_winners, cross, move, mutate
@@ -23,9 +24,6 @@ from strategy import GenomeLayout
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
-
-ETAS = (1, 3, 7, 15, 31, 63)
-"""Legal distribution indices; a larger one keeps children nearer to their parents."""
 
 FINE, COARSE = 63, 3
 """Distribution indices of small and of wide steps."""

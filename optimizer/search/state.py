@@ -6,11 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from optimizer.config.search import SearchSettings
 from optimizer.search.archive import box_of, extended, hypervolume
 from optimizer.search.breeding import ADAPTED, Plan, credited, rates_of
 from optimizer.search.generation import Floats, Generation, Population, nobody
 from optimizer.search.memory import Memory, fresh_memory, from_numbers
-from optimizer.search.problem import Problem, SearchSettings
+from optimizer.search.problem import Problem
 from optimizer.search.ranking import Ranking
 
 STIR = 0.5

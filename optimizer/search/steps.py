@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from optimizer.config.search import SearchSettings
 from optimizer.errors import OptimizerError
 from optimizer.search.archive import extended
 from optimizer.search.breeding import Brood, Draws, breed, settle
 from optimizer.search.generation import OPERATORS, Codes, Evaluation, Floats, Population, nobody
-from optimizer.search.problem import Problem, SearchSettings
+from optimizer.search.problem import Problem
 from optimizer.search.ranking import Ranking, rank_survivors
 from optimizer.search.state import (
     Found,
@@ -55,14 +56,15 @@ class HostSteps:
     Args:
         problem: What to search and how to judge it.
         settings: How to search.
-        guests: [N, G] genomes to begin with, if there are any.
+        warm_start: [N, G] genomes to begin with, if there are any.
     """
 
     def __init__(
-        self, problem: Problem, settings: SearchSettings, guests: Floats | None = None
+        self, problem: Problem, settings: SearchSettings, warm_start: Floats | None = None
     ) -> None:
         self._problem, self._settings = problem, settings
-        self._guests = np.empty((0, len(problem.layout))) if guests is None else guests
+        nobody_yet = np.empty((0, len(problem.layout)))
+        self._warm_start = nobody_yet if warm_start is None else warm_start
         self._toolbox = make_toolbox(problem, settings)
         self._draws = Draws(settings.seed, 0)
 
@@ -91,7 +93,7 @@ class HostSteps:
         settings, layout = self._settings, self._problem.layout
         draws = self._draws.turn_to(number)
         if number == 0:
-            brood = settle(self._toolbox, layout, draws, settings.population, self._guests)
+            brood = settle(self._toolbox, layout, draws, settings.population, self._warm_start)
             # Divided among the islands in turn.
             return replace(brood, island=np.arange(len(brood)) % settings.islands)
         elders = state.archive if settings.islands == 1 else state.archive.take(NONE)

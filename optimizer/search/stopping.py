@@ -6,53 +6,28 @@ machine has come to. Everything up to there has the bits of the run without a li
 can go on from there.
 """
 
-from dataclasses import dataclass
-
-from optimizer.errors import ConfigError
+from optimizer.config.search import SearchSettings
 from optimizer.search.generation import Generation
 from optimizer.search.memory import from_numbers
 
 
-@dataclass(frozen=True)
-class StopRules:
-    """What ends a search before its last generation; None never does.
+def stop_reason(settings: SearchSettings, generation: Generation, seconds: float) -> str:
+    """Why to stop after a generation before the last one planned.
 
     Args:
-        max_evaluations: No generation begins that could judge more individuals than this in all.
-        max_seconds: No generation begins after so many seconds of this process.
-        plateau: Generations without growth of the hypervolume.
+        settings: With the limits; those that are None never stop.
+        generation: The newest.
+        seconds: How long this process has searched.
 
-    Raises:
-        ConfigError: When a limit is not above 0.
+    Returns:
+        The name of the knob, or an empty string to go on.
     """
-
-    max_evaluations: int | None = None
-    max_seconds: float | None = None
-    plateau: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("max_evaluations", "max_seconds", "plateau"):
-            limit = getattr(self, name)
-            if limit is not None and not limit > 0:
-                raise ConfigError(f"{name} must be above 0, got {limit!r}")
-
-    def reason(self, generation: Generation, population: int, seconds: float) -> str:
-        """Why to stop after a generation.
-
-        Args:
-            generation: The newest.
-            population: How many the next one would judge at most.
-            seconds: How long this process has searched.
-
-        Returns:
-            The name of the rule, or an empty string to go on.
-        """
-        memory = from_numbers(generation.memory, generation.population.objectives.shape[1])
-        limit = self.max_evaluations
-        if limit is not None and memory.evaluated + population > limit:
-            return "max_evaluations"
-        if self.plateau is not None and generation.number - memory.grown_at >= self.plateau:
-            return "plateau"
-        if self.max_seconds is not None and seconds >= self.max_seconds:
-            return "max_seconds"
-        return ""
+    memory = from_numbers(generation.memory, generation.population.objectives.shape[1])
+    limit = settings.max_evaluations
+    if limit is not None and memory.evaluated + settings.population > limit:
+        return "max_evaluations"
+    if settings.plateau is not None and generation.number - memory.grown_at >= settings.plateau:
+        return "plateau"
+    if settings.max_seconds is not None and seconds >= settings.max_seconds:
+        return "max_seconds"
+    return ""

@@ -28,7 +28,7 @@ def rule_of(name: str, n_objectives: int) -> Rule:
     """A rule of survival: objectives [P, O], violations [P], keep, ranking -> best first.
 
     Args:
-        name: One of `problem.SURVIVALS`.
+        name: As `SearchSettings.survival`.
         n_objectives: O, which decides what ``"auto"`` is.
     """
     if name == "auto":

@@ -6,16 +6,18 @@ may register another operator in their place. This module is the only one that i
 
 from deap.base import Toolbox
 
+from optimizer.config.search import SearchSettings
 from optimizer.search.operators import (
     cross_simulated_binary,
     exchange_genes,
     move_by_difference,
     mutate_polynomial,
+    nudge_chance,
     nudge_genomes,
     sample_genomes,
     select_parents,
 )
-from optimizer.search.problem import Problem, SearchSettings
+from optimizer.search.problem import Problem
 from optimizer.search.ranking import rank_individuals
 from optimizer.search.survival import rule_of
 
@@ -44,6 +46,7 @@ def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
         - ``survive(objectives [P, O], violations [P], keep, ranking) -> [keep]``, best first
     """
     layout = problem.layout
+    chance = settings.mutation_probability
     toolbox: Toolbox = Toolbox()
     toolbox.register("sample", sample_genomes, layout=layout)
     toolbox.register("select", select_parents)
@@ -59,7 +62,7 @@ def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
         mutate_polynomial,
         layout=layout,
         eta=settings.mutation_eta,
-        probability=settings.mutation_chance(layout),
+        probability=nudge_chance(layout) if chance is None else chance,
     )
     toolbox.register("exchange", exchange_genes, share=0.5)
     toolbox.register("differ", move_by_difference, layout=layout)

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 import moocore
 import numpy as np
 
+from optimizer.config.run_config import names_deciding
 from optimizer.errors import StoreError
 from optimizer.goals.objectives import is_maximised
-from optimizer.runs import RunStore, compare_headers
+from optimizer.runs import RunStore
 from optimizer.search.generation import Floats, Population
+from optimizer.session.differences import different_lines
 from optimizer.session.exported import newest_front, texts_of
+from optimizer.session.identity import recorded_identity
 
 REFERENCE = 1.1
 """Corner of the box that is measured, where the fronts of all runs together span 0 to 1.
@@ -18,6 +21,11 @@ REFERENCE = 1.1
 Source: Ishibuchi, Imada, Setoguchi and Nojima, "How to specify a reference point in hypervolume
 calculation for fair performance comparison", 2018: a little beyond the worst, so that ends count.
 """
+
+WORDS = ("there", "here")
+"""What stands before the value of the first run and of another."""
+
+NOT_RECORDED = "a version recorded one of them that did not say all that decides results"
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,9 @@ class Compared:
         beaten: For each run, the share of that one's front that a member of this one dominates.
         shared: For each run, how many genomes both fronts have.
         differs: What decides results and is not as in the first run, a line each.
+        limits: What decides the last generation and is not as in the first run, a line each.
+        is_comparable: Whether it was asked for the same as the first run but for seed and limits,
+            so that their fronts answer the same question.
     """
 
     run: str
@@ -49,6 +60,8 @@ class Compared:
     beaten: tuple[float, ...]
     shared: tuple[int, ...]
     differs: tuple[str, ...]
+    limits: tuple[str, ...]
+    is_comparable: bool
 
 
 def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
@@ -86,6 +99,7 @@ def _compared(
 ) -> Compared:
     summaries = list(store.generations())
     own = fronts[place]
+    differs, is_comparable = _differences(first, store)
     return Compared(
         run=store.run_id,
         status=store.status,
@@ -97,8 +111,26 @@ def _compared(
         hypervolume=volumes[place],
         beaten=tuple(_beaten(own.objectives, other.objectives) for other in fronts),
         shared=tuple(_shared(own.genomes, other.genomes) for other in fronts),
-        differs=compare_headers(first.header, store.header, ("there", "here"))[0],
+        differs=differs,
+        limits=different_lines(_limits(first), _limits(store), WORDS),
+        is_comparable=is_comparable,
     )
+
+
+def _differences(first: RunStore, store: RunStore) -> tuple[tuple[str, ...], bool]:
+    """What decides results and differs, and whether both runs ask the same question."""
+    there, here = (recorded_identity(one.header) for one in (first, store))
+    if there is None or here is None:
+        return (NOT_RECORDED,), False
+    parts = there.differences(here, WORDS)
+    return tuple(line for lines in parts.values() for line in lines), there.asks_the_same(here)
+
+
+def _limits(store: RunStore) -> dict[str, object]:
+    command = store.header.get("command")
+    asked = command if isinstance(command, dict) else {}
+    limits = {name: asked.get(name) for name in names_deciding("end")}
+    return {**limits, "generations": store.planned}
 
 
 def _best(store: RunStore, objectives: Floats) -> tuple[float, ...]:

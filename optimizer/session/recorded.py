@@ -5,15 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from optimizer.config.run_config import make_config, overlaid
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
 from optimizer.search import final_front
 from optimizer.search.generation import Floats
-from optimizer.session.task import Task, header_of, prepare
-
-SAME = ("data_hash", "genes", "costs", "windows", "held_out", "strategy")
-"""Fields of a header that decide what an individual does."""
+from optimizer.session.header import recorded_config
+from optimizer.session.identity import identity_of, require_identity, require_same
+from optimizer.session.task import Task, prepare
 
 
 def recorded_front(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floats]:
@@ -53,23 +51,9 @@ def recorded_task(store: RunStore, flags: Mapping[str, object]) -> Task:
         The task.
 
     Raises:
-        StoreError: When bars or rules are not those of the run.
+        StoreError: When individuals would not be judged as they were then, naming what differs.
     """
-    recorded = store.header.get("command")
-    if not isinstance(recorded, dict):
-        raise StoreError(f"run '{store.run_id}' does not say what it was asked to do")
-    where = f"run '{store.run_id}'"
-    task = prepare(make_config(overlaid(recorded, flags), where=where, flags=flags))
-    now = header_of(task, "cpu")
-    for name in SAME:
-        if _plain(now[name]) != _plain(store.header.get(name)):
-            raise StoreError(
-                f"{name} is not that of run '{store.run_id}': "
-                f"recorded {store.header.get(name)}, now {now[name]}"
-            )
+    recorded = require_identity(store)
+    task = prepare(recorded_config(store, flags))
+    require_same(store.run_id, recorded, identity_of(task, None), only_values=True)
     return task
-
-
-def _plain(value: object) -> object:
-    """As JSON reads it back: tuples are lists."""
-    return list(value) if isinstance(value, tuple) else value

@@ -2,44 +2,37 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property
 
 from data import Bars, Window
-from engine.batch import ENGINE_VERSION, Engine
+from engine.batch import Engine
 from engine.costs import Costs
 from engine.devices import Device, choose_device
 from engine.ledger import REASONS, Ledger
 from engine.memory_plan import most_rows
 from engine.metrics import MetricTable, compute_metrics
-from engine.replay.certificate import data_hash, versions
 from engine.workload import Workload
-from optimizer.config.run_config import RunConfig
+from optimizer.config.run_config import RunConfig, flag_of
+from optimizer.config.strategy import CostSettings
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search import evolve
 from optimizer.search.generation import Floats, Generation
 from optimizer.search.lattice import Lattice, explore, make_lattice, regret_of
-from optimizer.search.problem import SearchSettings
-from optimizer.search.stopping import StopRules
 from optimizer.session.markets import Markets, load_markets
 from optimizer.session.problem import EngineProblem
 from strategy import GenomeLayout, StrategySpec, find_strategy
 from strategy.errors import GeneError
 
-SEARCH_VERSION = 3
-"""Goes up whenever the same seed and settings lead to other individuals."""
-
 SMALLEST_ISLAND = 8
 """An island of fewer individuals has nobody to choose from; there are fewer islands then."""
-
 
 WARM_START_NOTE = (
     "individuals to begin with may have been found on bars that are held out now: held-out figures "
     "prove something only if they were not"
 )
-"""Told where a search with held-out bars begins with individuals of another."""
+"""A note where a search with held-out bars begins with individuals of another."""
 
 
 @dataclass(frozen=True)
@@ -91,28 +84,6 @@ class Task:
         """The search's view of an engine on the windows to search on."""
         return EngineProblem(self.goals, self.markets.spans(self.markets.windows), engine)
 
-    def settings(self) -> SearchSettings:
-        """How to search, from the configuration."""
-        config = self.config
-        return SearchSettings(
-            population=config.population,
-            generations=config.generations,
-            seed=config.seed,
-            crossover_probability=config.crossover_probability,
-            crossover_eta=config.crossover_eta,
-            mutation_probability=config.mutation_probability,
-            mutation_eta=config.mutation_eta,
-            adapt=config.adapt,
-            survival=config.survival,
-            archive=config.archive,
-            elite=config.elite,
-            immigrants=config.immigrants,
-            patience=config.patience,
-            on_stagnation=config.on_stagnation,
-            islands=max(1, min(config.islands, config.population // SMALLEST_ISLAND)),
-            migration=config.migration,
-        )
-
     def workload(self, done: int = -1) -> Workload:
         """What a search asks of its device after generation `done`, -1 before the first."""
         config, spec = self.config, self.spec
@@ -133,12 +104,12 @@ class Task:
         return make_lattice(self.spec.layout, self.config.steps)
 
     def generations(
-        self, problem: EngineProblem, last: Generation | None, guests: Floats | None
+        self, problem: EngineProblem, last: Generation | None, warm_start: Floats | None
     ) -> Iterator[Generation]:
         """The search that was asked for, from its beginning or after a generation."""
         if self.lattice is not None:
             return explore(problem, self.lattice, resume_from=last)
-        return evolve(problem, self.settings(), resume_from=last, guests=guests)
+        return evolve(problem, self.config, resume_from=last, warm_start=warm_start)
 
     def regret(self, problem: EngineProblem, truth: Floats) -> dict[str, object] | None:
         """How a genetic search fares on the lattice with the true front [F, O]; None without."""
@@ -146,16 +117,9 @@ class Task:
             return None
         generations = max(self.config.regret // self.config.population - 1, 0)
         archive = max(self.config.archive, len(truth))
-        settings = replace(self.settings(), generations=generations, archive=archive)
+        changed = {"generations": generations, "archive": archive}
+        settings = self.config.model_copy(update=changed)
         return asdict(regret_of(problem, self.lattice, truth, settings))
-
-    def stop_reason(self, last: Generation, seconds: float) -> str:
-        """Why to stop after a generation before the last one planned; empty to go on."""
-        config = self.config
-        if self.lattice is not None:
-            return StopRules(max_seconds=config.max_seconds).reason(last, 0, seconds)
-        rules = StopRules(config.max_evaluations, config.max_seconds, config.plateau)
-        return rules.reason(last, config.population, seconds)
 
     def _engine(
         self, series: Sequence[Bars], windows: Sequence[Window], device: str | Device | None
@@ -189,17 +153,17 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
     _check_search_fits(config)
     published = find_strategy(config.strategy)
     goals = goals_of(config)
-    costs = Costs(config.fee_bp, config.slippage_bp, config.min_risk, config.risk_fraction)
+    costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
     markets = load_markets(config)
     spec = published
     if config.scale_lengths:
         spec = spec.for_timeframe(markets.series[0].timeframe_ns / 1e9)
     spec = _bounded(spec, {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()})
-    task = Task(config, markets, spec, costs, goals)
+    fitting = {"islands": max(1, min(config.islands, config.population // SMALLEST_ISLAND))}
+    task = Task(config.model_copy(update=fitting), markets, spec, costs, goals)
     if task.lattice is not None:
         last_chunk = {"generations": task.lattice.chunks - 1}
-        task = replace(task, config=config.model_copy(update=last_chunk))
-    task.settings()
+        task = replace(task, config=task.config.model_copy(update=last_chunk))
     if for_search:
         _check_bounds_fit(task)
     return task
@@ -240,63 +204,6 @@ def check_genome_fits(task: Task, genome: Floats) -> None:
     n_bars, shown = _fewest_bars(task.markets)
     if warm_up + 3 > n_bars:
         raise ConfigError(f"{shown}, need at least {warm_up + 3} (longest window {warm_up + 1})")
-
-
-def header_of(task: Task, device: str) -> Mapping[str, object]:
-    """What a run record keeps of its circumstances; see `runs.same` for what may change."""
-    config = task.config
-    genes = [
-        {
-            "name": gene.name,
-            "kind": gene.kind,
-            "low": float(gene.low),
-            "high": float(gene.high),
-            "default": float(gene.default),
-        }
-        for gene in task.spec.layout.genes
-    ]
-    return {
-        "created_at": datetime.now(UTC).isoformat(timespec="microseconds"),
-        "strategy": task.spec.name,
-        "data": f"{task.markets.symbol} {task.markets.timeframe}",
-        "is_simulated": task.markets.is_simulated,
-        "data_hash": data_hash(task.markets.series),
-        "windows": [[window.start, window.end] for window in task.markets.windows],
-        "held_out": [[window.start, window.end] for window in task.markets.held_out],
-        "genes": genes,
-        "objectives": list(task.goals.names),
-        "constraints": [constraint.text for constraint in task.goals.constraints],
-        "over_windows": task.goals.over,
-        "min_trades": config.min_trades,
-        "costs": {
-            "fee_bp": config.fee_bp,
-            "slippage_bp": config.slippage_bp,
-            "min_risk": config.min_risk,
-            "risk_fraction": config.risk_fraction,
-        },
-        "population": config.population,
-        "generations": config.generations,
-        "seed": config.seed,
-        "operators": {
-            name: value
-            for name, value in asdict(task.settings()).items()
-            if name not in ("population", "generations", "seed")
-        },
-        "polish": config.polish,
-        "search": config.search,
-        "steps": dict(config.steps),
-        "failure_names": list(task.goals.failure_names),
-        "device": device,
-        "threads": config.threads,
-        "notes": list(task.notes),
-        "versions": {
-            "engine": ENGINE_VERSION,
-            "strategy": task.spec.version,
-            "search": SEARCH_VERSION,
-            **versions(),
-        },
-        "command": config.model_dump(mode="json"),
-    }
 
 
 def describe_data(task: Task) -> dict[str, object]:
@@ -344,8 +251,9 @@ def _check_search_fits(config: RunConfig) -> None:
     unheard = ("max_evaluations", "plateau", "warm_start") if config.search == "lattice" else ()
     for name in unheard:
         if getattr(config, name) is not None:
-            flag = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{flag} means nothing for --search lattice, which tries every point")
+            raise ConfigError(
+                f"{flag_of(name)} means nothing for --search lattice, which tries every point"
+            )
 
 
 def _check_bounds_fit(task: Task) -> None:

@@ -25,7 +25,7 @@ LARGEST_BYTES = 64_000_000
 NOTHING_KNOWN = "holds no individual with a gene of this strategy"
 
 
-def load_guests(source: str, layout: GenomeLayout, runs: Path) -> Floats:
+def load_genomes(source: str, layout: GenomeLayout, runs: Path) -> Floats:
     """Read genomes for a search to begin with.
 
     Args:
@@ -68,11 +68,11 @@ def load_guests(source: str, layout: GenomeLayout, runs: Path) -> Floats:
     return _genomes(f"run '{source}'", members, layout)
 
 
-def guests_hash(guests: Floats | None) -> str | None:
+def hash_of(genomes: Floats | None) -> str | None:
     """SHA-256 of genomes [N, G]; None without any."""
-    if guests is None:
+    if genomes is None:
         return None
-    return hashlib.sha256(guests.astype("<f8").tobytes()).hexdigest()
+    return hashlib.sha256(genomes.astype("<f8").tobytes()).hexdigest()
 
 
 def _from_json(path: Path, text: str) -> Sequence[Mapping[str, object]]:

@@ -19,47 +19,25 @@ from engine.devices import Device, choose_device
 from engine.errors import DeviceError, DeviceLostError
 from engine.metrics import METRICS
 from engine.replay.certificate import Certificate, certify
-from optimizer.config.run_config import RunConfig, make_config, overlaid
+from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, StoppedError, StoreError
-from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
+from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
 from optimizer.search import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.polish import polished_front
+from optimizer.search.stopping import stop_reason
+from optimizer.session.header import changed_circumstances, header_of, recorded_config
+from optimizer.session.identity import identity_of, require_identity, require_same
 from optimizer.session.individuals import best_first, describe_individuals
 from optimizer.session.problem import EngineProblem
 from optimizer.session.progress import WARMING, Mark, Progress, progress_of
-from optimizer.session.task import (
-    Task,
-    describe_data,
-    header_of,
-    prepare,
-)
-from optimizer.session.warm_start import guests_hash, load_guests
+from optimizer.session.task import Task, describe_data, prepare
+from optimizer.session.warm_start import hash_of, load_genomes
 
 REVERIFIED_INDIVIDUALS = 8
 """On resume, so many recorded individuals are evaluated anew before anything is built on them."""
 
 NO_GENERATION = -1
-
-STOPS = frozenset({"generations", "max_evaluations", "max_seconds", "plateau"})
-"""Fields that say when to stop; they change no generation, only which is the last."""
-
-HARMLESS = frozenset(
-    {
-        *STOPS,
-        "device",
-        "on_gpu_loss",
-        "threads",
-        "memory",
-        "runs",
-        "keep",
-        "budget",
-        "report",
-        "regret",
-        "warm_start",
-    }
-)
-"""Fields that may be given anew when a run is taken up; guests are compared by their hash."""
 
 Result = Mapping[str, object]
 ShouldStop = Callable[[], bool]
@@ -110,15 +88,15 @@ def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) ->
         engine = task.engine(device)
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
-    guests = _guests(task)
-    header = {**header_of(task, engine.device), "guests": guests_hash(guests)}
+    warm_start = _warm_start(task)
+    header = header_of(task, engine.device, identity_of(task, hash_of(warm_start)))
     with (
         RunStore.create(
             runs, new_run_id(), header, keep=config.keep, budget=config.budget
         ) as store,
         _resumable(config, observer, store),
     ):
-        return _search(_Job(task, device, engine, store, guests), None, observer, should_stop)
+        return _search(_Job(task, device, engine, store, warm_start), None, observer, should_stop)
 
 
 def record_bytes(task: Task) -> int:
@@ -156,37 +134,38 @@ def resume_run(
             circumstances that decide results and have changed.
     """
     with RunStore.open(path, writable=True) as store:
-        config = _recorded_config(store, flags)
         last = store.last_generation()
         done = NO_GENERATION if last is None else last.number
-        if "generations" not in flags:
-            planned = max(store.planned or config.generations, done)
-            config = config.model_copy(update={"generations": planned})
+        config = _planned_config(store, flags, done)
         result = recorded_result(store)
         is_finished = _is_finished(result, done) and (
-            done >= config.generations or not flags.keys() & STOPS
+            done >= config.generations or not flags.keys() & set(names_deciding("end"))
         )
-        if is_finished and not _decides(flags):
+        if is_finished and not flags.keys() - set(names_deciding("end", "nothing")):
             return {**(result or {}), "resumed": "already finished"}
+        recorded = require_identity(store)
         task = prepare(config, for_search=True)
-        device = choose_device(config.device, task.workload(done))
-        with _resumable(config, observer, store):
-            engine = task.engine(device)
-        guests = _guests(task) if last is None else None
-        known = store.header.get("guests") if last else guests_hash(guests)
-        header = {**header_of(task, engine.device), "guests": known}
+        is_begun = last is not None and "warm_start" not in flags
+        warm_start = None if is_begun else _warm_start(task)
+        identity = identity_of(task, recorded.warm_start if is_begun else hash_of(warm_start))
+        require_same(store.run_id, recorded, identity)
         if is_finished:
-            require_same(store.header, header)
             return {**(result or {}), "resumed": "already finished"}
         if done > config.generations:
             raise ConfigError(
                 f"--generations {config.generations}: run '{store.run_id}' has {done} already"
             )
-        store.resume_with(header)
+        device = choose_device(config.device, task.workload(done))
+        with _resumable(config, observer, store):
+            engine = task.engine(device)
+        header = header_of(task, engine.device, identity)
+        differences = changed_circumstances(store.header, header)
+        store.note_resumption(differences, task.config.generations)
         with _resumable(config, observer, store):
             if last is not None:
                 _reverify(task.problem(engine), last)
-            return _search(_Job(task, device, engine, store, guests), last, observer, should_stop)
+            job = _Job(task, device, engine, store, warm_start)
+            return _search(job, last, observer, should_stop)
 
 
 def recorded_result(store: RunStore) -> Result | None:
@@ -223,16 +202,13 @@ def _is_finished(result: Result | None, done: int) -> bool:
     return result is not None and done >= int(str(result.get("generation", done)))
 
 
-def _decides(flags: Mapping[str, object]) -> bool:
-    """Whether any of the flags could change a result."""
-    return any(name not in HARMLESS for name in flags)
-
-
-def _recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
-    recorded = store.header.get("command")
-    if not isinstance(recorded, dict):
-        raise StoreError(f"run '{store.run_id}' does not say what it was asked to do")
-    return make_config(overlaid(recorded, flags), where=f"run '{store.run_id}'", flags=flags)
+def _planned_config(store: RunStore, flags: Mapping[str, object], done: int) -> RunConfig:
+    """What a run was asked to do, with as many generations as it was last asked for."""
+    config = recorded_config(store, flags)
+    if "generations" in flags:
+        return config
+    planned = max(store.planned or config.generations, done)
+    return config.model_copy(update={"generations": planned})
 
 
 def _reverify(problem: EngineProblem, last: Generation) -> None:
@@ -251,20 +227,20 @@ def _reverify(problem: EngineProblem, last: Generation) -> None:
 
 @dataclass(frozen=True)
 class _Job:
-    """What one search needs: its task, where it is judged and recorded, and who is there first."""
+    """What one search needs: its task, where it is judged and recorded, what it begins with."""
 
     task: Task
     device: Device
     engine: Engine
     store: RunStore
-    guests: Floats | None
+    warm_start: Floats | None
 
 
-def _guests(task: Task) -> Floats | None:
+def _warm_start(task: Task) -> Floats | None:
     """Genomes to begin with, None when none were asked for."""
     if task.config.warm_start is None:
         return None
-    return load_guests(task.config.warm_start, task.spec.layout, Path(task.config.runs))
+    return load_genomes(task.config.warm_start, task.spec.layout, Path(task.config.runs))
 
 
 def _search(
@@ -273,9 +249,9 @@ def _search(
     try:
         return _searched(job, last, observer, should_stop)
     except KeyboardInterrupt:
-        raise StoppedError(f"stopped at once; {_resume_hint(job.store)}") from None
+        raise StoppedError(f"stopped at once; {resume_hint(job.store)}") from None
     except StoreError as error:
-        raise type(error)(f"{error}; {_resume_hint(job.store)}") from error
+        raise type(error)(f"{error}; {resume_hint(job.store)}") from error
 
 
 @contextmanager
@@ -290,10 +266,11 @@ def _resumable(
             observer.device_lost(config, store, error)
         if store is None:
             raise
-        raise type(error)(f"{error}; {_resume_hint(store)}") from error
+        raise type(error)(f"{error}; {resume_hint(store)}") from error
 
 
-def _resume_hint(store: RunStore) -> str:
+def resume_hint(store: RunStore) -> str:
+    """The command that goes on with a run."""
     command = f"python -m optimizer evolve --resume {shlex.quote(str(store.path))}"
     return f"what was recorded is kept, go on with: {command}"
 
@@ -306,20 +283,20 @@ def _searched(
     began = perf_counter()
     problem = task.problem(engine)
     now, warm = Mark(0, 0, 0.0), None
-    why = "" if last is None else task.stop_reason(last, 0.0)
-    search = task.generations(problem, last, job.guests)
+    why = "" if last is None else stop_reason(task.config, last, 0.0)
+    search = task.generations(problem, last, job.warm_start)
     while not why and (generation := next(search, None)) is not None:
         store.record(generation)
         found, evaluated = now.generations + 1, now.evaluated + generation.evaluated
         now = Mark(found, evaluated, perf_counter() - began)
         warm = now if found == WARMING else warm
-        last, why = generation, task.stop_reason(generation, now.seconds)
+        last, why = generation, stop_reason(task.config, generation, now.seconds)
         if why or observer.is_due(generation.number):
             observer.generation(progress_of(task, generation, warm, now))
         if should_stop() and not why and generation.number < task.config.generations:
             store.flush()
             raise StoppedError(
-                f"stopped after generation {generation.number}; {_resume_hint(store)}"
+                f"stopped after generation {generation.number}; {resume_hint(store)}"
             )
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")

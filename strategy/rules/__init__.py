@@ -22,7 +22,7 @@ def register(spec: StrategySpec) -> StrategySpec:
     Raises:
         StrategyError: When another strategy has that name.
     """
-    if STRATEGIES.setdefault(spec.name, spec) != spec:
+    if STRATEGIES.setdefault(spec.name, spec).digest != spec.digest:
         raise StrategyError(
             f"there is another strategy '{spec.name}' already; name yours otherwise"
         )

@@ -21,9 +21,8 @@ from statistics import median
 
 import numpy as np
 
-from optimizer.config.run_config import RunConfig
+from optimizer.config.search import SearchSettings
 from optimizer.search import evolve
-from optimizer.search.problem import SearchSettings
 from tests.bench.problems import Function
 from tests.bench.timed import TimedProblem
 
@@ -53,11 +52,8 @@ def timed_problem():
 
 def ours(size, generations):
     """Seconds of each generation, evaluation left out."""
-    config, problem = RunConfig(), timed_problem()
-    given = {name: getattr(config, name) for name in SearchSettings.__dataclass_fields__}
-    changed = {"population": size, "generations": generations}
-    settings = SearchSettings(**{**given, **changed})
-    search = evolve(problem, settings)
+    problem = timed_problem()
+    search = evolve(problem, SearchSettings(population=size, generations=generations))
     times = []
     while True:
         before, began = problem.seconds, time.perf_counter()

@@ -19,8 +19,8 @@ from pathlib import Path
 import moocore
 import numpy as np
 
-from optimizer.config.run_config import RunConfig
-from optimizer.search import SearchSettings, evolve
+from optimizer.config.search import SearchSettings
+from optimizer.search import evolve
 from optimizer.search.polish import polished_front
 from tests.bench.problems import NAMES, make_problem
 from tests.bench.rivals import RIVALS
@@ -36,12 +36,10 @@ OURS = "ours"
 
 def our_settings(seed: int) -> SearchSettings:
     """The defaults of the command line, but for population, archive and where to end."""
-    config = RunConfig()
-    names = SearchSettings.__dataclass_fields__
-    given = {name: getattr(config, name) for name in names}
     generations = (EVALUATIONS - POLISH) // POPULATION - 1
-    changed = {"population": POPULATION, "generations": generations, "archive": ARCHIVE}
-    return SearchSettings(**{**given, **changed, "seed": seed})
+    return SearchSettings(
+        population=POPULATION, generations=generations, archive=ARCHIVE, seed=seed
+    )
 
 
 def our_front(problem, seed: int):

@@ -6,7 +6,7 @@ from engine.devices import why_absent
 from engine.ledger import ACCUMULATORS
 from engine.metrics import METRICS
 from optimizer.commands import evolve as evolve_module
-from optimizer.config.run_config import SINGULARS, RunConfig, make_config, resolve_config
+from optimizer.config.run_config import RunConfig, flag_of, make_config, resolve_config
 from optimizer.goals.objectives import OBJECTIVES
 from strategy import STRATEGIES
 from tests.support.commands import SMALL, write_market
@@ -24,7 +24,7 @@ def test_every_knob_is_a_flag_of_evolve(command, name):
     """Help shows the flag, its meaning and its default."""
     field = RunConfig.model_fields[name]
     text = " ".join(command("evolve", "--help").out.split())
-    assert f"--{SINGULARS.get(name, name).replace('_', '-')} " in text
+    assert f"{flag_of(name)} " in text
     assert field.description in text
 
 

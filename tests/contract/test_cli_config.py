@@ -6,8 +6,9 @@ import os
 import pytest
 
 from optimizer.commands import evolve as evolve_module
-from optimizer.commands.flags import ALL, COMPUTE, COSTS, DATA, STRATEGY, WINDOW
-from optimizer.config.run_config import SINGULARS, RunConfig
+from optimizer.commands.app import ALL, MARKET, TRADES
+from optimizer.commands.data_app import DATA
+from optimizer.config.run_config import RunConfig, flag_of
 from optimizer.session.task import prepare
 from tests.support.commands import SMALL
 
@@ -227,9 +228,9 @@ def test_genes_of_any_length_are_read(command, market, tmp_path):
 FLAGS = {
     "evolve": ALL,
     "config": ALL,
-    "backtest": (*DATA, *WINDOW, *STRATEGY, *COSTS, *COMPUTE),
-    "parity": (*DATA, *WINDOW, *STRATEGY, *COSTS, *COMPUTE, "seed"),
-    "bench": (*DATA, *STRATEGY, *COMPUTE, "device"),
+    "backtest": TRADES,
+    "parity": (*TRADES, "seed"),
+    "bench": (*MARKET, "device"),
     "data show": DATA,
 }
 
@@ -239,8 +240,7 @@ def test_help_names_every_knob_that_a_command_offers(command, name):
     """The flag, its meaning, and its default where there is one."""
     text = " ".join(command(*name.split(), "--help").out.split())
     for field in FLAGS[name]:
-        flag = SINGULARS.get(field, field.replace("_", "-"))
-        assert f"--{flag} " in text
+        assert f"{flag_of(field)} " in text
         assert RunConfig.model_fields[field].description in text
     assert "[default: csv" not in text
     assert "[default: sample]" in text

@@ -158,13 +158,27 @@ def test_different_runs_are_told_apart(command, market, result):
     other = command("evolve", "--data", market, *LARGER, "--seed", "2", "--json").json
     outcome = command("runs", "compare", result["run"], other["run"])
     assert outcome.code == 0
+    assert f"{other['run']} is another try at what {result['run']} was asked for:" in outcome.out
     assert "seed: there 1, here 2" in outcome.out
     found = command("runs", "compare", result["run"], other["run"], "--json").json
     one, two = found["runs"]
+    assert two["is_comparable"]
     assert 0 < min(one["hypervolume"], two["hypervolume"]) < 1
     values = np.array([list(m["objectives"].values()) for m in result["front"]])
     best = np.where([1, 1, 0], values.max(axis=0), values.min(axis=0))
     assert one["best"] == best.tolist()
+
+
+def test_what_runs_were_asked_for_is_compared(command, market, result):
+    """Limits are shown and make no other question; another population does."""
+    further = command("evolve", "--data", market, *LARGER, "--plateau", "90", "--json").json
+    outcome = command("runs", "compare", result["run"], further["run"])
+    assert f"{further['run']} is another try at what {result['run']}" in outcome.out
+    assert "plateau: there None, here 90" in outcome.out
+    larger = command("evolve", "--data", market, *SMALL, "--population", "9", "--json").json
+    outcome = command("runs", "compare", further["run"], larger["run"])
+    assert f"{larger['run']} was asked for something else than {further['run']}:" in outcome.out
+    assert ", here 9" in outcome.out
 
 
 @pytest.mark.parametrize(

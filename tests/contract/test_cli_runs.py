@@ -171,7 +171,8 @@ def test_verify_says_what_could_not_be_checked(command, result, market):
     write_market(path, seed=4)
     outcome = command("runs", "verify", "latest")
     assert outcome.code == 0
-    assert "members were not replayed: data_hash" in outcome.out
+    assert "members were not replayed: " in outcome.out
+    assert "data_hash: recorded '" in outcome.out
     path.unlink()
     outcome = command("runs", "verify", "latest")
     assert outcome.code == 0
@@ -205,3 +206,45 @@ def test_parity_replays_the_front_of_a_run(command, result):
     found = command("parity", "--run", "latest", "--json").json
     assert found["individuals"] == len(result["front"])
     assert found["ledger_hash"] == result["certificate"]["ledger_hash"]
+
+
+@pytest.fixture
+def older(result):
+    """That run as a version recorded it that did not say all that decides results."""
+    with RunStore.open(Path(result["path"])) as whole:
+        header = {name: value for name, value in whole.header.items() if name != "identity"}
+        header["versions"] = {"engine": 2, "search": 3}
+        with RunStore.create(Path("runs"), "older", header) as store:
+            for summary in whole.generations():
+                store.record(whole.generation(summary.number))
+            store.finish(whole.result)
+    return "older"
+
+
+UNKNOWN = "recorded by a version (engine 2, search 3) that did not record all that decides results"
+
+
+def test_a_run_of_an_older_version_is_read(command, result, older):
+    """What it found is shown, exported and reported; only its trades are left out."""
+    assert "0 mismatches" in command("runs", "show", older).out
+    assert command("runs", "export", older, "front.csv").code == 0
+    assert len(Path("front.csv").read_text().splitlines()) == len(result["front"]) + 1
+    assert command("evolve", "--resume", older, "--json").json["resumed"] == "already finished"
+    assert command("report", older).code == 0
+    assert UNKNOWN in Path("runs/older/report.html").read_text()
+    verified = command("runs", "verify", older)
+    assert verified.code == 0
+    assert "the record is whole" in verified.out
+    assert f"members were not replayed: run 'older' was {UNKNOWN}" in verified.out
+
+
+def test_a_run_of_an_older_version_is_not_built_on(command, result, older):
+    """It says why, and that a new run is the way."""
+    for arguments in (f"evolve --resume {older} --generations 9", f"parity --run {older}"):
+        outcome = command(*arguments.split())
+        assert outcome.code == 4
+        assert f"run 'older' was {UNKNOWN}" in outcome.error
+        assert "start a new run" in outcome.error
+    compared = command("runs", "compare", result["run"], older, "--json").json["runs"][1]
+    assert not compared["is_comparable"]
+    assert "did not say all that decides results" in compared["differs"][0]

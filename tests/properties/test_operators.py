@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optimizer.config.values import ETAS
 from optimizer.search.operators import (
-    ETAS,
     cross_simulated_binary,
     mutate_polynomial,
     sample_genomes,

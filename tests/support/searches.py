@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
-from optimizer.search import SearchSettings
+from optimizer.config.search import SearchSettings
 from optimizer.search.generation import Evaluation, Floats, Generation
 from strategy import Gene, GenomeLayout, LessThan
 
@@ -105,22 +105,7 @@ class HalfForbidden(Analytic):
 
 def settings(population: int, generations: int, seed: int = 7, **others: object) -> SearchSettings:
     """Settings as a run would use them."""
-    given = {
-        "crossover_probability": 0.9,
-        "crossover_eta": 15,
-        "mutation_probability": None,
-        "mutation_eta": 7,
-        "adapt": True,
-        "survival": "auto",
-        "archive": 1000,
-        "elite": 0.0,
-        "immigrants": 0.0,
-        "patience": 10,
-        "on_stagnation": "immigrants",
-        "islands": 1,
-        "migration": 10,
-    }
-    return SearchSettings(population, generations, seed, **(given | others))
+    return SearchSettings(population=population, generations=generations, seed=seed, **others)
 
 
 def bits(generations: Sequence[Generation]) -> list[tuple[object, ...]]:

@@ -3,27 +3,9 @@
 import pytest
 
 from optimizer.__main__ import main
-from optimizer.commands.flags import (
-    ALL,
-    COMPUTE,
-    COSTS,
-    DATA,
-    STRATEGY,
-    WINDOW,
-    given_fields,
-    parse_bounds,
-    parse_settings,
-)
-from optimizer.config.run_config import RunConfig, make_config
+from optimizer.commands.flags import given_fields, parse_bounds, parse_settings
+from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
-
-
-def test_groups_of_flags_name_fields():
-    """A group cannot offer what the configuration does not have, nor the same twice."""
-    grouped = (*DATA, *WINDOW, *STRATEGY, *COSTS, *COMPUTE)
-    assert set(grouped) <= set(RunConfig.model_fields)
-    assert len(set(grouped)) == len(grouped)
-    assert set(ALL) == set(RunConfig.model_fields)
 
 
 def test_only_what_was_given_counts():

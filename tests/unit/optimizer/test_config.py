@@ -1,6 +1,7 @@
 """A configuration is strict, says what is wrong with what, and survives TOML."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from data.table import LARGEST_SOURCE_BYTES
 from engine.costs import Costs
+from optimizer.config.knobs import Decides, said_of
 from optimizer.config.run_config import (
     RunConfig,
     expected_of,
@@ -16,11 +18,9 @@ from optimizer.config.run_config import (
     resolve_config,
     to_toml,
 )
-from optimizer.config.values import ETAS
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.runs.space import KEEPS
-from optimizer.search.operators import ETAS as OPERATORS_ETAS
 
 
 def refusal(**values):
@@ -49,8 +49,7 @@ def test_defaults_are_those_of_the_parts_that_they_reach():
 
 
 def test_choices_are_those_of_the_parts_that_they_reach():
-    """What the configuration allows is what the operators and the store take."""
-    assert ETAS == OPERATORS_ETAS
+    """What the configuration allows is what the store takes."""
     assert expected_of("keep") == f"one of {', '.join(KEEPS)}"
 
 
@@ -67,7 +66,16 @@ def test_choices_are_those_of_the_parts_that_they_reach():
         ("fee_bp", float("nan"), "fee_bp must be a number from 0 to 10,000, got nan"),
         ("fee_bp", False, "fee_bp must be a number from 0 to 10,000, got False"),
         ("risk_fraction", 0, "risk_fraction must be a number above 0, at most 1, got 0"),
+        ("seed", -1, "seed must be a whole number from 0 to 9,223,372,036,854,775,807, got -1"),
+        ("population", 2.5, "population must be a whole number from 1 to 10,000,000, got 2.5"),
+        ("generations", 1.0, "generations must be a whole number from 0 to 10,000,000, got 1.0"),
+        ("crossover_probability", 1.1, "must be a number from 0 to 1, got 1.1"),
+        ("crossover_probability", float("nan"), "must be a number from 0 to 1, got nan"),
         ("mutation_probability", 1.5, "must be a number from 0 to 1, got 1.5"),
+        ("mutation_probability", -0.1, "must be a number from 0 to 1, got -0.1"),
+        ("max_evaluations", 0, "max_evaluations must be a whole number of at least 1, got 0"),
+        ("max_seconds", 0, "max_seconds must be a number above 0, got 0"),
+        ("plateau", 0, "plateau must be a whole number of at least 1, got 0"),
         ("crossover_eta", 20, "crossover_eta must be one of 1, 3, 7, 15, 31, 63, got 20"),
         ("mutation_eta", True, "mutation_eta must be one of 1, 3, 7, 15, 31, 63, got True"),
         ("mutation_eta", 15.0, "mutation_eta must be one of 1, 3, 7, 15, 31, 63, got 15.0"),
@@ -84,12 +92,31 @@ def test_choices_are_those_of_the_parts_that_they_reach():
         ("bounds", {"a": [1]}, "bounds.a must be [low, high], two finite numbers, got [1]"),
         ("bounds", {"a": [1, 2, 3]}, "bounds.a must be [low, high], two finite numbers, got [1"),
         ("bounds", {"a": "1:2"}, "bounds.a must be [low, high], two finite numbers, got '1:2'"),
+        ("steps", {"a": "1"}, "steps.a must be a finite number, got '1'"),
+        ("steps", 3, "steps must be a table of gene = step, got 3"),
+        ("columns", {"low": 3}, "columns.low must be text, got 3"),
         ("bounds", {"a": [1, True]}, "bounds.a.1 must be [low, high], two finite numbers"),
     ],
 )
 def test_wrong_values_are_refused_with_what_is_expected(field, value, expected):
     """The message names the key, the type, the range and the value."""
     assert expected in refusal(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("seed", 0),
+        ("seed", 2**63 - 1),
+        ("generations", 0),
+        ("crossover_probability", 0.0),
+        ("mutation_probability", 1.0),
+        ("mutation_eta", 63),
+    ],
+)
+def test_limits_are_legal(field, value):
+    """The ends of each range can be used."""
+    assert getattr(make_config({field: value}, where="here"), field) == value
 
 
 @pytest.mark.parametrize(
@@ -183,8 +210,17 @@ def test_bounds_of_a_flag_leave_those_of_other_genes():
 @pytest.mark.parametrize("name", RunConfig.model_fields)
 def test_every_knob_says_what_it_is_and_what_it_takes(name):
     """Help, errors and the printed configuration are made from the field."""
-    assert RunConfig.model_fields[name].description.endswith(".")
+    field = RunConfig.model_fields[name]
+    assert field.description.endswith(".")
+    assert said_of(field, "decides") in get_args(Decides)
     assert expected_of(name)
+
+
+def test_every_knob_is_of_one_group():
+    """Groups follow each other, and none repeats what another has."""
+    groups = reversed(RunConfig.__bases__)
+    assert [name for group in groups for name in group.model_fields] == list(RunConfig.model_fields)
+    assert next(iter(RunConfig.model_fields)) == "data"
 
 
 def test_the_default_configuration_names_every_knob():

@@ -10,8 +10,10 @@ from engine.batch import Engine
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.session import task as task_module
+from optimizer.session.header import header_of
+from optimizer.session.identity import identity_of
 from optimizer.session.markets import load_markets
-from optimizer.session.task import header_of, prepare
+from optimizer.session.task import prepare
 from optimizer.session.workflow import start_run
 from tests.support.commands import write_market
 from tests.support.worlds import random_genomes
@@ -161,9 +163,10 @@ def test_the_full_engine_agrees_about_the_bars_that_were_searched(folder):
 
 def test_individuals_from_elsewhere_may_have_seen_what_is_held_out(folder):
     """Beginning with them is legal, and is told with every result."""
-    both = config(folder, holdout="20%", warm_start="latest")
-    assert any("may have been found on bars that are held out" in n for n in prepare(both).notes)
-    assert "may have been found" in str(header_of(prepare(both), "cpu")["notes"])
+    both = prepare(config(folder, holdout="20%", warm_start="latest"))
+    assert any("may have been found on bars that are held out" in n for n in both.notes)
+    header = header_of(both, "cpu", identity_of(both, None))
+    assert "may have been found" in str(header["notes"])
     for changes in ({"holdout": "20%"}, {"warm_start": "latest"}):
         assert prepare(config(folder, **changes)).notes == ()
 

@@ -188,15 +188,12 @@ def test_finished_run_that_goes_on_is_no_longer_finished(store, tmp_path):
 
 
 def test_resumption_is_noted_with_what_had_changed(store):
-    """Differences that may be are recorded; others are refused and not recorded."""
-    assert store.resume_with(HEADER | {"versions": {"numpy": "2.1"}}) == (
-        "versions.numpy: recorded '2.0', now '2.1'",
-    )
-    with pytest.raises(StoreError, match="seed: recorded 7, now 8"):
-        store.resume_with(HEADER | {"seed": 8})
+    """Differences are recorded with how many generations it is asked for now."""
+    store.note_resumption(("versions.numpy: recorded '2.0', now '2.1'",), 70)
     store.flush()
     (note,) = store.resumptions
     assert note["after"] == -1
+    assert store.planned == note["generations"] == 70
     assert note["differences"] == ["versions.numpy: recorded '2.0', now '2.1'"]
 
 

@@ -5,9 +5,9 @@ import pytest
 from deap import base
 from deap.tools import crossover, emo, mutation
 
+from optimizer.config.values import ETAS
 from optimizer.errors import ConfigError
 from optimizer.search.operators import (
-    ETAS,
     cross_simulated_binary,
     mutate_polynomial,
     sample_genomes,

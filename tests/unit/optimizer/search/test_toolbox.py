@@ -34,9 +34,12 @@ def test_words_are_bound_to_genes_and_settings():
 
 def test_default_mutation_chance_counts_free_genes():
     """One over the genes that can move; all frozen counts as one."""
-    run = settings(population=8, generations=1)
-    assert run.mutation_chance(int_layout((1, 9), (4, 4), (2, 3))) == 0.5
-    assert run.mutation_chance(int_layout((4, 4))) == 1.0
+    for bounds, expected in ((((1, 9), (4, 4), (2, 3)), 0.5), (((4, 4),), 1.0)):
+        problem = Analytic(int_layout(*bounds))
+        for chance in (None, 0.25):
+            wanted = settings(population=8, generations=1, mutation_probability=chance)
+            bound = make_toolbox(problem, wanted).mutate.keywords["probability"]
+            assert bound == (expected if chance is None else chance)
 
 
 def test_another_operator_can_take_a_words_place():
