@@ -9,11 +9,11 @@ from data import Bars
 from engine.bench import BenchResult, Case, Limits, Line, Matrix, run_bench, run_matrix
 from engine.devices import choose_backend
 from optimizer.commands.console import certificate_line, facts_table, stdout
-from optimizer.commands.evolve import refuse_red
 from optimizer.commands.output import print_json
 from optimizer.commands.parity import random_individuals
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
+from optimizer.runs.result import refuse_red
 from optimizer.session.task import prepare
 
 
@@ -36,7 +36,7 @@ def bench_command(
         threads=task.config.threads,
         device=task.config.device,
     )
-    refuse_red(found.certificate.as_dict())
+    refuse_red(found.certificate)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -136,7 +136,7 @@ def _matrix_table(found: Matrix) -> Table:
 
 def _print(found: BenchResult) -> None:
     console = stdout()
-    console.say(certificate_line(found.certificate.as_dict()))
+    console.say(certificate_line(found.certificate))
     console.print()
     table = Table(box=None)
     table.add_column("what")
