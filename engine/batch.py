@@ -19,7 +19,7 @@ from engine.rows.plan import RowGroup, only_columns, plan_chunks, plan_rows
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 
-ENGINE_VERSION = 2
+ENGINE_VERSION = 3
 """Raised whenever the same genes on the same bars would give other trades or accumulators."""
 
 TAKEN_AHEAD = 1

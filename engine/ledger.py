@@ -1,6 +1,5 @@
 """The ledger of trades and the layout of accumulators: words that all engines share."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -79,31 +78,6 @@ class Ledger:
 
     def __len__(self) -> int:
         return len(self.signal_bar)
-
-    @classmethod
-    def of(cls, trades: Iterable[Trade], rejected: int = 0) -> "Ledger":
-        """Make a ledger from single trades.
-
-        Args:
-            trades: In the order of time.
-            rejected: As in the class.
-
-        Returns:
-            The ledger.
-        """
-        rows = list(trades)
-        return cls(
-            signal_bar=np.array([trade.signal_bar for trade in rows], np.int64),
-            entry_bar=np.array([trade.entry_bar for trade in rows], np.int64),
-            exit_bar=np.array([trade.exit_bar for trade in rows], np.int64),
-            reason=np.array([trade.reason for trade in rows], np.int8),
-            entry=np.array([trade.entry for trade in rows], np.float64),
-            stop=np.array([trade.stop for trade in rows], np.float64),
-            target=np.array([trade.target for trade in rows], np.float64),
-            exit=np.array([trade.exit for trade in rows], np.float64),
-            r=np.array([trade.r for trade in rows], np.float64),
-            rejected=rejected,
-        )
 
     def trade(self, k: int) -> Trade:
         """The k-th trade as plain numbers."""

@@ -22,20 +22,36 @@ Need = tuple[Flags, int]
 Formula = tuple[Floats, Sequence[Need]]
 """Values [P, W], and what they need to be defined."""
 
-UNDEFINED = ("", "no_trades", "one_trade", "no_variation", "no_losses", "no_drawdown", "ruined")
+UNDEFINED = (
+    "",
+    "no_trades",
+    "one_trade",
+    "no_variation",
+    "no_losses",
+    "no_drawdown",
+    "ruined",
+    "overflow",
+)
 """Why a metric is undefined; place 0 stands for a defined one."""
 
-_NO_TRADES, _ONE_TRADE, _NO_VARIATION, _NO_LOSSES, _NO_DRAWDOWN, _RUINED = range(1, len(UNDEFINED))
+_NO_TRADES, _ONE_TRADE, _NO_VARIATION, _NO_LOSSES, _NO_DRAWDOWN, _RUINED, OVERFLOW = range(
+    1, len(UNDEFINED)
+)
+
+LEAST_VARIATION = 1e-10
+"""A sum of squares that is no larger than this share of `sum_r2` may be nothing but rounding."""
 
 METRICS = (
     "trades",
     "win_rate",
     "mean_r",
+    "expectancy",
     "std_r",
     "sum_r",
+    "strength",
     "profit_factor",
+    "sharpe_trade",
     "sharpe",
-    "sharpe_annual",
     "sortino",
     "total_return",
     "max_drawdown",
@@ -72,11 +88,13 @@ class MetricTable:
     Args:
         values: [P, W, M], named by `names`; NaN where undefined.
         reasons: [P, W, M] int8, place in `UNDEFINED`.
+        ruined: [P, W], whether equity was lost.
         names: [M]; asking for another metric is a `ValueError`.
     """
 
     values: Floats
     reasons: npt.NDArray[np.int8]
+    ruined: Flags
     names: tuple[str, ...] = METRICS
 
     def column(self, name: str) -> Floats:
@@ -86,6 +104,11 @@ class MetricTable:
     def why(self, name: str) -> npt.NDArray[np.int8]:
         """Why one metric is undefined, [P, W], place in `UNDEFINED`."""
         return self.reasons[:, :, self.names.index(name)]
+
+    def over(self, windows: Sequence[int]) -> "MetricTable":
+        """The same metrics in some of the windows."""
+        parts = (self.values[:, windows], self.reasons[:, windows], self.ruined[:, windows])
+        return MetricTable(*parts, self.names)
 
     def named(self, individual: int, window: int = 0) -> dict[str, float]:
         """All metrics of one individual in one window by name; NaN where undefined."""
@@ -119,33 +142,43 @@ def compute_metrics(
     Returns:
         The metrics with the reasons of those that are undefined:
 
-        - win_rate, mean_r, mean_hold_bars: per trade.
-        - std_r: sample standard deviation of r; needs two trades.
-        - sharpe: mean_r / std_r, per trade; sharpe_annual: times the root of trades_per_year.
+        - win_rate, mean_r, mean_hold_bars: per trade. expectancy: another name of mean_r.
+        - std_r: sample standard deviation of r; needs two trades, and variation: a variance above
+          `LEAST_VARIATION` of the mean square. Below, sums have cancelled and rounding is left.
+        - sharpe_trade: mean_r / std_r; sharpe: times the root of trades_per_year.
         - sortino: mean_r over the root of the mean of squared losses, each trade counted, a gain
-          as 0; undefined without a loss.
+          as 0; needs the variation of std_r. Squared losses do not cancel, yet a loss may be an
+          error of a price: those up to `LEAST_VARIATION` of all squares count as none.
+        - strength: sum_r / sqrt(sum_r2), at most the root of the trades; undefined where all r
+          are 0. Several windows are taken together as for any metric, not pooled.
         - profit_factor: gains over losses, in R; undefined without a loss.
-        - total_return: final equity minus 1, a fraction; undefined once equity has been lost.
-        - max_drawdown: deepest fall of equity as a fraction of its peak.
-        - calmar: total_return per year over max_drawdown, not compounded.
+        - total_return: final equity minus 1, a fraction; -1 once ruined.
+        - max_drawdown: deepest fall of equity as a fraction of its peak; 1 once ruined.
+        - calmar: total_return per year over max_drawdown, not compounded; undefined once ruined.
         - exposure: fraction of the window's bars with an open position.
 
+        What is too large for a float64, as equity may become, is undefined: ``overflow``.
+
     Source: sharpe after William F. Sharpe (1994), on trades in place of periods; sortino
-    after Frank A. Sortino and Lee N. Price (1994), likewise, with a target of 0; R after Van K.
-    Tharp, Trade Your Way to Financial Freedom (1998); the rest house rules.
+    after Frank A. Sortino and Lee N. Price (1994), likewise, with a target of 0; strength after
+    de la Pena, Lai and Shao, Self-Normalized Processes (2009); R after Van K. Tharp, Trade Your Way
+    to Financial Freedom (1998); the rest house rules.
     """
     derived = _Derived(accumulators, spans)
     shape = (len(names), *accumulators.shape[:2])
     values, reasons = np.empty(shape), np.zeros(shape, np.int8)
-    for name, column, why in zip(names, values, reasons, strict=True):
-        found, needs = FORMULAS[name](derived)
+    # What overflows, or is infinity less infinity, is found by what comes of it.
+    with np.errstate(over="ignore", invalid="ignore"):
+        formulas = [FORMULAS[name](derived) for name in names]
+    for (found, needs), column, why in zip(formulas, values, reasons, strict=True):
         column[...] = found
         # Of the needs that are not met the last one names the reason.
-        for is_met, reason in needs:
+        for is_met, reason in ((np.isfinite(column), OVERFLOW), *needs):
             if not is_met.all():
                 np.copyto(column, np.nan, where=~is_met)
                 np.copyto(why, reason, where=~is_met)
-    return MetricTable(np.moveaxis(values, 0, 2), np.moveaxis(reasons, 0, 2), tuple(names))
+    in_order = np.moveaxis(values, 0, 2), np.moveaxis(reasons, 0, 2)
+    return MetricTable(*in_order, derived.ruined, tuple(names))
 
 
 class _Derived:
@@ -192,7 +225,7 @@ class _Derived:
         return np.sqrt(np.where(self.varied[0], self.variance, 1.0))
 
     @cached_property
-    def sharpe(self) -> Floats:
+    def sharpe_trade(self) -> Floats:
         """Mean R over its standard deviation."""
         return self.mean / self.std
 
@@ -213,8 +246,9 @@ class _Derived:
 
     @cached_property
     def varied(self) -> Need:
-        """Their R differ."""
-        return self.repeated[0] & (self.variance > 0), _NO_VARIATION
+        """Their R differ by more than rounding."""
+        least = LEAST_VARIATION * (self.total("sum_r2") / self.n)
+        return self.repeated[0] & (self.variance > least), _NO_VARIATION
 
     @cached_property
     def losing(self) -> Need:
@@ -223,8 +257,8 @@ class _Derived:
 
     @cached_property
     def hurt(self) -> Need:
-        """There is a loss whose square is not 0."""
-        return self.total("loss_r2") > 0, _NO_LOSSES
+        """There is a loss that is more than rounding."""
+        return self.total("loss_r2") > LEAST_VARIATION * self.total("sum_r2"), _NO_LOSSES
 
     @cached_property
     def falling(self) -> Need:
@@ -232,9 +266,19 @@ class _Derived:
         return self.total("max_drawdown") > 0, _NO_DRAWDOWN
 
     @cached_property
-    def alive(self) -> Need:
-        """Equity was never lost."""
-        return self.total("max_drawdown") < 1, _RUINED
+    def ruined(self) -> Flags:
+        """Equity was lost."""
+        return ~(self.total("equity") > 0)
+
+    @cached_property
+    def standing(self) -> Need:
+        """It was not."""
+        return ~self.ruined, _RUINED
+
+    @cached_property
+    def measured(self) -> Need:
+        """What equity fell from is a number."""
+        return self.ruined | np.isfinite(self.total("peak_equity")), OVERFLOW
 
     @property
     def spread(self) -> tuple[Need, ...]:
@@ -242,14 +286,17 @@ class _Derived:
         return self.varied, self.repeated, self.traded
 
 
-def _std_r(derived: _Derived) -> Formula:
-    flat = derived.repeated[0] & ~derived.varied[0]
-    return np.where(flat, 0.0, derived.std), derived.spread[1:]
-
-
 def _sortino(derived: _Derived) -> Formula:
     squares = np.where(derived.hurt[0], derived.total("loss_r2"), 1.0)
-    return derived.mean / np.sqrt(squares / derived.n), (derived.hurt, derived.traded)
+    needs = (derived.varied, derived.repeated, derived.hurt, derived.traded)
+    return derived.mean / np.sqrt(squares / derived.n), needs
+
+
+def _strength(derived: _Derived) -> Formula:
+    squares = derived.total("sum_r2")
+    moved = squares > 0
+    root = np.sqrt(np.where(moved, squares, 1.0))
+    return derived.total("sum_r") / root, ((moved, _NO_VARIATION), derived.traded)
 
 
 def _profit_factor(derived: _Derived) -> Formula:
@@ -260,7 +307,12 @@ def _profit_factor(derived: _Derived) -> Formula:
 def _calmar(derived: _Derived) -> Formula:
     gained = derived.total("equity") - 1.0
     fall = np.where(derived.falling[0], derived.total("max_drawdown"), 1.0)
-    return gained / derived.years / fall, (derived.falling, derived.alive, derived.traded)
+    needs = (derived.falling, derived.measured, derived.standing, derived.traded)
+    return gained / derived.years / fall, needs
+
+
+def _max_drawdown(derived: _Derived) -> Formula:
+    return np.where(derived.ruined, 1.0, derived.total("max_drawdown")), (derived.measured,)
 
 
 def _of(accumulator: str) -> Callable[[_Derived], Formula]:
@@ -271,14 +323,16 @@ FORMULAS: dict[str, Callable[[_Derived], Formula]] = {
     "trades": _of("trades"),
     "win_rate": lambda d: (d.total("wins") / d.n, (d.traded,)),
     "mean_r": lambda d: (d.mean, (d.traded,)),
-    "std_r": _std_r,
+    "expectancy": lambda d: (d.mean, (d.traded,)),
+    "std_r": lambda d: (d.std, d.spread),
     "sum_r": _of("sum_r"),
+    "strength": _strength,
     "profit_factor": _profit_factor,
-    "sharpe": lambda d: (d.sharpe, d.spread),
-    "sharpe_annual": lambda d: (d.sharpe * np.sqrt(d.per_year), d.spread),
+    "sharpe_trade": lambda d: (d.sharpe_trade, d.spread),
+    "sharpe": lambda d: (d.sharpe_trade * np.sqrt(d.per_year), d.spread),
     "sortino": _sortino,
-    "total_return": lambda d: (d.total("equity") - 1.0, (d.alive,)),
-    "max_drawdown": _of("max_drawdown"),
+    "total_return": lambda d: (d.total("equity") - 1.0, ()),
+    "max_drawdown": _max_drawdown,
     "max_drawdown_r": _of("max_drawdown_r"),
     "calmar": _calmar,
     "exposure": lambda d: (d.total("bars_in_market") / d.bars, ()),

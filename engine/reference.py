@@ -1,44 +1,100 @@
-"""The oracle: one individual, one bar at a time, plain floats, every rule in a sentence.
+"""The oracle: one individual, one bar at a time, every rule in a sentence.
 
-It is not fast, and it shares no code with the batch engine: what it says, every backend must say
-too, bit for bit. Read it beside engine/README.md, which is the same law in prose. All it keeps is
-the rows and the signals that it has already found, because many individuals ask for the same ones.
+It shares no code with the batch engine: what it says, every backend must say too, bit for bit.
+Read it beside engine/README.md, which is the same law in prose. Its loops are functions over arrays
+and numbers. They run as plain Python reads them, or compiled in the same words (`engine.replay`).
 """
 
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Generic, Literal, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.costs import Costs
-from engine.ledger import ACCUMULATORS, REASONS, Ledger, Trade
+from engine.kept import Kept
+from engine.ledger import ACCUMULATORS, REASONS, Ledger
+from strategy.errors import IndicatorError
 from strategy.genes import Floats
 from strategy.indicators import INDICATORS, SOURCES
 from strategy.spec import Row, StrategySpec
 
 STOP_GAP, STOP, TARGET, TIME, END = range(len(REASONS))
 
-KEPT_BYTES = 2**30
-"""Kept for the next individual; the oldest is let go first."""
+KEPT_BYTES = 2**29
+"""Rows that are kept for the next individual; what was read longest ago is let go first."""
 
-Number = TypeVar("Number", int, float)
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 Genes = Mapping[str, int | float]
-Columns = Mapping[str, Sequence[float]]
-Replayed = list[tuple[Ledger, list[float]]]
-"""One individual's ledger and accumulators in each window, [W]."""
+
+Loop = TypeVar("Loop", bound=Callable[..., object])
+Result = TypeVar("Result")
+
+
+class Form(Protocol):
+    """How loops are run: given one, it returns what is called in its place."""
+
+    def __call__(self, loop: Loop) -> Loop:
+        """The loop in this form."""
+
+
+def as_it_reads(loop: Loop) -> Loop:
+    """The form of plain Python: the loop itself, silent where IEEE 754 defines a result."""
+    return np.errstate(all="ignore")(loop)
+
+
+class Prices(NamedTuple):
+    """Prices of one series, each [T]."""
+
+    open: Floats
+    high: Floats
+    low: Floats
+    close: Floats
+
+
+class Bracket(NamedTuple):
+    """One individual's exits: a multiple, a reward in units of risk, a time limit in bars."""
+
+    stop_mult: float
+    reward: float
+    max_hold: int
+
+
+class Rules(NamedTuple):
+    """The same for all: cost of a side, smallest risk, both fractions of a price."""
+
+    per_side: float
+    min_risk: float
+
+
+class Sums(NamedTuple):
+    """What is folded over the results of trades; names as in `ACCUMULATORS`."""
+
+    wins: float
+    sum_r: float
+    sum_r2: float
+    gain_r: float
+    loss_r: float
+    loss_r2: float
+    peak_r: float
+    max_drawdown_r: float
+    equity: float
+    peak_equity: float
+    max_drawdown: float
 
 
 class Reference:
-    """Backtests single individuals by the letter of the law.
+    """Backtests single individuals by the letter of the law; threads may share it.
 
     Args:
         spec: The strategy.
         series: Bars that windows refer to by number.
         windows: Each an independent backtest.
         costs: Costs and risk rules.
+        form: How its loops are run.
 
     >>> from data import load_bars
     >>> from strategy import find_strategy
@@ -55,15 +111,17 @@ class Reference:
         series: Sequence[Bars],
         windows: Sequence[Window],
         costs: Costs | None = None,
+        *,
+        form: Form = as_it_reads,
     ) -> None:
         self.spec = spec
         self.series = tuple(series)
         self.windows = tuple(windows)
         self.costs = costs or Costs()
-        self._columns = [_columns_of(bars) for bars in self.series]
-        self._rows = _Kept[float]("d", KEPT_BYTES)
-        self._signals = _Kept[int]("q", KEPT_BYTES // 8)
-        self._entry_genes = _genes_of_entry(spec)
+        self.form = form
+        self._rules = Rules(float(self.costs.per_side), float(self.costs.min_risk))
+        self._prices = [Prices(bars.open, bars.high, bars.low, bars.close) for bars in self.series]
+        self._kept = Kept(KEPT_BYTES)
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
         """All trades of one individual.
@@ -74,8 +132,7 @@ class Reference:
         Returns:
             One ledger a window, [W].
         """
-        genes = self.spec.layout.decode(genome)
-        return tuple(self._backtest(genes, window) for window in self.windows)
+        return tuple(self._backtests(genome, range(len(self.windows))))
 
     def accumulators(self, genome: Floats) -> Floats:
         """The sums that metrics are made of.
@@ -98,195 +155,240 @@ class Reference:
             Ascending bar numbers, one list a window, [W].
         """
         genes = self.spec.layout.decode(genome)
-        return tuple(self._signals_of(genes, window).tolist() for window in self.windows)
+        return tuple(
+            _inside(self._signal_bars(genes, window.series), window).tolist()
+            for window in self.windows
+        )
 
-    def fold(self, ledger: Ledger) -> list[float]:
+    def fold(self, ledger: Ledger) -> Floats:
         """Fold a ledger's trades, in their order, into accumulators [A]."""
-        return _fold(ledger, self.costs.risk_fraction)
+        sums = self._run(fold_results, ledger.r, float(self.costs.risk_fraction))
+        exits = np.bincount(ledger.reason, minlength=len(REASONS)).tolist()
+        total = {
+            **sums._asdict(),
+            **{f"exits_{name}": count for name, count in zip(REASONS, exits, strict=True)},
+            "trades": len(ledger),
+            "rejected": ledger.rejected,
+            "bars_in_market": int((ledger.exit_bar - ledger.entry_bar + 1).sum()),
+        }
+        return np.array([total[name] for name in ACCUMULATORS], np.float64)
 
-    def replay(self, genomes: Floats) -> Iterator[Replayed]:
+    def replay(self, genome: Floats, windows: Iterable[int]) -> list[tuple[Ledger, Floats]]:
         """What certificates compare.
 
         Args:
-            genomes: [N, G].
+            genome: [G].
+            windows: Numbers of windows.
 
-        Yields:
-            For each individual, window by window, the ledger and its accumulators.
+        Returns:
+            The ledger and its accumulators [A] in each of these windows.
         """
-        for genome in genomes:
-            yield [(ledger, self.fold(ledger)) for ledger in self.trades(genome)]
+        return [(ledger, self.fold(ledger)) for ledger in self._backtests(genome, windows)]
 
-    def row(self, row: Row, genes: Genes, series: int = 0) -> list[float]:
-        """One indicator row [T] of one series; NaN where it is not known."""
-        return self._row(row, genes, series).tolist()
+    def row(self, row: Row, genes: Genes, series: int = 0) -> Floats:
+        """One indicator row [T] of one series, read-only; NaN where it is not known.
 
-    def _row(self, row: Row, genes: Genes, series: int) -> "array[float]":
+        Raises:
+            IndicatorError: When a length is too short, or the loop returns anything else.
+        """
+        indicator = INDICATORS[row.indicator]
         lengths = tuple(int(genes[name]) for name in row.lengths)
-        source = self._columns[series][row.reads]
-        return self._rows.get(
-            (series, row.indicator, row.reads, lengths),
-            lambda: INDICATORS[row.indicator].loop(source, *lengths),
+        indicator.check(lengths)
+
+        def computed() -> Floats:
+            source = self._source(series, row.reads)
+            values: Floats = np.asarray(self._run(indicator.loop, source, *lengths))
+            if values.shape != source.shape or values.dtype != np.float64:
+                raise IndicatorError(
+                    f"{indicator.name} must return {len(source):,} values of float64, one a bar, "
+                    f"got {values.dtype} {values.shape}"
+                )
+            return values
+
+        return self._kept.get((series, row.indicator, row.reads, lengths), computed)
+
+    def _source(self, series: int, name: str) -> Floats:
+        bars, function = self.series[series], SOURCES[name]
+        if function is None:
+            column: Floats = getattr(bars, name)
+            return column
+        return self._kept.get(
+            (series, name), lambda: self._run(function, bars.high, bars.low, bars.close)
         )
 
-    def _backtest(self, genes: Genes, window: Window) -> Ledger:
-        bars = self._columns[window.series]
-        rows = self._rows_of(genes, window.series)
-        trades: list[Trade] = []
-        rejected = flat_from = 0
-        for t in self._signals_of(genes, window):
-            # One position at a time; a signal on the exit bar is known at its close and counts.
-            if t < flat_from:
-                continue
-            trade = self._open(bars, rows, genes, t, window.end)
-            if trade is None:
-                # A trade that risks too little is not taken; the next bar may signal again.
-                rejected += 1
-                continue
-            trades.append(trade)
-            flat_from = trade.exit_bar
-        return Ledger.of(trades, rejected)
+    def _backtests(self, genome: Floats, windows: Iterable[int]) -> Iterator[Ledger]:
+        genes = self.spec.layout.decode(genome)
+        for series, numbers in groupby(windows, lambda number: self.windows[number].series):
+            bars = self._signal_bars(genes, series)
+            for number in numbers:
+                window = self.windows[number]
+                yield self._backtest(genes, window, _inside(bars, window))
 
-    def _rows_of(self, genes: Genes, series: int) -> Columns:
-        return {row.name: self._row(row, genes, series) for row in self.spec.rows}
-
-    def _signals_of(self, genes: Genes, window: Window) -> "array[int]":
-        # No signal before every indicator is known, none before the window starts, and none
-        # without a next bar inside the window to be entered on.
-        first = max(self.spec.warm_up(genes), window.start)
-        # Individuals that differ only in how they leave a trade have the same signals.
-        read = tuple(genes[name] for name in self._entry_genes)
-        return self._signals.get(
-            (window.series, first, window.end, *read),
-            lambda: self._find_signals(genes, window.series, range(first, window.end - 1)),
-        )
-
-    def _find_signals(self, genes: Genes, series: int, bars: Sequence[int]) -> Sequence[int]:
-        rows = self._rows_of(genes, series)
-        # Every comparison must hold, strictly; NaN holds in none. Those with a gene leave few bars
-        # for the others.
-        for comparison in sorted(self.spec.entry, key=lambda comparison: comparison.right in rows):
-            left, right = rows[comparison.left], rows.get(comparison.right)
-            if right is None:
-                level = genes[comparison.right]
-                if comparison.relation == ">":
-                    bars = [t for t in bars if left[t] > level]
-                else:
-                    bars = [t for t in bars if left[t] < level]
-            elif comparison.relation == ">":
-                bars = [t for t in bars if left[t] > right[t]]
+    def _signal_bars(self, genes: Genes, series: int) -> Ints:
+        rows = {row.name: row for row in self.spec.rows}
+        # No signal before every indicator is known.
+        first = self.spec.warm_up(genes)
+        holds = np.ones(max(len(self.series[series]) - first, 0), np.bool_)
+        # Every comparison must hold.
+        for comparison in self.spec.entry:
+            left = self.row(rows[comparison.left], genes, series)[first:]
+            is_greater = comparison.relation == ">"
+            if comparison.right in rows:
+                right = self.row(rows[comparison.right], genes, series)[first:]
+                self._run(compare_rows, holds, left, is_greater, right)
             else:
-                bars = [t for t in bars if left[t] < right[t]]
-        return bars
+                level = float(genes[comparison.right])
+                self._run(compare_with_gene, holds, left, is_greater, level)
+        return first + np.flatnonzero(holds)
 
-    def _open(self, bars: Columns, rows: Columns, genes: Genes, t: int, end: int) -> Trade | None:
+    def _backtest(self, genes: Genes, window: Window, signals: Ints) -> Ledger:
         bracket = self.spec.bracket
-        # Entry at the open of the bar after the signal.
-        entry_bar = t + 1
-        entry = bars["open"][entry_bar]
-        # The stop stands a multiple of the row's distance below the signal bar's low.
-        stop = bars["low"][t] - genes[bracket.stop_mult] * rows[bracket.stop_row][t]
-        risk = entry - stop
-        # Rejected unless the risk is more than a small fraction of the price; NaN is rejected too.
-        if not risk > entry * self.costs.min_risk:
-            return None
-        target = entry + genes[bracket.reward] * risk
-        last_bar = entry_bar + int(genes[bracket.max_hold]) - 1
-        exit_bar, reason, exit_price = _exit(bars, entry_bar, stop, target, last_bar, end)
-        # Both sides pay on traded notional.
-        cost = self.costs.per_side
-        net = (exit_price - entry) - cost * (entry + exit_price)
-        return Trade(t, entry_bar, exit_bar, reason, entry, stop, target, exit_price, net / risk)
+        stop_row = self.spec.rows[self.spec.row_index[bracket.stop_row]]
+        whole, numbers, trades, rejected = self._run(
+            take_trades,
+            self._prices[window.series],
+            self.row(stop_row, genes, window.series),
+            signals,
+            Bracket(
+                float(genes[bracket.stop_mult]),
+                float(genes[bracket.reward]),
+                int(genes[bracket.max_hold]),
+            ),
+            self._rules,
+            window.end,
+        )
+        signal_bar, entry_bar, exit_bar, reason = whole[:, :trades].copy()
+        entry, stop, target, exit_price, r = numbers[:, :trades].copy()
+        reasons = reason.astype(np.int8)
+        return Ledger(
+            signal_bar, entry_bar, exit_bar, reasons, entry, stop, target, exit_price, r, rejected
+        )
+
+    def _run(self, loop: Callable[..., Result], *arguments: object) -> Result:
+        return self.form(loop)(*arguments)
 
 
-class _Kept(Generic[Number]):
-    """What was computed before, by name, up to an amount of memory; the oldest is let go first.
+def _inside(bars: Ints, window: Window) -> Ints:
+    """Those of the ascending bars that may signal inside a window."""
+    # None before the window starts, and none without a next bar in it to be entered on.
+    first, last = np.searchsorted(bars, (window.start, window.end - 1))
+    return bars[first:last]
+
+
+def compare_with_gene(holds: Bools, row: Floats, is_greater: bool, level: float) -> None:
+    """Keep the bars [n] at which a row lies above a gene, or below it."""
+    for k in range(len(holds)):
+        # Strictly; NaN lies on neither side.
+        holds[k] &= row[k] > level if is_greater else row[k] < level
+
+
+def compare_rows(holds: Bools, row: Floats, is_greater: bool, other: Floats) -> None:
+    """Keep the bars [n] at which a row lies above another one, or below it."""
+    for k in range(len(holds)):
+        # Strictly; NaN lies on neither side.
+        holds[k] &= row[k] > other[k] if is_greater else row[k] < other[k]
+
+
+def take_trades(
+    prices: Prices, stops: Floats, signals: Ints, bracket: Bracket, rules: Rules, end: int
+) -> tuple[Ints, Floats, int, int]:
+    """Take signals one position at a time.
 
     Args:
-        kind: Of numbers, as in `array`.
-        most_bytes: Kept at most; the newest always is.
+        prices: Of the series.
+        stops: [T], what the stop's distance is a multiple of, price.
+        signals: [S], ascending bars.
+        bracket: The individual's.
+        rules: Costs and smallest risk.
+        end: One past the last bar of the window.
+
+    Returns:
+        [4, S] signal bar, entry bar, exit bar and reason; [5, S] entry, stop, target, exit and r;
+        how many trades these hold, K; and how many signals were rejected.
     """
+    whole = np.empty((4, len(signals)), np.int64)
+    numbers = np.empty((5, len(signals)))
+    trades = rejected = flat_from = 0
+    for t in signals:
+        # One position at a time; a signal on the exit bar is known at its close and counts.
+        if t < flat_from:
+            continue
+        # Entry at the open of the bar after the signal.
+        entry_bar = t + 1
+        entry = prices.open[entry_bar]
+        # The stop stands a multiple of the row's distance below the signal bar's low.
+        stop = prices.low[t] - bracket.stop_mult * stops[t]
+        risk = entry - stop
+        # Rejected unless the risk is more than a small fraction of the price; NaN is rejected too.
+        # The account stays flat, and the next bar may signal again.
+        if not risk > entry * rules.min_risk:
+            rejected += 1
+            continue
+        target = entry + bracket.reward * risk
+        last_bar = entry_bar + bracket.max_hold - 1
+        exit_bar, reason, exit_price = find_exit(prices, entry_bar, stop, target, last_bar, end)
+        # Both sides pay on traded notional.
+        net = (exit_price - entry) - rules.per_side * (entry + exit_price)
+        whole[0, trades], whole[1, trades], whole[2, trades] = t, entry_bar, exit_bar
+        whole[3, trades] = reason
+        numbers[0, trades], numbers[1, trades], numbers[2, trades] = entry, stop, target
+        numbers[3, trades], numbers[4, trades] = exit_price, net / risk
+        trades += 1
+        flat_from = exit_bar
+    return whole, numbers, trades, rejected
 
-    def __init__(self, kind: Literal["d", "q"], most_bytes: int) -> None:
-        self._kind, self._left = kind, most_bytes
-        self._found: dict[tuple[object, ...], array[Number]] = {}
 
-    def get(
-        self, name: tuple[object, ...], compute: Callable[[], Sequence[Number]]
-    ) -> "array[Number]":
-        """What is kept under a name, computed if it is not there."""
-        if name not in self._found:
-            numbers: array[Number] = array(self._kind, compute())
-            self._left -= 8 * len(numbers)
-            while self._found and self._left < 0:
-                self._left += 8 * len(self._found.pop(next(iter(self._found))))
-            self._found[name] = numbers
-        return self._found[name]
-
-
-def _exit(
-    bars: Columns, entry_bar: int, stop: float, target: float, last_bar: int, end: int
+def find_exit(
+    prices: Prices, entry_bar: int, stop: float, target: float, last_bar: int, end: int
 ) -> tuple[int, int, float]:
+    """The bar, the reason and the price of an exit: the first rule that applies."""
     for j in range(entry_bar, end):
         # An open at or beyond the stop fills at that open.
-        if bars["open"][j] <= stop:
-            return j, STOP_GAP, bars["open"][j]
+        if prices.open[j] <= stop:
+            return j, STOP_GAP, prices.open[j]
         # The stop comes before the target: within a bar the worse of the two is assumed.
-        if bars["low"][j] <= stop:
+        if prices.low[j] <= stop:
             return j, STOP, stop
         # An open beyond the target still fills at the target, the cautious choice.
-        if bars["high"][j] >= target:
+        if prices.high[j] >= target:
             return j, TARGET, target
         # Held for as long as allowed: out at the close.
         if j == last_bar:
-            return j, TIME, bars["close"][j]
+            return j, TIME, prices.close[j]
     # The window ends: out at its last close.
-    return end - 1, END, bars["close"][end - 1]
+    return end - 1, END, prices.close[end - 1]
 
 
-def _fold(ledger: Ledger, risk_fraction: float) -> list[float]:
-    total = dict.fromkeys(ACCUMULATORS, 0.0)
-    # Equity starts at 1 and so does its peak; the peak of the sum of R starts at 0.
-    total["equity"] = total["peak_equity"] = 1.0
-    total["rejected"] = float(ledger.rejected)
-    for trade in _each(ledger):
-        total["trades"] += 1.0
-        total["sum_r"] += trade.r
-        total["sum_r2"] += trade.r * trade.r
+def fold_results(results: Floats, risk_fraction: float) -> Sums:
+    """Fold results [K] in units of risk, in the order of their trades."""
+    wins = sum_r = sum_r2 = gain_r = loss_r = loss_r2 = 0.0
+    # The peak of the sum of R starts at 0; equity starts at 1 and so does its peak.
+    peak_r = max_drawdown_r = max_drawdown = 0.0
+    equity = peak_equity = 1.0
+    for r in results:
+        sum_r += r
+        sum_r2 += r * r
         # A result of exactly 0 is a loss of 0.
-        if trade.r > 0.0:
-            total["wins"] += 1.0
-            total["gain_r"] += trade.r
+        if r > 0.0:
+            wins += 1.0
+            gain_r += r
         else:
-            total["loss_r"] += -trade.r
-            total["loss_r2"] += trade.r * trade.r
-        total["peak_r"] = max(total["peak_r"], total["sum_r"])
-        total["max_drawdown_r"] = max(total["max_drawdown_r"], total["peak_r"] - total["sum_r"])
-        total["equity"] = total["equity"] * (1.0 + risk_fraction * trade.r)
-        total["peak_equity"] = max(total["peak_equity"], total["equity"])
-        drawdown = (total["peak_equity"] - total["equity"]) / total["peak_equity"]
-        total["max_drawdown"] = max(total["max_drawdown"], drawdown)
-        total["bars_in_market"] += float(trade.exit_bar - trade.entry_bar + 1)
-        total[f"exits_{REASONS[trade.reason]}"] += 1.0
-    return [total[name] for name in ACCUMULATORS]
-
-
-def _each(ledger: Ledger) -> Iterator[Trade]:
-    return map(Trade, *(getattr(ledger, name).tolist() for name in Trade._fields))
-
-
-def _genes_of_entry(spec: StrategySpec) -> list[str]:
-    """Names of the genes that decide at which bars the entry conjunction holds."""
-    lengths = {row.name: row.lengths for row in spec.rows}
-    sides = [side for comparison in spec.entry for side in (comparison.left, comparison.right)]
-    return sorted({name for side in sides for name in lengths.get(side, (side,))})
-
-
-def _columns_of(bars: Bars) -> dict[str, list[float]]:
-    columns: dict[str, list[float]] = {}
-    for name, function in SOURCES.items():
-        if function is None:
-            column: npt.NDArray[np.float64] = getattr(bars, name)
-            columns[name] = column.tolist()
-        else:
-            columns[name] = function(columns["high"], columns["low"], columns["close"])
-    return columns
+            loss_r += -r
+            loss_r2 += r * r
+        if sum_r > peak_r:
+            peak_r = sum_r
+        if peak_r - sum_r > max_drawdown_r:
+            max_drawdown_r = peak_r - sum_r
+        equity = equity * (1.0 + risk_fraction * r)
+        # Ruin: unless equity is then above 0 it is 0, and stays 0.
+        if not equity > 0.0:
+            equity = 0.0
+        if equity > peak_equity:
+            peak_equity = equity
+        drawdown = (peak_equity - equity) / peak_equity
+        if drawdown > max_drawdown:
+            max_drawdown = drawdown
+    return Sums(
+        wins, sum_r, sum_r2, gain_r, loss_r, loss_r2, peak_r, max_drawdown_r, equity, peak_equity,
+        max_drawdown,
+    )  # fmt: skip

@@ -13,8 +13,8 @@ from engine.bench.baseline import Baseline
 from engine.bench.timing import describe_processor, peak_memory_bytes, seconds_of
 from engine.costs import Costs
 from engine.errors import EngineError
-from engine.parity import Certificate, certify, versions
 from engine.reference import Reference
+from engine.replay.certificate import Certificate, certify, versions
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 

@@ -14,7 +14,7 @@ from engine.bench.timing import (
 )
 from engine.errors import EngineError
 from engine.ledger import ACCUMULATOR_INDEX
-from engine.parity import Certificate, certify, versions
+from engine.replay.certificate import Certificate, certify, versions
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 

@@ -9,7 +9,7 @@ folder is its own.
 import hashlib
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -43,23 +43,6 @@ class _SharedCache(FunctionCache):
         except OSError as error:
             LOG.warning("a compiled loop could not be kept (%s)", error)
 
-    def is_filled(self) -> bool:
-        """Whether anything was kept of the loop as it is."""
-        with suppress(OSError):
-            return bool(self._cache_file._load_index())  # type: ignore[no-untyped-call]
-        return False
-
-
-def is_loaded(loop: Callable[..., object]) -> bool:
-    """Whether this process has a compiled loop's machine code already."""
-    return bool(cast(Any, loop).overloads)
-
-
-def is_kept(loop: Callable[..., object]) -> bool:
-    """Whether a loop was compiled before, by whatever process, and can be loaded."""
-    kept = cast(Any, loop)._cache
-    return isinstance(kept, _SharedCache) and kept.is_filled()
-
 
 def compiled(loop: Loop) -> Loop:
     """Compile a loop: no fast-math, so nothing is fused or reordered; x / 0 follows IEEE."""
@@ -86,9 +69,14 @@ def _kept(loop: Any) -> Any:  # noqa: ANN401 - numba has no types
     room = _room_of(loop.py_func.__code__.co_filename)
     base = loops_folder(room)
     if base is not None:
-        with _cache_in(base / _version_of(room)):
-            loop._cache = _SharedCache(loop.py_func)  # type: ignore[no-untyped-call]
+        keep_loop(loop, base / _version_of(room))
     return loop
+
+
+def keep_loop(loop: Any, folder: Path) -> None:  # noqa: ANN401 - numba has no types
+    """Keep on disk what numba makes of a loop, in a folder that no other version of it uses."""
+    with _cache_in(folder):
+        loop._cache = _SharedCache(loop.py_func)  # type: ignore[no-untyped-call]
 
 
 @cache

@@ -115,7 +115,8 @@ def _fold(out: Floats, r: float, risk_fraction: float) -> None:
         out[LOSS_R2] += r * r
     out[PEAK_R] = max(out[PEAK_R], out[SUM_R])
     out[MAX_DRAWDOWN_R] = max(out[MAX_DRAWDOWN_R], out[PEAK_R] - out[SUM_R])
-    out[EQUITY] = out[EQUITY] * (1.0 + risk_fraction * r)
+    equity = out[EQUITY] * (1.0 + risk_fraction * r)
+    out[EQUITY] = equity if equity > 0.0 else 0.0
     out[PEAK_EQUITY] = max(out[PEAK_EQUITY], out[EQUITY])
     drawdown = (out[PEAK_EQUITY] - out[EQUITY]) / out[PEAK_EQUITY]
     out[MAX_DRAWDOWN] = max(out[MAX_DRAWDOWN], drawdown)

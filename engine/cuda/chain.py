@@ -239,12 +239,22 @@ def add_two(rs, total, kind, p_sums, begin, m_keep):
 
 
 @triton.jit
+def above_zero(x):
+    """Whatever of x is above 0, and 0 for the rest, NaN included."""
+    return tl.where(x > 0.0, x, 0.0)
+
+
+@triton.jit
 def grow_two(rs, equity, loss2, risk_fraction, p_equity, begin, m_keep):
-    """Let two trades change each lane's equity, kept on the way, and its losses squared."""
+    """Let two trades change each lane's equity, kept on the way, and its losses squared.
+
+    Ruin is a factor of 0, so that equity waits for nothing but the products. Only 0 times infinity
+    is then NaN where the law says 0, and stays NaN: whoever reads equity takes `above_zero` of it.
+    """
     o_k = tl.arange(0, 2)[None, :]
     r0, r1 = tl.split(rs)
-    after_0 = equity * (1.0 + risk_fraction * r0)
-    after_1 = after_0 * (1.0 + risk_fraction * r1)
+    after_0 = equity * above_zero(1.0 + risk_fraction * r0)
+    after_1 = after_0 * above_zero(1.0 + risk_fraction * r1)
     tl.store(p_equity[:, None] + begin + o_k, tl.join(after_0, after_1), mask=m_keep[:, None])
     loss2 += tl.where(r0 > 0.0, 0.0, r0 * r0)
     loss2 += tl.where(r1 > 0.0, 0.0, r1 * r1)
@@ -309,7 +319,7 @@ def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES
         equity, loss2 = grow_two(r2, equity, loss2, risk_fraction, p_after, begin + 4, m_keep)
         equity, loss2 = grow_two(r3, equity, loss2, risk_fraction, p_after, begin + 6, m_keep)
         r0, r1, r2, r3 = next_0, next_1, next_2, next_3
-    tl.store(p_out + o_pair * N_OUT + EQUITY, equity, mask=m_pair)
+    tl.store(p_out + o_pair * N_OUT + EQUITY, above_zero(equity), mask=m_pair)
     tl.store(p_out + o_pair * N_OUT + LOSS_R2, loss2, mask=m_pair)
 
 
@@ -362,7 +372,7 @@ def drawdown_kernel(p_size, p_trades, p_sums, p_equity, p_out, n_windows, capaci
         inside = o_k < n_trades
         o_list = i_pair * capacity + o_k
         sums = tl.load(p_sums + o_list, mask=inside, other=float("-inf"))
-        equity = tl.load(p_equity + o_list, mask=inside, other=float("-inf"))
+        equity = above_zero(tl.load(p_equity + o_list, mask=inside, other=0.0))
         peaks_r = larger(peak_r, tl.associative_scan(sums, 0, larger))
         peaks = larger(peak, tl.associative_scan(equity, 0, larger))
         falls_r = tl.where(inside, peaks_r - sums, 0.0)

@@ -149,7 +149,7 @@ def report(
 
 @app.command()
 @config_flags(*DATA, *STRATEGY, *COMPUTE, "device")
-def bench(
+def bench(  # noqa: PLR0913 - one argument a flag
     *,
     flags: dict[str, object],
     population: Annotated[
@@ -179,12 +179,24 @@ def bench(
     windows: Annotated[
         str, typer.Option("--windows", metavar="W,W,...", help="Windows of the table's series.")
     ] = "1",
+    whole: Annotated[
+        str | None,
+        typer.Option(
+            "--whole",
+            metavar="all|CASE,CASE,...",
+            help="Instead, whole runs from command to end, beside those of last time.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify the engine, then time it."""
     from optimizer.commands.bench import bench_command, matrix_command
 
-    if populations is not None:
+    if whole is not None:
+        from optimizer.commands.bench_whole import whole_command
+
+        whole_command(str(flags.get("device", "auto")), whole, as_json=as_json)
+    elif populations is not None:
         matrix_command(flags, populations, lengths, windows, repeats, as_json=as_json)
     else:
         bench_command(flags, population, bars, repeats, as_json=as_json)

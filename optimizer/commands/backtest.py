@@ -11,8 +11,8 @@ import numpy as np
 from engine.intrabar import Intrabar, intrabar_of
 from engine.ledger import ACCUMULATORS, Ledger, Trade
 from engine.metrics import compute_metrics
-from engine.parity import data_hash
 from engine.reference import Reference
+from engine.replay.certificate import data_hash
 from optimizer.commands.console import columns_table, facts_table, stderr, stdout
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.output import csv_text, print_json
@@ -33,7 +33,7 @@ from strategy.errors import GeneError
 if TYPE_CHECKING:
     from optimizer.report.single import Single
 
-BY_WINDOW = ("trades", "sum_r", "sharpe", "total_return", "max_drawdown")
+BY_WINDOW = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
 """Metrics that are shown window by window."""
 
 

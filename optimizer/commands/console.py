@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from engine.parity import Certificate
+from engine.replay.certificate import Certificate
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs.result import Member, words_of
 from optimizer.shown import counted, metric, number

@@ -11,7 +11,7 @@ from engine.compiling.kept_code import kernels_folder, loops_folder
 from engine.devices import BACKENDS, choose_backend
 from engine.errors import DeviceError
 from engine.gpus import describe_gpus
-from engine.parity import versions
+from engine.replay.certificate import versions
 from optimizer.commands.console import facts_table, stdout
 from optimizer.commands.output import print_json
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.parity import certify
+from engine.replay.certificate import certify
 from optimizer.commands.console import certificate_line, stderr, stdout
 from optimizer.commands.output import print_json
 from optimizer.config.run_config import resolve_config

@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 
 from data.errors import DataError
-from engine.parity import certify
+from engine.replay.certificate import certify
 from optimizer.commands.console import facts_table, stdout
 from optimizer.commands.evolve import print_result
 from optimizer.commands.output import print_json

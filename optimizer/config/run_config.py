@@ -113,7 +113,7 @@ class RunConfig(BaseModel):
     )
 
     objectives: str = Field(
-        "sharpe,total_return,max_drawdown",
+        "sharpe_trade,total_return,max_drawdown",
         description="Objectives, comma separated, such as sharpe, trades:min or sharpe@worst.",
     )
     constraints: list[str] = Field(

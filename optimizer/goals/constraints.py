@@ -16,6 +16,11 @@ from strategy.errors import unknown
 ALIASES = {"expectancy": "mean_r"}
 """Other names of metrics, as traders call them."""
 
+FORMER = {
+    "sharpe_annual": "'sharpe_annual' is called 'sharpe' now, and that of trades 'sharpe_trade'"
+}
+"""What to say of names that metrics had before."""
+
 FORM = "METRIC <= NUMBER, with <, <=, > or >=, and 'soft' behind it if it may be missed"
 
 LEAST_MISS = 2.0**-1000
@@ -102,9 +107,10 @@ def parse_constraint(text: str) -> Constraint:
     if found is None:
         raise ConfigError(f"constraint '{text}' must look like {FORM}")
     metric = ALIASES.get(found["metric"], found["metric"])
+    if metric in FORMER:
+        raise ConfigError(f"constraint '{text}': {FORMER[metric]}")
     if metric not in METRICS:
-        known = [*METRICS, *ALIASES]
-        raise ConfigError(f"constraint '{text}': {unknown('metric', metric, known)}")
+        raise ConfigError(f"constraint '{text}': {unknown('metric', metric, list(METRICS))}")
     bound = float(found["bound"]) / (100.0 if found["percent"] else 1.0)
     if not np.isfinite(bound) or abs(bound) > LARGEST_MISS:
         raise ConfigError(f"constraint '{text}': {found['bound']} is too large a number")

@@ -1,8 +1,8 @@
 """What a search is after: metrics as objectives to minimise, and who is infeasible and why.
 
-An individual is infeasible, with a named reason, when it trades too seldom to be judged, when an
-objective is undefined, or when it breaks a hard constraint. All is settled here, before any
-ranking, so that no NaN and no infinity is ever compared with a number.
+An individual is infeasible, with a named reason, when it lost all its equity, when it trades too
+seldom to be judged, when an objective is undefined, or when it breaks a hard constraint. All is
+settled here, before any ranking, so that no NaN and no infinity is ever compared with a number.
 """
 
 import re
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from engine.metrics import METRICS, MetricTable
 from optimizer.errors import ConfigError
 from optimizer.goals.aggregation import MEAN, check_aggregation, over_windows
-from optimizer.goals.constraints import Constraint
+from optimizer.goals.constraints import ALIASES, FORMER, Constraint
 from optimizer.search.generation import Evaluation, Floats
 from strategy.errors import unknown
 
@@ -24,6 +24,9 @@ Indices = npt.NDArray[np.int64]
 
 TOO_FEW_TRADES = "too_few_trades"
 """Name of the failure of individuals with fewer trades than `Goals.min_trades`."""
+
+RUINED = "ruined"
+"""Name of the failure of individuals that lost all their equity in one of the windows."""
 
 MISSED = "missed"
 """Name of the objective that soft constraints make: how far they are missed, on the mean."""
@@ -62,8 +65,9 @@ MAXIMISED = (
     "mean_r",
     "profit_factor",
     "sharpe",
-    "sharpe_annual",
+    "sharpe_trade",
     "sortino",
+    "strength",
     "sum_r",
     "total_return",
     "trades",
@@ -73,7 +77,7 @@ MAXIMISED = (
 MINIMISED = ("exposure", "max_drawdown", "max_drawdown_r")
 
 OBJECTIVES = {
-    name: Objective(name, metric="mean_r" if name == "expectancy" else name, maximise=is_maximised)
+    name: Objective(name, metric=ALIASES.get(name, name), maximise=is_maximised)
     for name, is_maximised in sorted(
         [
             ("expectancy", True),
@@ -131,11 +135,11 @@ class Goals:
 
     @cached_property
     def failure_names(self) -> tuple[str, ...]:
-        """Names of the failure codes: none, too few trades, what is undefined, what is broken."""
+        """Names of the failure codes: none, too few trades, ruin, the undefined, the broken."""
         undefined = (f"undefined:{goal.name}" for goal in self.objectives)
         unknown_bounds = (f"undefined:{constraint.name}" for constraint in self.constraints)
         broken = (f"broken:{one.name}" for one in self.constraints if not one.is_soft)
-        return ("", TOO_FEW_TRADES, *undefined, *unknown_bounds, *broken)
+        return ("", TOO_FEW_TRADES, RUINED, *undefined, *unknown_bounds, *broken)
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -157,6 +161,9 @@ class Goals:
           and constraints and 1 / (1 + trades), up to 2 + C; the failure names the first of them.
           More trades count as nearer, since most undefined metrics only lack trades;
         - else how far each hard constraint is missed, up to C; the failure names the first.
+
+        Whoever is ruined in any window is that and nothing else: 2 + C plus the share of such
+        windows, so that everybody else is nearer.
 
         Args:
             metrics: Of P individuals in W windows, W at least 1. A value that is not finite counts
@@ -180,8 +187,11 @@ class Goals:
         undefined_share = is_undefined.sum(axis=1) / is_undefined.shape[1]
         vagueness = 1.0 + hard.shape[1] + 0.5 * (undefined_share + 1 / (1 + trades))
         violations = np.where(is_rare, shortfall + missed, np.where(is_vague, vagueness, missed))
-        codes = np.where(is_vague, 2 + is_undefined.argmax(axis=1), self._first_broken(hard))
-        codes = np.where(is_rare, 1, codes)
+        ruined_share = metrics.ruined.sum(axis=1) / metrics.ruined.shape[1]
+        is_ruined = ruined_share > 0
+        violations = np.where(is_ruined, 2.0 + hard.shape[1] + ruined_share, violations)
+        codes = np.where(is_vague, 3 + is_undefined.argmax(axis=1), self._first_broken(hard))
+        codes = np.where(is_ruined, 2, np.where(is_rare, 1, codes))
         soft = _misses(bounded, len(trades), soft=True)
         if soft.shape[1]:
             values = np.column_stack([values, _sum_of_columns(soft) / soft.shape[1]])
@@ -261,6 +271,8 @@ def parse_objective(text: str) -> Objective:
     if found is None:
         raise ConfigError(f"objective '{text}' must look like sharpe, trades:min or sharpe@worst")
     name, direction, over = found["name"], found["direction"], found["over"]
+    if name in FORMER:
+        raise ConfigError(f"objective '{text}': {FORMER[name]}")
     if name not in OBJECTIVES:
         raise ConfigError(unknown("objective", name, list(OBJECTIVES)))
     if direction is not None and direction not in DIRECTIONS:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from engine.ledger import Ledger, Trade
 from engine.reference import Reference
+from engine.replay.compiled import CompiledForm
 from optimizer.report.trades import Bools, collect_trades, trades_frame
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
@@ -35,7 +36,9 @@ class Apart:
         markets = task.markets
         self._number = window
         self._engine = task.full_engine(device="cpu")
-        self._reference = Reference(task.spec, list(markets.series), [self.window], task.costs)
+        self._reference = Reference(
+            task.spec, markets.series, [self.window], task.costs, form=CompiledForm()
+        )
 
     def rows(self) -> pd.DataFrame:
         """Every indicator row of the individual, bar by bar, as the reference computes it.
@@ -51,7 +54,7 @@ class Apart:
         columns |= {name: getattr(bars, name)[kept] for name in ("open", "high", "low", "close")}
         for row in spec.rows:
             found = self._reference.row(row, self.genes, window.series)
-            columns[f"row {row.name}"] = np.array(found)[kept]
+            columns[f"row {row.name}"] = found[kept]
         index = pd.to_datetime(bars.timestamp[kept], unit="ns", utc=True)
         return pd.DataFrame(columns, index=pd.DatetimeIndex(index, name="time"))
 

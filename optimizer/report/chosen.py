@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from engine.parity import certify
+from engine.replay.certificate import certify
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
 from optimizer.report.pick import compare
@@ -49,7 +49,7 @@ def check_strategy(spec: StrategySpec, individuals: int = 20, **settings: object
     layout = task.spec.layout
     drawn = sample_genomes(stream(config.seed, 0, "initial"), layout, individuals)
     genomes, _ = layout.repair(drawn)
-    found = certify(task.engine(device="cpu"), genomes, processes=1)
+    found = certify(task.engine(device="cpu"), genomes, threads=1)
     return pd.Series(
         {
             "individuals": found.individuals,

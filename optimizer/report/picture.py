@@ -17,7 +17,7 @@ from optimizer.shown import metric
 
 SIZE_INCHES = (12.0, 10.0)
 DOTS_PER_INCH = 120
-SHOWN = ("trades", "win_rate", "mean_r", "sharpe", "total_return", "max_drawdown")
+SHOWN = ("trades", "win_rate", "mean_r", "sharpe_trade", "total_return", "max_drawdown")
 NS_PER_DAY = 86_400_000_000_000
 LONGEST_TITLE = 100
 

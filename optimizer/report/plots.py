@@ -18,7 +18,7 @@ class Plots:
     >>> from optimizer import load_run
     >>> figure = load_run(example).plot.front()
     >>> figure.layout.title.text
-    'sharpe against max drawdown'
+    'sharpe trade against max drawdown'
 
     Args:
         run: Whose.

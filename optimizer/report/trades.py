@@ -235,6 +235,8 @@ def equity_curve(
     for number in range(len(names)):
         own = np.flatnonzero(account == number)
         value = np.multiply.accumulate(1.0 + risk_fraction * r[own])
+        # Ruin is for ever.
+        value[np.logical_or.accumulate(~(value > 0.0))] = 0.0
         steps[own] = value if len(names) == 1 else np.diff(value, prepend=1.0)
     value = steps if len(names) == 1 else 1.0 + np.cumsum(steps) / len(names)
     return Curve(_begun(start_ns, trades.exit_ns[order]), np.concatenate([[1.0], value]))

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from optimizer.errors import StoreError
@@ -22,15 +23,16 @@ from optimizer.runs.database import (
     read_result,
     read_resumptions,
 )
+from optimizer.runs.former import has_former_names, with_present_names
 from optimizer.runs.lock import NO_GENERATION, read_owner
 from optimizer.runs.repair import rebuild
-from optimizer.runs.rows import GenerationSummary, front_population, unpack
+from optimizer.runs.rows import Digests, GenerationSummary, front_population, unpack
 from optimizer.runs.texts import decode, sha256
 from optimizer.search.generation import Generation, Population
 
 
 class Reader:
-    """A run's database, open for reading.
+    """A run's database, open for reading; metrics bear their present names.
 
     Args:
         path: Of the database.
@@ -47,7 +49,9 @@ class Reader:
         self._followed: tuple[int, Chain] | None = None
         try:
             self.payload = read_header(self._connection, path)
-            self.format, self.header = _parted(self.payload, path)
+            self.format, header = _parted(self.payload, path)
+            self._is_older = has_former_names(header)
+            self.header = self._present(header)
         except BaseException:
             self._connection.close()
             raise
@@ -96,7 +100,7 @@ class Reader:
     def generations(self) -> tuple[GenerationSummary, ...]:
         """Summaries of all generations that can be trusted, oldest first."""
         with self._snapshot():
-            return tuple(digests.described() for digests in self._chain().rows)
+            return tuple(self._described(digests) for digests in self._chain().rows)
 
     def generation(self, number: int) -> Generation:
         """A whole generation.
@@ -130,7 +134,7 @@ class Reader:
         try:
             with self._snapshot():
                 recorded = read_result(self._connection)
-            return None if recorded is None else _mapping(recorded[0])
+            return None if recorded is None else self._present(_mapping(recorded[0]))
         except ValueError as error:
             raise StoreError(f"{self.path}: {error}") from None
 
@@ -153,6 +157,14 @@ class Reader:
             lines.extend(self._row_problems(chain))
             lines.extend(self._result_problems(chain))
         return tuple(lines)
+
+    def _present(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
+        return with_present_names(recorded) if self._is_older else recorded
+
+    def _described(self, digests: Digests) -> GenerationSummary:
+        summary = digests.described()
+        named = self._present({"rejected": summary.rejected})["rejected"]
+        return replace(summary, rejected=named) if isinstance(named, Mapping) else summary
 
     def _row_problems(self, chain: Chain) -> Iterator[str]:
         for digests in chain.rows:

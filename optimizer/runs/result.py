@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, TypeVar
 
 from engine.metrics import METRICS
-from engine.parity import Certificate
+from engine.replay.certificate import Certificate
 from optimizer.config.values import Specs
 from optimizer.errors import ParityError
 from optimizer.goals.aggregation import MEAN
@@ -207,11 +207,12 @@ def refuse_red(certificate: Certificate) -> None:
 
 def words_of(certificate: Certificate) -> str:
     """What was compared, and whether reference and engine agree."""
-    mismatches = certificate.mismatches
+    mismatches, slow = certificate.mismatches, ", ".join(certificate.uncompiled)
     return (
         f"{counted(certificate.individuals, 'individual')} replayed by the reference, "
         f"{counted(certificate.trades, 'trade')}, "
         + (f"{mismatches} MISMATCHES" if mismatches else "0 mismatches")
+        + (f", {slow} in plain Python" if slow else "")
     )
 
 

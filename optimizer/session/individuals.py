@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.batch import Engine
-from engine.metrics import METRICS, UNDEFINED, MetricTable, compute_metrics
+from engine.metrics import METRICS, OVERFLOW, UNDEFINED, MetricTable, compute_metrics
 from optimizer.goals.aggregation import MEAN, over_windows
 from optimizer.runs.result import Figure, Figures, Member
 from optimizer.search.generation import Floats
@@ -37,8 +37,7 @@ def describe_individuals(
     markets, goals = task.markets, task.goals
     table = compute_metrics(engine.evaluate(genomes), markets.spans(markets.all_windows))
     places = markets.places("held_out")
-    held_out = MetricTable(table.values[:, places], table.reasons[:, places])
-    reached = goals.achieved(held_out) if places else np.empty((len(genomes), 0))
+    reached = goals.achieved(table.over(places)) if places else np.empty((len(genomes), 0))
     searched = markets.places("search")
     shown = dict.fromkeys([*(goal.metric for goal in goals.objectives), *BY_WINDOW])
     names = shown if len(markets.all_windows) > 1 else ()
@@ -78,12 +77,14 @@ def mean_figures(table: MetricTable, individual: int, windows: Sequence[int]) ->
     values = table.values[individual, windows].T  # [M, W]
     reasons = table.reasons[individual, windows].T
     first = np.argmax(reasons > 0, axis=1)
-    why = reasons[np.arange(len(METRICS)), first].tolist()
-    means = over_windows(values, MEAN, more_is_better=True).tolist()
+    why = reasons[np.arange(len(METRICS)), first]
+    means = over_windows(values, MEAN, more_is_better=True)
+    # Numbers whose sum is beyond all numbers have no mean.
+    why = np.where((why == 0) & np.isnan(means), OVERFLOW, why).tolist()
     return Figures(
         metrics={
             name: None if reason else mean
-            for name, mean, reason in zip(METRICS, means, why, strict=True)
+            for name, mean, reason in zip(METRICS, means.tolist(), why, strict=True)
         },
         undefined={
             name: UNDEFINED[reason] for name, reason in zip(METRICS, why, strict=True) if reason

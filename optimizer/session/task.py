@@ -11,7 +11,7 @@ from engine.costs import Costs
 from engine.devices import Device, choose_device
 from engine.ledger import REASONS, Ledger
 from engine.metrics import MetricTable, compute_metrics
-from engine.parity import data_hash, versions
+from engine.replay.certificate import data_hash, versions
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import parse_constraints

@@ -15,8 +15,7 @@ import numpy as np
 from engine.batch import Engine
 from engine.devices import Device, choose_device
 from engine.errors import DeviceError
-from engine.parity import Certificate, certify, paying_processes
-from engine.replaying import Replayers
+from engine.replay.certificate import Certificate, certify
 from optimizer.config.run_config import RunConfig, make_config, overlaid
 from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
@@ -228,8 +227,7 @@ def _search(
     job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> RunResult:
     try:
-        with Replayers() as replayers:
-            return _searched(job, last, observer, should_stop, replayers)
+        return _searched(job, last, observer, should_stop)
     except KeyboardInterrupt:
         raise StoppedError(f"stopped at once; {_how_to_go_on(job.store)}") from None
     except (StoreError, DeviceError) as error:
@@ -242,11 +240,7 @@ def _how_to_go_on(store: RunStore) -> str:
 
 
 def _searched(
-    job: _Job,
-    last: Generation | None,
-    observer: Observer,
-    should_stop: ShouldStop,
-    replayers: Replayers,
+    job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> RunResult:
     task, engine, store = job.task, job.engine, job.store
     observer.started(task, engine, store)
@@ -257,8 +251,6 @@ def _searched(
     search = task.generations(problem, last, job.guests)
     while not why and (generation := next(search, None)) is not None:
         store.record(generation)
-        # They start while the search goes on.
-        replayers.stand_by(_wanted(engine, len(generation.archive)))
         found, evaluated = now.generations + 1, now.evaluated + generation.evaluated
         now = Mark(found, evaluated, perf_counter() - began)
         warm = now if found == WARMING else warm
@@ -279,7 +271,7 @@ def _searched(
     searched = perf_counter() - began
     observer.certifying(len(front))
     proven = task.full_engine(job.device) if task.markets.held_out else engine
-    certificate = certify(proven, front.genomes, replayers=replayers)
+    certificate = certify(proven, front.genomes)
     evaluated = now.evaluated + n_polished
     timing = Timing(
         search_s=searched,
@@ -295,12 +287,6 @@ def _searched(
     )
     store.finish(result.payload())
     return replace(result, front=best_first(result.front, result.objectives))
-
-
-def _wanted(engine: Engine, members: int) -> int:
-    """Processes to have at hand when a front of so many members is to be replayed."""
-    paying = paying_processes(engine, members)
-    return paying if paying > 1 else 0
 
 
 def _result(

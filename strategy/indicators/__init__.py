@@ -1,12 +1,15 @@
 """Indicators: each in one file, with its formula, its source, its warm-up and a readable loop.
 
-The loops here are the oracle's: plain floats, one bar at a time, causal. Fast forms live beside
-the other rows of each engine backend and must equal these bit for bit.
+The loops here are the oracle's: one bar at a time, causal, as they read in plain Python and in the
+same words compiled. Fast forms live beside the other rows of each engine backend and must equal
+these bit for bit. Lengths are checked before a loop is called, by `Indicator.check`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from strategy.errors import IndicatorError
+from strategy.genes import Floats
 from strategy.indicators.close_location import close_location
 from strategy.indicators.ema import ema
 from strategy.indicators.level import level
@@ -30,7 +33,7 @@ class Indicator:
     """
 
     name: str
-    loop: Callable[..., list[float]]
+    loop: Callable[..., Floats]
     n_lengths: int
     shortest: int = 1
     fixed_source: str = ""
@@ -40,6 +43,21 @@ class Indicator:
     def form(self) -> str:
         """Name under which backends compute it."""
         return self.computed_as or self.name
+
+    def check(self, lengths: Sequence[int]) -> None:
+        """Refuse lengths that the formula cannot have.
+
+        Args:
+            lengths: Bars.
+
+        Raises:
+            IndicatorError: When one is below `shortest`.
+        """
+        for length in lengths:
+            if length < self.shortest:
+                raise IndicatorError(
+                    f"{self.name} needs a length of at least {self.shortest} bars, got {length}"
+                )
 
 
 INDICATORS: dict[str, Indicator] = {
@@ -51,7 +69,7 @@ INDICATORS: dict[str, Indicator] = {
 }
 """Every indicator by name. atr(w) is sma(true_range, w)."""
 
-SOURCES: dict[str, Callable[..., list[float]] | None] = {
+SOURCES: dict[str, Callable[..., Floats] | None] = {
     "open": None,
     "high": None,
     "low": None,

@@ -1,12 +1,13 @@
 """Close location: where in its range a bar closed."""
 
 import math
-from collections.abc import Sequence
+
+import numpy as np
+
+from strategy.genes import Floats
 
 
-def close_location(
-    high: Sequence[float], low: Sequence[float], close: Sequence[float]
-) -> list[float]:
+def close_location(high: Floats, low: Floats, close: Floats) -> Floats:
     """The close's place between low (0) and high (1).
 
     Args:
@@ -19,10 +20,13 @@ def close_location(
 
     Source: the bracket term of Marc Chaikin's accumulation/distribution line, on a 0 to 1 scale.
 
-    >>> close_location([4.0, 5.0], [2.0, 5.0], [3.5, 5.0])
-    [0.75, nan]
+    >>> close_location(np.array([4.0, 5.0]), np.array([2.0, 5.0]), np.array([3.5, 5.0]))
+    array([0.75,  nan])
     """
-    return [
-        math.nan if high[t] == low[t] else (close[t] - low[t]) / (high[t] - low[t])
-        for t in range(len(close))
-    ]
+    locations = np.empty(len(close))
+    for t in range(len(close)):
+        if high[t] == low[t]:
+            locations[t] = math.nan
+        else:
+            locations[t] = (close[t] - low[t]) / (high[t] - low[t])
+    return locations

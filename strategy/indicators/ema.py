@@ -1,12 +1,13 @@
 """Exponential moving average, seeded with the first value."""
 
 import math
-from collections.abc import Sequence
 
-from strategy.errors import IndicatorError
+import numpy as np
+
+from strategy.genes import Floats
 
 
-def ema(values: Sequence[float], span: int) -> list[float]:
+def ema(values: Floats, span: int) -> Floats:
     """Exponential moving average: y[t] = y[t-1] + alpha * (x[t] - y[t-1]).
 
     This form keeps a constant series exactly constant.
@@ -18,21 +19,17 @@ def ema(values: Sequence[float], span: int) -> list[float]:
     Returns:
         [T], unit of `values`; NaN before `span` bars have been seen.
 
-    Raises:
-        IndicatorError: When `span` is below 1.
-
     Source: house rule; equals pandas ``ewm(span=span, adjust=False).mean()`` up to rounding.
 
-    >>> ema([1.0, 2.0, 3.0], 3)
-    [nan, nan, 2.25]
+    >>> ema(np.array([1.0, 2.0, 3.0]), 3)
+    array([ nan,  nan, 2.25])
     """
-    if span < 1:
-        raise IndicatorError(f"ema needs a span of at least 1 bar, got {span}")
     alpha = 2.0 / (span + 1.0)
+    averages = np.empty(len(values))
     average = values[0]
-    averages = [average]
-    for value in values[1:]:
-        average = average + alpha * (value - average)
-        averages.append(average)
-    known_from = min(span - 1, len(values))
-    return [math.nan] * known_from + averages[known_from:]
+    averages[0] = average
+    for t in range(1, len(values)):
+        average = average + alpha * (values[t] - average)
+        averages[t] = average
+    averages[: span - 1] = math.nan
+    return averages

@@ -1,9 +1,9 @@
 """Level: a source as it is, so that a comparison can read it."""
 
-from collections.abc import Sequence
+from strategy.genes import Floats
 
 
-def level(values: Sequence[float]) -> list[float]:
+def level(values: Floats) -> Floats:
     """The values themselves.
 
     Args:
@@ -14,7 +14,8 @@ def level(values: Sequence[float]) -> list[float]:
 
     Source: house rule.
 
-    >>> level([1.0, 2.5])
-    [1.0, 2.5]
+    >>> import numpy as np
+    >>> level(np.array([1.0, 2.5]))
+    array([1. , 2.5])
     """
-    return list(values)
+    return values

@@ -6,39 +6,13 @@ larger than the window's own spread. A flat window has a variance of exactly 0.
 """
 
 import math
-from collections.abc import Sequence
-from itertools import accumulate
 
-from strategy.errors import IndicatorError
+import numpy as np
 
-
-def rolling_mean(values: Sequence[float], window: int) -> list[float]:
-    """Mean over the newest `window` bars, at every bar.
-
-    Args:
-        values: [T], any unit.
-        window: Bars, at least 2.
-
-    Returns:
-        [T] in the unit of `values`; NaN before `window` bars have been seen.
-
-    Raises:
-        IndicatorError: When `window` is below 2.
-
-    Source: house rule, engine/README.md section 3.
-
-    >>> rolling_mean([1.0, 3.0, 5.0], 2)
-    [nan, 2.0, 4.0]
-    """
-    means: list[float] = []
-    for start in _blocks(values, window):
-        anchor = values[start]
-        before, block = _deviations(values, start, window, anchor)
-        means += [anchor + total / window for total in _sums(before, block, window)]
-    return means
+from strategy.genes import Floats
 
 
-def rolling_mean_variance(values: Sequence[float], window: int) -> tuple[list[float], list[float]]:
+def rolling_mean_variance(values: Floats, window: int) -> tuple[Floats, Floats]:
     """Mean and population variance over the newest `window` bars, at every bar.
 
     Args:
@@ -49,55 +23,41 @@ def rolling_mean_variance(values: Sequence[float], window: int) -> tuple[list[fl
         Mean [T] in the unit of `values` and variance [T] in its square; both NaN before `window`
         bars have been seen.
 
-    Raises:
-        IndicatorError: When `window` is below 2.
-
     Source: house rule, engine/README.md section 3. Against exact rational arithmetic the standard
     deviation is right to 1e-13 on hard series, where running sums are off by up to 3e-3.
 
-    >>> rolling_mean_variance([1.0, 3.0, 5.0], 2)
-    ([nan, 2.0, 4.0], [nan, 1.0, 1.0])
+    >>> rolling_mean_variance(np.array([1.0, 3.0, 5.0]), 2)
+    (array([nan,  2.,  4.]), array([nan,  1.,  1.]))
     """
-    means: list[float] = []
-    variances: list[float] = []
-    for start in _blocks(values, window):
+    means = np.empty(len(values))
+    variances = np.empty(len(values))
+    # Sums of d and d * d over the last n bars before a block, by n; over none they are 0.
+    left = np.empty(min(window, len(values)))
+    left2 = np.empty(len(left))
+    left[0] = left2[0] = 0.0
+    for start in range(0, len(values), window):
+        # The anchor of a block is its first value.
         anchor = values[start]
-        before, block = _deviations(values, start, window, anchor)
-        totals = _sums(before, block, window)
-        squares = _sums([d * d for d in before], [d * d for d in block], window)
-        means += [anchor + total / window for total in totals]
-        variances += [
-            (square - total * total / window) / window
-            for total, square in zip(totals, squares, strict=True)
-        ]
+        # The left part of a window is summed backwards, from the bar before the block.
+        for n in range(1, min(window, start + 1)):
+            d = values[start - n] - anchor
+            left[n] = left[n - 1] + d
+            left2[n] = left2[n - 1] + d * d
+        # The right part is summed forwards, from the first bar of the block.
+        right = 0.0
+        right2 = 0.0
+        for t in range(start, min(start + window, len(values))):
+            d = values[t] - anchor
+            right = right + d
+            right2 = right2 + d * d
+            if t < window - 1:
+                means[t] = math.nan
+                variances[t] = math.nan
+                continue
+            # A window that ends with the block's last bar lies on the block and has no left part.
+            n = window - 1 - (t - start)
+            total = left[n] + right
+            total2 = left2[n] + right2
+            means[t] = anchor + total / window
+            variances[t] = (total2 - total * total / window) / window
     return means, variances
-
-
-def _blocks(values: Sequence[float], window: int) -> range:
-    """Where each block of `window` bars starts."""
-    if window < 2:
-        raise IndicatorError(f"a rolling window needs at least 2 bars, got {window}")
-    return range(0, len(values), window)
-
-
-def _deviations(
-    values: Sequence[float], start: int, window: int, anchor: float
-) -> tuple[list[float], list[float]]:
-    """Distances from the anchor of the window - 1 bars before a block, and of the block's bars.
-
-    Both begin at the border between them: the former run backwards, the latter forwards.
-    """
-    before = values[max(start - window + 1, 0) : start]
-    block = values[start : start + window]
-    return [value - anchor for value in reversed(before)], [value - anchor for value in block]
-
-
-def _sums(before: Sequence[float], block: Sequence[float], window: int) -> list[float]:
-    """The sum over the newest `window` bars at each bar of a block; NaN where there are fewer."""
-    # Each part is summed away from the border, from its own first term.
-    right = list(accumulate(block))
-    left = list(accumulate(before)) or [math.nan] * (window - 1)
-    # A window that ends with bar k of the block reaches window - 1 - k bars to the left; the one
-    # that ends with the block's last bar reaches none.
-    across = [before + within for before, within in zip(reversed(left), right, strict=False)]
-    return across + right[window - 1 :]

@@ -1,11 +1,10 @@
 """Simple moving average."""
 
-from collections.abc import Sequence
+from strategy.genes import Floats
+from strategy.indicators.rolling import rolling_mean_variance
 
-from strategy.indicators.rolling import rolling_mean
 
-
-def sma(values: Sequence[float], window: int) -> list[float]:
+def sma(values: Floats, window: int) -> Floats:
     """Mean of the newest `window` values.
 
     Args:
@@ -15,13 +14,12 @@ def sma(values: Sequence[float], window: int) -> list[float]:
     Returns:
         [T], unit of `values`; NaN before `window` bars have been seen.
 
-    Raises:
-        IndicatorError: When `window` is below 2.
+    Source: house rule for the order of the sums, see `rolling_mean_variance`. On true range this is
+    the ATR in its simple-average form.
 
-    Source: house rule for the order of the sums, see `rolling_mean`. On true range this is the
-    ATR in its simple-average form.
-
-    >>> sma([1.0, 3.0, 5.0], 2)
-    [nan, 2.0, 4.0]
+    >>> import numpy as np
+    >>> sma(np.array([1.0, 3.0, 5.0]), 2)
+    array([nan,  2.,  4.])
     """
-    return rolling_mean(values, window)
+    means, _ = rolling_mean_variance(values, window)
+    return means

@@ -1,9 +1,11 @@
 """True range: the distance that price covered since the previous close."""
 
-from collections.abc import Sequence
+import numpy as np
+
+from strategy.genes import Floats
 
 
-def true_range(high: Sequence[float], low: Sequence[float], close: Sequence[float]) -> list[float]:
+def true_range(high: Floats, low: Floats, close: Floats) -> Floats:
     """The largest of the bar's range and its two distances from the previous close.
 
     Args:
@@ -16,15 +18,14 @@ def true_range(high: Sequence[float], low: Sequence[float], close: Sequence[floa
 
     Source: J. Welles Wilder, New Concepts in Technical Trading Systems (1978).
 
-    >>> true_range([10.0, 12.0], [8.0, 11.0], [9.0, 11.5])
-    [2.0, 3.0]
+    >>> true_range(np.array([10.0, 12.0]), np.array([8.0, 11.0]), np.array([9.0, 11.5]))
+    array([2., 3.])
     """
-    ranges = [high[0] - low[0]]
+    ranges = np.empty(len(close))
+    ranges[0] = high[0] - low[0]
     for t in range(1, len(close)):
-        ranges.append(
-            max(
-                max(high[t] - low[t], abs(high[t] - close[t - 1])),
-                abs(low[t] - close[t - 1]),
-            )
+        ranges[t] = max(
+            max(high[t] - low[t], abs(high[t] - close[t - 1])),
+            abs(low[t] - close[t - 1]),
         )
     return ranges

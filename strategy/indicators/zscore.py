@@ -1,12 +1,14 @@
 """Standard score of a value among the newest ones."""
 
 import math
-from collections.abc import Sequence
 
+import numpy as np
+
+from strategy.genes import Floats
 from strategy.indicators.rolling import rolling_mean_variance
 
 
-def zscore(values: Sequence[float], window: int) -> list[float]:
+def zscore(values: Floats, window: int) -> Floats:
     """Distance of a value from its window's mean, in population standard deviations.
 
     Args:
@@ -16,17 +18,17 @@ def zscore(values: Sequence[float], window: int) -> list[float]:
     Returns:
         [T], unit-free; NaN before `window` bars have been seen and where the window is flat.
 
-    Raises:
-        IndicatorError: When `window` is below 2.
-
     Source: house rule for the order of the sums, see `rolling_mean_variance`.
 
-    >>> zscore([1.0, 3.0, 3.0], 2)
-    [nan, 1.0, nan]
+    >>> zscore(np.array([1.0, 3.0, 3.0]), 2)
+    array([nan,  1., nan])
     """
     means, variances = rolling_mean_variance(values, window)
-    return [
+    scores = np.empty(len(values))
+    for t in range(len(values)):
         # Rounding can leave a variance a hair below 0; like 0 it measures nothing.
-        (value - mean) / math.sqrt(variance) if variance > 0.0 else math.nan
-        for value, mean, variance in zip(values, means, variances, strict=True)
-    ]
+        if variances[t] > 0.0:
+            scores[t] = (values[t] - means[t]) / math.sqrt(variances[t])
+        else:
+            scores[t] = math.nan
+    return scores

@@ -15,7 +15,7 @@ from strategy import STRATEGIES, Gene, GenomeLayout
 
 REAL = ("btcusdt_1h", "uniusdt_15m", "gbpjpy_1h")
 FUNCTIONS = ("zdt1", "zdt2", "zdt3", "zdt4", "zdt6", "dtlz1", "dtlz2", "dtlz3", "dtlz5", "dtlz7")
-OBJECTIVES = "sharpe,total_return,max_drawdown"
+OBJECTIVES = "sharpe_trade,total_return,max_drawdown"
 MIN_TRADES = 30
 NAMES = (*REAL, *FUNCTIONS)
 

@@ -181,11 +181,11 @@ def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, mar
 
     honest = workflow.certify
 
-    def red(engine, genomes, replayers):
+    def red(engine, genomes):
         from dataclasses import replace
 
         told = "individual 0, window 0: trade 3: exit differs\n  reference: a\n  engine:    b"
-        found = honest(engine, genomes, replayers=replayers)
+        found = honest(engine, genomes)
         return replace(found, mismatches=2, first_mismatch=told)
 
     monkeypatch.setattr(workflow, "certify", red)

@@ -25,6 +25,19 @@ def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
     assert found["infeasible"]["broken:win_rate>1.0"] > 0
 
 
+def test_who_is_ruined_is_on_no_front(command, market):
+    """With all of equity at risk one dear trade ends an account, and the search says so."""
+    ruinous = ("--risk-fraction", "1", "--fee-bp", "2000")
+    outcome = command("evolve", "--data", market, *LARGER, *ruinous, "--generations", "0")
+    assert "the front is empty" in outcome.out
+    found = command("runs", "show", "latest", "--json").json["result"]
+    assert f"ruined {found['infeasible']['ruined']}" in outcome.out
+    found = command("backtest", "--data", market, *ruinous, "--set", "vol_z_min=0.5", "--json").json
+    assert found["metrics"]["trades"] > 0
+    assert (found["metrics"]["total_return"], found["metrics"]["max_drawdown"]) == (-1.0, 1.0)
+    assert found["undefined"]["calmar"] == "ruined"
+
+
 def test_a_soft_constraint_is_an_objective(command, market):
     """The front says how far each member is from it; the result reads back as it was."""
     goals = ("--objectives", "sharpe", "--constraint", "win_rate >= 60% soft")

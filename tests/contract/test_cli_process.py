@@ -123,7 +123,7 @@ def test_two_signals_leave_a_run_that_can_go_on(tmp_path, market):
 
 
 def test_a_signal_while_certifying_stops_at_once(tmp_path):
-    """The processes of the reference are ended too, and the run can go on."""
+    """The threads of the reference end too, and the run can go on."""
     spec = write_market(tmp_path / "long.csv", 200_000)
     many = ("--population", "200", "--generations", "0", "--min-trades", "3", "--objectives")
     goals = "sharpe,total_return,max_drawdown,trades,win_rate,exposure"

@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from data import Window
-from engine.ledger import Ledger
 from optimizer import load_run
 from optimizer.config.run_config import RunConfig
 from optimizer.report import write_report
@@ -17,6 +16,7 @@ from optimizer.session.markets import Markets
 from optimizer.session.task import prepare
 from tests.support.browser import opened
 from tests.support.commands import write_market
+from tests.support.ledgers import ledger_of
 from tests.support.runs import record_run
 
 MARKUP = "</script><img src=x onerror=alert(1)><b>bold</b>"
@@ -120,7 +120,7 @@ def test_an_individual_with_one_trade_has_a_page(chromium, tmp_path, monkeypatch
     values = {"vol_z_min": 0.5, "tr_z_min": 0.3, "z_window": 96}
     single = Single(task, task.spec.layout.encode(values))
     (ledger,) = single.engine.trades(single.genomes[0])
-    one = Ledger.of([ledger.trade(0)])
+    one = ledger_of([ledger.trade(0)])
     monkeypatch.setattr(single.engine, "trades", lambda genome: (one,))
     with opened(chromium, write_report(single, tmp_path / "page.html")) as found:
         found.draw_all()

@@ -35,7 +35,7 @@ class GoldenProblem:
     def __init__(self, spec):
         self.layout, self.goals = (
             spec.layout,
-            Goals(parse_objectives("sharpe,total_return,max_drawdown"), min_trades=10),
+            Goals(parse_objectives("sharpe_trade,total_return,max_drawdown"), min_trades=10),
         )
         self.n_objectives, self.failure_names = 3, self.goals.failure_names
         self.engine, self.span = Engine(spec, [BARS], WINDOWS), span_of(BARS, WINDOWS[0])

@@ -8,14 +8,25 @@ from hypothesis import strategies as st
 from data import LoadOptions, load_bars
 from data.bars import Window
 from engine.batch import Engine
+from engine.costs import Costs
 from engine.ledger import ACCUMULATOR_INDEX
-from engine.parity import compare_ledgers
 from engine.reference import Reference
+from engine.replay.parity import compare_ledgers
 from strategy import STRATEGIES
+from tests.support.markets import (
+    PAPER_SPEC,
+    RUIN_COSTS,
+    RUIN_EQUITY,
+    RUIN_GENOME,
+    RUIN_SERIES,
+    RUIN_WINDOWS,
+)
 from tests.support.parity import assert_same_bits, assert_same_trades
+from tests.support.references import compiled_reference
 from tests.support.worlds import (
     SHORT_SPECS,
     costs,
+    loosened,
     make_bars,
     markets,
     populations,
@@ -48,6 +59,32 @@ def test_worlds_give_the_same_trades(name, data):
     assert_same_trades(Reference(spec, series, windows, charged), engine, genomes)
 
 
+@pytest.mark.parametrize("name", sorted(SHORT_SPECS))
+def test_ruined_accounts_are_the_same(name, device):
+    """Where all of equity is at risk, some accounts end and some do not, in the same bits."""
+    spec = SHORT_SPECS[name]
+    series = [make_bars(seed, 1200, jump=0.3) for seed in range(3)]
+    windows = [Window(s, start, 1200) for s in range(3) for start in (0, 1100)]
+    charged = Costs(fee_bp=5.0, slippage_bp=0.0, risk_fraction=1.0)
+    engine = Engine(spec, series, windows, charged, device=device)
+    genomes = random_genomes(spec, 12, seed=2)
+    genomes[:6] = loosened(spec, genomes[:6])
+    assert_same_trades(Reference(spec, series, windows, charged), engine, genomes)
+    found = engine.evaluate(genomes)
+    equity, trades = (found[:, :, ACCUMULATOR_INDEX[of]] for of in ("equity", "trades"))
+    assert (equity == 0.0).sum() > 10
+    assert ((equity > 0.0) & (trades > 0.0)).sum() > 10
+
+
+def test_ruin_on_paper_is_the_same(device):
+    """Infinity times 0 is ruin, and no loss of an account that is ruined brings it back."""
+    account = PAPER_SPEC, RUIN_SERIES, RUIN_WINDOWS, RUIN_COSTS
+    engine = Engine(*account, device=device)
+    assert_same_trades(Reference(*account), engine, RUIN_GENOME[None])
+    found = engine.evaluate(RUIN_GENOME[None])[0]
+    assert found[:, ACCUMULATOR_INDEX["equity"]].tolist() == RUIN_EQUITY
+
+
 @pytest.mark.parametrize("name", sorted(STRATEGIES))
 def test_sample_gives_the_same_trades(name, device):
     """On the embedded sample, published bounds, 30 individuals trade as in the reference."""
@@ -55,7 +92,7 @@ def test_sample_gives_the_same_trades(name, device):
     windows = [Window.whole(bars), Window(0, len(bars) // 2, len(bars) - 100)]
     engine = Engine(spec, [bars], windows, device=device)
     genomes = random_genomes(spec, 30, seed=3)
-    assert_same_trades(Reference(spec, [bars], windows), engine, genomes)
+    assert_same_trades(compiled_reference(spec, [bars], windows), engine, genomes)
     trades = engine.evaluate(genomes)[:, :, ACCUMULATOR_INDEX["trades"]]
     assert trades.sum() > 1000, "a comparison of engines that hardly trade says little"
 
@@ -67,7 +104,8 @@ def test_real_series_give_the_same_trades(name, device, real_folder):
     spec = STRATEGIES["seller_exhaustion"].for_timeframe(bars.timeframe_ns / 1e9)
     windows = [Window.whole(bars)]
     engine = Engine(spec, [bars], windows, device=device)
-    assert_same_trades(Reference(spec, [bars], windows), engine, random_genomes(spec, 10, seed=5))
+    reference = compiled_reference(spec, [bars], windows)
+    assert_same_trades(reference, engine, random_genomes(spec, 10, seed=5))
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 512, 65_535, 65_536, 100_000], ids="P{}".format)

@@ -26,7 +26,9 @@ class Market:
     def __init__(self, **division):
         spec = find_strategy("seller_exhaustion")
         self.layout = spec.layout
-        self.goals = Goals(parse_objectives("sharpe,total_return,max_drawdown"), min_trades=10)
+        self.goals = Goals(
+            parse_objectives("sharpe_trade,total_return,max_drawdown"), min_trades=10
+        )
         self.n_objectives, self.failure_names = 3, self.goals.failure_names
         self.engine, self.span = Engine(spec, [BARS], [WINDOW], **division), span_of(BARS, WINDOW)
 

@@ -13,6 +13,7 @@ from engine.costs import Costs
 from engine.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.reference import Reference
 from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.references import FORMS
 from tests.support.worlds import SHORT_SPECS, costs, markets, random_genomes
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
@@ -25,8 +26,9 @@ def ledger_of(request):
 
     def run(bars, genome, *, charged=None, end=None):
         windows = [Window(0, 0, end or len(bars))]
-        if request.param == "reference":
-            return Reference(SPEC, [bars], windows, charged).trades(genome)[0]
+        if request.param in FORMS:
+            form = FORMS[request.param]
+            return Reference(SPEC, [bars], windows, charged, form=form).trades(genome)[0]
         return Engine(SPEC, [bars], windows, charged, device=request.param).trades(genome)[0]
 
     return run

@@ -42,7 +42,9 @@ def judged_worlds(draw):
         values[:, :, METRIC_INDEX[name]] = [draw(row) for _ in range(shape[0])]
     trades = st.lists(st.integers(0, 9), min_size=shape[1], max_size=shape[1])
     values[:, :, METRIC_INDEX["trades"]] = [draw(trades) for _ in range(shape[0])]
-    return goals, MetricTable(values, np.zeros(values.shape, np.int8))
+    ruined = st.lists(st.sampled_from([False, False, True]), min_size=shape[1], max_size=shape[1])
+    lost = np.array([draw(ruined) for _ in range(shape[0])])
+    return goals, MetricTable(values, np.zeros(values.shape, np.int8), lost)
 
 
 def keeps(goals, metrics, constraint):
@@ -63,6 +65,8 @@ def test_who_is_feasible_keeps_everything_that_must_hold(world):
     assert np.isnan(found.objectives[~is_feasible]).all()
     assert (np.isfinite(found.violations) & (found.violations >= 0)).all()
     assert (found.failures < len(goals.failure_names)).all()
+    is_ruined = found.failures == goals.failure_names.index("ruined")
+    assert np.array_equal(is_ruined, metrics.ruined.any(axis=1))
     for constraint in goals.constraints:
         if not constraint.is_soft:
             assert keeps(goals, metrics, constraint)[is_feasible].all()
@@ -84,8 +88,9 @@ def test_one_by_one_is_all_together(world):
     goals, metrics = world
     together = goals.judge(metrics)
     for i in range(len(together.failures)):
+        one = slice(i, i + 1)
         alone = goals.judge(
-            MetricTable(metrics.values[i : i + 1].copy(), metrics.reasons[i : i + 1])
+            MetricTable(metrics.values[one].copy(), metrics.reasons[one], metrics.ruined[one])
         )
         assert alone.objectives.tobytes() == together.objectives[i : i + 1].tobytes()
         assert alone.violations[0] == together.violations[i]

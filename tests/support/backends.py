@@ -3,6 +3,7 @@
 import pytest
 
 from engine.devices import BACKENDS, why_absent
+from tests.support.references import FORMS
 
 
 def _parameter(name):
@@ -15,5 +16,5 @@ def _parameter(name):
 
 BACKEND_PARAMETERS = [_parameter(name) for name in sorted(BACKENDS)]
 
-ENGINE_PARAMETERS = ["reference", *BACKEND_PARAMETERS]
-"""The reference and every backend."""
+ENGINE_PARAMETERS = [*FORMS, *BACKEND_PARAMETERS]
+"""The reference in each of its forms, and every backend."""

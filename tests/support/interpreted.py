@@ -16,11 +16,20 @@ from engine.cuda import CudaBackend, places
 from engine.cuda.dispatch import Dispatch
 from engine.cuda.lanes import Lane
 from engine.cuda.stretches import Stretches
+from engine.ledger import ACCUMULATOR_INDEX
 from engine.reference import Reference
 from engine.rows.plan import plan_rows
 from strategy.errors import GeneError
+from tests.support.markets import (
+    PAPER_SPEC,
+    RUIN_COSTS,
+    RUIN_EQUITY,
+    RUIN_GENOME,
+    RUIN_SERIES,
+    RUIN_WINDOWS,
+)
 from tests.support.parity import assert_same_bits, assert_same_trades
-from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
+from tests.support.worlds import SHORT_SPECS, loosened, make_bars, random_genomes
 
 
 class Interpreted(CudaBackend):
@@ -73,9 +82,10 @@ def compare_stretches(spec):
     # Room for 6 rows: with 13 to 18 a stretch is a block of bars.
     drawn = (random_genomes(spec, count, seed=4) for count in range(2, 9))
     genomes = next(some for some in drawn if 12 < plan_rows(spec, some).n_rows <= 18)
-    genomes[:2, [gene.unit == "std" for gene in spec.layout.genes]] = -1.0
-    host = Engine(spec, series, windows, device="cpu")
-    device = Engine(spec, series, windows, device="cuda", memory_bytes=300_000)
+    genomes[:2] = loosened(spec, genomes[:2])
+    charged = Costs(risk_fraction=0.9)
+    host = Engine(spec, series, windows, charged, device="cpu")
+    device = Engine(spec, series, windows, charged, device="cuda", memory_bytes=300_000)
     seen, original = [], Stretches._filled
 
     def filled(self, rows, stretch, states):
@@ -86,9 +96,33 @@ def compare_stretches(spec):
     expected = host.evaluate(genomes)
     assert_same_bits(expected, device.evaluate(genomes), "a stretch at a time")
     assert len(seen) > 1, f"{seen}: memory held everything"
+    assert ruined(expected), "no account ended"
     assert_same_bits(expected[:1], device.evaluate(genomes[:1]), "rows whole again")
     Stretches._filled = original
     print(f"{spec.name}: {expected[:, :, 0].sum():.0f} trades in stretches from {seen}")
+
+
+def ruined(accumulators):
+    """How many accounts ended."""
+    return int((accumulators[:, :, ACCUMULATOR_INDEX["equity"]] == 0.0).sum())
+
+
+def compare_ruin(spec, series, windows, genomes):
+    """All of equity at risk: some accounts end, in the same bits."""
+    charged = Costs(fee_bp=5.0, slippage_bp=0.0, risk_fraction=1.0)
+    expected = Engine(spec, series, windows, charged, device="cpu").evaluate(genomes)
+    device = Engine(spec, series, windows, charged, device="cuda")
+    assert_same_bits(expected, device.evaluate(genomes), "ruin")
+    assert 0 < ruined(expected) < expected[:, :, 0].size, f"{ruined(expected)} accounts ended"
+
+
+def compare_ruin_on_paper():
+    """Infinity times 0 is ruin, and no loss of an account that is ruined brings it back."""
+    account = PAPER_SPEC, RUIN_SERIES, RUIN_WINDOWS, RUIN_COSTS
+    expected = Reference(*account).accumulators(RUIN_GENOME)
+    found = Engine(*account, device="cuda").evaluate(RUIN_GENOME[None])[0]
+    assert_same_bits(expected, found, "ruin on paper")
+    assert found[:, ACCUMULATOR_INDEX["equity"]].tolist() == RUIN_EQUITY
 
 
 def interpret():
@@ -105,6 +139,7 @@ def interpret():
 def main():
     """Compare rows, signals, trades and accumulators of both strategies on small worlds."""
     interpret()
+    compare_ruin_on_paper()
     for name, spec in SHORT_SPECS.items():
         series = [
             make_bars(3, 240, jump=0.1, flat=0.05, gaps=0.05),
@@ -115,9 +150,7 @@ def main():
         host = Engine(spec, series, windows, charged, device="cpu")
         device = Engine(spec, series, windows, charged, device="cuda")
         genomes = random_genomes(spec, 4, seed=1)
-        genomes[:2, [gene.unit == "std" for gene in spec.layout.genes]] = -1.0
-        if name == "mean_reversion":
-            genomes[:2, spec.layout.index("close_z_max")] = 1.0
+        genomes[:2] = loosened(spec, genomes[:2])
         for group in plan_rows(spec, genomes).groups:
             for lengths in group.lengths.tolist():
                 for number in range(len(series)):
@@ -146,6 +179,7 @@ def main():
         with out_of_memory(times=2) as seen:
             assert_same_bits(expected, device.evaluate(genomes), "after running out of memory")
         assert seen == [4, 2], seen
+        compare_ruin(spec, series, windows, genomes)
         compare_stretches(spec)
         trades = expected[:, :, 0].sum()
         assert trades > 20, f"{name}: {trades} trades compare little"

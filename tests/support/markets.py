@@ -7,7 +7,8 @@ at 100, the risk is 3 and the target stands at 106.
 
 import numpy as np
 
-from data.bars import Bars
+from data.bars import Bars, Window
+from engine.costs import Costs
 from strategy import Bracket, Comparison, Gene, GenomeLayout, Row, StrategySpec
 
 PAPER_SPEC = StrategySpec(
@@ -31,17 +32,59 @@ QUIET = (100.0, 101.0, 99.0, 100.0, 1.0)
 SIGNAL = (100.0, 101.0, 99.0, 100.0, 100.0)
 
 
+WIN = (100.0, 1100.0, 99.0, 100.0)
+"""An entry bar that reaches any target."""
+
+CRASH = (1.0, 2.0, 1.0, 1.0)
+"""Opens 99 below the entry: a loss of 33 R."""
+
+
+def winning_market(trades):
+    """So many trades that end at their target, alike but for rounding."""
+    return paper_market(*[WIN, QUIET, SIGNAL] * (trades - 1), WIN)
+
+
+def losing_market(trades):
+    """So many trades that lose 33 R each."""
+    return paper_market(*[QUIET, CRASH, QUIET, QUIET, SIGNAL] * trades)
+
+
+def joined(*markets):
+    """Markets of this module, one after the other."""
+    names = ("open", "high", "low", "close", "volume")
+    columns = {name: np.concatenate([getattr(one, name) for one in markets]) for name in names}
+    return _bars(**columns)
+
+
 def paper_market(*later, quiet=3):
     """Quiet bars, one signal, then the bars given as (open, high, low, close[, volume])."""
     rows = [QUIET] * quiet + [SIGNAL] + [(*bar, 1.0)[:5] for bar in later]
-    columns = np.array(rows).T
-    return Bars(
-        timestamp=np.arange(len(rows), dtype=np.int64) * 900 * 10**9,
-        open=columns[0],
-        high=columns[1],
-        low=columns[2],
-        close=columns[3],
-        volume=columns[4],
-        symbol="PAPER",
-        timeframe_ns=900 * 10**9,
-    )
+    names = ("open", "high", "low", "close", "volume")
+    return _bars(**dict(zip(names, np.array(rows).T, strict=True)))
+
+
+def _bars(**columns):
+    """Bars of fifteen minutes without gaps."""
+    timestamp = np.arange(len(columns["open"]), dtype=np.int64) * 900 * 10**9
+    return Bars(timestamp=timestamp, **columns, symbol="PAPER", timeframe_ns=900 * 10**9)
+
+
+RUIN_SERIES = [
+    joined(winning_market(310), losing_market(1), winning_market(2)),
+    joined(*[winning_market(1), losing_market(1)] * 4),
+]
+"""Ruin after equity beyond all numbers; and gains and crashes by turns."""
+
+RUIN_WINDOWS = [
+    Window.whole(RUIN_SERIES[0]),
+    Window(0, 0, 920),
+    Window.whole(RUIN_SERIES[1], 1),
+    Window(1, 5, len(RUIN_SERIES[1])),
+]
+
+RUIN_GENOME = PAPER_SPEC.layout.encode({"reward": 10.0})
+
+RUIN_COSTS = Costs(fee_bp=0.0, slippage_bp=0.0, risk_fraction=1.0)
+
+RUIN_EQUITY = [0.0, float("inf"), 0.0, 0.0]
+"""What is left in each of these windows."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from engine.ledger import ACCUMULATORS
-from engine.parity import compare_accumulators, compare_ledgers
+from engine.replay.parity import compare_accumulators, compare_ledgers
 
 
 def assert_same_bits(expected, actual, what):

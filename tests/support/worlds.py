@@ -92,6 +92,15 @@ def random_genomes(spec, count, seed):
     return layout.repair(np.where(rng.random((count, 1)) < 0.5, loose, genomes))[0]
 
 
+def loosened(spec, genomes):
+    """The same genomes with thresholds that hold at most bars."""
+    found = genomes.copy()
+    found[:, [gene.unit == "std" for gene in spec.layout.genes]] = -1.0
+    if "close_z_max" in spec.layout.names:
+        found[:, spec.layout.index("close_z_max")] = 1.0
+    return found
+
+
 @st.composite
 def populations(draw, spec, max_size=6):
     """A few genomes, some with thresholds outside the search's bounds."""
@@ -103,11 +112,11 @@ def populations(draw, spec, max_size=6):
 
 
 def costs():
-    """Costs and risk rules from free to dear."""
+    """Costs and risk rules from free to dear, and to what ruins an account in a few trades."""
     return st.builds(
         Costs,
         fee_bp=st.sampled_from([0.0, 5.0, 100.0]),
         slippage_bp=st.sampled_from([0.0, 5.0]),
         min_risk=st.sampled_from([0.0, 0.0001, 0.02]),
-        risk_fraction=st.sampled_from([0.01, 0.5, 1.0]),
+        risk_fraction=st.sampled_from([0.01, 0.5, 0.9, 1.0]),
     )

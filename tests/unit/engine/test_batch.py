@@ -9,7 +9,7 @@ from engine.batch import Engine
 from engine.costs import Costs
 from engine.devices import why_absent
 from engine.errors import DeviceError, EngineError, GenomeError, MemoryPlanError
-from engine.parity import compare_ledgers
+from engine.replay.parity import compare_ledgers
 from strategy.errors import GeneError
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes

@@ -9,6 +9,7 @@ from engine.ledger import ACCUMULATOR_INDEX
 from engine.reference import Reference
 from strategy import STRATEGIES
 from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.references import FORMS
 
 SPEC = STRATEGIES["seller_exhaustion"]
 
@@ -49,8 +50,8 @@ def test_check_values_are_reproduced(name, engine_name, real_folder):
     bars = load_bars(f"parquet:{real_folder / name}.parquet", LoadOptions(dedupe=True))
     windows = [Window.whole(bars)]
     genome = SPEC.layout.defaults
-    if engine_name == "reference":
-        found = Reference(SPEC, [bars], windows).accumulators(genome)[0]
+    if engine_name in FORMS:
+        found = Reference(SPEC, [bars], windows, form=FORMS[engine_name]).accumulators(genome)[0]
     else:
         found = Engine(SPEC, [bars], windows, device=engine_name).evaluate(genome[None])[0, 0]
     actual = {key: found[ACCUMULATOR_INDEX[key]].item() for key in CHECK_VALUES[name]}

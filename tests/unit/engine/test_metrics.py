@@ -46,11 +46,13 @@ def test_metrics_by_hand():
         "trades": 4.0,
         "win_rate": 0.5,
         "mean_r": 0.25,
+        "expectancy": 0.25,
         "std_r": std,
         "sum_r": 1.0,
+        "strength": 1.0 / math.sqrt(7.0),
         "profit_factor": 1.5,
-        "sharpe": 0.25 / std,
-        "sharpe_annual": 0.25 / std * math.sqrt(8.0),
+        "sharpe_trade": 0.25 / std,
+        "sharpe": 0.25 / std * math.sqrt(8.0),
         "sortino": 0.25 / math.sqrt(2.0 / 4.0),
         "total_return": FOUR["equity"] - 1.0,
         "max_drawdown": 0.0101,
@@ -83,19 +85,60 @@ def test_one_trade_has_no_spread():
 
 
 def test_equal_trades_have_no_variation():
-    """Trades that are all alike have a deviation of 0, and no ratio to it."""
+    """Trades that are all alike have no deviation and no ratio to it, but a strength."""
     found, reasons = metrics_of(trades=3.0, sum_r=-3.0, sum_r2=3.0, loss_r=3.0, loss_r2=3.0)
-    assert found["std_r"] == 0.0
-    assert reasons["sharpe"] == "no_variation"
-    assert reasons["sharpe_annual"] == "no_variation"
-    assert found["sortino"] == -1.0
+    for name in ("std_r", "sharpe_trade", "sharpe", "sortino"):
+        assert reasons[name] == "no_variation"
+    assert found["strength"] == -3.0 / math.sqrt(3.0)
+
+
+def test_variation_must_be_more_than_rounding():
+    """A variance of 1e-10 of the mean square is none; what is larger by a digit is one."""
+    found, reasons = metrics_of(trades=2.0, sum_r=2.0, sum_r2=2.0 * (1.0 + 0.49e-10))
+    assert reasons["std_r"] == reasons["sharpe"] == "no_variation"
+    found, reasons = metrics_of(trades=2.0, sum_r=2.0, sum_r2=2.0 * (1.0 + 0.51e-10))
+    assert "std_r" not in reasons
+    assert found["sharpe_trade"] == pytest.approx(1e5, rel=0.01)
+
+
+def test_a_loss_must_be_more_than_rounding():
+    """A squared loss of 1e-10 of all squares is no loss to divide by."""
+    three = {"trades": 3.0, "wins": 2.0, "sum_r": 3.0, "sum_r2": 5.0, "gain_r": 3.0}
+    _, reasons = metrics_of(**three, loss_r=2e-5, loss_r2=4e-10)
+    assert reasons["sortino"] == "no_losses"
+    found, reasons = metrics_of(**three, loss_r=3e-5, loss_r2=9e-10)
+    assert "sortino" not in reasons
+    assert found["sortino"] == 1.0 / math.sqrt(9e-10 / 3.0)
+
+
+def test_trades_of_nothing_have_no_strength():
+    """Where every R is 0 there is nothing to divide by."""
+    _, reasons = metrics_of(trades=2.0)
+    assert reasons["strength"] == reasons["std_r"] == "no_variation"
 
 
 def test_lost_equity_is_ruin():
-    """Once equity has gone to zero or below, a later return means nothing."""
-    found, reasons = metrics_of(**{**FOUR, "max_drawdown": 1.2, "equity": 0.4})
-    assert math.isnan(found["total_return"])
-    assert reasons["total_return"] == reasons["calmar"] == "ruined"
+    """All is lost, which is a return and a drawdown, but no ratio of them."""
+    found, reasons = metrics_of(**{**FOUR, "max_drawdown": 1.0, "equity": 0.0})
+    assert (found["total_return"], found["max_drawdown"]) == (-1.0, 1.0)
+    assert reasons == {"calmar": "ruined"}
+
+
+def test_nearly_lost_equity_is_no_ruin():
+    """An account that is above 0 stands, however little is left of it."""
+    found, reasons = metrics_of(**{**FOUR, "max_drawdown": 1.0, "equity": 1e-300})
+    assert (found["total_return"], found["calmar"]) == (-1.0, -1.0)
+    assert reasons == {}
+
+
+def test_equity_beyond_all_numbers_is_undefined():
+    """Return and drawdown say why they are undefined; ruin after it is ruin."""
+    beyond = {**FOUR, "equity": math.inf, "peak_equity": math.inf}
+    _, reasons = metrics_of(**beyond)
+    assert reasons == dict.fromkeys(["total_return", "max_drawdown", "calmar"], "overflow")
+    found, reasons = metrics_of(**{**beyond, "equity": 0.0})
+    assert (found["total_return"], found["max_drawdown"]) == (-1.0, 1.0)
+    assert reasons == {"calmar": "ruined"}
 
 
 def test_undefined_is_never_infinite():

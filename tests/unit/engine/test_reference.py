@@ -1,11 +1,18 @@
-"""The oracle's memory: what it keeps for the next individual changes no answer."""
+"""The oracle: what it keeps changes no answer, what it is given is checked, ruin is an end."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from data.bars import Window
 from engine import reference
+from engine.costs import Costs
+from engine.ledger import ACCUMULATORS
 from engine.reference import Reference
+from strategy.errors import IndicatorError
+from strategy.indicators import INDICATORS
+from tests.support.ledgers import ledger_of, trade_of
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -34,11 +41,18 @@ def test_what_is_kept_changes_no_answer(monkeypatch, kept):
         assert_same_bits(fresh.accumulators(genome), one.accumulators(genome), "accumulators")
 
 
-def test_no_more_is_kept_than_allowed(monkeypatch):
-    """Room for three rows of the first series holds no fourth; the newest stays."""
-    monkeypatch.setattr(reference, "KEPT_BYTES", 3 * 8 * len(SERIES[0]))
+def test_a_row_is_one_number_a_bar(monkeypatch):
+    """What an indicator returns besides is refused, with what it returned."""
+    monkeypatch.setitem(INDICATORS, "ema", replace(INDICATORS["ema"], loop=lambda x, _: x[1:]))
     one = Reference(SPEC, SERIES[:1], WINDOWS[:1])
-    for genome in neighbours():
-        one.trades(genome)
-    kept = [len(row) for row in one._rows._found.values()]
-    assert kept == [len(SERIES[0])] * 3
+    with pytest.raises(IndicatorError, match=r"ema must return 400 values .* got float64 \(399,\)"):
+        one.trades(SPEC.layout.defaults)
+
+
+def test_ruin_ends_an_account():
+    """Equity that a trade takes to 0 or below is 0 from then on; sums in R go on."""
+    one = Reference(SPEC, SERIES[:1], WINDOWS[:1], Costs(risk_fraction=0.5))
+    ledger = ledger_of([trade_of(r) for r in (1.0, -2.0, 4.0)])
+    found = dict(zip(ACCUMULATORS, one.fold(ledger).tolist(), strict=True))
+    assert (found["equity"], found["peak_equity"], found["max_drawdown"]) == (0.0, 1.5, 1.0)
+    assert (found["sum_r"], found["wins"], found["trades"]) == (3.0, 2.0, 3.0)

@@ -10,6 +10,7 @@ from engine.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.reference import Reference
 from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.markets import PAPER_SPEC, QUIET, SIGNAL, paper_market
+from tests.support.references import FORMS
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
 SIGNAL_BAR = 3
@@ -23,8 +24,9 @@ def backtest(request):
     def run(bars, *, costs=FREE, window=None, **genes):
         windows = [window or Window.whole(bars)]
         genome = PAPER_SPEC.layout.encode(genes)
-        if request.param == "reference":
-            return Reference(PAPER_SPEC, [bars], windows, costs).trades(genome)[0]
+        if request.param in FORMS:
+            form = FORMS[request.param]
+            return Reference(PAPER_SPEC, [bars], windows, costs, form=form).trades(genome)[0]
         engine = Engine(PAPER_SPEC, [bars], windows, costs, device=request.param)
         return engine.trades(genome)[0]
 

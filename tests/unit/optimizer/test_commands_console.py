@@ -133,7 +133,12 @@ def test_genes_stand_in_the_order_of_the_front():
 def test_certificates_say_how_much_was_compared():
     """Counts, verdict and the beginnings of both hashes in one line."""
     certificate = SimpleNamespace(
-        individuals=1, trades=1200, mismatches=0, ledger_hash="a" * 64, data_hash="b" * 64
+        individuals=1,
+        trades=1200,
+        mismatches=0,
+        uncompiled={},
+        ledger_hash="a" * 64,
+        data_hash="b" * 64,
     )
     assert certificate_line(certificate) == (
         "certificate: 1 individual replayed by the reference, 1,200 trades, 0 mismatches "
@@ -141,6 +146,10 @@ def test_certificates_say_how_much_was_compared():
     )
     certificate.mismatches = 3
     assert "3 MISMATCHES" in certificate_line(certificate)
+    slow = SimpleNamespace(
+        **{**vars(certificate), "mismatches": 0, "uncompiled": {"own": "", "other": ""}}
+    )
+    assert "0 mismatches, own, other in plain Python (" in certificate_line(slow)
 
 
 def test_lines_are_never_broken_and_markup_is_text():

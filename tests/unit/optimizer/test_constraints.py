@@ -37,6 +37,7 @@ def test_constraints_are_read(text, expected):
         ("", "must look like"),
         ("sharpe > 1e999", "too large"),
         ("sharpe@median > 1", "use mean, worst"),
+        ("sharpe_annual@worst > 1", "'sharpe_annual' is called 'sharpe' now"),
     ],
 )
 def test_wrong_constraints_are_refused(text, message):

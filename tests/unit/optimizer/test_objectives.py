@@ -21,12 +21,17 @@ GOALS = Goals(parse_objectives("sharpe,total_return,max_drawdown"), min_trades=3
 
 
 def table(*individuals, windows=1):
-    """Metrics of individuals; each is a dict of values (or of one value a window), else 0."""
+    """Metrics of individuals; each is a dict of values (or of one value a window), else 0.
+
+    Whether an individual is ruined stands among them.
+    """
     values = np.zeros((len(individuals), windows, len(METRICS)))
+    ruined = np.zeros(values.shape[:2], dtype=bool)
     for row, metrics in enumerate(individuals):
-        for name, value in metrics.items():
-            values[row, :, METRIC_INDEX[name]] = value
-    return MetricTable(values, np.zeros(values.shape, dtype=np.int8))
+        ruined[row] = metrics.get("ruined", False)
+        for name in metrics.keys() - {"ruined"}:
+            values[row, :, METRIC_INDEX[name]] = metrics[name]
+    return MetricTable(values, np.zeros(values.shape, dtype=np.int8), ruined)
 
 
 def test_every_objective_is_a_metric_of_its_own_name():
@@ -118,14 +123,48 @@ def test_windows_count_through_their_mean():
     )
     judged = GOALS.judge(metrics)
     assert judged.objectives[0].tolist() == [-0.5, 0.0, 0.0]
-    assert judged.failures.tolist() == [0, 1, 2]
+    assert [GOALS.failure_names[code] for code in judged.failures] == [
+        "",
+        "too_few_trades",
+        "undefined:sharpe",
+    ]
+
+
+def test_ruin_in_one_window_is_ruin():
+    """It is the reason whatever else is wrong, and everybody else is nearer to feasible."""
+    lost = {"trades": 50, "ruined": [False, True]}
+    judged = GOALS.judge(
+        table(
+            lost | {"ruined": [True, True]},
+            lost,
+            lost | {"trades": 0, "sharpe": NAN},
+            {"trades": 50, "sharpe": NAN, "total_return": NAN, "max_drawdown": NAN},
+            {"trades": 0},
+            windows=2,
+        )
+    )
+    assert failures(GOALS, judged)[:3] == ["ruined"] * 3
+    assert judged.violations[:3].tolist() == [3.0, 2.5, 2.5]
+    assert np.isnan(judged.objectives).all()
+    assert survive(judged.objectives, judged.violations, 5).tolist() == [4, 3, 1, 2, 0]
+
+
+def test_ruin_outranks_broken_constraints():
+    """Whoever is ruined is further away than whoever breaks every constraint."""
+    bounded = goals("max_drawdown <= 0.25", "win_rate >= 0.5")
+    judged = bounded.judge(
+        table({"trades": 50, "ruined": True}, {"trades": 0, "max_drawdown": 1.0})
+    )
+    assert failures(bounded, judged) == ["ruined", "too_few_trades"]
+    assert judged.violations[0] > judged.violations[1]
 
 
 def test_failure_names_follow_the_objectives():
-    """The codes of a run are none, too few trades, then one for each objective in order."""
+    """The codes of a run are none, too few trades, ruined, one for each objective in order."""
     assert GOALS.failure_names == (
         "",
         "too_few_trades",
+        "ruined",
         "undefined:sharpe",
         "undefined:total_return",
         "undefined:max_drawdown",
@@ -152,8 +191,9 @@ def test_objectives_are_read_in_order():
         ("sharpe,profitfactor", "did you mean 'profit_factor'"),
         ("", "lack a name"),
         ("sharpe,,trades", "lack a name"),
+        ("trades,sharpe_annual:min@worst", "'sharpe_annual' is called 'sharpe' now"),
     ],
-    ids=["near_miss", "second", "empty", "gap"],
+    ids=["near_miss", "second", "empty", "gap", "former"],
 )
 def test_wrong_objectives_are_refused(text, message):
     """The message offers the nearest name or lists what is known."""

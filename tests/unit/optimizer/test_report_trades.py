@@ -84,6 +84,14 @@ def test_held_out_bars_go_on_with_the_same_account(bars):
     assert curve.value[-1] == (1 + 0.01 * trades.r[0]) * (1 + 0.01 * trades.r[1])
 
 
+def test_equity_ends_at_ruin(bars):
+    """What a loss of 1.4 R leaves of equity that is wholly at risk is nothing, for ever."""
+    loss, gain = trade(3, STOP, 100.0, 90.0, 86.0), trade(20, TARGET, 100.0, 95.0, 110.0)
+    trades = collected(bars, [loss, gain, loss, gain])
+    assert equity_curve(trades, 1, 1.0, 0).value.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
+    assert equity_curve(trades, 2, 1.0, 0).value.tolist() == [1.0, 0.5, 0.5, 0.5, 0.5]
+
+
 def test_several_series_are_accounts_side_by_side(bars):
     """Their mean is shown, in the order of time."""
     other = make_bars(2, 200)

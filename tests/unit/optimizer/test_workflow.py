@@ -136,7 +136,7 @@ def test_the_result_holds_the_front_and_its_proof(unbroken):
     assert unbroken.front_hash == front_hash(genomes, objectives)
     for member in front:
         assert list(member.metrics) == list(METRICS)
-        assert member.objectives["sharpe"] == member.metrics["sharpe"]
+        assert member.objectives["sharpe_trade"] == member.metrics["sharpe_trade"]
         assert member.objectives["max_drawdown"] >= 0
         assert {n for n, v in member.metrics.items() if v is None} == set(member.undefined)
     assert unbroken.certificate.individuals == len(front)
@@ -380,7 +380,7 @@ def test_fronts_do_not_depend_on_threads(config, unbroken):
 def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):
     """An error of ours is no wish to stop, and leaves a run that can go on."""
 
-    def broken(*args, replayers):
+    def broken(*args):
         raise ZeroDivisionError
 
     monkeypatch.setattr(workflow, "certify", broken)
@@ -392,7 +392,7 @@ def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):
 def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
     """What was found is kept, and the error ends with the command that uses it."""
 
-    def lost(*args, replayers):
+    def lost(*args):
         raise DeviceLostError("the device failed 3 times in a row")
 
     monkeypatch.setattr(workflow, "certify", lost)

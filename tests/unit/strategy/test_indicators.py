@@ -47,7 +47,7 @@ def exact_mean_std(values, window, t):
 @pytest.mark.parametrize("name", HARD_SERIES)
 def test_rolling_matches_exact_fractions(name, window):
     """Standard deviations are right to 1e-13 of exact rational arithmetic on hard series."""
-    values = HARD_SERIES[name].tolist()
+    values = HARD_SERIES[name]
     means, variances = rolling_mean_variance(values, window)
     for t in range(window - 1, len(values), 7):
         mean, std = exact_mean_std(values, window, t)
@@ -59,16 +59,16 @@ def test_rolling_matches_exact_fractions(name, window):
 @pytest.mark.parametrize("window", [2, 5, 64])
 def test_flat_window_has_exactly_no_variance(window):
     """A constant stretch has variance 0 and no z-score, whatever came before it."""
-    values = [123.456] * 50 + [0.1 + 0.2] * 200
+    values = np.array([123.456] * 50 + [0.1 + 0.2] * 200)
     _, variances = rolling_mean_variance(values, window)
-    assert set(variances[window - 1 : 50] + variances[50 + window - 1 :]) == {0.0}
+    assert {*variances[window - 1 : 50], *variances[50 + window - 1 :]} == {0.0}
     assert all(math.isnan(score) for score in zscore(values, window)[50 + window - 1 :])
 
 
 def test_rolling_matches_numpy_two_pass():
     """Means and deviations equal numpy's own two-pass ones to 1e-12."""
     values = HARD_SERIES["walk"]
-    means, variances = rolling_mean_variance(values.tolist(), 30)
+    means, variances = rolling_mean_variance(values, 30)
     windows = np.lib.stride_tricks.sliding_window_view(values, 30)
     np.testing.assert_allclose(means[29:], windows.mean(axis=1), rtol=1e-13)
     np.testing.assert_allclose(np.sqrt(variances[29:]), windows.std(axis=1), rtol=1e-12)
@@ -77,7 +77,7 @@ def test_rolling_matches_numpy_two_pass():
 def test_rolling_matches_pandas():
     """Means and deviations equal pandas' to 1e-9, pandas' own error on such a series."""
     values = HARD_SERIES["walk"]
-    means, variances = rolling_mean_variance(values.tolist(), 50)
+    means, variances = rolling_mean_variance(values, 50)
     rolling = pd.Series(values).rolling(50)
     np.testing.assert_allclose(means, rolling.mean(), rtol=1e-12)
     np.testing.assert_allclose(np.sqrt(variances), rolling.std(ddof=0), rtol=1e-9)
@@ -87,7 +87,7 @@ def test_rolling_matches_pandas():
 def test_ema_matches_pandas(span):
     """The EMA equals pandas' ewm without adjustment to 1e-12, and is hidden while warming up."""
     values = HARD_SERIES["walk"]
-    averages = np.array(ema(values.tolist(), span))
+    averages = ema(values, span)
     assert np.isnan(averages[: span - 1]).all()
     expected = pd.Series(values).ewm(span=span, adjust=False).mean()
     np.testing.assert_allclose(averages[span - 1 :], expected[span - 1 :], rtol=1e-12)
@@ -96,43 +96,44 @@ def test_ema_matches_pandas(span):
 def test_ema_matches_talib_after_its_seed_has_faded():
     """TA-Lib seeds with a mean; 600 bars of a span of 12 later both agree to 1e-12."""
     values = np.tile(HARD_SERIES["walk"], 2)
-    averages = np.array(ema(values.tolist(), 12))
+    averages = ema(values, 12)
     np.testing.assert_allclose(averages[600:], talib.EMA(values, 12)[600:], rtol=1e-12)
 
 
 def test_ema_keeps_a_constant_exactly():
     """A constant series stays constant in every bit."""
-    assert ema([0.1] * 100, 7)[6:] == [0.1] * 94
+    assert ema(np.full(100, 0.1), 7)[6:].tolist() == [0.1] * 94
 
 
 def test_sma_matches_talib():
     """The mean equals TA-Lib's to 1e-10, whose running sum drifts."""
     values = HARD_SERIES["walk"]
-    np.testing.assert_allclose(sma(values.tolist(), 20), talib.SMA(values, 20), rtol=1e-10)
+    np.testing.assert_allclose(sma(values, 20), talib.SMA(values, 20), rtol=1e-10)
 
 
 def test_true_range_matches_talib():
     """True ranges after the first bar equal TA-Lib's to 1e-12."""
     high, low = HARD_SERIES["walk"] + 1.5, HARD_SERIES["walk"] - 1.0
     close = HARD_SERIES["walk"] + 0.25
-    ranges = true_range(high.tolist(), low.tolist(), close.tolist())
+    ranges = true_range(high, low, close)
     np.testing.assert_allclose(ranges[1:], talib.TRANGE(high, low, close)[1:], rtol=1e-12)
     assert ranges[0] == high[0] - low[0]
 
 
 def test_true_range_sees_a_gap():
     """A bar that opens away from the last close counts the way from there."""
-    assert true_range([10.0, 20.0, 6.0], [9.0, 19.0, 5.0], [9.5, 19.5, 5.5]) == [1.0, 10.5, 14.5]
+    high, low, close = np.array([[10.0, 20.0, 6.0], [9.0, 19.0, 5.0], [9.5, 19.5, 5.5]])
+    assert true_range(high, low, close).tolist() == [1.0, 10.5, 14.5]
 
 
 def test_close_location_of_a_bar_without_range_is_unknown():
     """High equal to low leaves no place to speak of."""
-    assert math.isnan(close_location([5.0], [5.0], [5.0])[0])
+    assert math.isnan(close_location(*np.array([[5.0], [5.0], [5.0]]))[0])
 
 
 def test_zscore_by_hand():
     """The newest of 1, 2, 6 lies 1.38873 deviations above their mean of 3."""
-    score = zscore([1.0, 2.0, 6.0], 3)[2]
+    score = zscore(np.array([1.0, 2.0, 6.0]), 3)[2]
     assert score == pytest.approx(3.0 / math.sqrt(14.0 / 3.0), rel=1e-15)
 
 
@@ -140,29 +141,33 @@ def test_zscore_by_hand():
 def test_no_indicator_looks_ahead(name):
     """Changing a bar changes nothing before it, in any bit."""
     indicator = INDICATORS[name]
-    values = HARD_SERIES["walk"].tolist()
+    values = HARD_SERIES["walk"]
     lengths = (17,) * indicator.n_lengths
     before = indicator.loop(values, *lengths)
     for t in (0, 16, 17, 33, 34, 200, 399):
-        bumped = [*values[:t], values[t] * 1.5, *values[t + 1 :]]
+        bumped = values.copy()
+        bumped[t] *= 1.5
         np.testing.assert_array_equal(before[:t], indicator.loop(bumped, *lengths)[:t])
 
 
 @pytest.mark.parametrize("name", [n for n in sorted(INDICATORS) if INDICATORS[n].n_lengths])
 def test_warm_up_is_as_declared(name):
     """Values are unknown for length - 1 bars and known from then on."""
-    values = INDICATORS[name].loop(HARD_SERIES["walk"].tolist(), 31)
+    values = INDICATORS[name].loop(HARD_SERIES["walk"], 31)
     assert [math.isnan(value) for value in values] == [True] * 30 + [False] * 370
 
 
 @pytest.mark.parametrize("name", [n for n in sorted(INDICATORS) if INDICATORS[n].n_lengths])
 def test_series_shorter_than_the_length_is_all_unknown(name):
     """Nothing is known where the length never fits."""
-    assert all(math.isnan(value) for value in INDICATORS[name].loop([1.0, 2.0, 3.0], 10))
+    for length in (4, 10, 2**31 - 1):
+        assert np.isnan(INDICATORS[name].loop(np.array([1.0, 2.0, 3.0]), length)).all()
 
 
-@pytest.mark.parametrize(("function", "length"), [(ema, 0), (sma, 1), (zscore, 1)])
-def test_length_too_short_is_refused(function, length):
+@pytest.mark.parametrize(("name", "length"), [("ema", 0), ("sma", 1), ("atr", 1), ("zscore", 1)])
+def test_length_too_short_is_refused(name, length):
     """A length that the formula cannot have is refused by value."""
-    with pytest.raises(IndicatorError, match=f"got {length}"):
-        function([1.0, 2.0], length)
+    indicator = INDICATORS[name]
+    indicator.check([indicator.shortest, 2**31 - 1])
+    with pytest.raises(IndicatorError, match=f"{name} needs .* got {length}"):
+        indicator.check([5, length])

@@ -17,6 +17,7 @@ from optimizer.search.operators import (
 from optimizer.search.randomness import stream
 from optimizer.search.ranking import Ranking, rank_individuals
 from strategy import Gene, GenomeLayout
+from tests.support.looping import each
 from tests.support.searches import float_layout, int_layout
 
 WIDE = GenomeLayout(
@@ -238,7 +239,7 @@ def deaps_winners(objectives, ranking, permutations, monkeypatch):
     return by_permutation.ravel()
 
 
-@pytest.mark.parametrize("seed", range(1000))
+@each("seed", range(1000))
 def test_tournaments_are_those_of_deap_but_across_fronts(seed, monkeypatch):
     """The same pairs meet, and the same one wins wherever one dominates or both share a front.
 

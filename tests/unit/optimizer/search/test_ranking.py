@@ -12,6 +12,7 @@ from optimizer.search.ranking import (
     rank_individuals,
     survive,
 )
+from tests.support.looping import each
 
 INF = float("inf")
 NAN = float("nan")
@@ -60,7 +61,7 @@ def crowd_in_lexicographic_order(front):
     emo_assign(sorted(front, key=lambda member: member.fitness.values))
 
 
-@pytest.mark.parametrize("seed", range(1000))
+@each("seed", range(1000))
 def test_ranks_and_crowding_equal_deap(seed):
     """Fronts are the sets that DEAP finds, and crowding distances are DEAP's to the last bit."""
     objectives = population(seed)
@@ -77,7 +78,7 @@ def test_ranks_and_crowding_equal_deap(seed):
     assert np.array_equal(expected_crowding, ranking.crowding)
 
 
-@pytest.mark.parametrize("seed", range(1000))
+@each("seed", range(1000))
 def test_survivors_equal_deap_but_for_the_tie_at_the_cut(seed, monkeypatch):
     """Survivors are those of `selNSGA2`; among equals at the cut, ours are the earliest."""
     objectives = population(seed)
@@ -95,7 +96,7 @@ def test_survivors_equal_deap_but_for_the_tie_at_the_cut(seed, monkeypatch):
     assert [i for i in ours if i in tied] == tied[: len(set(ours) & set(tied))]
 
 
-@pytest.mark.parametrize("seed", range(1000))
+@each("seed", range(1000))
 def test_violations_rank_as_in_deap_with_a_penalty(seed):
     """Feasible first, then by violation: what DEAP finds when violations are a penalty."""
     objectives = population(seed)

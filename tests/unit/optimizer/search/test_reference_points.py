@@ -13,6 +13,7 @@ from optimizer.search.reference_points import (
     normalised,
     survive_by_reference,
 )
+from tests.support.looping import each
 
 
 def curved_front(seed: int, count: int = 80, n_objectives: int = 4) -> Floats:
@@ -39,7 +40,7 @@ def test_there_are_no_more_directions_than_places():
     assert directions(1, 50).tolist() == [[1.0]]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@each("seed", range(50))
 def test_normalised_and_associated_as_in_deap(seed):
     """Same intercepts, same niche of everyone, same distance but for rounding."""
     points = curved_front(seed)

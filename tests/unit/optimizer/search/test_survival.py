@@ -7,6 +7,7 @@ import pytest
 from optimizer.search.ranking import rank_individuals, rank_survivors, survive
 from optimizer.search.reference_points import survive_by_reference
 from optimizer.search.survival import rule_of, survive_by_hypervolume
+from tests.support.looping import each
 
 RULES = [survive, survive_by_hypervolume, survive_by_reference]
 
@@ -22,7 +23,7 @@ def pool(seed, n_objectives=3, count=60):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_feasible_come_first_and_infeasible_by_violation(rule, seed):
     """Every rule keeps as many as asked, none twice, and no worse violation before a better."""
     objectives, violations = pool(seed)
@@ -73,7 +74,7 @@ def test_automatic_is_by_the_number_of_objectives():
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("seed", range(200))
+@each("seed", range(200))
 def test_survivors_are_ranked_by_what_was_known_of_all(rule, seed):
     """What is carried over to survivors is what ranking them anew says, bit for bit.
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from optimizer.search.ranking import first_front, rank_individuals, undominated
+from tests.support.looping import each
 
 
 def objectives_of(seed, n_objectives):
@@ -28,7 +29,7 @@ def ranks_of(objectives):
 
 
 @pytest.mark.parametrize("n_objectives", [1, 2, 3, 4])
-@pytest.mark.parametrize("seed", range(50))
+@each("seed", range(50))
 def test_the_first_front_has_all_of_its_equals(seed, n_objectives):
     """Who has rank 0 is in it, copies included, and nobody else."""
     objectives = objectives_of(seed, n_objectives)
@@ -38,7 +39,7 @@ def test_the_first_front_has_all_of_its_equals(seed, n_objectives):
 
 
 @pytest.mark.parametrize("n_objectives", [2, 3])
-@pytest.mark.parametrize("seed", range(300))
+@each("seed", range(300))
 def test_ranks_and_best_are_those_of_moocore(seed, n_objectives):
     """Every individual has the front that moocore gives it; of equals the first counts as best."""
     objectives = objectives_of(seed, n_objectives)
@@ -60,7 +61,7 @@ def test_many_fronts_with_long_staircases(n_objectives):
 
 
 @pytest.mark.parametrize("n_objectives", [1, 2, 3, 4])
-@pytest.mark.parametrize("seed", range(50))
+@each("seed", range(50))
 def test_copies_are_all_but_the_first_of_equals(seed, n_objectives):
     """Who repeats the objectives of a feasible individual before is a copy, nobody else."""
     objectives = objectives_of(seed, n_objectives)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from optimizer.search.breeding import Seen
+from tests.support.looping import each
 
 
 @pytest.mark.parametrize("n_genes", [1, 2, 11])
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_repeats_are_those_of_a_set(seed, n_genes):
     """In one call and over several, for many repeats and for few, the first of equals is new."""
     rng = np.random.default_rng([seed, n_genes])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from optimizer.search.compiled.sorting import column_order, rising_order
+from tests.support.looping import each
 
 ODD = np.array([0.0, -0.0, 5e-324, -5e-324, 1.0, -1.0, 1.7e308, -1.7e308, np.inf, -np.inf])
 
@@ -21,7 +22,7 @@ def values_of(seed, count):
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 63, 1000])
-@pytest.mark.parametrize("seed", range(10))
+@each("seed", range(10))
 def test_rising_order_is_that_of_a_stable_sort(seed, count):
     """Equal numbers, both zeros among them, stay in the order of their places."""
     values = values_of(seed, count)
@@ -31,7 +32,7 @@ def test_rising_order_is_that_of_a_stable_sort(seed, count):
 
 
 @pytest.mark.parametrize("count", [1, 2, 24, 25, 49, 300, 1000])
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_column_orders_are_sorts_on_top_of_each_other(seed, count):
     """The first column sorts lexicographically, each next one stably on top of the one before."""
     columns = np.array([values_of(seed + 7 * j, count) for j in range(1 + seed % 4)])

@@ -11,6 +11,7 @@ from optimizer.search.operators import (
     squarings,
 )
 from strategy import Gene, GenomeLayout, LessThan
+from tests.support.looping import each
 
 LAYOUT = GenomeLayout(
     (
@@ -133,7 +134,7 @@ def test_differences_have_the_bits_of_the_formula(count):
     assert LAYOUT.clip(expected).tolist() == found.tolist()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_repair_is_that_of_the_layout(seed):
     """Bounds, whole numbers and constraints, and who broke one; a negative zero loses its sign."""
     layout = GenomeLayout(

@@ -6,6 +6,7 @@ import pytest
 
 from optimizer.search.archive import MARGIN, REFERENCE, thinned, worths
 from optimizer.search.compiled.worth import CELLS, MOST
+from tests.support.looping import each
 
 
 def front_of(seed, count):
@@ -84,7 +85,7 @@ def test_a_member_is_worth_the_cells_that_it_alone_covers():
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 9, 24])
-@pytest.mark.parametrize("seed", range(80))
+@each("seed", range(80))
 def test_worths_and_thinning_are_as_defined(seed, count):
     """Ties, copies and members that others dominate included; in one round and in four."""
     objectives = front_of(seed, count)
@@ -105,7 +106,7 @@ def undominated_cells(objectives):
 
 
 @pytest.mark.parametrize("count", [40, 300, 3000])
-@pytest.mark.parametrize("seed", range(8))
+@each("seed", range(8))
 def test_worths_are_the_contributions_that_moocore_finds(seed, count):
     """Of the same whole cells, to what its floats hold."""
     objectives = undominated_cells(front_of(seed, count))
@@ -117,7 +118,7 @@ def test_worths_are_the_contributions_that_moocore_finds(seed, count):
     np.testing.assert_allclose(found[~is_best], expected[~is_best], rtol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each("seed", range(8))
 def test_many_members_leave_in_rounds_by_their_worths(seed):
     """Some hundreds, each round judged anew."""
     objectives = front_of(seed, 700)

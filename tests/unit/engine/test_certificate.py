@@ -1,6 +1,7 @@
 """The certificate says green only when everything agrees, and shows what does not."""
 
 import dataclasses
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,8 +9,13 @@ import pytest
 from data.bars import Window
 from engine.batch import Engine
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.parity import certify, compare_accumulators, compare_ledgers
 from engine.reference import Reference
+from engine.replay import certificate, sample
+from engine.replay.certificate import certify
+from engine.replay.compiled import CompiledForm
+from engine.replay.parity import compare_accumulators, compare_ledgers
+from strategy.indicators import INDICATORS
+from strategy.indicators.ema import ema
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
@@ -73,11 +79,58 @@ def test_ledger_hash_tells_ledgers_apart():
     assert certify(engine, random_genomes(SPEC, 4, seed=2)).ledger_hash != first
 
 
-def test_processes_change_nothing():
-    """Replayed in two processes, the certificate is the same."""
+def test_some_are_replayed_in_plain_python_too():
+    """The certificate says how many of how many, and on how many bars."""
+    found = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 40, seed=1))
+    assert (found.individuals, found.plain_individuals) == (40, sample.MEMBERS)
+    assert found.plain_bars == 2 * 600 + 2 * 300
+    assert found.uncompiled == {}
+
+
+def test_a_form_that_differs_from_plain_python_is_red(monkeypatch):
+    """Also where no trade shows it, so that the engines seem to agree."""
+
+    class WrongForm(CompiledForm):
+        def __call__(self, loop):
+            right = super().__call__(loop)
+            if loop is not INDICATORS["atr"].loop:
+                return right
+            # The last bar of a row is read by nobody.
+            return lambda values, length: np.append(right(values, length)[:-1], 1.0)
+
+    monkeypatch.setattr(certificate, "CompiledForm", WrongForm)
+    found = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 6, seed=1))
+    assert found.mismatches == sample.MEMBERS
+    assert found.first_mismatch.startswith(
+        "individual 0, window 0: the reference in plain Python and compiled: row atr differs"
+    )
+    assert "genes: {'ema_fast'" in found.first_mismatch
+
+
+def test_what_cannot_be_compiled_is_replayed_as_it_reads(monkeypatch, caplog):
+    """That row only; the certificate and the log say which, and why."""
+
+    def own_ema(values, span):
+        whole = float(Fraction(span))
+        return ema(values, whole) if whole > 1e9 else ema(values, span)
+
+    own = dataclasses.replace(INDICATORS["ema"], loop=own_ema)
+    monkeypatch.setitem(INDICATORS, "ema", own)
+    found = certify(Engine(SPEC, [BARS], WINDOWS), random_genomes(SPEC, 6, seed=1), threads=2)
+    assert found.is_green
+    assert found.trades > 0
+    (why,) = (found.uncompiled.pop(name) for name in ["own_ema"])
+    assert "Fraction" in why
+    assert found.uncompiled == {}
+    assert "own_ema is replayed in plain Python, numba cannot compile it" in caplog.text
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_threads_change_nothing(threads):
+    """Replayed in several threads, the certificate is the same."""
     engine = Engine(SPEC, [BARS], WINDOWS)
-    genomes = random_genomes(SPEC, 5, seed=3)
-    assert certify(engine, genomes, processes=2) == certify(engine, genomes, processes=1)
+    genomes = random_genomes(SPEC, 40, seed=3)
+    assert certify(engine, genomes, threads=threads) == certify(engine, genomes, threads=1)
 
 
 def test_missing_trade_is_described():

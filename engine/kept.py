@@ -1,0 +1,53 @@
+"""Arrays that are kept for whoever asks next, up to an amount of memory; threads may share them."""
+
+import threading
+from collections.abc import Callable
+
+from strategy.genes import Floats
+
+
+class Kept:
+    """Arrays that were computed before, by name, up to an amount of memory.
+
+    Threads may ask at once: one of them computes, those who want the same wait for it. What was
+    asked for longest ago is let go first; the newest is always kept.
+
+    Args:
+        most_bytes: Kept at most.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self.bytes = 0
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._slots: dict[tuple[object, ...], _Slot] = {}
+
+    def get(self, name: tuple[object, ...], compute: Callable[[], Floats]) -> Floats:
+        """The array of that name, read-only; computed where it is not there."""
+        with self._lock:
+            slot = self._slots.pop(name, None) or _Slot()
+            self._slots[name] = slot
+        with slot.lock:
+            if slot.values is None:
+                slot.values = compute()
+                slot.values.flags.writeable = False
+                self._count(name, slot, slot.values.nbytes)
+            return slot.values
+
+    def _count(self, name: tuple[object, ...], slot: "_Slot", size: int) -> None:
+        with self._lock:
+            # It may have been let go before it was computed.
+            if self._slots.get(name) is slot:
+                slot.bytes = size
+                self.bytes += size
+            while self.bytes > self._most_bytes and len(self._slots) > 1:
+                self.bytes -= self._slots.pop(next(iter(self._slots))).bytes
+
+
+class _Slot:
+    """A place for one array."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.values: Floats | None = None
+        self.bytes = 0

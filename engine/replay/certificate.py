@@ -1,0 +1,163 @@
+"""The certificate: what the batch engine says, replayed by the reference and compared."""
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+from data.bars import Bars
+from engine.batch import ENGINE_VERSION, Engine
+from engine.ledger import Ledger
+from engine.reference import Reference, as_it_reads
+from engine.replay.compiled import CompiledForm
+from engine.replay.parity import compare_accumulators, compare_ledgers
+from engine.replay.sample import compare_sample
+from engine.replay.threads import replaying
+from strategy.genes import Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """What a comparison of the reference with the batch engine found; a record of runs reads it.
+
+    Args:
+        individuals: Individuals replayed.
+        windows: Windows of each.
+        trades: Trades that the reference made, over all of them.
+        mismatches: Pairs of individual and window whose ledger or accumulators differ in any bit,
+            between the engines or between both forms of the reference.
+        first_mismatch: The first of them in full; empty when there is none.
+        plain_individuals: How many were replayed in plain Python too, some bars of each; all are
+            replayed by the same reference compiled.
+        plain_bars: Bars of these together, on which both forms of the reference say the same.
+        uncompiled: Loops that numba cannot compile, which were run in plain Python, and why.
+        ledger_hash: SHA-256 of the reference's ledgers, in the order of individuals and windows.
+        data_hash: SHA-256 of the content hashes of all series.
+        strategy: Its name and version.
+        engine_version: Version of the law.
+        device: Where the batch engine ran.
+        versions: Library name to version, and the platform.
+    """
+
+    individuals: int
+    windows: int
+    trades: int
+    mismatches: int
+    first_mismatch: str
+    plain_individuals: int = 0
+    plain_bars: int = 0
+    uncompiled: dict[str, str] = field(default_factory=dict)
+    ledger_hash: str
+    data_hash: str
+    strategy: str
+    engine_version: int
+    device: str
+    versions: dict[str, str]
+
+    @property
+    def is_green(self) -> bool:
+        """Whether the engines agree in everything."""
+        return self.mismatches == 0
+
+    def as_dict(self) -> dict[str, object]:
+        """All fields, ready for JSON."""
+        return asdict(self)
+
+
+def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> Certificate:
+    """Replay individuals on the reference and compare with the engine.
+
+    Args:
+        engine: The batch engine; its strategy, series, windows and costs are the reference's too.
+        genomes: [N, G], legal.
+        threads: Threads for the reference; those of an engine on the CPU, else all cores when None.
+
+    Returns:
+        The certificate. Ledgers are compared with those that the engine lists one by one, and
+        accumulators with those of its batch evaluation.
+    """
+    form = CompiledForm()
+    reference = Reference(engine.spec, engine.series, engine.windows, engine.costs, form=form)
+    for genome in genomes[:1]:
+        # All loops are compiled before threads ask for them, and it is known which cannot be.
+        reference.replay(genome, [0])
+    # Plain Python gains nothing by threads.
+    shared = 1 if form.uncompiled else threads or _usable_threads(engine)
+    with replaying(reference, genomes, shared) as replays:
+        # What the engine says is asked for while the reference is at work.
+        accumulators = engine.evaluate(genomes)
+        ledgers = [list(of_windows) for of_windows in engine.ledgers(genomes)]
+        sample = compare_sample(reference, genomes, as_it_reads)
+        problems = dict(sample.problems)
+        for i, w, ledger, folded in replays:
+            problem = compare_ledgers(ledger, ledgers[i][w]) or compare_accumulators(
+                folded, accumulators[i, w]
+            )
+            if problem:
+                problems[i, w] = problem
+            # From here on the reference's; equal or not, the engine's is not needed any more.
+            ledgers[i][w] = ledger
+    return Certificate(
+        individuals=len(genomes),
+        windows=len(engine.windows),
+        trades=sum(len(ledger) for of_windows in ledgers for ledger in of_windows),
+        mismatches=len(problems),
+        first_mismatch=_first_of(problems, engine, genomes),
+        plain_individuals=sample.individuals,
+        plain_bars=sample.bars,
+        uncompiled=form.uncompiled,
+        ledger_hash=_hash_of(ledgers),
+        data_hash=data_hash(engine.series),
+        strategy=f"{engine.spec.name} {engine.spec.version}",
+        engine_version=ENGINE_VERSION,
+        device=engine.device,
+        versions=versions(),
+    )
+
+
+def data_hash(series: Sequence[Bars]) -> str:
+    """One SHA-256 for all series of a run: of the only one, or of their hashes in order."""
+    if len(series) == 1:
+        only: str = series[0].content_hash
+        return only
+    return hashlib.sha256("\n".join(bars.content_hash for bars in series).encode()).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what computes numbers, and the platform."""
+    found = {name: importlib.metadata.version(name) for name in ("numpy", "numba")}
+    return {"python": platform.python_version(), **found, "platform": platform.platform()}
+
+
+def _usable_threads(engine: Engine) -> int:
+    """On the CPU no more cores are used than the engine may use."""
+    if engine.device == "cpu":
+        return engine.threads
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+
+
+def _first_of(problems: dict[tuple[int, int], str], engine: Engine, genomes: Floats) -> str:
+    """The first problem in full, with the genes of its individual; empty when there is none."""
+    if not problems:
+        return ""
+    i, w = min(problems)
+    genes = engine.spec.layout.decode(genomes[i])
+    return f"individual {i}, window {w}: {problems[i, w]}\n  genes: {genes}"
+
+
+def _hash_of(ledgers: list[list[Ledger]]) -> str:
+    digest = hashlib.sha256()
+    for of_windows in ledgers:
+        for ledger in of_windows:
+            _hash_ledger(digest, ledger)
+    return digest.hexdigest()
+
+
+def _hash_ledger(digest: "hashlib._Hash", ledger: Ledger) -> None:
+    for name, column in ledger.columns().items():
+        little = column.astype(column.dtype.newbyteorder("<"), order="C", copy=False)
+        digest.update(f"{name} {len(ledger)}\n".encode())
+        digest.update(little.data)

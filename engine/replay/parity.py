@@ -1,0 +1,94 @@
+"""Parity: equal in every bit, or the first difference in words."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.ledger import ACCUMULATORS, REASONS, Ledger, Trade
+from engine.reference import Reference
+from strategy.genes import Floats
+
+
+def compare_ledgers(expected: Ledger, actual: Ledger) -> str:
+    """The first difference between two ledgers.
+
+    Args:
+        expected: The reference's.
+        actual: The engine's.
+
+    Returns:
+        Empty when they are equal in every bit, else the trade in which they part, in full.
+    """
+    if expected.rejected == actual.rejected and all(
+        getattr(expected, name).tobytes() == getattr(actual, name).tobytes()
+        for name in Trade._fields
+    ):
+        return ""
+    for k in range(min(len(expected), len(actual))):
+        for name in Trade._fields:
+            left, right = getattr(expected, name)[k : k + 1], getattr(actual, name)[k : k + 1]
+            if left.tobytes() != right.tobytes():
+                return (
+                    f"trade {k}: {name} differs\n  reference: {_describe(expected.trade(k))}\n"
+                    f"  engine:    {_describe(actual.trade(k))}"
+                )
+    if len(expected) != len(actual):
+        more = expected if len(expected) > len(actual) else actual
+        extra = _describe(more.trade(min(len(expected), len(actual))))
+        return (
+            f"the reference has {len(expected)} trades, the engine {len(actual)}\n"
+            f"  first that only one has: {extra}"
+        )
+    if expected.rejected != actual.rejected:
+        return f"the reference rejects {expected.rejected} signals, the engine {actual.rejected}"
+    return ""
+
+
+def compare_accumulators(expected: Sequence[float] | Floats, actual: Floats) -> str:
+    """The first difference between two sets of accumulators [A]; empty when equal in every bit."""
+    if np.asarray(expected, np.float64).tobytes() == np.asarray(actual, np.float64).tobytes():
+        return ""
+    for name, left, right in zip(ACCUMULATORS, expected, actual, strict=True):
+        if np.float64(left).tobytes() != np.float64(right).tobytes():
+            return f"accumulator {name} differs: reference {float(left)!r}, engine {float(right)!r}"
+    return ""
+
+
+def compare_forms(expected: Reference, actual: Reference, genome: Floats) -> str:
+    """The first difference between two forms of the reference, for one individual.
+
+    Args:
+        expected: In plain Python.
+        actual: Compiled; of the same strategy, series, windows and costs.
+        genome: [G], legal.
+
+    Returns:
+        Empty when rows, ledgers and accumulators are equal in every bit.
+    """
+    genes = expected.spec.layout.decode(genome)
+    for series in range(len(expected.series)):
+        for row in expected.spec.rows:
+            left, right = (form.row(row, genes, series) for form in (expected, actual))
+            (bars,) = np.nonzero(_differ(left, right))
+            if len(bars):
+                t = int(bars[0])
+                return f"row {row.name} differs at bar {t}: {left[t]!r} and {right[t]!r}"
+    for first, second in zip(expected.trades(genome), actual.trades(genome), strict=True):
+        problem = compare_ledgers(first, second) or compare_accumulators(
+            expected.fold(first), actual.fold(second)
+        )
+        if problem:
+            return problem
+    return ""
+
+
+def _differ(left: Floats, right: Floats) -> npt.NDArray[np.bool_]:
+    """Where two rows [T] differ in a bit; one unknown is as good as another."""
+    differs: npt.NDArray[np.bool_] = left.view(np.int64) != right.view(np.int64)
+    return differs & ~(np.isnan(left) & np.isnan(right))
+
+
+def _describe(trade: Trade) -> str:
+    values = trade._asdict() | {"reason": REASONS[trade.reason]}
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())

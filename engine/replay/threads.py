@@ -1,0 +1,89 @@
+"""The reference in threads of this process, while the caller does something else.
+
+Compiled loops run side by side; what is left to Python is little. Individuals that read the same
+rows are replayed one after another, a series at a time, so that rows are computed once as long as
+memory holds them.
+"""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.ledger import Ledger
+from engine.reference import Reference
+from strategy.genes import Floats
+from strategy.spec import StrategySpec
+
+TASKS_PER_THREAD = 8
+"""Parts that the work is cut into for each thread, so that all of them end at about one time."""
+
+Indices = npt.NDArray[np.intp]
+
+
+class Replayed(NamedTuple):
+    """What the reference says of one individual in one window: its ledger, and what it folds to."""
+
+    individual: int
+    window: int
+    ledger: Ledger
+    accumulators: Floats
+
+
+@contextmanager
+def replaying(reference: Reference, genomes: Floats, threads: int) -> Iterator[Iterator[Replayed]]:
+    """Replay individuals in all windows; to leave early ends the threads after their individual.
+
+    Args:
+        reference: Shared by all threads.
+        genomes: [N, G], legal.
+        threads: With 1 the caller's own does the work, as it asks.
+
+    Yields:
+        Every individual in every window, in an order that shares rows.
+    """
+    is_over = threading.Event()
+    tasks = _tasks(reference, genomes, threads)
+
+    def done(windows: list[int], members: Indices) -> Iterator[Replayed]:
+        for i in members.tolist():
+            if is_over.is_set():
+                return
+            for window, found in zip(windows, reference.replay(genomes[i], windows), strict=True):
+                yield Replayed(i, window, *found)
+
+    if threads == 1:
+        yield (each for task in tasks for each in done(*task))
+        return
+    with ThreadPoolExecutor(threads, "replay") as pool:
+        try:
+            futures = [pool.submit(lambda task: list(done(*task)), task) for task in tasks]
+            yield (each for future in futures for each in future.result())
+        finally:
+            is_over.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def sharing_order(spec: StrategySpec, genomes: Floats) -> Indices:
+    """An order [N] of individuals [N, G] in which those with the same rows are neighbours."""
+    readers = {name: sum(name in row.lengths for row in spec.rows) for name in spec.layout.names}
+    # The last key of a lexical sort comes first: the length that most rows have.
+    keys = sorted((name for name in readers if readers[name]), key=lambda name: readers[name])
+    if not keys:
+        return np.arange(len(genomes))
+    return np.lexsort([genomes[:, spec.layout.index(name)] for name in keys])
+
+
+def _tasks(reference: Reference, genomes: Floats, threads: int) -> list[tuple[list[int], Indices]]:
+    """The windows of a series, with a part of the individuals; series after series."""
+    of_series: dict[int, list[int]] = {}
+    for number, window in enumerate(reference.windows):
+        of_series.setdefault(window.series, []).append(number)
+    step = max(1, len(genomes) * len(of_series) // (threads * TASKS_PER_THREAD))
+    order = sharing_order(reference.spec, genomes)
+    parts = [order[begin : begin + step] for begin in range(0, len(order), step)]
+    return [(numbers, part) for numbers in of_series.values() for part in parts]

@@ -1,0 +1,102 @@
+"""The reference compiled against the same functions in plain Python: equal in every bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data import load_bars
+from data.bars import Window
+from engine.ledger import ACCUMULATOR_INDEX
+from engine.reference import Reference
+from engine.replay.parity import compare_forms
+from strategy import STRATEGIES
+from strategy.indicators import INDICATORS, SOURCES
+from tests.support.parity import assert_same_bits
+from tests.support.references import FORMS, compiled_reference
+from tests.support.worlds import (
+    SHORT_SPECS,
+    costs,
+    make_bars,
+    markets,
+    populations,
+    random_genomes,
+    windows_of,
+)
+
+
+@pytest.mark.parametrize("name", sorted(SHORT_SPECS))
+@given(data=st.data())
+def test_worlds_give_the_same(name, data):
+    """Rows, ledgers and accumulators in any market, windows and costs."""
+    spec = SHORT_SPECS[name]
+    series = [data.draw(markets()) for _ in range(data.draw(st.integers(1, 3)))]
+    windows = [data.draw(windows_of(bars, s)) for s, bars in enumerate(series) for _ in range(2)]
+    arguments = (spec, series, windows, data.draw(costs()))
+    plain, compiled = Reference(*arguments), compiled_reference(*arguments)
+    for genome in data.draw(populations(spec)):
+        assert compare_forms(plain, compiled, genome) == ""
+        assert plain.signals(genome) == compiled.signals(genome)
+
+
+@pytest.mark.parametrize("name", sorted(STRATEGIES))
+def test_the_sample_gives_the_same(name):
+    """A year of bars, published bounds, two windows of which one begins late."""
+    bars, spec = load_bars("sample"), STRATEGIES[name]
+    windows = [Window.whole(bars), Window(0, len(bars) // 2, len(bars) - 100)]
+    plain, compiled = (Reference(spec, [bars], windows, form=form) for form in FORMS.values())
+    trades = 0.0
+    for genome in (spec.layout.defaults, *random_genomes(spec, 2, seed=3)):
+        assert compare_forms(plain, compiled, genome) == ""
+        trades += compiled.accumulators(genome)[:, ACCUMULATOR_INDEX["trades"]].sum()
+    assert trades > 200, "a comparison of forms that hardly trade says little"
+
+
+@given(
+    bars=markets(),
+    indicator=st.sampled_from([INDICATORS[name] for name in sorted(INDICATORS)]),
+    source=st.sampled_from(sorted(SOURCES)),
+    length=st.one_of(st.integers(2, 90), st.just(2**31 - 1)),
+)
+def test_every_indicator_gives_the_same_on_every_source(bars, indicator, source, length):
+    """Also where values are unknown, equal, or fewer than the length."""
+    rows = []
+    for form in FORMS.values():
+        columns = (bars.high, bars.low, bars.close)
+        values = form(SOURCES[source])(*columns) if SOURCES[source] else getattr(bars, source)
+        rows.append(form(indicator.loop)(values, *(length,) * indicator.n_lengths))
+    assert_same_bits(*rows, f"{indicator.name} of {source}, {length}")
+
+
+@given(
+    results=st.lists(
+        st.floats(allow_nan=False, width=32) | st.sampled_from([0.0, -0.0, -1.0, -2.0, 1e200]),
+        max_size=30,
+    ),
+    risk=st.sampled_from([0.01, 0.5, 1.0]),
+)
+def test_folding_gives_the_same_for_any_results(results, risk):
+    """Also where equity is ruined, sums overflow, or infinities meet."""
+    from engine.reference import fold_results
+
+    found = [form(fold_results)(np.array(results), risk) for form in FORMS.values()]
+    assert_same_bits(*map(np.array, found), results)
+
+
+def test_a_difference_between_forms_is_told():
+    """One value of one row, a hair off, that no trade depends on."""
+    spec, bars = SHORT_SPECS["seller_exhaustion"], make_bars(5, 600, jump=0.1)
+    plain = Reference(spec, [bars], [Window.whole(bars)])
+
+    def wrong(loop):
+        def run(*arguments):
+            found = loop(*arguments)
+            if loop is INDICATORS["atr"].loop:
+                found[-1] = np.nextafter(found[-1], np.inf)
+            return found
+
+        return run
+
+    other = Reference(spec, [bars], [Window.whole(bars)], form=wrong)
+    found = compare_forms(plain, other, spec.layout.defaults)
+    assert found.startswith("row atr differs at bar 599: ")

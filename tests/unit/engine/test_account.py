@@ -1,0 +1,107 @@
+"""Accounts that end, and trades that only rounding tells apart, on the reference and each backend.
+
+Both were found at the top of a front: a sharpe of 90,370,022 from eleven equal wins, and equity
+that went on below zero until its drawdown was beyond all numbers.
+"""
+
+import math
+
+import pytest
+
+from data.bars import Window
+from engine.batch import Engine
+from engine.costs import Costs
+from engine.ledger import ACCUMULATORS
+from engine.metrics import UNDEFINED, compute_metrics, span_of
+from engine.reference import Reference
+from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market
+from tests.support.references import FORMS
+
+ELEVEN = winning_market(11)
+
+
+def free(risk_fraction):
+    """No costs, and so much of equity at risk."""
+    return Costs(fee_bp=0.0, slippage_bp=0.0, risk_fraction=risk_fraction)
+
+
+@pytest.fixture(params=ENGINE_PARAMETERS)
+def account(request):
+    """A function that gives accumulators, metrics and reasons of one individual on one series."""
+
+    def run(bars, costs, **genes):
+        windows, genome = [Window.whole(bars)], PAPER_SPEC.layout.encode(genes)
+        if request.param in FORMS:
+            form = FORMS[request.param]
+            reference = Reference(PAPER_SPEC, [bars], windows, costs, form=form)
+            found = reference.accumulators(genome)[0]
+        else:
+            engine = Engine(PAPER_SPEC, [bars], windows, costs, device=request.param)
+            found = engine.evaluate(genome[None])[0, 0]
+        table = compute_metrics(found[None, None], [span_of(bars, windows[0])])
+        why = dict(zip(table.names, table.reasons[0, 0].tolist(), strict=True))
+        reasons = {name: UNDEFINED[reason] for name, reason in why.items() if reason}
+        return dict(zip(ACCUMULATORS, found.tolist(), strict=True)), table.named(0), reasons
+
+    return run
+
+
+@pytest.mark.parametrize("reward", [2.1, 2.3, 3.3, 4.7])
+def test_eleven_equal_wins_have_no_sharpe(account, reward):
+    """What is left of their variance is rounding, and nothing is divided by it."""
+    sums, found, reasons = account(ELEVEN, free(0.01), reward=reward)
+    assert (sums["trades"], sums["wins"]) == (11.0, 11.0)
+    for name in ("std_r", "sharpe_trade", "sharpe"):
+        assert reasons[name] == "no_variation"
+    assert reasons["sortino"] == "no_losses"
+    assert found["strength"] == pytest.approx(math.sqrt(11.0))
+
+
+def test_equity_ends_at_ruin(account):
+    """After the first loss of 33 R nothing is left; sums in R go on."""
+    sums, found, reasons = account(losing_market(250), free(1.0))
+    assert (sums["trades"], sums["sum_r"], sums["max_drawdown_r"]) == (250.0, -8250.0, 8250.0)
+    assert (sums["equity"], sums["peak_equity"], sums["max_drawdown"]) == (0.0, 1.0, 1.0)
+    assert not math.copysign(1.0, sums["equity"]) < 0
+    assert (found["total_return"], found["max_drawdown"]) == (-1.0, 1.0)
+    assert reasons["calmar"] == "ruined"
+
+
+def test_ruin_is_not_earned_back(account):
+    """Wins after ruin count in R and move no equity."""
+    bars = joined(losing_market(1), winning_market(2))
+    sums, _, _ = account(bars, free(0.5))
+    assert (sums["trades"], sums["sum_r"], sums["peak_r"]) == (3.0, -29.0, 0.0)
+    assert (sums["equity"], sums["peak_equity"], sums["max_drawdown"]) == (0.0, 1.0, 1.0)
+
+
+def test_an_account_that_is_left_nearly_nothing_stands(account):
+    """Losses of a third each never end it, however often they come."""
+    sums, _, reasons = account(losing_market(250), free(0.01))
+    assert 0.0 < sums["equity"] < 1e-40
+    assert "calmar" not in reasons
+
+
+def test_what_is_left_may_round_to_ruin(account):
+    """Equity below the least float64 is 0."""
+    sums, found, _ = account(losing_market(250), free(0.03))
+    assert (sums["equity"], found["total_return"]) == (0.0, -1.0)
+
+
+def test_equity_beyond_all_numbers_is_said_to_be(account):
+    """Every metric that is undefined has a reason, and none is infinite."""
+    _, found, reasons = account(winning_market(320), free(1.0), reward=10.0)
+    assert {"total_return", "max_drawdown"} <= {
+        name for name, reason in reasons.items() if reason == "overflow"
+    }
+    assert {name for name, value in found.items() if not math.isfinite(value)} == set(reasons)
+
+
+def test_ruin_after_equity_beyond_all_numbers(account):
+    """Everything can be lost, and stays lost."""
+    bars = joined(winning_market(320), losing_market(1), winning_market(4))
+    sums, found, reasons = account(bars, free(1.0), reward=10.0)
+    assert (sums["trades"], sums["equity"]) == (325.0, 0.0)
+    assert (found["total_return"], found["max_drawdown"]) == (-1.0, 1.0)
+    assert reasons["calmar"] == "ruined"

@@ -1,0 +1,133 @@
+"""Definitions compiled as they read: what they call goes along, what changes is compiled anew."""
+
+import os
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine.compiling.definitions import NotCompiledError, compiled_definition
+
+STEP = 3.0
+
+RULE = """
+from constants import OFFSET
+from helpers import inner
+import helpers
+
+def rule(x):
+    return inner(x) + helpers.outer(x) + OFFSET
+"""
+HELPERS = """
+def inner(x):
+    return x * {inner}
+
+def outer(x):
+    return deep(x)
+
+def deep(x):
+    return x * {deep}
+"""
+ASK = """
+from engine.compiling.definitions import compiled_definition
+from rule import rule
+found = compiled_definition(rule)
+print(found(1.0), rule(1.0))
+"""
+
+
+def third(x):
+    """Called by `second` only."""
+    return x + STEP
+
+
+def second(x):
+    """Calls another one."""
+    return 2.0 * third(x)
+
+
+def first(values):
+    """Calls one that calls another one."""
+    total = 0.0
+    for value in values:
+        total = total + second(value)
+    return total
+
+
+def with_fractions(x):
+    """Uses what numba knows nothing of."""
+    return float(Fraction(x) / 3)
+
+
+def divided(x, y):
+    """Follows IEEE 754 where plain Python raises."""
+    return x / y
+
+
+def test_a_definition_takes_along_what_it_calls():
+    """Functions of functions, and constants beside them."""
+    values = np.array([0.1, 0.7, -3.0])
+    assert compiled_definition(first)(values) == first(values)
+
+
+def test_division_by_zero_follows_the_standard():
+    """No error, no check: infinite, as arrays do it."""
+    assert compiled_definition(divided)(1.0, 0.0) == np.inf
+
+
+def test_what_cannot_be_compiled_says_why():
+    """By the call where numba finds out, at once where there is no function to compile."""
+    with pytest.raises(NotCompiledError, match="Fraction"):
+        compiled_definition(with_fractions)(1.0)
+    with pytest.raises(NotCompiledError, match="no plain function"):
+        compiled_definition(partial(second, 1.0))
+
+
+def test_an_error_of_the_definition_is_not_one_of_the_compiler():
+    """What it raises arrives as it is."""
+
+    def refuses(x):
+        if x > 0.0:
+            raise ValueError("too large")
+        return x
+
+    assert compiled_definition(refuses)(-1.0) == -1.0
+    with pytest.raises(ValueError, match="too large"):
+        compiled_definition(refuses)(1.0)
+
+
+def ask(folder):
+    """What a fresh process computes, compiled and not."""
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    command = [sys.executable, "-B", "-c", ASK]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return [float(number) for number in done.stdout.split()]
+
+
+def test_a_change_anywhere_reaches_what_is_kept(tmp_path):
+    """In a function that is called, in one that it calls, in a constant of yet another file."""
+    source = Path(engine.__file__).parent
+    (tmp_path / "engine" / "compiling").mkdir(parents=True)
+    names = ("__init__", "loops", "definitions", "kept_code")
+    for name in ("__init__.py", "errors.py", *(f"compiling/{name}.py" for name in names)):
+        shutil.copy(source / name, tmp_path / "engine" / name)
+    (tmp_path / "rule.py").write_text(RULE)
+    for inner, deep, offset in [(2, 3, 5), (7, 3, 5), (7, 4, 5), (7, 4, 6)]:
+        (tmp_path / "helpers.py").write_text(HELPERS.format(inner=inner, deep=deep))
+        (tmp_path / "constants.py").write_text(f"OFFSET = {offset}\n")
+        expected = [float(inner + deep + offset)] * 2
+        assert ask(tmp_path) == expected
+    places = list((tmp_path / "engine" / "__pycache__").glob("definition-*"))
+    assert len(places) == 4
+    assert ask(tmp_path) == expected
+    assert len(list((tmp_path / "engine" / "__pycache__").glob("definition-*"))) == 4

@@ -1,0 +1,131 @@
+"""The reference in threads: everybody once, rows shared, nobody at work after the end."""
+
+from collections import Counter
+from itertools import pairwise
+from threading import Event
+from threading import enumerate as enumerate_threads
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine import reference as reference_module
+from engine.replay.parity import compare_ledgers
+from engine.replay.threads import replaying, sharing_order
+from strategy.errors import IndicatorError
+from strategy.indicators import INDICATORS
+from tests.support.parity import assert_same_bits
+from tests.support.references import compiled_reference
+from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
+
+SPEC = SHORT_SPECS["seller_exhaustion"]
+SERIES = [make_bars(5, 600, jump=0.1), make_bars(6, 400)]
+WINDOWS = [Window(1, 0, 400), Window.whole(SERIES[0]), Window(0, 100, 400), Window(1, 90, 350)]
+
+
+def make_reference():
+    """One that knows nothing yet."""
+    return compiled_reference(SPEC, SERIES, WINDOWS)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("individuals", [0, 1, 40])
+def test_everybody_is_replayed_once_in_every_window(individuals, threads):
+    """Whatever the order and whoever did it: the ledger and sums that a single thread finds."""
+    genomes = random_genomes(SPEC, individuals, seed=1)
+    expected = make_reference()
+    with replaying(make_reference(), genomes, threads) as replays:
+        found = {(one.individual, one.window): one for one in replays}
+    assert sorted(found) == [(i, w) for i in range(individuals) for w in range(len(WINDOWS))]
+    for (i, w), one in found.items():
+        ((ledger, sums),) = expected.replay(genomes[i], [w])
+        assert compare_ledgers(ledger, one.ledger) == ""
+        assert_same_bits(sums, one.accumulators, f"individual {i}, window {w}")
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_are_computed_once(threads):
+    """However many read them, in whatever thread."""
+    genomes = np.repeat(random_genomes(SPEC, 12, seed=1), 10, axis=0)
+    genomes[:, SPEC.layout.index("reward_r")] = np.linspace(1.0, 3.0, len(genomes))
+    reference, runs = make_reference(), Counter()
+    form = reference.form
+
+    def counting(loop):
+        runs[loop] += 1
+        return form(loop)
+
+    reference.form = counting
+    with replaying(reference, np.random.default_rng(1).permutation(genomes), threads) as replays:
+        assert len(list(replays)) == len(genomes) * len(WINDOWS)
+    rows = {(row.indicator, row.reads, *row.lengths): row for row in SPEC.rows}.values()
+    distinct = {
+        (row.indicator, row.reads, *(genome[SPEC.layout.index(name)] for name in row.lengths))
+        for row in rows
+        for genome in genomes
+    }
+    computed = sum(runs[loop] for loop in {INDICATORS[row.indicator].loop for row in rows})
+    assert computed == len(distinct) * len(SERIES)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_memory_is_bounded(monkeypatch, threads):
+    """Rows beyond the bound are let go and computed again; results stay."""
+    monkeypatch.setattr(reference_module, "KEPT_BYTES", 3 * 8 * len(SERIES[0]))
+    genomes = random_genomes(SPEC, 30, seed=2)
+    small = make_reference()
+    monkeypatch.undo()
+    large = make_reference()
+    with replaying(small, genomes, threads) as replays:
+        for i, w, ledger, _ in replays:
+            assert small._kept.bytes <= 3 * 8 * len(SERIES[0])
+            assert compare_ledgers(large.replay(genomes[i], [w])[0][0], ledger) == ""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_who_leaves_early_leaves_nobody_at_work(threads):
+    """The threads end after the individual that they are at."""
+    genomes = random_genomes(SPEC, 400, seed=1)
+    reference, replayed, may_go_on = make_reference(), [], Event()
+    replay, early = reference.replay, genomes[sharing_order(SPEC, genomes)[:50]].tolist()
+
+    def counted(genome, windows):
+        replayed.append(0)
+        if genome.tolist() not in early:
+            may_go_on.wait()
+        return replay(genome, windows)
+
+    reference.replay = counted
+
+    def leave():
+        with replaying(reference, genomes, threads) as replays:
+            next(replays)
+            may_go_on.set()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        leave()
+    assert len(replayed) < 2 * len(genomes)
+    assert [one.name for one in enumerate_threads() if one.name.startswith("replay")] == []
+
+
+def test_what_fails_in_a_thread_is_an_error_here():
+    """It is raised where the answer is asked for."""
+    genomes = random_genomes(SPEC, 40, seed=1)
+    genomes[7, SPEC.layout.index("z_window")] = 1.0
+    with (
+        pytest.raises(IndicatorError, match=r"zscore needs .* got 1"),
+        replaying(make_reference(), genomes, 3) as replays,
+    ):
+        list(replays)
+
+
+def test_individuals_with_common_rows_are_neighbours():
+    """In the order, individuals of one group of equal lengths follow one another."""
+    groups = np.repeat(random_genomes(SPEC, 12, seed=1), 10, axis=0)
+    shuffled = np.random.default_rng(1).permutation(len(groups))
+    order = sharing_order(SPEC, groups[shuffled])
+    assert sorted(order.tolist()) == list(range(len(groups)))
+    following = (shuffled[order] // 10).tolist()
+    changes = sum(left != right for left, right in pairwise(following))
+    assert changes == 11

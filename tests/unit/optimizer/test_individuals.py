@@ -1,0 +1,77 @@
+"""What is undefined says why, and never reaches the search as a number."""
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.batch import Engine
+from engine.costs import Costs
+from engine.metrics import METRIC_INDEX, METRICS, MetricTable, compute_metrics, span_of
+from optimizer.goals.objectives import Goals, parse_objectives
+from optimizer.session.individuals import mean_metrics
+from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market
+
+GOALS = Goals(parse_objectives("sharpe_trade,total_return,max_drawdown"), min_trades=5)
+
+MARKETS = {
+    "equal_wins": [winning_market(11)],
+    "ruin": [losing_market(250)],
+    "ruin_in_one_of_two": [losing_market(10), winning_market(10)],
+    "overflow": [winning_market(320)],
+    "ruin_after_overflow": [joined(winning_market(320), losing_market(1))],
+    "nothing": [winning_market(1)],
+}
+
+
+def judged(name, risk_fraction=1.0):
+    """All metrics of one individual on a market, and how the search judges them."""
+    series = MARKETS[name]
+    windows = [Window.whole(bars, s) for s, bars in enumerate(series)]
+    costs = Costs(fee_bp=0.0, slippage_bp=0.0, risk_fraction=risk_fraction)
+    engine = Engine(PAPER_SPEC, series, windows, costs, device="cpu")
+    found = engine.evaluate(
+        PAPER_SPEC.layout.encode({"reward": 3.3 if "wins" in name else 10})[None]
+    )
+    spans = [span_of(bars, window) for bars, window in zip(series, windows, strict=True)]
+    table = compute_metrics(found, spans)
+    return table, GOALS.judge(table)
+
+
+@pytest.mark.parametrize(
+    ("name", "failure"),
+    [
+        ("equal_wins", "undefined:sharpe_trade"),
+        ("ruin", "ruined"),
+        ("ruin_in_one_of_two", "ruined"),
+        ("overflow", "undefined:sharpe_trade"),
+        ("ruin_after_overflow", "ruined"),
+        ("nothing", "too_few_trades"),
+    ],
+)
+def test_what_is_undefined_never_reaches_the_search(name, failure):
+    """Neither a sharpe of equal wins nor a drawdown of lost equity is ever ranked."""
+    _, found = judged(name)
+    assert GOALS.failure_names[found.failures[0]] == failure
+    assert found.violations[0] > 0
+    assert np.isnan(found.objectives).all()
+
+
+@pytest.mark.parametrize("name", MARKETS)
+def test_no_metric_is_null_without_a_reason(name):
+    """And whoever has a number has none."""
+    table, _ = judged(name)
+    told = mean_metrics(table, 0, slice(None))
+    assert {name for name, value in told["metrics"].items() if value is None} == set(
+        told["undefined"]
+    )
+    assert all(value is None or np.isfinite(value) for value in told["metrics"].values())
+
+
+def test_a_mean_beyond_all_numbers_has_a_reason():
+    """Numbers whose sum is infinite have no mean."""
+    values = np.zeros((1, 2, len(METRICS)))
+    values[:, :, METRIC_INDEX["total_return"]] = 1e308
+    table = MetricTable(values, np.zeros(values.shape, np.int8), np.zeros((1, 2), bool))
+    told = mean_metrics(table, 0, slice(None))
+    assert told["metrics"]["total_return"] is None
+    assert told["undefined"] == {"total_return": "overflow"}
