@@ -2,11 +2,14 @@
 
 import importlib
 import re
+import sys
+import threading
 from typing import NamedTuple, cast
 
 from engine.contract import BackendMaker
 from engine.errors import DeviceError
-from engine.gpus import count_gpus, why_no_cuda
+from engine.gpus import count_gpus, start_gpus, why_no_cuda
+from engine.workload import Workload
 
 BACKENDS: dict[str, str] = {
     "cpu": "engine.cpu:CpuBackend",
@@ -49,12 +52,13 @@ def why_absent(device: str) -> str:
     return why_no_cuda() if device == "cuda" else ""
 
 
-def choose_backend(device: str) -> Choice:
+def choose_backend(device: str, workload: Workload | None = None) -> Choice:
     """Turn a device's name into a backend that is there.
 
     Args:
         device: ``"auto"``, ``"cpu"``, ``"cuda"`` for all GPUs of this machine, or some of them by
             number, as in ``"cuda:1"`` and ``"cuda:0,1"``.
+        workload: What is to be done; with None ``"auto"`` takes a GPU wherever there is one.
 
     Returns:
         The choice; only ``"auto"`` chooses, a device asked for by name is taken or refused.
@@ -65,8 +69,13 @@ def choose_backend(device: str) -> Choice:
     if device == "auto":
         reason = why_absent("cuda")
         if reason:
-            return Choice("cpu", f"auto: no GPU is used, {reason}")
-        return Choice("cuda", "auto: a GPU was found", tuple(range(count_gpus())))
+            return Choice("cpu", f"no GPU is used, {reason}")
+        gpus = tuple(range(count_gpus()))
+        if workload is None:
+            return Choice("cuda", "a GPU was found", gpus)
+        if workload.pays_on_a_gpu:
+            return Choice("cuda", f"{workload}, a GPU pays", gpus)
+        return Choice("cpu", f"{workload}, a GPU would start longer than this takes")
     name, colon, numbers = device.partition(":")
     if name not in BACKENDS or (colon and (name != "cuda" or not re.fullmatch(NUMBERS, numbers))):
         raise DeviceError(
@@ -76,8 +85,7 @@ def choose_backend(device: str) -> Choice:
     reason = why_absent(name)
     if reason:
         raise DeviceError(f"device '{device}' is not available: {reason}; use cpu or auto")
-    reason = f"{device}: asked for by name"
-    return Choice(name, reason, _gpus(device, numbers) if name == "cuda" else ())
+    return Choice(name, "asked for by name", _gpus(device, numbers) if name == "cuda" else ())
 
 
 def _gpus(device: str, numbers: str) -> tuple[int, ...]:
@@ -102,6 +110,9 @@ def load_backend(name: str, devices: tuple[int, ...] = ()) -> BackendMaker:
     Returns:
         See `BackendMaker`.
     """
+    if devices and "torch" not in sys.modules:
+        # To import torch takes two seconds, in which a driver can do its part.
+        threading.Thread(target=start_gpus, args=(devices,), daemon=True).start()
     module, _, attribute = BACKENDS[name].partition(":")
     maker = getattr(importlib.import_module(module), attribute)
     return cast(BackendMaker, maker(devices or (0,)) if name == "cuda" else maker)
@@ -121,11 +132,12 @@ class Device(NamedTuple):
     maker: BackendMaker
 
 
-def choose_device(device: str) -> Device:
+def choose_device(device: str, workload: Workload | None = None) -> Device:
     """Turn a device's name into one that is there.
 
     Args:
         device: As in `choose_backend`.
+        workload: Likewise.
 
     Returns:
         The device.
@@ -133,5 +145,5 @@ def choose_device(device: str) -> Device:
     Raises:
         DeviceError: When it is not there.
     """
-    choice = choose_backend(device)
+    choice = choose_backend(device, workload)
     return Device(choice.label, choice.reason, load_backend(choice.name, choice.devices))

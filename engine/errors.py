@@ -26,3 +26,10 @@ class DeviceError(EngineError):
 
 class DeviceLostError(DeviceError):
     """The device answers this process with errors only; another process may use it."""
+
+    @classmethod
+    def because(cls, reason: str) -> "DeviceLostError":
+        """What to tell a person; `reason` is what the device said or did."""
+        return cls(
+            f"the GPU failed ({reason}): a new process may use it, --device cpu does without"
+        )

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
@@ -14,7 +15,7 @@ DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 LONGEST_NAME = 256
 
 HAND_OVER_S = 0.0005
-"""Between threads while a device's process starts."""
+"""Between threads while a device starts."""
 
 
 @functools.cache
@@ -48,25 +49,19 @@ def count_gpus() -> int:
     return count.value
 
 
-def has_driver() -> bool:
-    """Whether there is a driver to ask, and torch to use what it shows; nothing is started."""
-    return _driver() is not None and importlib.util.find_spec("torch") is not None
-
-
-def start_gpus(device: str) -> None:
+def start_gpus(numbers: Sequence[int]) -> None:
     """Do what a GPU's first use would wait for, while something else goes on.
 
     The driver makes the context that torch will use, and Triton takes the digest of itself that
     names what it has compiled. What goes wrong here is told by whoever needs it.
 
     Args:
-        device: As a person asks for it: ``"auto"``, ``"cuda"``, or with numbers.
+        numbers: Of the GPUs.
     """
     driver = _driver()
     if driver is None or driver.cuInit(0):
         return
-    numbers = device.partition(":")[2]
-    for number in map(int, numbers.split(",")) if numbers else range(count_gpus()):
+    for number in numbers:
         handle, context = ctypes.c_int(0), ctypes.c_void_p()
         if not driver.cuDeviceGet(ctypes.byref(handle), number):
             driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle)

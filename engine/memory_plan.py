@@ -64,10 +64,10 @@ def row_capacity(spec: StrategySpec, slot_bytes: int, memory_bytes: int) -> int:
             f"one individual needs {len(spec.rows)} rows of {slot_bytes:,} bytes each, "
             f"{memory_bytes:,} bytes are allowed; allow at least {len(spec.rows) * slot_bytes:,}"
         )
-    return min(fits, _most_rows(spec))
+    return min(fits, most_rows(spec))
 
 
-def _most_rows(spec: StrategySpec) -> int:
+def most_rows(spec: StrategySpec) -> int:
     """Upper bound of the distinct rows within the bounds; genomes outside make the bank turn."""
     most = 0
     for row in spec.rows:

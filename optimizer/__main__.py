@@ -5,6 +5,7 @@ store or cache; 5 device; 130 interrupted, with everything recorded so far kept;
 ours, or engines that disagree.
 """
 
+import contextlib
 import errno
 import io
 import os
@@ -22,6 +23,8 @@ from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreErr
 CLOSED_PIPE = 141
 """What a shell reports for a program whose reader went away."""
 
+FAILED_DEVICE = 5
+
 FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -29,12 +32,24 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        arguments: Of the command line, those of this process when None.
+        arguments: Of the command line. With None they are those of this process, which is then
+            ours: a command may replace its program, and ends it.
 
     Returns:
         The exit code; errors are one line on stderr.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is not None:
+        return _run(arguments, None)
+    own = sys.argv[1:]
+    code = _run(own, own)
+    if code == FAILED_DEVICE or "--debug" not in own:
+        _end_at_once(code)
+    return code
+
+
+def _run(arguments: list[str], own: list[str] | None) -> int:
+    """Run one command; `own` are the arguments of this process where it is ours."""
+    given = list(arguments)
     is_debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
     _replace_closed_streams()
@@ -44,7 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         with stopping_at_once(), showing_notes():
-            code = app(given or ["--help"], standalone_mode=False, prog_name="python -m optimizer")
+            words = given or ["--help"]
+            code = app(words, standalone_mode=False, prog_name="python -m optimizer", obj=own)
             sys.stdout.flush()
         # The command line's library makes a code of Ctrl-C, and says nothing.
         return _failed(KeyboardInterrupt()) if code == StoppedError.exit_code else int(code or 0)
@@ -54,6 +70,18 @@ def main(arguments: list[str] | None = None) -> int:
         return CLOSED_PIPE
     except (Exception, KeyboardInterrupt) as error:
         return _failed(error, is_debug=is_debug)
+
+
+def _end_at_once(code: int) -> None:
+    """End the process without its libraries' part.
+
+    A device that hangs would hold them up for ever, and taking compiled loops down one by one is
+    half a second of work.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(code)
 
 
 def _failed(error: BaseException, *, is_debug: bool = False) -> int:
@@ -92,7 +120,7 @@ def _explained(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OptimizerError):
         return str(error), error.exit_code
     if isinstance(error, DeviceError):
-        return str(error), 5
+        return str(error), FAILED_DEVICE
     if isinstance(error, DataError):
         return str(error), error.exit_code
     if isinstance(error, EngineError | StrategyError):

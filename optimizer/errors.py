@@ -3,7 +3,6 @@
 OptimizerError (2)
 ├── ConfigError (2)      a flag, a config key or a combination of them is not legal
 ├── StoreError (4)       the run store cannot be read, written or resumed
-├── DeviceError (5)      the device that was asked for cannot be used
 ├── ParityError (1)      reference and engine disagree: a defect of ours
 └── StoppedError (130)   a person asked to stop; what was found so far is recorded
 """
@@ -23,12 +22,6 @@ class StoreError(OptimizerError):
     """The run store cannot be read, written or resumed."""
 
     exit_code = 4
-
-
-class DeviceError(OptimizerError):
-    """The device that was asked for cannot be used."""
-
-    exit_code = 5
 
 
 class ParityError(OptimizerError):

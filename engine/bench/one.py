@@ -12,6 +12,7 @@ from engine.bench.timing import (
     seconds_of,
     timing_of,
 )
+from engine.devices import Device
 from engine.errors import EngineError
 from engine.ledger import ACCUMULATOR_INDEX
 from engine.replay.certificate import Certificate, certify, versions
@@ -55,7 +56,7 @@ def run_bench(
     *,
     repeats: int = 20,
     threads: int | None = None,
-    device: str = "auto",
+    device: str | Device = "auto",
 ) -> BenchResult:
     """Verify the engine on these bars, then time it.
 

@@ -2,10 +2,8 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from data.bars import Bars, Window
@@ -30,6 +28,7 @@ from engine.cuda.places import Admission
 from engine.cuda.probe import CudaProbe
 from engine.cuda.stages import Stages
 from engine.cuda.stretches import Lowered, Stretches
+from engine.cuda.waiting import to_host
 from engine.ledger import Ledger
 from engine.lowered import entry_of, exits_of
 from engine.rows.coders import coders_of
@@ -202,39 +201,35 @@ class CudaBackend(AnswersLater, ListsOneByOne):
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
         work, _ = self._dispatch.single(genome, slots, window)
-        n = int(work.lists.counts[0])
-        bars: Slots = _copied(work.lists.bars[0, :n])
+        n = int(to_host(work.lists.counts[0]))
+        bars: Slots = to_host(work.lists.bars[0, :n])
         return bars - np.int32(self._market.starts[window.series])
 
     @device_errors
     def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
         """The ledger of one individual in one window; arguments as in `evaluate`."""
         work, kept = self._dispatch.single(genome, slots, window)
-        n, lists = int(work.lists.trades[0]), work.lists
+        n, lists = int(to_host(work.lists.trades[0])), work.lists
         start = self._market.starts[window.series]
-        trades = _copied(lists.trade_list[0, :n])
+        trades = to_host(lists.trade_list[0, :n])
         bars = (trades >> 32) - start
-        prices = _copied(kept.prices[0, :n])
+        prices = to_host(kept.prices[0, :n])
         return Ledger(
             signal_bar=bars,
             entry_bar=bars + 1,
             exit_bar=(trades & 0x7FFFFFFF) - start,
-            reason=_copied(kept.reasons[0, :n]),
+            reason=to_host(kept.reasons[0, :n]),
             entry=prices[:, 0].copy(),
             stop=prices[:, 1].copy(),
             target=prices[:, 2].copy(),
             exit=prices[:, 3].copy(),
-            r=_copied(lists.r[0, :n]),
-            rejected=int(lists.rejected[0]),
+            r=to_host(lists.r[0, :n]),
+            rejected=int(to_host(lists.rejected[0])),
         )
 
+    @device_errors
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
         start, end = int(self._market.starts[series]), int(self._market.ends[series])
-        row: Floats = _copied(self._rows[slot, start:end])
+        row: Floats = to_host(self._rows[slot, start:end])
         return row
-
-
-def _copied(tensor: torch.Tensor) -> npt.NDArray[Any]:
-    """A copy on the host, also of what lies there already."""
-    return np.array(tensor.cpu().numpy())

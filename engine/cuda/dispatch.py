@@ -9,12 +9,14 @@ import torch
 
 from data.bars import Window
 from engine.contract import Floats, Slots
+from engine.cuda.faults import is_out_of_memory
 from engine.cuda.lanes import N_LANES, Lane, Ticket
 from engine.cuda.lists import CandidateLists
 from engine.cuda.market import DeviceMarket
 from engine.cuda.places import Admission
 from engine.cuda.stages import Stages
 from engine.cuda.types import Prices
+from engine.cuda.waiting import to_host, wait_for_launches
 from engine.cuda.workspace import Workspace
 from engine.ledger import ACCUMULATORS
 from strategy.spec import StrategySpec
@@ -106,8 +108,8 @@ class Dispatch:
             with self.on_device():
                 self._send(ticket)
             return True
-        except torch.OutOfMemoryError:
-            if len(ticket.genomes) == 1:
+        except RuntimeError as error:
+            if not is_out_of_memory(error) or len(ticket.genomes) == 1:
                 raise
         # Only here, where nothing of the failed try is held any more, can memory be given back.
         self.give_back()
@@ -119,8 +121,10 @@ class Dispatch:
         """Lay a chunk out in the next lane and launch it."""
         lane, table, room = next(self._turns), self._window_table, bucket(len(ticket.genomes))
         lane.finish()
-        work = self._workspace(lane, room, len(table))
         is_told = ticket.slots is not None
+        if not lane.is_captured((room, is_told)):
+            self._settle()
+        work = self._workspace(lane, room, len(table))
         if ticket.slots is not None:
             self._lay_out(work, ticket.genomes, ticket.slots)
         work.lay_out(ticket.genomes)
@@ -154,6 +158,14 @@ class Dispatch:
         for lane in self._lanes:
             lane.finish()
 
+    def _settle(self) -> None:
+        """Wait for the whole device, before what may do so inside the driver.
+
+        That is to load a kernel, to capture a graph, and to take or give memory.
+        """
+        self.drain()
+        wait_for_launches(self._device)
+
     def _forget_graphs(self) -> None:
         for lane in self._lanes:
             lane.forget_graphs()
@@ -161,6 +173,7 @@ class Dispatch:
     def _workspace(self, lane: Lane, individuals: int, n_windows: int) -> Workspace:
         work = lane.work
         if work is None or not work.fits(individuals, n_windows, self._capacity):
+            self._settle()
             lane.give_back()
             work = lane.work = Workspace(
                 individuals, n_windows, self._n_genes, self._n_rows, self._capacity, self._device
@@ -179,7 +192,7 @@ class Dispatch:
 
     def give_back(self) -> None:
         """Wait, then give the memory of workspaces and lists back."""
-        self.drain()
+        self._settle()
         for lane in self._lanes:
             lane.give_back()
         self._candidates.clear()
@@ -204,7 +217,7 @@ class Dispatch:
                 work.lay_out(genome[None])
                 work.upload(1, with_slots=True)
                 self._stages.run(work, table, self._candidates, 1, kept)
-                most = int(work.told[0])
+                most = int(to_host(work.told[0]))
                 if most <= work.capacity:
                     return work, kept
                 self._grow(most)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import NoReturn, ParamSpec, TypeVar
 
 import torch
 
@@ -11,11 +11,24 @@ from engine.errors import DeviceError, DeviceLostError
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
+REFUSALS = (
+    "invalid argument",
+    "invalid configuration argument",
+    "invalid device function",
+    "no kernel image is available",
+    "unsupported toolchain",
+    "operation not supported",
+)
+"""What the driver says of a request that it would refuse in any process."""
+
+_LOST: list[str] = []
+
 
 def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     """Let a function raise `DeviceError` where torch or Triton report a failure of the device.
 
-    What leaves the device unusable for this process becomes a `DeviceLostError`.
+    What leaves the device unusable for this process becomes a `DeviceLostError`; no function that
+    is guarded so touches the device after that.
 
     Args:
         function: One that uses the device.
@@ -26,18 +39,37 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
 
     @wraps(function)
     def guarded(*arguments: Arguments.args, **options: Arguments.kwargs) -> Answer:
+        if _LOST:
+            raise DeviceLostError(_LOST[0])
         try:
             return function(*arguments, **options)
-        except torch.OutOfMemoryError:
-            message = "the GPU ran out of memory: lower --memory, or use --device cpu"
+        except DeviceLostError as error:
+            _LOST.append(str(error))
+            raise
         except RuntimeError as error:
-            if "CUDA" not in str(error):
-                raise
-            # After such a fault the device answers this process with errors only.
-            reason = str(error).splitlines()[0]
-            raise DeviceLostError(
-                f"the GPU failed ({reason}): start again in a new process, or use --device cpu"
-            ) from error
-        raise DeviceError(message)
+            if not is_out_of_memory(error):
+                _raise_failure(error)
+        # Only here, where nothing of the failed call is held any more, can memory be given back.
+        raise DeviceError("the GPU ran out of memory: lower --memory, or use --device cpu")
 
     return guarded
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether torch, Triton or the driver says that a device's memory is full."""
+    text = str(error)
+    return isinstance(error, torch.OutOfMemoryError) or ("CUDA" in text and "out of memory" in text)
+
+
+def _raise_failure(error: RuntimeError) -> NoReturn:
+    """Raise an error as it is where no device failed, else what a person is told of it."""
+    if "CUDA" not in str(error):
+        raise error
+    reason = str(error).splitlines()[0]
+    if any(refusal in reason for refusal in REFUSALS):
+        raise DeviceError(
+            f"the GPU refused what it was asked ({reason}): use --device cpu"
+        ) from error
+    lost = DeviceLostError.because(reason)
+    _LOST.append(str(lost))
+    raise lost from error

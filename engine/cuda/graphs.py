@@ -29,6 +29,10 @@ class Graphs:
         self._device = device
         self._seen: OrderedDict[tuple[int, ...], torch.cuda.CUDAGraph | None] = OrderedDict()
 
+    def is_captured(self, key: tuple[int, ...]) -> bool:
+        """Whether work of that name is replayed."""
+        return self._seen.get(key) is not None
+
     def clear(self) -> None:
         """Forget all graphs, because memory that they refer to is gone."""
         self._seen.clear()

@@ -7,6 +7,7 @@ import torch
 
 from engine.contract import Floats, Slots
 from engine.cuda.graphs import Graphs
+from engine.cuda.waiting import wait_for
 from engine.cuda.workspace import Workspace
 
 N_LANES = 2
@@ -81,9 +82,13 @@ class Lane:
         if ticket is None:
             return
         if self._stream is not None:
-            self._stream.synchronize()
+            wait_for(self._stream)
         assert self.work is not None
         ticket.most, ticket.is_refused = self.work.read(ticket.out)
+
+    def is_captured(self, key: tuple[int, ...]) -> bool:
+        """Whether launches of that name are replayed, so that nothing of them waits."""
+        return self._stream is None or self._graphs.is_captured(key)
 
     def holds(self, ticket: Ticket) -> bool:
         """Whether a ticket has not been finished yet."""

@@ -12,6 +12,7 @@ from engine.contract import Floats, Ints, Slots
 from engine.cuda.candidates import candidate_kernel
 from engine.cuda.market import INDEX_BARS, Stretch
 from engine.cuda.staging import lay_out
+from engine.cuda.waiting import overwrite, to_device, to_host
 from engine.lowered import Entry
 from strategy.spec import StrategySpec
 
@@ -136,7 +137,7 @@ class CandidateLists:
     def forget(self, slots: Ints) -> None:
         """Forget the lists of slots whose rows are about to change."""
         self._list_of[slots] = -1
-        self.list_of.copy_(torch.from_numpy(self._list_of))
+        overwrite(self.list_of, self._list_of)
 
     def lay_out(self, genomes: Floats, slots: Slots, table: Slots) -> bool:
         """Write slots and lists of individuals into a table; returns whether all lists are there.
@@ -190,13 +191,13 @@ class CandidateLists:
         greater = self._packing.is_greater
         unbounded = np.where(greater, -np.inf, np.inf)
         limits = np.where(weaker[:, None] == 1, unbounded, self._packing.bounds)
-        on_device = torch.from_numpy(np.ascontiguousarray(slots[:, self._packed_rows])).to(device)
-        limit = torch.from_numpy(np.ascontiguousarray(limits)).to(device)
+        on_device = to_device(slots[:, self._packed_rows], device)
+        limit = to_device(limits, device)
         counts = torch.empty((n, n_blocks), dtype=torch.int32, device=device)
         self._launch(on_device, limit, self.index, counts, writes=False)
         before = torch.zeros(n * n_blocks + 1, dtype=torch.int64, device=device)
         torch.cumsum(counts.view(-1), 0, out=before[1:])
-        total = int(before[-1])
+        total = int(to_host(before[-1]))
         self._make_room(total, n)
         flat = before + self._used
         index = self.index[self._n_lists : self._n_lists + n]
@@ -204,7 +205,7 @@ class CandidateLists:
         index[:, n_blocks] = flat[n_blocks::n_blocks]
         self._launch(on_device, limit, index, counts, writes=True)
         self._list_of[lead, weaker] = np.arange(self._n_lists, self._n_lists + n)
-        self.list_of.copy_(torch.from_numpy(self._list_of))
+        overwrite(self.list_of, self._list_of)
         self._n_lists += n
         self._used += total
 

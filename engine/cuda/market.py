@@ -8,6 +8,7 @@ import numpy.typing as npt
 import torch
 
 from data.bars import Bars, Window
+from engine.cuda.waiting import to_device
 from engine.errors import DeviceError
 from engine.rows.coders import Coder, coder_maps
 from engine.rows.sources import sources_of
@@ -110,7 +111,7 @@ class DeviceMarket:
 
     def to_device(self, array: npt.NDArray[np.generic]) -> torch.Tensor:
         """A copy of an array on the device."""
-        return torch.from_numpy(np.array(array, order="C")).to(self.device)
+        return to_device(array, self.device)
 
     def windows(self, windows: Sequence[Window]) -> torch.Tensor:
         """Windows [W, 3] int32: first bar of the series, of the window, and one past its last."""

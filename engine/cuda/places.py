@@ -9,6 +9,7 @@ from engine.compiling.launch import launch
 from engine.contract import Form, Ints
 from engine.cuda.admission import admission_kernel
 from engine.cuda.lists import CandidateLists, Packing
+from engine.cuda.waiting import overwrite, to_device
 from engine.cuda.workspace import Workspace
 from strategy.spec import StrategySpec
 
@@ -46,8 +47,8 @@ class Admission:
         self._here = np.full((len(spec.rows), self._width), -1, np.int32)
         self.places = torch.full(self._here.shape, -1, dtype=torch.int32, device=device)
         layout = spec.layout
-        self._limits = torch.from_numpy(np.stack([spec.least, layout.most])).to(device)
-        self._bounds = torch.from_numpy(packing.bounds.copy()).to(device)
+        self._limits = to_device(np.stack([spec.least, layout.most]), device)
+        self._bounds = to_device(packing.bounds, device)
         self._whole = tuple(np.flatnonzero(layout.is_int).tolist())
         self._ordered = tuple(layout.ordered.reshape(-1).tolist())
         packed = zip(packing.genes.tolist(), packing.is_greater.tolist(), strict=True)
@@ -75,7 +76,7 @@ class Admission:
                 self._leave(old[0], old[1], slot)
             self._owner[slot] = (form, length)
             self._enter(form, length, slot)
-        self.places.copy_(torch.from_numpy(self._here))
+        overwrite(self.places, self._here)
 
     def clear(self) -> None:
         """Forget all rows."""

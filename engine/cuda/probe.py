@@ -9,6 +9,7 @@ import torch
 from data.bars import Window
 from engine.contract import Floats, Slots
 from engine.cuda.graphs import captured
+from engine.cuda.waiting import wait_for, wait_for_launches
 
 if TYPE_CHECKING:
     from engine.cuda.dispatch import Dispatch
@@ -67,7 +68,7 @@ class CudaProbe:
 
     def _seconds(self, launch: Callable[[], object]) -> float:
         launch()
-        torch.cuda.synchronize()
+        wait_for_launches(self._device)
         graph = torch.cuda.CUDAGraph()
         with captured(graph, self._device):
             for _ in range(LAUNCHES):
@@ -79,6 +80,6 @@ class CudaProbe:
             begin.record()
             graph.replay()
             end.record()
-            end.synchronize()
+            wait_for(end)
             found.append(begin.elapsed_time(end) / LAUNCHES / 1e3)
         return float(np.median(found))

@@ -21,6 +21,7 @@ from engine.contract import (
 )
 from engine.costs import Costs
 from engine.cuda.backend import CudaBackend
+from engine.cuda.faults import device_errors
 from engine.ledger import Ledger
 from strategy.spec import StrategySpec
 
@@ -178,6 +179,7 @@ class CudaMaker:
         """Bytes that series take on each device beside all rows."""
         return CudaBackend.series_bytes(series)
 
+    @device_errors
     def room(self, memory_bytes: int | None, series_bytes: int) -> Room:
         """How an amount of memory is divided, on each device; half of what is free when None."""
         if memory_bytes is None:

@@ -18,6 +18,7 @@ from engine.cuda.filling import fill_codes, fill_rows
 from engine.cuda.lists import CandidateLists, Packing
 from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
 from engine.cuda.stages import Stages
+from engine.cuda.waiting import to_host
 from engine.cuda.workspace import Workspace
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.lowered import Entry, Exits
@@ -94,7 +95,7 @@ class Stretches:
         for stretch in self._stretches(windows, n_bars):
             memory = self._filled(rows, stretch, states)
             capacity = self._evaluated(rows, accounts, memory, stretch, capacity)
-        out[...] = accounts.results.cpu().numpy().reshape(out.shape)
+        out[...] = to_host(accounts.results).reshape(out.shape)
 
     def _bars_of(self, rows: StretchedRows) -> int:
         """Bars of a stretch, whole blocks of them."""
@@ -164,7 +165,7 @@ class Stretches:
                 work.lay_out_slots(genomes, slots[part], candidates)
             work.upload(n, with_slots=True)
             stages.signals(work, accounts.windows, candidates, n)
-            most = int(work.told[0])
+            most = int(to_host(work.told[0]))
             if most > capacity:
                 # Nothing was written down yet: the same chunk, or a smaller one, begins again.
                 capacity = longer(most)

@@ -45,6 +45,7 @@ app.add_typer(objectives_app, name="objectives")
 @app.command()
 @config_flags(*ALL)
 def evolve(
+    context: typer.Context,
     *,
     flags: dict[str, object],
     config: ConfigFile = None,
@@ -55,13 +56,13 @@ def evolve(
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Search for the best compromises between objectives, and certify them."""
-    from optimizer.commands.begin import begin
+    from optimizer.config.run_config import resolve_config
 
-    # First of all: a GPU starts while the rest is imported.
-    beginning = begin(config, flags) if resume is None else None
+    # Before anything heavy is imported, so that what is wrong is refused at once.
+    begun = resolve_config(config, flags) if resume is None else None
     from optimizer.commands.evolve import evolve_command
 
-    evolve_command(flags, config, resume, beginning, as_json=as_json, quiet=quiet)
+    evolve_command(flags, config, resume, begun, own=context.obj, as_json=as_json, quiet=quiet)
 
 
 @app.command()

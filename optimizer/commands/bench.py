@@ -7,7 +7,8 @@ from rich.table import Table
 
 from data import Bars
 from engine.bench import BenchResult, Case, Limits, Line, Matrix, run_bench, run_matrix
-from engine.devices import choose_backend
+from engine.devices import choose_backend, choose_device
+from engine.workload import Workload
 from optimizer.commands.console import certificate_line, facts_table, stdout
 from optimizer.commands.output import print_json
 from optimizer.commands.parity import random_individuals
@@ -28,19 +29,21 @@ def bench_command(
     if n_bars > len(series):
         raise ConfigError(f"--bars {n_bars}: there are {len(series)} bars in {series.source}")
     genomes = random_individuals(task, population)
+    work = Workload(population * n_bars * repeats, 0, task.config.threads)
+    device = choose_device(task.config.device, work)
     found = run_bench(
         task.spec,
         _last(series, n_bars),
         genomes,
         repeats=repeats,
         threads=task.config.threads,
-        device=task.config.device,
+        device=device,
     )
     refuse_red(found.certificate)
     if as_json:
         print_json(found.as_dict())
     else:
-        _print(found)
+        _print(found, device.reason)
 
 
 def matrix_command(
@@ -134,7 +137,7 @@ def _matrix_table(found: Matrix) -> Table:
     return table
 
 
-def _print(found: BenchResult) -> None:
+def _print(found: BenchResult, reason: str) -> None:
     console = stdout()
     console.say(certificate_line(found.certificate))
     console.print()
@@ -149,7 +152,7 @@ def _print(found: BenchResult) -> None:
     console.print(table)
     console.print()
     facts = {
-        "device": f"{found.device}, {found.threads} threads",
+        "device": f"{found.device} ({reason}), {found.threads} threads",
         "trades of an individual": f"{found.trades_per_individual:.0f} on average",
         "peak memory": f"{found.peak_memory_bytes / 2**20:,.0f} MiB",
         **found.machine,

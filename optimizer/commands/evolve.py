@@ -1,9 +1,8 @@
 """evolve: search, certify, and show the front."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from optimizer.commands.begin import Beginning
 from optimizer.commands.console import (
     Lines,
     certificate_line,
@@ -17,6 +16,7 @@ from optimizer.commands.console import (
 from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
 from optimizer.commands.report import tell_report
+from optimizer.commands.restart import Restart
 from optimizer.commands.symbols import held_out_table, windows_table
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
@@ -33,18 +33,34 @@ def evolve_command(
     flags: Mapping[str, object],
     config_file: Path | None,
     resume: str | None,
-    beginning: Beginning | None,
+    begun: RunConfig | None,
     *,
+    own: Sequence[str] | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Evolve or go on, print the result, and fail when the certificate is red."""
+    """Evolve or go on, print the result, and fail when the certificate is red.
+
+    Args:
+        flags: Fields that were given.
+        config_file: TOML file, None for none.
+        resume: Name of the run to go on with, None for a new one.
+        begun: Configuration of a new run.
+        own: Arguments of this process, where it may begin them anew; None where it is not ours.
+        as_json: Whether to print JSON.
+        quiet: Whether to show no progress.
+    """
     if resume is not None and config_file is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")
-    with Watcher(quiet=quiet).listening() as watcher:
-        if beginning is not None:
-            config, device = beginning
-            result = start_run(config, watcher, watcher.should_stop, device)
+    kept = {"--json": as_json, "--quiet": quiet, "--no-report": not flags.get("report", True)}
+    restart = own and Restart.of_command(
+        own,
+        [*(flag for flag, given in kept.items() if given), *({"--debug"} & {*own})],
+        is_resumed=resume is not None,
+    )
+    with Watcher(quiet=quiet, restart=restart or None).listening() as watcher:
+        if begun is not None:
+            result = start_run(begun, watcher, watcher.should_stop)
         else:
             runs = Path(str(flags.get("runs", RunConfig.model_fields["runs"].default)))
             path = find_run(runs, resume or "latest")

@@ -12,9 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.batch import Engine
+from engine.errors import DeviceLostError
 from optimizer.commands.console import stderr
 from optimizer.commands.interrupts import STOPS, stop_now
 from optimizer.commands.notes import telling
+from optimizer.commands.restart import Restart
+from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
 from optimizer.session.progress import Progress
 from optimizer.session.task import Task
@@ -33,11 +36,13 @@ class Watcher(Observer):
 
     Args:
         quiet: Whether to show nothing but warnings.
+        restart: Begins the run anew after its device was lost; None where nobody may.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, restart: Restart | None = None) -> None:
         self._console = stderr()
         self._quiet = quiet
+        self._restart = restart
         self._objectives: list[str] = []
         self._live: Live | None = None
         self._last_shown = 0.0
@@ -75,7 +80,7 @@ class Watcher(Observer):
             f"{task.spec.name} on {task.markets.symbol} {task.markets.timeframe}, "
             f"{counted(task.markets.n_bars, 'bar')}"
         )
-        self._console.say(f"device {engine.device} ({engine.device_reason})")
+        self._console.say(f"device {engine.device}: {engine.device_reason}")
         self._console.say(f"memory for {plan}")
         room = f"{record_bytes(task) / 1e6:,.0f} MB at most"
         self._console.say(f"run {store.run_id} in {store.path}, {room}")
@@ -115,6 +120,13 @@ class Watcher(Observer):
         if not self._quiet and members:
             told = counted(members, "member")
             self._console.say(f"replaying {told} of the front on the reference")
+
+    def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:
+        """Begin the run anew, unless a person asked to stop."""
+        self._is_searching = False
+        self._end_live()
+        if self._restart is not None and not self._is_stopping:
+            self._restart(config, store, why, self._console.say)
 
     def _best(self, progress: Progress) -> str:
         pairs = zip(self._objectives, progress.best, strict=True)

@@ -211,7 +211,8 @@ class RunConfig(BaseModel):
         "auto", description="Where to evaluate: auto, cpu, cuda for all GPUs, or cuda:0,1."
     )
     on_gpu_loss: Literal["stop", "cpu"] = Field(
-        "stop", description="When a GPU fails three times in a row: stop, or go on with the CPU."
+        "stop",
+        description="When a GPU fails after three restarts: stop, or go on with the CPU.",
     )
     threads: int | None = Field(None, ge=1, description="Cores to use; all of them if unset.")
     memory: Room = Field(

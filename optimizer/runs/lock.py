@@ -4,6 +4,9 @@ The lock is on the directory and not on a file in it, so that nobody can steal a
 "stale" file. It is gone the instant that its owner is, however it ended. `owner.lock` only says who
 that is, and which generation was last known to be on disk: if the database knows fewer, something
 was lost.
+
+A process that replaces its program keeps the lock: the descriptor that holds it stays open, and an
+environment variable gives its number to the new program, which is the only one that reads it.
 """
 
 import contextlib
@@ -13,6 +16,7 @@ import json
 import os
 import socket
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +25,9 @@ from optimizer.errors import StoreError
 
 OWNER = "owner.lock"
 """File in a run's directory that says who owns it."""
+
+INHERITED = "OPTIMIZER_RUN_LOCK"
+"""Environment variable with the number of the descriptor that holds the lock."""
 
 NOTE_BYTES = 512
 """Size of that file: one write of a fixed size, so that a reader never sees half of it."""
@@ -76,7 +83,7 @@ class OwnerLock:
 
     @classmethod
     def acquire(cls, directory: Path) -> "OwnerLock":
-        """Become the owner of a run.
+        """Become the owner of a run, or stay it where this process's last program was.
 
         Args:
             directory: Of the run; it may be renamed while the lock is held.
@@ -85,6 +92,9 @@ class OwnerLock:
             StoreError: When another process owns it, naming that owner, within a quarter of a
                 second; or when the directory cannot be written.
         """
+        inherited = _inherited(directory)
+        if inherited is not None:
+            return cls(directory, inherited)
         for attempt in range(TRIES):
             descriptor = _try_lock(directory, fcntl.LOCK_EX)
             if descriptor is not None:
@@ -109,6 +119,15 @@ class OwnerLock:
         """
         self._owner = replace(self._owner, committed=committed)
         self._write()
+
+    def hand_on(self) -> Mapping[str, str]:
+        """Keep the lock held when this process replaces its program.
+
+        Returns:
+            What the new program's environment needs besides, for `acquire` to take the lock over.
+        """
+        os.set_inheritable(self._descriptor, True)
+        return {INHERITED: str(self._descriptor)}
 
     def release(self) -> None:
         """Let go; a second call does nothing."""
@@ -143,6 +162,20 @@ def read_owner(directory: Path) -> Owner | None:
 
 def _committed(owner: Owner | None) -> int:
     return NO_GENERATION if owner is None else owner.committed
+
+
+def _inherited(directory: Path) -> int | None:
+    """The descriptor that this process's last program held the lock of this very run with."""
+    number = os.environ.pop(INHERITED, "")
+    with contextlib.suppress(OSError, ValueError):
+        descriptor = int(number)
+        held = os.fstat(descriptor)
+        places = [place.stat() for place in (directory, directory / OWNER) if place.exists()]
+        if any(os.path.samestat(held, place) for place in places):
+            os.set_inheritable(descriptor, False)
+            # A lock that is held already is taken again without being free in between.
+            return _locked(descriptor, fcntl.LOCK_EX)
+    return None
 
 
 def _try_lock(directory: Path, kind: int) -> int | None:

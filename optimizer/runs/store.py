@@ -15,13 +15,12 @@ from typing import Literal
 
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery
-from optimizer.runs.committer import Committer, Note
-from optimizer.runs.database import JOURNALS, create_tables, no_room, open_writer
+from optimizer.runs.committer import Note
+from optimizer.runs.database import JOURNALS, create_tables, no_room
 from optimizer.runs.lock import OwnerLock, is_owned
 from optimizer.runs.mounts import refuse_network
 from optimizer.runs.names import DATABASE, run_path
 from optimizer.runs.reader import Reader
-from optimizer.runs.recorder import Recorder
 from optimizer.runs.repair import (
     DAMAGED,
     draft_path,
@@ -29,10 +28,11 @@ from optimizer.runs.repair import (
     sweep_drafts,
     sync_directory,
 )
-from optimizer.runs.rows import GenerationSummary, snapshot
+from optimizer.runs.rows import GenerationSummary
 from optimizer.runs.same import require_same
 from optimizer.runs.space import KEEPS, Keep
 from optimizer.runs.texts import encode
+from optimizer.runs.writer import Writer
 from optimizer.search.generation import Generation, Population
 
 Status = Literal["running", "finished", "interrupted"]
@@ -54,7 +54,7 @@ class RunStore:
     ) -> None:
         self._reader = reader
         self._lock = lock
-        self._writer: _Writer | None = None
+        self._writer: Writer | None = None
         self.warnings: tuple[str, ...] = ()
         """What had to be done without; filled by `open` for writing and by `last_generation`."""
         if swept:
@@ -271,6 +271,23 @@ class RunStore:
         writer.recorder.submit(Note("resumption", encode(note, what="the resumption")))
         return differences
 
+    def hand_on(self) -> tuple[Mapping[str, str], int]:
+        """Record what is left and keep the lock alone, for a process that replaces its program.
+
+        Returns:
+            What the new program's environment needs besides, for `open` to take the lock over; and
+            the newest generation on disk, -1 without one.
+
+        Raises:
+            StoreError: When recording has failed.
+        """
+        lock, writer = self._lock, self._owned()
+        assert lock is not None
+        self._writer = None
+        self._reader.close()
+        writer.close()
+        return lock.hand_on(), writer.last
+
     def close(self) -> None:
         """Record what is left and let go of the run; a second call does nothing.
 
@@ -311,7 +328,7 @@ class RunStore:
             recovery = self._reader.recover()
             self._warn(recovery.warnings)
             self._mend(recovery)
-            self._writer = _Writer(self._reader, lock, journal, recovery)
+            self._writer = Writer(self._reader, lock, journal, recovery)
         except (OSError, sqlite3.Error) as error:
             self._reader.close()
             raise no_room(error, self._reader.path, 0) from None
@@ -329,50 +346,10 @@ class RunStore:
     def _warn(self, lines: Iterable[str]) -> None:
         self.warnings = (*self.warnings, *(line for line in lines if line not in self.warnings))
 
-    def _owned(self) -> "_Writer":
+    def _owned(self) -> Writer:
         if self._writer is None:
             raise StoreError(f"run '{self.run_id}' is not open for writing")
         return self._writer
-
-
-class _Writer:
-    """What only the owner of a run has: a thread that commits, and the number to come next."""
-
-    def __init__(self, reader: Reader, lock: OwnerLock, journal: str, recovery: Recovery) -> None:
-        self.last = recovery.number
-        self._width = None
-        if recovery.generation is not None:
-            self._width = snapshot(recovery.generation).shape[1:]
-        keep = reader.format["keep"]
-        self._committer = Committer(
-            open_writer(reader.path, journal),
-            reader.path,
-            lock,
-            keep=next(known for known in KEEPS if known == keep),
-            budget=reader.budget,
-            recovery=recovery,
-        )
-        self.recorder = Recorder(self._committer.commit)
-
-    def record(self, generation: Generation) -> None:
-        if generation.number != self.last + 1:
-            raise StoreError(
-                f"generation {generation.number} cannot follow generation {self.last}: "
-                f"the next to record is {self.last + 1}"
-            )
-        taken = snapshot(generation)
-        if self._width not in (None, taken.shape[1:]):
-            raise StoreError(
-                f"generation {generation.number} has {taken.shape[1:]} genes and objectives, "
-                f"those before it {self._width}"
-            )
-        self.recorder.submit(taken)
-        self.last, self._width = generation.number, taken.shape[1:]
-
-    def close(self) -> None:
-        self.recorder.stop()
-        self.recorder.check()
-        self._committer.close()
 
 
 def _require_known(keep: str, journal: str) -> None:

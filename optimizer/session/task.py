@@ -10,8 +10,10 @@ from engine.batch import ENGINE_VERSION, Engine
 from engine.costs import Costs
 from engine.devices import Device, choose_device
 from engine.ledger import REASONS, Ledger
+from engine.memory_plan import most_rows
 from engine.metrics import MetricTable, compute_metrics
 from engine.replay.certificate import data_hash, versions
+from engine.workload import Workload
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import parse_constraints
@@ -112,6 +114,18 @@ class Task:
             migration=config.migration,
         )
 
+    def workload(self, done: int = -1) -> Workload:
+        """What a search asks of its device after generation `done`, -1 before the first."""
+        config, spec = self.config, self.spec
+        if self.lattice is not None:
+            individuals = len(self.lattice) + config.regret
+        else:
+            individuals = config.population * max(config.generations - done, 0)
+            individuals = min(individuals, config.max_evaluations or individuals) + config.polish
+        n_rows = min(individuals * len(spec.rows), most_rows(spec))
+        n_bars = sum(len(bars) for bars in self.markets.searched)
+        return Workload(individuals * self.markets.n_bars, n_rows * n_bars, config.threads)
+
     @cached_property
     def lattice(self) -> Lattice | None:
         """The grid to search to its end, None for a genetic search."""
@@ -148,7 +162,7 @@ class Task:
         self, series: Sequence[Bars], windows: Sequence[Window], device: str | Device | None
     ) -> Engine:
         if not isinstance(device, Device):
-            device = choose_device(device or self.config.device)
+            device = choose_device(device or self.config.device, self.workload())
         return Engine(
             self.spec,
             series,

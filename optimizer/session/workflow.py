@@ -5,7 +5,8 @@ then is on disk, and going on gives the same bits as never having stopped.
 """
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -14,7 +15,7 @@ import numpy as np
 
 from engine.batch import Engine
 from engine.devices import Device, choose_device
-from engine.errors import DeviceError
+from engine.errors import DeviceError, DeviceLostError
 from engine.replay.certificate import Certificate, certify
 from optimizer.config.run_config import RunConfig, make_config, overlaid
 from optimizer.errors import ConfigError, StoppedError, StoreError
@@ -78,17 +79,20 @@ class Observer:
     def certifying(self, members: int) -> None:
         """The search is over, the front is being replayed by the reference."""
 
+    def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:
+        """This process cannot use its device again; a process that is ours alone may begin anew.
 
-def start_run(
-    config: RunConfig, observer: Observer, should_stop: ShouldStop, device: Device | None = None
-) -> RunResult:
+        The store is None before there is a run to resume. Whoever returns lets the error end it.
+        """
+
+
+def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) -> RunResult:
     """Evolve from the beginning.
 
     Args:
         config: What to do.
         observer: Who watches.
         should_stop: Asked after each generation.
-        device: The configuration's, where it was chosen already.
 
     Returns:
         The result, as recorded and as `evolve --json` prints it.
@@ -99,16 +103,20 @@ def start_run(
         OptimizerError, DataError, StrategyError, EngineError: When something does not fit; no run
             was recorded if nothing had been evaluated.
     """
-    device = device or choose_device(config.device)
     task = prepare(config, for_search=True)
-    engine = task.engine(device)
+    device = choose_device(config.device, task.workload())
+    with _resumable(config, observer):
+        engine = task.engine(device)
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
     guests = _guests(task)
     header = {**header_of(task, engine.device), "guests": guests_hash(guests)}
-    with RunStore.create(
-        runs, new_run_id(), header, keep=config.keep, budget=config.budget
-    ) as store:
+    with (
+        RunStore.create(
+            runs, new_run_id(), header, keep=config.keep, budget=config.budget
+        ) as store,
+        _resumable(config, observer, store),
+    ):
         return _search(_Job(task, device, engine, store, guests), None, observer, should_stop)
 
 
@@ -160,9 +168,10 @@ def resume_run(
             finished = replace(result, resumed="already finished")
         if finished and not _decides(flags):
             return finished
-        device = choose_device(config.device)
         task = prepare(config, for_search=True)
-        engine = task.engine(device)
+        device = choose_device(config.device, task.workload(done))
+        with _resumable(config, observer, store):
+            engine = task.engine(device)
         guests = _guests(task) if last is None else None
         known = store.header.get("guests") if last else guests_hash(guests)
         header = {**header_of(task, engine.device), "guests": known}
@@ -174,9 +183,10 @@ def resume_run(
                 f"--generations {config.generations}: run '{store.run_id}' has {done} already"
             )
         store.resume_with(header)
-        if last is not None:
-            _reverify(task.problem(engine), last)
-        return _search(_Job(task, device, engine, store, guests), last, observer, should_stop)
+        with _resumable(config, observer, store):
+            if last is not None:
+                _reverify(task.problem(engine), last)
+            return _search(_Job(task, device, engine, store, guests), last, observer, should_stop)
 
 
 def _decides(flags: Mapping[str, object]) -> bool:
@@ -229,12 +239,27 @@ def _search(
     try:
         return _searched(job, last, observer, should_stop)
     except KeyboardInterrupt:
-        raise StoppedError(f"stopped at once; {_how_to_go_on(job.store)}") from None
-    except (StoreError, DeviceError) as error:
-        raise type(error)(f"{error}; {_how_to_go_on(job.store)}") from error
+        raise StoppedError(f"stopped at once; {_resume_hint(job.store)}") from None
+    except StoreError as error:
+        raise type(error)(f"{error}; {_resume_hint(job.store)}") from error
 
 
-def _how_to_go_on(store: RunStore) -> str:
+@contextmanager
+def _resumable(
+    config: RunConfig, observer: Observer, store: RunStore | None = None
+) -> Iterator[None]:
+    """Let a device's failure say how to resume; one that is lost may be begun anew first."""
+    try:
+        yield
+    except DeviceError as error:
+        if isinstance(error, DeviceLostError):
+            observer.device_lost(config, store, error)
+        if store is None:
+            raise
+        raise type(error)(f"{error}; {_resume_hint(store)}") from error
+
+
+def _resume_hint(store: RunStore) -> str:
     command = f"python -m optimizer evolve --resume {shlex.quote(str(store.path))}"
     return f"what was recorded is kept, go on with: {command}"
 
@@ -260,7 +285,7 @@ def _searched(
         if should_stop() and not why and generation.number < task.config.generations:
             store.flush()
             raise StoppedError(
-                f"stopped after generation {generation.number}; {_how_to_go_on(store)}"
+                f"stopped after generation {generation.number}; {_resume_hint(store)}"
             )
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")

@@ -66,10 +66,10 @@ class Commands:
         return self.outcomes[-1]
 
 
-def start(*arguments, cwd, **options):
-    """Start a command as a process of its own."""
+def start(*arguments, cwd, program=("-m", "optimizer"), **options):
+    """Start a command, or another program, as a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "optimizer", *map(str, arguments)],
+        [sys.executable, *program, *map(str, arguments)],
         cwd=cwd,
         stdout=options.pop("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE,

@@ -1,10 +1,14 @@
 """Which device a name means, and what is said of one that is not there."""
 
+import sys
+import threading
+
 import pytest
 
 import engine.devices
-from engine.devices import choose_backend
+from engine.devices import BACKENDS, choose_backend, load_backend
 from engine.errors import DeviceError
+from engine.workload import Workload
 
 
 @pytest.fixture
@@ -47,6 +51,65 @@ def test_a_gpu_that_is_not_there_is_refused(four_gpus):
 def test_auto_says_why_it_takes_the_processor(monkeypatch):
     """Without a GPU auto takes the CPU and names the reason; cuda is refused with it."""
     monkeypatch.setattr(engine.devices, "why_absent", lambda name: "no driver")
-    assert choose_backend("auto") == ("cpu", "auto: no GPU is used, no driver", ())
+    assert choose_backend("auto") == ("cpu", "no GPU is used, no driver", ())
     with pytest.raises(DeviceError, match="'cuda:0' is not available: no driver; use cpu or auto"):
         choose_backend("cuda:0")
+
+
+SAMPLE = 35_040
+
+
+@pytest.mark.parametrize(
+    ("individuals", "bars", "rows", "threads", "expected", "reason"),
+    [
+        (512 * 101 + 4096, SAMPLE, 4000, 2, "cpu", "2 G individual-bars, a GPU would start longer"),
+        (512 * 101 + 4096, SAMPLE, 4000, 16, "cpu", "2 G individual-bars, a GPU would start"),
+        (512 * 4001, SAMPLE, 4000, 16, "cuda:0,1,2,3", "72 G individual-bars, a GPU pays"),
+        (4096 * 1001, SAMPLE, 4000, 16, "cuda:0,1,2,3", "144 G individual-bars, a GPU pays"),
+        (1024 * 41, 2_000_000, 4000, 16, "cuda:0,1,2,3", "84 G individual-bars, a GPU pays"),
+        # Few individuals, but rows that take long.
+        (128, 2_000_000, 4000, 2, "cuda:0,1,2,3", "0.26 G individual-bars, a GPU pays"),
+        (1, 35_040, 6, None, "cpu", "0.035 M individual-bars, a GPU would start longer"),
+    ],
+)
+def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, expected, reason):
+    """A GPU where it is done first with its start, and the figure that decided is said."""
+    workload = Workload(individuals * bars, rows * bars, threads)
+    choice = choose_backend("auto", workload)
+    assert choice.label == expected
+    assert choice.reason.startswith(reason)
+    for named in ("cpu", "cuda"):
+        assert choose_backend(named, workload).name == named
+
+
+def test_more_cores_make_a_gpu_pay_later(four_gpus):
+    """Whatever the work, who has more cores needs more of it."""
+    least = []
+    for threads in (1, 2, 16, 64):
+        sizes = [10**exponent for exponent in range(6, 14)]
+        pays = [Workload(size, 0, threads).pays_on_a_gpu for size in sizes]
+        assert pays == sorted(pays)
+        least.append(sizes[pays.index(True)])
+    assert least == sorted(least)
+
+
+def test_a_gpu_starts_beside_the_import_of_torch(monkeypatch):
+    """Its driver is asked in a thread, once, and for no other device."""
+    started = []
+    done = threading.Event()
+
+    def start_gpus(numbers):
+        started.append((numbers, threading.current_thread() is threading.main_thread()))
+        done.set()
+
+    monkeypatch.setattr(engine.devices, "start_gpus", start_gpus)
+    monkeypatch.setitem(BACKENDS, "cuda", "builtins:tuple")
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    load_backend("cpu")
+    assert started == []
+    load_backend("cuda", (1, 2))
+    assert done.wait(10)
+    assert started == [((1, 2), False)]
+    monkeypatch.setitem(sys.modules, "torch", object())
+    load_backend("cuda", (1, 2))
+    assert len(started) == 1

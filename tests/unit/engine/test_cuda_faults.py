@@ -5,36 +5,81 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
+from engine.cuda import faults  # noqa: E402
 from engine.cuda.faults import device_errors  # noqa: E402
 from engine.errors import DeviceError, DeviceLostError  # noqa: E402
 
 
+@pytest.fixture(autouse=True)
+def nothing_lost(monkeypatch):
+    """A process that has lost no device yet."""
+    monkeypatch.setattr(faults, "_LOST", [])
+
+
 def failing(error):
-    """A guarded function that fails."""
+    """A guarded function that fails, unless there is nothing to fail with."""
 
     @device_errors
     def work():
-        raise error
+        if error is not None:
+            raise error
 
     return work
 
 
-def test_out_of_memory_says_what_to_lower():
-    """A device that is full is no defect of ours."""
-    with pytest.raises(DeviceError, match="ran out of memory: lower --memory"):
-        failing(torch.OutOfMemoryError("tried to allocate"))()
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("tried to allocate"),
+        RuntimeError("CUDA error: out of memory\nmore"),
+        RuntimeError("CUDA driver error: out of memory"),
+        RuntimeError("Triton Error [CUDA]: out of memory"),
+    ],
+    ids=["torch", "runtime", "driver", "triton"],
+)
+def test_out_of_memory_says_what_to_lower(error):
+    """A device that is full is no defect of ours, and this process can go on using it."""
+    with pytest.raises(DeviceError, match="ran out of memory: lower --memory") as caught:
+        failing(error)()
+    assert not isinstance(caught.value, DeviceLostError)
+    assert failing(None)() is None
+
+
+STICKY = [
+    "CUDA error: an illegal memory access was encountered\nmore",
+    "CUDA error: misaligned address",
+    "CUDA error: unspecified launch failure",
+    "CUDA error: device-side assert triggered",
+    "CUDA error: all CUDA-capable devices are busy or unavailable",
+    "CUDA error: unknown error",
+    "Triton Error [CUDA]: an illegal memory access was encountered",
+]
+
+
+@pytest.mark.parametrize("text", STICKY)
+def test_after_a_sticky_fault_only_a_new_process_may_use_the_device(text):
+    """The first line is what a person reads, and nothing is asked of the device again."""
+    with pytest.raises(DeviceLostError, match=r"the GPU failed \(.*\): a new process") as caught:
+        failing(RuntimeError(text))()
+    assert text.splitlines()[0] in str(caught.value)
+    assert "more" not in str(caught.value)
+    with pytest.raises(DeviceLostError, match=r"the GPU failed \(.*\): a new process"):
+        failing(None)()
 
 
 @pytest.mark.parametrize(
     "text",
-    ["CUDA error: an illegal memory access was encountered\nmore", "Triton Error [CUDA]: launch"],
+    [
+        "CUDA error: no kernel image is available for execution on the device",
+        "Triton Error [CUDA]: invalid argument",
+    ],
 )
-def test_sticky_fault_asks_for_a_new_process(text):
-    """After an illegal address the device answers this process no more."""
-    with pytest.raises(
-        DeviceLostError, match=r"the GPU failed \(.*\): start again in a new process"
-    ):
+def test_what_the_driver_refuses_is_no_lost_device(text):
+    """Another process would be refused the same."""
+    with pytest.raises(DeviceError, match=r"the GPU refused .*: use --device cpu") as caught:
         failing(RuntimeError(text))()
+    assert not isinstance(caught.value, DeviceLostError)
+    assert failing(None)() is None
 
 
 @pytest.mark.parametrize("error", [RuntimeError("shapes differ"), ValueError("CUDA")])

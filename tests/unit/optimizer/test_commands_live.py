@@ -76,7 +76,7 @@ def test_a_search_says_on_what_and_where_it_runs(monkeypatch, task, clock):
     assert lines[0] == f"note: {task.markets.notes[0]}"
     assert lines[1] == "note: a row was damaged"
     assert lines[2] == "seller_exhaustion on bars 15m, 3,000 bars"
-    assert lines[3].startswith("device cpu (")
+    assert lines[3] == "device cpu: asked for by name"
     assert lines[4].startswith("memory for 128 individuals on 3,000 bars: ")
     assert lines[5:] == [f"run a-run in runs/a-run, {record_bytes(task) / 1e6:,.0f} MB at most"]
 

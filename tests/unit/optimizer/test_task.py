@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from data import DataError
+from engine.memory_plan import most_rows
 from engine.metrics import compute_metrics, span_of
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
@@ -320,3 +321,30 @@ def test_settings_are_those_of_the_configuration(market):
 def test_a_device_that_was_named_is_taken(market):
     """The engine runs where it was told to."""
     assert prepare(RunConfig(data=market, device="cpu")).engine().device == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("changes", "done", "individuals"),
+    [
+        ({}, -1, 100 * 11 + 50),
+        ({}, 4, 100 * 6 + 50),
+        ({}, 10, 50),
+        ({"max_evaluations": 300}, -1, 300 + 50),
+        ({"polish": 0}, -1, 1100),
+        ({"search": "lattice", "steps": {"reward_r": 1.5, "max_hold": 95.0}}, -1, 20 + 20_000),
+        ({"search": "lattice", "steps": {"reward_r": 1.5}, "regret": 0}, -1, 4),
+    ],
+    ids=["all", "resumed", "finished", "few", "unpolished", "lattice", "no_regret"],
+)
+def test_the_work_of_a_run_is_known_before_it(market, changes, done, individuals):
+    """Individuals that are left to evaluate times bars, and the rows that they may read."""
+    config = RunConfig(
+        **{"data": market, "population": 100, "generations": 10, "polish": 50, "threads": 2}
+        | {"holdout": "20%"}
+        | changes
+    )
+    task = prepare(config)
+    work = task.workload(done)
+    assert work.individual_bars == individuals * 2400
+    assert work.row_bars == min(individuals * len(task.spec.rows), most_rows(task.spec)) * 2400
+    assert work.threads == 2

@@ -56,6 +56,10 @@ class Witness:
         """The front is being replayed."""
         self._note("certifying")
 
+    def device_lost(self, config, store, why):
+        """The device cannot be used again."""
+        self._note("device lost" if store is None else f"device lost in {store.run_id}")
+
     def should_stop(self):
         """Whether to stop."""
         return self._stop_after is not None and self.events[-1] == self._stop_after
@@ -396,6 +400,23 @@ def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
         raise DeviceLostError("the device failed 3 times in a row")
 
     monkeypatch.setattr(workflow, "certify", lost)
+    witness = Witness()
     with pytest.raises(DeviceLostError, match=r"3 times in a row; .* go on with: python -m opt"):
-        begin(config, Witness())
-    assert list_runs(Path(config.runs))[0].status == "interrupted"
+        begin(config, witness)
+    (found,) = list_runs(Path(config.runs))
+    assert found.status == "interrupted"
+    assert witness.events[-1] == f"device lost in {found.id}"
+
+
+def test_a_device_that_is_lost_at_the_start_leaves_no_run(config, monkeypatch):
+    """There is nothing to go on with, and whoever watches may begin anew."""
+
+    def lost(*args):
+        raise DeviceLostError("the device failed")
+
+    monkeypatch.setattr(workflow.Task, "engine", lost)
+    witness = Witness()
+    with pytest.raises(DeviceLostError, match=r"^the device failed$"):
+        begin(config, witness)
+    assert witness.events == ["device lost"]
+    assert not Path(config.runs).exists()

@@ -1,0 +1,61 @@
+"""Whether a run is large enough for a GPU, whose start takes longer than many a search."""
+
+import os
+from typing import NamedTuple
+
+GPU_START_S = 4.0
+"""To import torch, start CUDA and load kernels: so much later the first generation came on the host
+of an H200."""
+
+CORE_RATE = 0.85e9
+"""Individual-bars per second of a core, rows there: 0.8 to 0.9 G on sixteen cores of an EPYC at
+512 to 100,000 individuals on 35,040 and 350,400 bars."""
+
+GPU_RATE = 100e9
+"""The same of a GPU: 78 G at 512 individuals on 35,040 bars, 890 G at 100,000, on an H200."""
+
+CORE_ROW_RATE = 0.2e9
+"""Bars of rows per second and core: 1,561 rows of 35,040 bars in 130 ms on two cores of an EPYC."""
+
+GPU_ROW_RATE = 6e9
+"""The same of a GPU: those rows in 9.2 ms on an H200."""
+
+
+class Workload(NamedTuple):
+    """What a run asks of its device.
+
+    Args:
+        individual_bars: Individuals to evaluate times bars of all windows.
+        row_bars: Indicator rows to compute at most, times bars of all series.
+        threads: Cores of the CPU that it may use; all when None.
+    """
+
+    individual_bars: float
+    row_bars: float
+    threads: int | None = None
+
+    @property
+    def pays_on_a_gpu(self) -> bool:
+        """Whether a GPU is done first, its start included."""
+        cores = self.threads or available_cores()
+        cpu_s = (self.individual_bars / CORE_RATE + self.row_bars / CORE_ROW_RATE) / cores
+        gpu_s = self.individual_bars / GPU_RATE + self.row_bars / GPU_ROW_RATE
+        return cpu_s > GPU_START_S + gpu_s
+
+    def __str__(self) -> str:
+        """For a person.
+
+        >>> [str(Workload(bars, 0)) for bars in (35_040, 1_960_000_000, 12_345_678_901_234)]
+        ['0.035 M individual-bars', '2 G individual-bars', '12,346 G individual-bars']
+        """
+        scale, unit = (1e9, "G") if self.individual_bars >= 1e8 else (1e6, "M")
+        count = self.individual_bars / scale
+        shown = f"{count:.2g}" if count < 10 else f"{count:,.0f}"
+        return f"{shown} {unit} individual-bars"
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,292 @@
+"""A search whose device is lost: it goes on by itself, keeps its run, and finds the same front."""
+
+import fcntl
+import os
+import random
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from optimizer.runs import RunStore, list_runs
+from tests.support.commands import Outcome, run, start
+
+SEARCH = ("--population", "16", "--generations", "6", "--min-trades", "3", "--seed", "2")
+QUIETLY = ("--json", "--quiet", "--no-report")
+CUDA = ("--device", "cuda")
+LOSING = ("-m", "tests.support.losing")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, market):
+    """The hash of the front that is to be found."""
+    place = tmp_path_factory.mktemp("undisturbed")
+    found = run("evolve", "--data", market, *SEARCH, *QUIETLY, "--device", "cpu", cwd=place)
+    return found.json["front_hash"]
+
+
+class Losing:
+    """Searches on a device that is lost as a plan says.
+
+    Args:
+        place: Where it runs.
+        market: What it searches on.
+    """
+
+    def __init__(self, place, market):
+        self._place, self._market = place, market
+
+    def start(self, plan, *flags, arguments=None):
+        """Start the search, or other arguments, as a process."""
+        given = arguments or ("evolve", "--data", self._market, *SEARCH, *CUDA, *flags)
+        told = {"LOSING": str(self._place / "log"), "LOSING_PLAN": plan}
+        return start(*given, cwd=self._place, env=told, program=LOSING, start_new_session=True)
+
+    def run(self, plan, *flags, arguments=None):
+        """Run it to its end, which leaves no process behind."""
+        with self.start(plan, *flags, arguments=arguments) as process:
+            out, err = process.communicate(timeout=300)
+        assert members_of(process.pid) == []
+        return Outcome(process.returncode, out, err)
+
+    @property
+    def programs(self):
+        """Process and arguments of each program that began."""
+        lines = (self._place / "log").read_text().splitlines()
+        return [(int(line.split()[0]), line.split()[1:]) for line in lines]
+
+    @property
+    def only_run(self):
+        """The one run that was recorded."""
+        (found,) = list_runs(self._place / "runs")
+        return found
+
+
+def members_of(session):
+    """Processes of a session."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            found.append(stat.parent.name)
+    return found
+
+
+@pytest.fixture
+def search(tmp_path, market):
+    """A search to be disturbed."""
+    return Losing(tmp_path, market)
+
+
+def restarts(outcome):
+    """What was said of each restart."""
+    return [line for line in outcome.err.splitlines() if "going on" in line]
+
+
+def test_a_lost_device_costs_no_bit(search, undisturbed):
+    """The same process goes on under a new program, where the last one was; results come once."""
+    outcome = search.run("evaluate:4 none", *QUIETLY)
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["front_hash"] == undisturbed
+    (first, given), (second, again) = search.programs
+    assert first == second
+    assert given[0] == again[0] == "evolve"
+    assert again[1:] == ["--resume", str(Path("runs") / search.only_run.id), *QUIETLY]
+    (told,) = restarts(outcome)
+    assert told == (
+        "note: the GPU failed (injected): a new process may use it, --device cpu does without; "
+        "going on after generation 2, restart 1 of 3"
+    )
+    with RunStore.open(search.only_run.path) as store:
+        assert store.verify() == []
+        assert store.status == "finished"
+    assert not (search.only_run.path / "report.html").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plan", "begun"),
+    [
+        ("start none", 2),
+        ("evaluate:1 start none", 3),
+        ("ledgers:1 none", 2),
+        ("hang:4 none", 2),
+        # A generation is recorded in between, so that each failure is a first one.
+        ("evaluate:3 evaluate:4 evaluate:4 evaluate:3 evaluate:3 none", 6),
+        ("start start evaluate:3 start start none", 6),
+    ],
+    ids=["start", "resume", "certificate", "hang", "again", "mixed"],
+)
+def test_wherever_it_is_lost(search, undisturbed, plan, begun):
+    """At the start, before the first generation, while certifying, by hanging, and repeatedly."""
+    outcome = search.run(plan, *QUIETLY)
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["front_hash"] == undisturbed
+    assert len(search.programs) == begun
+    assert len({process for process, _ in search.programs}) == 1
+    assert search.only_run.status == "finished"
+
+
+@pytest.mark.slow
+def test_a_device_that_is_lost_for_good_ends_with_the_way_to_resume(
+    search, undisturbed, tmp_path, market
+):
+    """Three restarts, exit code 5, and a command that finds the same front."""
+    outcome = search.run("evaluate:4 evaluate:1", *QUIETLY)
+    assert (outcome.code, outcome.out, len(search.programs)) == (5, "", 4)
+    assert [line.rpartition(" restart ")[2] for line in restarts(outcome)] == [
+        "1 of 3",
+        "2 of 3",
+        "3 of 3",
+    ]
+    error = outcome.err.splitlines()[-1]
+    assert error.startswith("error: the GPU failed (injected): ")
+    command = shlex.split(error.partition("go on with: python -m optimizer ")[2])
+    with RunStore.open(search.only_run.path) as store:
+        assert store.last_generation().number == 2
+    again = run(*command, *QUIETLY, "--device", "cpu", cwd=tmp_path)
+    assert again.json["front_hash"] == undisturbed
+
+
+@pytest.mark.slow
+def test_a_device_that_never_starts_leaves_no_run(search, tmp_path):
+    """There is nothing to resume, and nothing is said of it."""
+    outcome = search.run("start")
+    assert (outcome.code, outcome.out, len(search.programs)) == (5, "", 4)
+    assert outcome.err.splitlines()[-1] == (
+        "error: the GPU failed (injected): a new process may use it, --device cpu does without"
+    )
+    assert {" ".join(arguments) for _, arguments in search.programs} == {
+        " ".join(search.programs[0][1])
+    }
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", ["start", "evaluate:3 evaluate:1", "hang:1"])
+def test_the_processor_takes_over_where_it_was_asked_to(search, undisturbed, plan):
+    """After three restarts, and not before."""
+    outcome = search.run(plan, *QUIETLY, "--on-gpu-loss", "cpu")
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["front_hash"] == undisturbed
+    assert outcome.json["device"]["name"] == "cpu"
+    assert len(search.programs) == 5
+    assert [("cpu" in arguments[-2:]) for _, arguments in search.programs[:4]] == [
+        "--on-gpu-loss" in arguments for _, arguments in search.programs[:4]
+    ]
+    assert search.programs[-1][1][-2:] == ["--device", "cpu"]
+    assert restarts(outcome)[-1].endswith("with the CPU")
+
+
+@pytest.mark.slow
+def test_a_resumed_run_keeps_what_it_was_given(search, tmp_path):
+    """Flags that were given anew count behind a restart too, and latest is the same run."""
+    begun = search.run("none", *QUIETLY)
+    (tmp_path / "log").unlink()
+    given = ("evolve", "--resume", "latest", "--generations", "9", "--threads", "1", *QUIETLY)
+    outcome = search.run("evaluate:3 none", arguments=given)
+    assert outcome.code == 0, outcome.err
+    assert (begun.json["generation"], outcome.json["generation"]) == (6, 9)
+    assert outcome.json["device"]["threads"] == 1
+    assert search.programs[1][1][-2:] == [
+        "--resume",
+        str(search.only_run.path.relative_to(tmp_path)),
+    ]
+
+
+def is_free(path):
+    """Whether a run's lock could be had at this moment."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+@pytest.mark.slow
+def test_the_lock_is_never_free_in_between(search, undisturbed, tmp_path):
+    """Somebody who tries all the time gets the run only when it is finished."""
+    tries = 0
+    with search.start("evaluate:3 evaluate:1 start none", *QUIETLY) as process:
+        while not list((tmp_path / "runs").glob("2*")):
+            time.sleep(0.01)
+        (path,) = (tmp_path / "runs").glob("2*")
+        while not is_free(path):
+            tries += 1
+        with RunStore.open(path) as store:
+            assert store.result is not None
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert Outcome(0, out, err).json["front_hash"] == undisturbed
+    assert len(search.programs) == 4
+    assert tries > 1000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_run_that_is_killed_between_its_restarts_finds_the_same_front(
+    search, undisturbed, tmp_path
+):
+    """Whatever is killed, and where: what was recorded is there, and nobody holds the lock."""
+    dice = random.Random(5)
+    kills = 0
+    while kills < 10:
+        (tmp_path / "log").unlink(missing_ok=True)
+        runs = tmp_path / "runs"
+        begun = runs.exists() and list_runs(runs)
+        plan = " ".join(dice.choices(["start", "evaluate:2", "evaluate:3", "ledgers:1"], k=9))
+        arguments = ("evolve", "--resume", "latest", *QUIETLY) if begun else None
+        with search.start(f"{plan} none", *QUIETLY, arguments=arguments) as process:
+            try:
+                process.communicate(timeout=dice.uniform(1, 12))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                kills += 1
+        assert members_of(process.pid) == []
+        if process.returncode == 0:
+            found = search.only_run
+            assert found.status == "finished"
+            with RunStore.open(found.path) as store:
+                assert store.verify() == []
+                assert store.result["front_hash"] == undisturbed
+            for file in sorted(found.path.rglob("*"), reverse=True):
+                file.unlink()
+            found.path.rmdir()
+    if list_runs(tmp_path / "runs"):
+        (tmp_path / "log").unlink()
+        outcome = search.run("none", arguments=("evolve", "--resume", "latest", *QUIETLY))
+        assert outcome.json["front_hash"] == undisturbed
+
+
+def test_a_search_in_a_process_of_others_is_not_restarted(tmp_path, market):
+    """From Python the error says how to go on, and the process stays as it is."""
+    program = (
+        "import sys, engine.devices, tests.support.losing as losing, optimizer\n"
+        "from engine.errors import DeviceLostError\n"
+        "backend = losing.losing('evaluate:3')\n"
+        "engine.devices.load_backend = lambda name, devices: backend\n"
+        "try:\n"
+        f"    optimizer.evolve(data='{market}', population=16, generations=6, device='cpu')\n"
+        "except DeviceLostError as error:\n"
+        "    print(error)\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith("the GPU failed (injected): a new process may use it")
+    assert "go on with: python -m optimizer evolve --resume runs/" in found.stdout
