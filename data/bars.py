@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,9 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 LONGEST_SYMBOL = 64
+
+Role = Literal["search", "held_out", "train", "test"]
+"""What a window is for: to search on, to judge by what a search has not seen, or part of a fold."""
 
 
 @dataclass(frozen=True)
@@ -143,16 +147,20 @@ class Window:
         series: Number of the series, from 0.
         start: First bar.
         end: The bar after the last; above `start`.
+        role: What it is for; no engine computes anything else because of it.
 
     Raises:
-        WindowError: When a number is negative or the range is empty.
+        WindowError: When a number is negative, the range is empty or the role is unknown.
     """
 
     series: int
     start: int
     end: int
+    role: Role = "search"
 
     def __post_init__(self) -> None:
+        if self.role not in get_args(Role):
+            raise WindowError(f"role must be one of {', '.join(get_args(Role))}, got {self.role!r}")
         if self.series < 0:
             raise WindowError(f"series must not be negative, got {self.series}")
         if not 0 <= self.start < self.end:

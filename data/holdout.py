@@ -1,7 +1,7 @@
 """Bars kept from a search: the last share of a window, or all from a date on."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 
@@ -79,10 +79,7 @@ def split_window(bars: Bars, window: Window, holdout: Holdout) -> tuple[Window, 
             f"--holdout {_written(holdout)}: {bars.symbol} has {len(window)} bars in the window, "
             f"{part}"
         )
-    return (
-        Window(window.series, window.start, cut),
-        Window(window.series, cut, window.end),
-    )
+    return replace(window, end=cut), Window(window.series, cut, window.end, "held_out")
 
 
 def _written(holdout: Holdout) -> str:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from data.bars import LONGEST_SYMBOL, Bars
+from data.bars import Bars
 from data.checks import COLUMNS
 from data.timeframe import format_timeframe
 
@@ -19,7 +19,8 @@ def cut_at_gaps(bars: Bars, max_gap_ns: int) -> tuple[tuple[int, Bars], ...]:
 
     Returns:
         For each part the number of its first bar in the series, and its bars. A series without
-        such a gap is its only part, and unchanged; else parts are numbered in their symbols.
+        such a gap is its only part, and unchanged; else all parts bear its symbol, and the first
+        has its notes.
     """
     starts = np.flatnonzero(np.diff(bars.timestamp) > max_gap_ns) + 1
     edges = [0, *starts.tolist(), len(bars)]
@@ -27,14 +28,10 @@ def cut_at_gaps(bars: Bars, max_gap_ns: int) -> tuple[tuple[int, Bars], ...]:
         return ((0, bars),)
     note = f"cut into {len(edges) - 1} parts at gaps longer than {format_timeframe(max_gap_ns)}"
     return tuple(
-        (start, _part(bars, start, end, number, note if number == 1 else ""))
-        for number, (start, end) in enumerate(pairwise(edges), start=1)
+        (start, _part(bars, start, end, () if start else (*bars.notes, note)))
+        for start, end in pairwise(edges)
     )
 
 
-def _part(bars: Bars, start: int, end: int, number: int, note: str) -> Bars:
-    ending = f"/{number}"
-    columns = {name: getattr(bars, name)[start:end] for name in COLUMNS}
-    notes = (*bars.notes, note) if note else ()
-    symbol = bars.symbol[: LONGEST_SYMBOL - len(ending)] + ending
-    return replace(bars, **columns, symbol=symbol, notes=notes)
+def _part(bars: Bars, start: int, end: int, notes: tuple[str, ...]) -> Bars:
+    return replace(bars, **{name: getattr(bars, name)[start:end] for name in COLUMNS}, notes=notes)

@@ -105,7 +105,7 @@ class MetricTable:
         """Why one metric is undefined, [P, W], place in `UNDEFINED`."""
         return self.reasons[:, :, self.names.index(name)]
 
-    def over(self, windows: slice) -> "MetricTable":
+    def over(self, windows: Sequence[int]) -> "MetricTable":
         """The same metrics in some of the windows."""
         parts = (self.values[:, windows], self.reasons[:, windows], self.ruined[:, windows])
         return MetricTable(*parts, self.names)

@@ -29,7 +29,7 @@ def evolve(**settings: object) -> "Run":
         ParityError: When reference and engine disagree; the run is recorded all the same.
     """
     # Loaded only now: every command imports this package, and few need all of it.
-    from optimizer.report.searched import evolve as search
+    from optimizer.report.run import evolve as search
 
     return search(settings)
 

@@ -1,9 +1,20 @@
 """How numbers are written for people, the same in the terminal and in the report."""
 
 import math
+from collections.abc import Mapping
+
+from data.bars import Role
 
 HELD_OUT = "held_out_"
 """Stands before the name of what was measured on bars that were held out."""
+
+SAMPLES: Mapping[Role, str] = {
+    "search": "in",
+    "held_out": "held out",
+    "train": "train",
+    "test": "test",
+}
+"""What results say of a window, by its role."""
 
 MEANINGS = {
     "calmar": "return a year over the deepest drawdown, not compounded",

@@ -5,7 +5,7 @@ import importlib.metadata
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from data.bars import Bars
 from engine.batch import ENGINE_VERSION, Engine
@@ -18,9 +18,9 @@ from engine.replay.threads import replaying
 from strategy.genes import Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """What a comparison of the reference with the batch engine found.
+    """What a comparison of the reference with the batch engine found; a record of runs reads it.
 
     Args:
         individuals: Individuals replayed.
@@ -46,9 +46,9 @@ class Certificate:
     trades: int
     mismatches: int
     first_mismatch: str
-    plain_individuals: int
-    plain_bars: int
-    uncompiled: dict[str, str]
+    plain_individuals: int = 0
+    plain_bars: int = 0
+    uncompiled: dict[str, str] = field(default_factory=dict)
     ledger_hash: str
     data_hash: str
     strategy: str

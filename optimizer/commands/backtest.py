@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,13 @@ from engine.replay.certificate import data_hash
 from optimizer.commands.console import columns_table, facts_table, stderr, stdout
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.output import csv_text, print_json
-from optimizer.commands.symbols import symbols_table
+from optimizer.commands.symbols import windows_table
 from optimizer.config.run_config import resolve_config
 from optimizer.config.small_files import read_page
 from optimizer.errors import ConfigError
+from optimizer.runs.result import DataDescription, Figures, Member, WindowDescription, noun_of
 from optimizer.search.generation import Floats
-from optimizer.session.individuals import mean_metrics
+from optimizer.session.individuals import mean_figures
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
 from optimizer.shown import counted, metric
@@ -32,8 +33,27 @@ from strategy.errors import GeneError
 if TYPE_CHECKING:
     from optimizer.report.single import Single
 
-BY_SYMBOL = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
-"""Metrics that are shown symbol by symbol."""
+BY_WINDOW = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
+"""Metrics that are shown window by window."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowFigures(WindowDescription, Figures):
+    """What an individual did in one window, with its accumulators by name."""
+
+    accumulators: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backtest(Member):
+    """What one individual did: a member of no front, and more of each of its windows, [W]."""
+
+    strategy: str
+    data: DataDescription
+    data_hash: str
+    windows: tuple[WindowFigures, ...]
+    intrabar: Intrabar
+    engine: str
 
 
 def backtest_command(
@@ -56,19 +76,19 @@ def backtest_command(
     ledgers, accumulators = _run(task, genome, engine)
     if trades is not None:
         write_whole(trades, csv_text(*ledger_table(task.markets, ledgers)))
-    found = _describe(task, genome, ledgers, accumulators) | {"engine": engine}
+    found = _describe(task, genome, ledgers, accumulators, engine)
     for note in task.markets.notes:
         stderr().say(f"note: {note}")
     if plot is not None and draw is not None:
         write_whole(plot, draw(task, genome))
         (stderr() if as_json else stdout()).say(f"plot {plot}")
     if as_json:
-        print_json(found)
+        print_json(found.payload())
         return
-    _print(task, found)
+    _print(found)
     if trades is not None:
         stdout().say(f"\nledger written to {trades}")
-    stdout().say(_intrabar_line(_intrabar(task, ledgers)))
+    stdout().say(_intrabar_line(found.intrabar))
 
 
 def drawer_of(plot: Path) -> Callable[[Task, Floats], str | bytes]:
@@ -106,19 +126,21 @@ def ledger_table(
 
     Returns:
         Column names, and one row a trade; symbol and sample come first where there are several
-        windows.
+        windows, and the window itself where one symbol has several.
     """
-    names = (*Trade._fields, "entry_time", "exit_time")
+    described = markets.describe()
+    whose: tuple[str, ...] = ("symbol", "sample") if len(described) > 1 else ()
+    if noun_of(described) == "window":
+        whose = ("symbol", "label", "sample")
     rows: list[tuple[object, ...]] = []
-    for window, ledger in zip(markets.all_windows, ledgers, strict=True):
-        told = markets.describe(window)
-        whose = (told["symbol"], told["sample"]) if len(ledgers) > 1 else ()
+    for window, one, ledger in zip(markets.all_windows, described, ledgers, strict=True):
+        owner = tuple(getattr(one, name) for name in whose)
         stamps = markets.series[window.series].timestamp
         rows += [
-            (*whose, *row, _utc(stamps[ledger.entry_bar[k]]), _utc(stamps[ledger.exit_bar[k]]))
+            (*owner, *row, _utc(stamps[ledger.entry_bar[k]]), _utc(stamps[ledger.exit_bar[k]]))
             for k, row in enumerate(ledger_rows(ledger))
         ]
-    return (*(("symbol", "sample") if len(ledgers) > 1 else ()), *names), rows
+    return (*whose, *Trade._fields, "entry_time", "exit_time"), rows
 
 
 def _utc(stamp: int) -> str:
@@ -198,30 +220,29 @@ def _run(task: Task, genome: Floats, engine: str) -> tuple[tuple[Ledger, ...], F
 
 
 def _describe(
-    task: Task, genome: Floats, ledgers: Sequence[Ledger], accumulators: Floats
-) -> dict[str, object]:
+    task: Task, genome: Floats, ledgers: Sequence[Ledger], accumulators: Floats, engine: str
+) -> Backtest:
     markets = task.markets
     table = compute_metrics(accumulators[None], markets.spans(markets.all_windows))
-    seen = len(markets.windows)
-    found: dict[str, object] = {
-        "strategy": task.spec.name,
-        "genes": task.spec.layout.decode(genome),
-        "data": describe_data(task),
-        "data_hash": data_hash(markets.series),
-        **mean_metrics(table, 0, slice(0, seen)),
-    }
-    if markets.held_out:
-        found["held_out"] = mean_metrics(table, 0, slice(seen, None))
-    found["windows"] = [
-        {
-            **markets.describe(window),
-            "accumulators": dict(zip(ACCUMULATORS, accumulators[w].tolist(), strict=True)),
-            **mean_metrics(table, 0, slice(w, w + 1)),
-        }
-        for w, window in enumerate(markets.all_windows)
-    ]
-    found["intrabar"] = asdict(_intrabar(task, ledgers))
-    return found
+    held_out = markets.places("held_out")
+    return Backtest(
+        **vars(mean_figures(table, 0, markets.places("search"))),
+        strategy=task.spec.name,
+        genes=task.spec.layout.decode(genome),
+        data=describe_data(task),
+        data_hash=data_hash(markets.series),
+        held_out=mean_figures(table, 0, held_out) if held_out else None,
+        windows=tuple(
+            WindowFigures(
+                **vars(window),
+                **vars(mean_figures(table, 0, [w])),
+                accumulators=dict(zip(ACCUMULATORS, accumulators[w].tolist(), strict=True)),
+            )
+            for w, window in enumerate(markets.describe())
+        ),
+        intrabar=_intrabar(task, ledgers),
+        engine=engine,
+    )
 
 
 def _intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
@@ -229,7 +250,8 @@ def _intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
     markets = task.markets
     parts = [
         intrabar_of(ledger, markets.series[window.series], task.costs)
-        for window, ledger in zip(markets.windows, ledgers, strict=False)
+        for window, ledger in zip(markets.all_windows, ledgers, strict=True)
+        if window.role == "search"
     ]
     return Intrabar(
         trades=sum(part.trades for part in parts),
@@ -252,45 +274,33 @@ def _intrabar_line(found: Intrabar) -> str:
     return line + (": bars are too coarse for this bracket" if found.is_too_coarse else "")
 
 
-def _print(task: Task, found: Mapping[str, object]) -> None:
-    console, markets = stdout(), task.markets
-    simulated = " (a SIMULATED market)" if markets.is_simulated else ""
+def _print(found: Backtest) -> None:
+    console, data = stdout(), found.data
+    simulated = " (a SIMULATED market)" if data.is_simulated else ""
     console.say(
-        f"{task.spec.name} on {markets.symbol} {markets.timeframe}{simulated}, "
-        f"{counted(markets.n_bars, 'bar')}, engine {found['engine']}"
+        f"{found.strategy} on {data.symbol} {data.timeframe}{simulated}, "
+        f"{counted(data.bars, 'bar')}, engine {found.engine}"
     )
     console.print()
-    console.print(facts_table(_mapping(found["genes"]), "Genes"))
+    console.print(facts_table(found.genes, "Genes"))
     console.print()
-    columns = {"": _told(found)}
-    if markets.held_out:
-        columns = {"searched on": _told(found), "held out": _told(_mapping(found["held_out"]))}
-    console.print(
-        columns_table(columns, "Metrics" + (" (means)" if len(markets.series) > 1 else ""))
-    )
-    if len(markets.series) > 1:
-        told = [_mapping(window) for window in _list(found["windows"])]
-        by_window = {
-            name: [_mapping(window["metrics"])[name] for window in told] for name in BY_SYMBOL
-        }
+    columns = {"": _in_words(found)}
+    if found.held_out is not None:
+        columns = {"searched on": _in_words(found), "held out": _in_words(found.held_out)}
+    has_several = sum(not window.is_held_out for window in found.windows) > 1
+    console.print(columns_table(columns, "Metrics" + (" (means)" if has_several else "")))
+    if has_several:
+        by_window = {name: [one.metrics[name] for one in found.windows] for name in BY_WINDOW}
+        noun = noun_of(found.windows)
         console.print()
-        console.print(symbols_table(told, by_window, BY_SYMBOL, "Symbol by symbol"))
+        console.print(windows_table(found.windows, by_window, f"{noun} by {noun}".capitalize()))
 
 
-def _told(part: Mapping[str, object]) -> dict[str, str]:
+def _in_words(part: Figures) -> dict[str, str]:
     """Metrics in words, with the reason of those that are undefined."""
-    undefined = _mapping(part["undefined"])
     return {
-        name: f"undefined: {str(undefined[name]).replace('_', ' ')}"
-        if name in undefined
+        name: f"undefined: {part.undefined[name].replace('_', ' ')}"
+        if name in part.undefined
         else metric(name, value)
-        for name, value in _mapping(part["metrics"]).items()
+        for name, value in part.metrics.items()
     }
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> list[object]:
-    return list(value) if isinstance(value, list | tuple) else []

@@ -10,11 +10,11 @@ from engine.bench import BenchResult, Case, Limits, Line, Matrix, run_bench, run
 from engine.devices import choose_backend, choose_device
 from engine.workload import Workload
 from optimizer.commands.console import certificate_line, facts_table, stdout
-from optimizer.commands.evolve import refuse_red
 from optimizer.commands.output import print_json
 from optimizer.commands.parity import random_individuals
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
+from optimizer.runs.result import refuse_red
 from optimizer.session.task import prepare
 
 
@@ -39,7 +39,7 @@ def bench_command(
         threads=task.config.threads,
         device=device,
     )
-    refuse_red(found.certificate.as_dict())
+    refuse_red(found.certificate)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -139,7 +139,7 @@ def _matrix_table(found: Matrix) -> Table:
 
 def _print(found: BenchResult, reason: str) -> None:
     console = stdout()
-    console.say(certificate_line(found.certificate.as_dict()))
+    console.say(certificate_line(found.certificate))
     console.print()
     table = Table(box=None)
     table.add_column("what")

@@ -25,11 +25,11 @@ from engine.bench.timing import describe_processor
 from engine.compiling.kept_code import APP
 from engine.replay.certificate import certify
 from optimizer.commands.console import facts_table, stderr, stdout
-from optimizer.commands.evolve import refuse_red
 from optimizer.commands.output import print_json
 from optimizer.commands.parity import random_individuals
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError, OptimizerError
+from optimizer.runs.result import RunResult, refuse_red
 from optimizer.session.task import prepare
 from optimizer.written import write_whole
 
@@ -119,7 +119,7 @@ def whole_command(device: str, wanted: str, *, as_json: bool) -> None:
     """
     task = prepare(resolve_config(None, {"device": device}))
     engine = task.engine()
-    refuse_red(certify(engine, random_individuals(task, VERIFIED_INDIVIDUALS)).as_dict())
+    refuse_red(certify(engine, random_individuals(task, VERIFIED_INDIVIDUALS)))
     cases = _chosen(wanted, engine.device, task.markets.n_bars)
     before = _read_last()
     found: list[WholeTime] = []
@@ -183,17 +183,16 @@ def _run(case: Case, flags: Sequence[str]) -> WholeTime:
     wall_s = time.perf_counter() - began
     if done.returncode:
         raise OptimizerError(f"case {case.name} failed: {done.stderr.strip().splitlines()[-1]}")
-    result = json.loads(done.stdout)
-    refuse_red(result["certificate"])
-    timing, device = result["timing"], result["device"]
+    result = RunResult.read(json.loads(done.stdout))
+    refuse_red(result.certificate)
     return WholeTime(
         case=case.name,
         wall_s=wall_s,
-        search_s=timing["search_s"],
-        certificate_s=timing["certificate_s"],
-        members=len(result["front"]),
-        front_hash=result["front_hash"],
-        device=f"{device['name']} ({device['why']})",
+        search_s=result.timing.search_s,
+        certificate_s=result.timing.certificate_s,
+        members=len(result.front),
+        front_hash=result.front_hash,
+        device=f"{result.device.name} ({result.device.why})",
     )
 
 

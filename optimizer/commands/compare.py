@@ -11,8 +11,8 @@ from optimizer.commands.console import stdout
 from optimizer.commands.output import print_json
 from optimizer.errors import ConfigError
 from optimizer.runs import RunStore, find_run
+from optimizer.runs.header import RunHeader
 from optimizer.session.compared import Compared, compare_runs
-from optimizer.session.exported import texts_of
 from optimizer.shown import metric, number
 
 
@@ -23,7 +23,7 @@ def compare_command(names: Sequence[str], runs: Path, *, as_json: bool) -> None:
         raise ConfigError("name two runs or more, each once")
     with ExitStack() as opened:
         stores = [opened.enter_context(RunStore.open(path)) for path in paths]
-        objectives = texts_of(stores[0], "objectives")
+        objectives = RunHeader.read(stores[0].header).objectives
         found = compare_runs(stores)
     if as_json:
         print_json({"objectives": objectives, "runs": [asdict(run) for run in found]})

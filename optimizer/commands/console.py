@@ -8,11 +8,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from engine.replay.certificate import Certificate
 from optimizer.goals.objectives import is_maximised
+from optimizer.runs.result import Member, words_of
 from optimizer.shown import counted, metric, number
-
-Individual = Mapping[str, object]
-"""As `individuals.describe_individuals` tells of one."""
 
 WIDTH_OF_A_FILE = 160
 """Columns when the output is no terminal, so that a table in a file is not cut."""
@@ -51,9 +50,7 @@ def stderr() -> Lines:
     return Lines(sys.stderr)
 
 
-def shown_members(
-    front: Sequence[Individual], objectives: Sequence[str]
-) -> Mapping[int, Individual]:
+def shown_members(front: Sequence[Member], objectives: Sequence[str]) -> Mapping[int, Member]:
     """Those members of a front that are shown: all, or those that differ most.
 
     Neighbours on a front are nearly the same: its first members would show one corner of it. The
@@ -69,9 +66,8 @@ def shown_members(
     """
     if len(front) <= SHOWN_INDIVIDUALS:
         return dict(enumerate(front))
-    rows = [_mapping(member, "objectives") for member in front]
     signs = [-1.0 if is_maximised(name) else 1.0 for name in objectives]
-    values = np.array([[float(str(row[name])) for name in objectives] for row in rows])
+    values = np.array([[member.objectives[name] for name in objectives] for member in front])
     values *= signs
     low, high = values.min(axis=0), values.max(axis=0)
     scaled = (values - low) / np.where(high > low, high - low, 1.0)
@@ -89,7 +85,7 @@ def front_title(count: int, shown: int) -> str:
     return f"Front: {counted(count, 'individual')}{rest}"
 
 
-def front_table(members: Mapping[int, Individual], objectives: Sequence[str]) -> Table:
+def front_table(members: Mapping[int, Member], objectives: Sequence[str]) -> Table:
     """The best known compromises: objectives, then the metrics that put them in perspective.
 
     Args:
@@ -108,22 +104,21 @@ def front_table(members: Mapping[int, Individual], objectives: Sequence[str]) ->
     for name in beside:
         table.add_column(heading(name), justify="right")
     for place, individual in members.items():
-        values = _mapping(individual, "objectives") | _mapping(individual, "metrics")
+        values = {**individual.objectives, **individual.metrics}
         shown = [metric(name, values.get(name)) for name in (*objectives, *beside)]
         table.add_row(str(place), *shown)
     return table
 
 
-def genes_table(members: Mapping[int, Individual]) -> Table:
+def genes_table(members: Mapping[int, Member]) -> Table:
     """The genes of the same individuals, in the same order."""
     table = Table(title="Their genes", title_justify="left", box=None)
     table.add_column("#", justify="right", style="dim")
-    names = list(_mapping(next(iter(members.values())), "genes"))
+    names = list(next(iter(members.values())).genes)
     for name in names:
         table.add_column(heading(name), justify="right")
     for place, individual in members.items():
-        genes = _mapping(individual, "genes")
-        table.add_row(str(place), *(number(genes[name]) for name in names))
+        table.add_row(str(place), *(number(individual.genes[name]) for name in names))
     return table
 
 
@@ -153,21 +148,7 @@ def heading(name: str) -> str:
     return name.replace("_", "\n")
 
 
-def certificate_line(certificate: Mapping[str, object]) -> str:
+def certificate_line(certificate: Certificate) -> str:
     """One line that says whether reference and engine agree."""
-    individuals, trades = certificate["individuals"], certificate["trades"]
-    mismatches = certificate["mismatches"]
-    verdict = "0 mismatches" if not mismatches else f"{mismatches} MISMATCHES"
-    slow = ", ".join(_mapping(certificate, "uncompiled"))
-    verdict += f", {slow} in plain Python" if slow else ""
-    return (
-        f"certificate: {counted(individuals, 'individual')} replayed by the reference, "
-        f"{counted(trades, 'trade')}, "
-        f"{verdict} (ledger {str(certificate['ledger_hash'])[:12]}, "
-        f"data {str(certificate['data_hash'])[:12]})"
-    )
-
-
-def _mapping(individual: Mapping[str, object], name: str) -> dict[str, object]:
-    value = individual.get(name)
-    return dict(value) if isinstance(value, Mapping) else {}
+    hashes = f"ledger {certificate.ledger_hash[:12]}, data {certificate.data_hash[:12]}"
+    return f"certificate: {words_of(certificate)} ({hashes})"

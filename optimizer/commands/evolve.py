@@ -1,12 +1,9 @@
 """evolve: search, certify, and show the front."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich.table import Table
-
 from optimizer.commands.console import (
-    Individual,
     Lines,
     certificate_line,
     front_table,
@@ -20,13 +17,15 @@ from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
 from optimizer.commands.report import tell_report
 from optimizer.commands.restart import Restart
-from optimizer.commands.symbols import held_out_table, symbols_table
+from optimizer.commands.symbols import held_out_table, windows_table
 from optimizer.config.run_config import RunConfig
-from optimizer.errors import ConfigError, ParityError
+from optimizer.errors import ConfigError
 from optimizer.goals.aggregation import MEAN
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.runs import find_run
-from optimizer.session.workflow import Result, resume_run, start_run
+from optimizer.runs.result import RunResult, noun_of, refuse_red
+from optimizer.search.lattice import Regret
+from optimizer.session.workflow import resume_run, start_run
 from optimizer.shown import counted, fraction, number
 
 
@@ -67,119 +66,92 @@ def evolve_command(
             path = find_run(runs, resume or "latest")
             result = resume_run(path, flags, watcher, watcher.should_stop)
     if as_json:
-        print_json(result)
+        print_json(result.payload())
     else:
         print_result(result)
     if flags.get("report", True):
-        tell_report(Path(str(result["path"])), stderr() if as_json else stdout())
-    refuse_red(_mapping(result["certificate"]))
+        tell_report(Path(result.path), stderr() if as_json else stdout())
+    refuse_red(result.certificate)
 
 
-def print_result(result: Result) -> None:
+def print_result(result: RunResult) -> None:
     """Print the front, its certificate and where it is recorded."""
-    console = stdout()
-    data, timing = _mapping(result["data"]), _mapping(result["timing"])
-    objectives = [str(name) for name in _list(result["objectives"])]
-    front = [_mapping(member) for member in _list(result["front"])]
-    if result.get("resumed"):
-        console.say(f"run {result['run']} had {result['resumed']}; this is its result")
-    simulated = ", a SIMULATED market" if data["is_simulated"] else ""
-    held_out = data.get("held_out_bars")
-    kept = f" and {counted(held_out, 'bar')} held out" if held_out else ""
+    console, data = stdout(), result.data
+    if result.resumed:
+        console.say(f"run {result.run} had {result.resumed}; this is its result")
+    simulated = ", a SIMULATED market" if data.is_simulated else ""
+    kept = f" and {counted(data.held_out_bars, 'bar')} held out" if data.held_out_bars else ""
     console.say(
-        f"{result['strategy']} on {data['symbol']} {data['timeframe']}, "
-        f"{counted(data['bars'], 'bar')}{kept}{simulated}; "
-        f"{counted(timing['evaluated'], 'individual')} evaluated in "
-        f"{timing['search_s']:.1f} s"
+        f"{result.strategy} on {data.symbol} {data.timeframe}, "
+        f"{counted(data.bars, 'bar')}{kept}{simulated}; "
+        f"{counted(result.timing.evaluated, 'individual')} evaluated in "
+        f"{result.timing.search_s:.1f} s"
     )
-    _tell_diversity(console, result)
+    _say_diversity(console, result)
     console.print()
-    if front:
-        members = shown_members(front, objectives)
-        console.say(front_title(len(front), len(members)) + _told_over(result), style="italic")
-        console.print(front_table(members, objectives))
-        console.print()
-        console.print(genes_table(members))
-        for table in _tables_of_windows(data, members, objectives):
-            console.print()
-            console.print(table)
+    if result.front:
+        _print_front(console, result)
     else:
-        found = _mapping(result.get("infeasible")).items()
+        found = result.infeasible.items()
         reasons = ", ".join(f"{name.replace('_', ' ')} {number(count)}" for name, count in found)
         console.say("No strategy traded well enough to be judged: the front is empty.")
         console.say(f"Individuals of the last generation: {reasons or 'none'}.")
         console.say("Try longer data, wider bounds (--bound), or fewer --min-trades.")
-    regret = result.get("regret")
-    if isinstance(regret, Mapping):
+    if result.regret is not None:
         console.print()
-        console.say(_regret_line(regret))
+        console.say(_regret_line(result.regret))
     console.print()
-    console.say(certificate_line(_mapping(result["certificate"])))
-    console.say(f"front {str(result['front_hash'])[:12]}, recorded in {result['path']}")
+    console.say(certificate_line(result.certificate))
+    console.say(f"front {result.front_hash[:12]}, recorded in {result.path}")
 
 
-def _tell_diversity(console: Lines, result: Result) -> None:
+def _print_front(console: Lines, result: RunResult) -> None:
+    """Members and their genes, what was held out, and the first member window by window."""
+    members, data = shown_members(result.front, result.objectives), result.data
+    title = front_title(len(result.front), len(members)) + _means(result)
+    console.say(title, style="italic")
+    console.print(front_table(members, result.objectives))
+    console.print()
+    console.print(genes_table(members))
+    if data.held_out_bars:
+        console.print()
+        console.print(held_out_table(members, result.objectives))
+    if len({window.label for window in data.windows}) > 1:
+        metrics = [parse_objective(name).metric for name in result.objectives if name != MISSED]
+        by_window = {name: members[0].by_window[name] for name in ("trades", *metrics)}
+        console.print()
+        noun = noun_of(data.windows)
+        title = f"Individual 0, {noun} by {noun}"
+        console.print(windows_table(data.windows, by_window, title))
+
+
+def _say_diversity(console: Lines, result: RunResult) -> None:
     """Say when the bounds allowed fewer individuals than were asked for."""
-    if result.get("search") == "lattice":
+    found, asked = result.individuals, result.population
+    if result.search == "lattice" or found >= asked:
         return
-    found, asked = int(str(result["individuals"])), int(str(result.get("population", 0)))
-    if found == 1 < asked:
+    if found == 1:
         console.say("diversity 0: the bounds allow one individual, the search had nothing to vary")
-    elif found < asked:
-        told = f"{counted(found, 'individual')} where {number(asked)} were asked for"
-        console.say(f"low diversity: no more than {told} could be found within the bounds")
+        return
+    fewer = f"{counted(found, 'individual')} where {number(asked)} were asked for"
+    console.say(f"low diversity: no more than {fewer} could be found within the bounds")
 
 
-def refuse_red(certificate: Mapping[str, object]) -> None:
-    """Raise when reference and engine disagree.
-
-    Raises:
-        ParityError: With the first mismatch in full.
-    """
-    if certificate["mismatches"]:
-        raise ParityError(f"reference and engine disagree\n{certificate['first_mismatch']}")
-
-
-def _tables_of_windows(
-    data: Mapping[str, object], members: Mapping[int, Individual], objectives: Sequence[str]
-) -> Iterator[Table]:
-    """What was held out, and the first member symbol by symbol, where there is more than one."""
-    windows = [_mapping(window) for window in _list(data.get("windows"))]
-    if data.get("held_out_bars"):
-        yield held_out_table(members, objectives)
-    metrics = [parse_objective(name).metric for name in objectives if name != MISSED]
-    names = list(dict.fromkeys(["trades", *metrics]))
-    if _symbols(data) > 1:
-        by_window = {name: _list(told) for name, told in _mapping(members[0]["by_window"]).items()}
-        yield symbols_table(windows, by_window, names, "Individual 0, symbol by symbol")
-
-
-def _told_over(result: Result) -> str:
-    """What numbers mean where there are several symbols; empty where there is one."""
-    symbols, over = _symbols(_mapping(result["data"])), str(result.get("over_windows", MEAN))
-    if symbols < 2:
+def _means(result: RunResult) -> str:
+    """What numbers mean where there are several windows to search on; empty where there is one."""
+    searched = [window for window in result.data.windows if not window.is_held_out]
+    if len(searched) < 2:
         return ""
-    if over == MEAN:
-        return f"; each number is a mean over {symbols:,} symbols"
-    return f"; objectives are the {over} of {symbols:,} symbols, other numbers means"
+    count = counted(len(searched), noun_of(searched))
+    if result.over_windows == MEAN:
+        return f"; each number is a mean over {count}"
+    return f"; objectives are the {result.over_windows} of {count}, other numbers means"
 
 
-def _symbols(data: Mapping[str, object]) -> int:
-    return len({_mapping(window)["symbol"] for window in _list(data.get("windows"))})
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> list[object]:
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def _regret_line(regret: Mapping[str, object]) -> str:
+def _regret_line(regret: Regret) -> str:
     """How much of a lattice's true front a genetic search found, in a line."""
     return (
-        f"regret: a genetic search that judged {number(regret['evaluated'])} of the lattice's "
-        f"{number(regret['points'])} points found {fraction(regret['share'])} of the hypervolume "
-        f"and {number(regret['found'])} of {counted(regret['front'], 'member')} of the true front"
+        f"regret: a genetic search that judged {number(regret.evaluated)} of the lattice's "
+        f"{number(regret.points)} points found {fraction(regret.share)} of the hypervolume "
+        f"and {number(regret.found)} of {counted(regret.front, 'member')} of the true front"
     )

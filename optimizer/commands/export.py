@@ -27,7 +27,7 @@ def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) 
 
             told = write_study(store, to, sample)
         elif to.suffix == ".json" and what == "front":
-            told = _written(to, _json(require_result(store)))
+            told = _written(to, _json(require_result(store).payload()))
         else:
             told = _written(to, WRITERS[to.suffix](table_of(store, what)))
     stdout().say(told)

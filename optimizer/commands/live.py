@@ -21,7 +21,7 @@ from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
 from optimizer.session.progress import Progress
 from optimizer.session.task import Task
-from optimizer.session.workflow import record_bytes
+from optimizer.session.workflow import Observer, record_bytes
 from optimizer.shown import counted, metric
 
 COMPILES = "engine.compiling.loops"
@@ -31,7 +31,7 @@ LINE_EVERY_S = 1.0
 FRAME_EVERY_S = 0.1
 
 
-class Watcher:
+class Watcher(Observer):
     """Shows how a run stands, and hears when a person wants to stop.
 
     Args:

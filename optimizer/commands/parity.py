@@ -5,10 +5,10 @@ from pathlib import Path
 
 from engine.replay.certificate import certify
 from optimizer.commands.console import certificate_line, stderr, stdout
-from optimizer.commands.evolve import refuse_red
 from optimizer.commands.output import print_json
 from optimizer.config.run_config import resolve_config
 from optimizer.runs import find_run
+from optimizer.runs.result import refuse_red
 from optimizer.search.generation import Floats
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
@@ -34,9 +34,9 @@ def parity_command(
         task, genomes = recorded_front(find_run(runs, run), flags)
     for note in task.markets.notes:
         stderr().say(f"note: {note}")
-    certificate = certify(task.full_engine(device=engine), genomes).as_dict()
+    certificate = certify(task.full_engine(device=engine), genomes)
     if as_json:
-        print_json(certificate)
+        print_json(certificate.as_dict())
     else:
         stdout().say(certificate_line(certificate))
     refuse_red(certificate)

@@ -9,13 +9,13 @@ from rich.table import Table
 from data.errors import DataError
 from engine.replay.certificate import certify
 from optimizer.commands.console import facts_table, stdout
-from optimizer.commands.evolve import print_result, refuse_red
+from optimizer.commands.evolve import print_result
 from optimizer.commands.output import print_json
 from optimizer.errors import ConfigError, StoreError
 from optimizer.runs import RunStore, delete_run, find_run, list_runs
+from optimizer.runs.result import recorded_result, refuse_red, words_of
 from optimizer.session.recorded import recorded_front
-from optimizer.session.workflow import recorded_result
-from optimizer.shown import counted, number
+from optimizer.shown import number
 
 
 def list_command(runs: Path, *, as_json: bool) -> None:
@@ -43,11 +43,11 @@ def list_command(runs: Path, *, as_json: bool) -> None:
 def show_command(name: str, runs: Path, *, as_json: bool) -> None:
     """Print a run's result, or how far it got."""
     with RunStore.open(find_run(runs, name)) as store:
+        result = recorded_result(store)
         if as_json:
-            found = {"header": store.header, "result": recorded_result(store)}
+            found = {"header": store.header, "result": result and result.payload()}
             print_json({**found, "status": store.status})
             return
-        result = recorded_result(store)
         if result is not None:
             print_result(result)
             return
@@ -83,12 +83,9 @@ def verify_command(name: str, runs: Path, individuals: int) -> None:
     # Spread over the front, whose members are sorted by genome.
     count = min(individuals, len(genomes))
     chosen = genomes[np.linspace(0, len(genomes) - 1, count).round().astype(int)]
-    certificate = certify(task.full_engine(device="cpu"), chosen).as_dict()
+    certificate = certify(task.full_engine(device="cpu"), chosen)
     refuse_red(certificate)
-    console.say(
-        f"{counted(count, 'member')} replayed by the reference, "
-        f"{counted(certificate['trades'], 'trade')}, 0 mismatches"
-    )
+    console.say(words_of(certificate))
 
 
 def delete_command(name: str, runs: Path, *, is_meant: bool) -> None:

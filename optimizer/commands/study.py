@@ -12,13 +12,13 @@ import numpy.typing as npt
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs import RunStore
+from optimizer.runs.header import GeneRecord, RunHeader
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
 from optimizer.session.exported import (
     Recorded,
     natural,
     newest_front,
     recorded_individuals,
-    texts_of,
 )
 from optimizer.written import write_whole
 
@@ -57,10 +57,11 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
     recorded = _all_individuals(store, found)
     front = {genome.tobytes() for genome in found.genomes}
     chosen = _chosen(recorded.population, front, sample)
-    trials = _trials(store, Recorded(recorded.population.take(chosen), recorded.born[chosen]))
-    names = texts_of(store, "objectives")
+    header = RunHeader.read(store.header)
+    trials = _trials(header, Recorded(recorded.population.take(chosen), recorded.born[chosen]))
     directions = [
-        StudyDirection.MAXIMIZE if is_maximised(name) else StudyDirection.MINIMIZE for name in names
+        StudyDirection.MAXIMIZE if is_maximised(name) else StudyDirection.MINIMIZE
+        for name in header.objectives
     ]
     try:
         with _quietly(), tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as place:
@@ -69,9 +70,9 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
             study = optuna.create_study(
                 study_name=store.run_id, storage=storage, directions=directions
             )
-            study.set_metric_names(names)
+            study.set_metric_names(list(header.objectives))
             for field in ("strategy", "data", "is_simulated", "seed"):
-                study.set_user_attr(field, store.header.get(field))
+                study.set_user_attr(field, getattr(header, field))
             study.add_trials(trials)
             write_whole(to, draft.read_bytes())
     except OSError as error:
@@ -104,16 +105,12 @@ def _chosen(population: Population, front: set[bytes], sample: int) -> npt.NDArr
     return np.sort(np.concatenate([np.flatnonzero(is_member), others[spread.astype(np.int64)]]))
 
 
-def _trials(store: RunStore, chosen: Recorded) -> list[FrozenTrial]:
-    genes = store.header.get("genes")
-    distributions: dict[str, BaseDistribution] = {
-        gene["name"]: _distribution(gene) for gene in (genes if isinstance(genes, list) else [])
-    }
-    failures = texts_of(store, "failure_names")
-    population = natural(store, chosen.population)
+def _trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:
+    distributions = {gene.name: _distribution(gene) for gene in header.genes}
+    population = natural(header, chosen.population)
     trials: list[FrozenTrial] = []
     for i, born in enumerate(chosen.born.tolist()):
-        failure = failures[population.failures[i]]
+        failure = header.failure_names[population.failures[i]]
         values = zip(distributions.items(), population.genomes[i].tolist(), strict=True)
         trials.append(
             create_trial(
@@ -130,11 +127,10 @@ def _trials(store: RunStore, chosen: Recorded) -> list[FrozenTrial]:
     return trials
 
 
-def _distribution(gene: dict[str, object]) -> BaseDistribution:
-    low, high = float(str(gene["low"])), float(str(gene["high"]))
-    if gene["kind"] == "int":
-        return IntDistribution(int(low), int(high))
-    return FloatDistribution(low, high)
+def _distribution(gene: GeneRecord) -> BaseDistribution:
+    if gene.kind == "int":
+        return IntDistribution(int(gene.low), int(gene.high))
+    return FloatDistribution(gene.low, gene.high)
 
 
 def _attributes(population: Population, place: int, born: int, failure: str) -> dict[str, object]:

@@ -1,57 +1,52 @@
-"""Tables of many windows: a result symbol by symbol, and beside it what was held out."""
+"""Tables of many windows: a result window by window, and beside it what was held out."""
 
 from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from optimizer.commands.console import Individual, heading
+from optimizer.commands.console import heading
+from optimizer.runs.result import Figure, Figures, Member, WindowDescription, noun_of
 from optimizer.shown import metric, number
 
-SHOWN_SYMBOLS = 100
-
-Window = Mapping[str, object]
+SHOWN_LABELS = 100
 
 
-def symbols_table(
-    windows: Sequence[Window],
-    by_window: Mapping[str, Sequence[object]],
-    names: Sequence[str],
-    title: str,
+def windows_table(
+    windows: Sequence[WindowDescription], by_window: Mapping[str, Sequence[Figure]], title: str
 ) -> Table:
-    """One individual, symbol by symbol.
+    """One individual, window by window; those of one label below each other.
 
     Args:
-        windows: As `Markets.describe` tells them, those to search on first.
-        by_window: Metric name to its value in each of the windows.
-        names: Metrics to show.
+        windows: [W].
+        by_window: Name of a metric to its value in each of the windows, [W].
         title: Of the table.
 
     Returns:
-        A row a symbol with its bars and metrics, and below it the same of its bars held out.
+        A row a window with its bars and metrics.
     """
-    kept = [window for window in windows if window["sample"] == "in"]
-    is_held_out = len(kept) < len(windows)
-    rest = f" (the first {SHOWN_SYMBOLS} of {len(kept)})" if len(kept) > SHOWN_SYMBOLS else ""
+    noun, has_held_out = noun_of(windows), any(window.is_held_out for window in windows)
+    places: dict[str, list[int]] = {}
+    for place, window in enumerate(windows):
+        places.setdefault(window.label, []).append(place)
+    rest = f" (the first {SHOWN_LABELS} of {len(places)})" if len(places) > SHOWN_LABELS else ""
     table = Table(title=title + rest, title_justify="left", box=None)
-    table.add_column("symbol", overflow="fold")
-    if is_held_out:
+    table.add_column(noun, overflow="fold")
+    if has_held_out:
         table.add_column("bars that were", no_wrap=True)
     table.add_column("from", no_wrap=True)
-    for name in ("bars", *names):
+    for name in ("bars", *by_window):
         table.add_column(heading(name), justify="right")
-    for place, window in enumerate(kept[:SHOWN_SYMBOLS]):
-        parts = (
-            {"searched on": place, "held out": len(kept) + place} if is_held_out else {"": place}
-        )
-        for nth, (told, at) in enumerate(parts.items()):
-            part = windows[at]
-            cells = ["" if nth else str(window["symbol"]), *([told] if told else [])]
-            cells += [str(part["first"])[:10], number(part["bars"])]
-            table.add_row(*cells, *(metric(name, by_window[name][at]) for name in names))
+    for label in list(places)[:SHOWN_LABELS]:
+        for nth, place in enumerate(places[label]):
+            window = windows[place]
+            cells = ["" if nth else label, window.first[:10], number(window.bars)]
+            if has_held_out:
+                cells.insert(1, "held out" if window.is_held_out else "searched on")
+            table.add_row(*cells, *(metric(n, column[place]) for n, column in by_window.items()))
     return table
 
 
-def held_out_table(members: Mapping[int, Individual], objectives: Sequence[str]) -> Table:
+def held_out_table(members: Mapping[int, Member], objectives: Sequence[str]) -> Table:
     """Members of a front in the bars that they were found on, and in those held out.
 
     Args:
@@ -67,15 +62,9 @@ def held_out_table(members: Mapping[int, Individual], objectives: Sequence[str])
     for name in ("trades", *objectives):
         table.add_column(heading(name), justify="right")
         table.add_column(f"held out\n{heading(name)}", justify="right", style="bold")
-    for place, individual in members.items():
-        cells = []
-        for name in ("trades", *objectives):
-            group = "metrics" if name == "trades" else "objectives"
-            for part in (individual, _mapping(individual.get("held_out"))):
-                cells.append(metric(name, _mapping(part.get(group)).get(name)))
+    for place, member in members.items():
+        parts = (member, member.held_out or Figures(metrics={}))
+        both = [{**part.metrics, **part.objectives} for part in parts]
+        cells = (metric(n, part.get(n)) for n in ("trades", *objectives) for part in both)
         table.add_row(str(place), *cells)
     return table
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}

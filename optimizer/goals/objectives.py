@@ -219,6 +219,10 @@ class Goals:
         natural: Floats = self._signs * objectives + 0.0
         return natural
 
+    def named(self, objectives: Floats) -> dict[str, float]:
+        """Minimised objectives [O] by name, in the sign that people know."""
+        return dict(zip(self.names, self.natural(objectives).tolist(), strict=True))
+
     @cached_property
     def _signs(self) -> Floats:
         """-1 for each objective that is maximised, else 1, [O]."""

@@ -9,8 +9,7 @@ import pandas as pd
 from engine.ledger import Ledger, Trade
 from engine.reference import Reference
 from engine.replay.compiled import CompiledForm
-from optimizer.report.frames import trades_frame
-from optimizer.report.trades import Bools, collect_trades
+from optimizer.report.trades import Bools, collect_trades, trades_frame
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
 
@@ -102,8 +101,9 @@ class Apart:
 
     def _frame(self, ledger: Ledger) -> pd.DataFrame:
         markets = self.task.markets
-        found = collect_trades([ledger], [self.window], markets.series, self.task.costs, 1)
-        return trades_frame(found, markets.names).drop(columns=["window", "sample"])
+        found = collect_trades([ledger], [self.window], markets.series, self.task.costs)
+        symbols = [markets.symbols[self._number]]
+        return trades_frame(found, symbols, [self.window]).drop(columns=["window", "sample"])
 
 
 def _equal_trades(expected: Ledger, actual: Ledger, count: int) -> Bools:

@@ -20,14 +20,14 @@ def compare_runs(**runs: Run) -> pd.DataFrame:
         runs: Name to run.
 
     Returns:
-        A row a run: its members, how many of them no member of another run dominates, and the
-        hypervolume of its front, in units that all of them share.
+        A row a run: its members, how many of them no member of another run dominates, and what
+        its front dominates as a share of what all dominate together.
 
     Raises:
         ConfigError: When objectives differ.
     """
     objectives = {run.objectives for run in runs.values()}
-    if len(objectives) > 1:
+    if len(objectives) != 1:
         raise ConfigError(f"fronts of different objectives cannot be compared: {objectives}")
     return compare({name: run.minimised for name, run in runs.items()})
 

@@ -1,7 +1,5 @@
 """Every chart of a run, by what it shows."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from optimizer.errors import ConfigError
@@ -10,23 +8,23 @@ from optimizer.report.charts import price, progress, results
 from optimizer.report.charts import sensitivity as sensitivity_charts
 from optimizer.report.charts.chart import Chart
 from optimizer.report.sensitivity import Line, Plane
+from optimizer.report.tables import Tables
 from optimizer.report.trades import (
     Bools,
+    Curve,
     Groups,
     Trades,
     buy_and_hold,
     by_hour,
+    by_label,
     by_month,
     by_reason,
-    by_symbol,
     by_weekday,
     cost_facts,
 )
+from optimizer.runs.result import noun_of
 from optimizer.search.generation import Floats
 from strategy.errors import unknown
-
-if TYPE_CHECKING:
-    from optimizer.report.run import Run
 
 GROUPS = ("month", "hour", "weekday", "symbol", "reason")
 """What trades can be put together by."""
@@ -35,13 +33,13 @@ HOLD_POINTS = 1_000
 """Points of the line of buying and holding."""
 
 
-def columns_of(run: "Run") -> dict[str, Floats]:
+def columns_of(run: Tables) -> dict[str, Floats]:
     """Every number of the front's members by name, each [F]."""
     frame = run.front
     return {str(name): frame[name].to_numpy(np.float64) for name in frame.columns}
 
 
-def front(run: "Run", x: str | None, y: str | None, colour: str | None) -> Chart:
+def front(run: Tables, x: str | None, y: str | None, colour: str | None) -> Chart:
     """Members by two numbers; the last and the first objective unless others are named."""
     columns = columns_of(run)
     first, *others = run.objectives
@@ -55,7 +53,7 @@ def front(run: "Run", x: str | None, y: str | None, colour: str | None) -> Chart
     return front_charts.front_2d(columns, x, y, colour)
 
 
-def front_3d(run: "Run") -> Chart:
+def front_3d(run: Tables) -> Chart:
     """Members by their first three objectives.
 
     Raises:
@@ -66,18 +64,18 @@ def front_3d(run: "Run") -> Chart:
     return front_charts.front_3d(columns_of(run), run.objectives[:3])
 
 
-def parallel(run: "Run") -> Chart:
+def parallel(run: Tables) -> Chart:
     """Members as lines through all genes and objectives."""
     return front_charts.parallel(columns_of(run), (*run.genes, *run.objectives), run.objectives[0])
 
 
-def convergence(run: "Run") -> list[Chart]:
+def convergence(run: Tables) -> list[Chart]:
     """Hypervolume, then the best of each objective, over the generations."""
     history = run.history
     charts = []
     if (history.volume > 0).any():
         charts.append(progress.hypervolume(history.volume_generations, history.volume))
-    best, median = run.natural(history.best), run.natural(history.median)
+    best, median = run.header.natural(history.best), run.header.natural(history.median)
     for o, objective in enumerate(run.objectives):
         charts.append(
             progress.best_objective(history.generations, objective, best[:, o], median[:, o])
@@ -85,7 +83,7 @@ def convergence(run: "Run") -> list[Chart]:
     return charts
 
 
-def genes(run: "Run") -> list[Chart]:
+def genes(run: Tables) -> list[Chart]:
     """How each gene spread over the population, generation by generation."""
     history = run.history
     return [
@@ -96,51 +94,57 @@ def genes(run: "Run") -> list[Chart]:
     ]
 
 
-def along(run: "Run", line: Line, own: Floats, objective: int) -> Chart:
+def along(run: Tables, line: Line, own: Floats, objective: int) -> Chart:
     """An objective while one gene of an individual [G] changes."""
-    found = run.natural(line.objectives)[:, objective]
+    found = run.header.natural(line.objectives)[:, objective]
     gene, name = run.genes[line.gene], run.objectives[objective]
     return sensitivity_charts.along(gene, name, line.values, found, float(own[line.gene]))
 
 
-def heat_map(run: "Run", plane: Plane, own: Floats, objective: int) -> Chart:
+def heat_map(run: Tables, plane: Plane, own: Floats, objective: int) -> Chart:
     """An objective over a pair of genes of an individual [G]."""
     names = [run.genes[g] for g in plane.genes]
-    found = run.natural(plane.objectives)[:, :, objective]
+    found = run.header.natural(plane.objectives)[:, :, objective]
     at = [float(own[g]) for g in plane.genes]
     return sensitivity_charts.heat_map(
         names, run.objectives[objective], plane.x, plane.y, found, at
     )
 
 
-def held_out_ns(run: "Run", series: int) -> int | None:
+def held_out_ns(run: Tables, series: int) -> int | None:
     """When the bars of a series begin that were held out; None without any."""
-    held_out = [window for window in run.task.markets.held_out if window.series == series]
-    return int(run.series[series].timestamp[held_out[0].start]) if held_out else None
+    starts = [window.start for window in run.task.markets.held_out if window.series == series]
+    return int(run.series[series].timestamp[min(starts)]) if starts else None
 
 
-def equity_frame(run: "Run", others: list[Trades]) -> Chart:
+def equity_frame(run: Tables, others: list[Trades]) -> Chart:
     """Buying and holding, and the equity of members beside it."""
-    hold = buy_and_hold(run.spans, run.series, run.task.costs, HOLD_POINTS)
+    hold = hold_curve(run)
     curves = [run.equity_curve(trades) for trades in others]
     starts = {held_out_ns(run, series) for series in range(len(run.series))}
     # One line says it only where all series are held out from the same time on.
     return results.equity_frame(hold, curves, starts.pop() if len(starts) == 1 else None)
 
 
-def equity(run: "Run", member: int, trades: Trades) -> Chart:
+def hold_curve(run: Tables) -> Curve:
+    """Buying and holding what the run trades."""
+    markets = run.task.markets
+    return buy_and_hold(markets.ranges, markets.series, markets.names, run.task.costs, HOLD_POINTS)
+
+
+def equity(run: Tables, member: int, trades: Trades) -> Chart:
     """Equity and drawdown of a member."""
     return results.equity(run.equity_curve(trades), f"member {member}")
 
 
-def market(run: "Run", series: int) -> Chart:
+def market(run: Tables, series: int) -> Chart:
     """Prices of a series."""
-    chart = price.market(run.series[series], run.spans[series])
+    chart = price.market(run.series[series], run.task.markets.ranges[series])
     layout = {**chart.layout, **results.border(held_out_ns(run, series))}
     return Chart(chart.title, chart.alt, chart.data, layout)
 
 
-def grouped(run: "Run", trades: Trades, by: str) -> Chart:
+def grouped(run: Tables, trades: Trades, by: str) -> Chart:
     """Results of trades by something that they share, one of `GROUPS`."""
     if by == "month":
         return results.grouped(trades, by_month, "results by month")
@@ -149,30 +153,30 @@ def grouped(run: "Run", trades: Trades, by: str) -> Chart:
     if by == "weekday":
         return results.grouped(trades, by_weekday, "results by weekday")
     if by == "symbol":
-        return _by_symbol(run, trades)
+        return _by_label(run, trades)
     if by == "reason":
         return results.grouped(trades, by_reason, "exits by reason", show="trades")
     raise ConfigError(unknown("group", by, list(GROUPS)))
 
 
-def costs(run: "Run", trades: Trades) -> Chart:
+def costs(run: Tables, trades: Trades) -> Chart:
     """What in-sample trading cost, and how dear it could be."""
     chosen = ~trades.is_held_out
     facts = cost_facts(trades, chosen, run.task.costs)
     return results.cost_line(facts, run.task.costs, has_trades=bool(chosen.any()))
 
 
-def _by_symbol(run: "Run", trades: Trades) -> Chart:
-    """Results of symbols, best in-sample first; of many only the best and the worst."""
-    whole = by_symbol(trades, ~trades.is_held_out, run.symbols)
+def _by_label(run: Tables, trades: Trades) -> Chart:
+    """Results of symbols or windows, best in-sample first; of many only the best and the worst."""
+    whole = by_label(trades, ~trades.is_held_out, run.task.markets.labels)
     kept = results.extremes(whole)
 
     def group(trades: Trades, chosen: Bools) -> Groups:
-        found = by_symbol(trades, chosen, run.symbols)
+        found = by_label(trades, chosen, run.task.markets.labels)
         labels = tuple(found.labels[place] for place in kept)
         return Groups(labels, found.trades[kept], found.sum_r[kept], found.wins[kept])
 
-    title = "results by symbol"
-    if len(kept) < len(run.symbols):
-        title += f", the best and the worst of {len(run.symbols):,}"
+    title = f"results by {noun_of(run.task.markets.describe())}"
+    if len(kept) < len(whole.labels):
+        title += f", the best and the worst of {len(whole.labels):,}"
     return results.grouped(trades, group, title)

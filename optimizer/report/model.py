@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,11 +11,10 @@ from optimizer.report.charts import price, results
 from optimizer.report.charts.chart import Chart, milliseconds, words
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.sensitivity import POINTS, Line, Plane, move_each, move_pairs, size_of_pairs
+from optimizer.report.tables import Tables
 from optimizer.report.trades import Trades
+from optimizer.runs.result import noun_of
 from optimizer.shown import HELD_OUT, MEANINGS, metric, number
-
-if TYPE_CHECKING:
-    from optimizer.report.run import Run
 
 MOST_MEMBERS = 1_000
 """Members that a page names."""
@@ -71,7 +69,7 @@ class Chosen:
     order: tuple[int, ...]
 
 
-def choose(run: "Run", member: int | None) -> Chosen:
+def choose(run: Tables, member: int | None) -> Chosen:
     """Decide which members matter: the one asked for, the knee, the best of each objective.
 
     Args:
@@ -95,21 +93,22 @@ def _even_places(count: int, most: int) -> list[int]:
     return [int(place) for place in places]
 
 
-def page_data(run: "Run", chosen: Chosen | None) -> Plain:
+def page_data(run: Tables, chosen: Chosen | None) -> Plain:
     """Everything that the script of a page draws.
 
     Args:
         run: Any run.
         chosen: As `choose` says; None for an empty front.
     """
+    shared: Plain = {}
+    if run.is_search:
+        shared["convergence"] = [_chart(chart) for chart in gallery.convergence(run)]
+        shared["genes"] = [_chart(chart) for chart in gallery.genes(run)]
     data: Plain = {
         "members": [],
         "columns": {},
         "details": {},
-        "shared": {
-            "convergence": [_chart(chart) for chart in gallery.convergence(run)],
-            "genes": [_chart(chart) for chart in gallery.genes(run)],
-        },
+        "shared": shared,
         "objectives": [words(name) for name in run.objectives],
         "meanings": {words(name): meaning for name, meaning in MEANINGS.items()},
         "reasons": [words(reason) for reason in REASONS],
@@ -121,7 +120,8 @@ def page_data(run: "Run", chosen: Chosen | None) -> Plain:
         "pairs": [],
         "bars": {},
         "shownSeries": [],
-        "symbols": [],
+        "windows": [],
+        "noun": "symbol",
         "hasHeldOut": False,
         "around": price.BARS_AROUND,
     }
@@ -129,13 +129,16 @@ def page_data(run: "Run", chosen: Chosen | None) -> Plain:
         return data
     data["members"] = [_member(run, i, chosen) for i in range(min(len(run.members), MOST_MEMBERS))]
     data["first"] = chosen.first
-    data |= _front(run, data)
+    data |= _columns_of_front(run)
+    shared |= _front_charts(run)
     if not run.bars_problem:
-        data |= _details(run, chosen, data)
+        trades = dict(_within_room(run, chosen))
+        data |= _details(run, chosen, trades)
+        shared |= _detail_charts(run, list(trades.values()))
     return data
 
 
-def member_rows(run: "Run") -> tuple[list[str], list[list[tuple[str, float]]]]:
+def member_rows(run: Tables) -> tuple[list[str], list[list[tuple[str, float]]]]:
     """Columns of the table of the front, and for each member its cells: text and number."""
     beside = [n for n in ("trades", "win_rate", "mean_r", "exposure") if n not in run.objectives]
     columns = [*run.objectives, *beside, *run.genes]
@@ -147,26 +150,30 @@ def member_rows(run: "Run") -> tuple[list[str], list[list[tuple[str, float]]]]:
     return columns, rows
 
 
-def _front(run: "Run", data: Plain) -> Plain:
-    """Charts of the whole front, and the numbers that its axes may show."""
-    columns = gallery.columns_of(run)
-    shared = dict(_mapping(data["shared"]))
-    shared["front"] = _chart(gallery.front(run, None, None, None))
-    shared["parallel"] = _chart(gallery.parallel(run))
-    if len(run.objectives) > 2:
-        shared["front3d"] = _chart(gallery.front_3d(run))
+def _columns_of_front(run: Tables) -> Plain:
+    """The numbers that axes of the front may show, and those that they begin with."""
     others = run.objectives[1:]
     return {
-        "shared": shared,
         "axes": {"x": others[-1] if others else "trades", "y": run.objectives[0]},
         "columns": {
             name: {"title": words(name), "values": values, "axis": metric_axis(name)}
-            for name, values in columns.items()
+            for name, values in gallery.columns_of(run).items()
         },
     }
 
 
-def _member(run: "Run", member: int, chosen: Chosen) -> Plain:
+def _front_charts(run: Tables) -> Plain:
+    """Charts of the whole front."""
+    charts = {
+        "front": gallery.front(run, None, None, None),
+        "parallel": gallery.parallel(run),
+    }
+    if len(run.objectives) > 2:
+        charts["front3d"] = gallery.front_3d(run)
+    return {name: _chart(chart) for name, chart in charts.items()}
+
+
+def _member(run: Tables, member: int, chosen: Chosen) -> Plain:
     """The numbers of a member as they are shown."""
     metrics = [
         [words(name), *_figures(run, member, name)]
@@ -182,30 +189,34 @@ def _member(run: "Run", member: int, chosen: Chosen) -> Plain:
     return {"metrics": metrics, "genes": genes, "role": chosen.roles.get(member, "")}
 
 
-def _figures(run: "Run", member: int, name: str) -> list[str]:
+def _figures(run: Tables, member: int, name: str) -> list[str]:
     """A metric of a member as people read it, in-sample and, where there is such, held out."""
     one = run.members[member]
     found = []
-    for column, told in ((name, one), (f"{HELD_OUT}{name}", _mapping(one.get("held_out")))):
-        if column in run.front:
-            reason = _mapping(told.get("undefined")).get(name)
+    for column, figures in ((name, one), (f"{HELD_OUT}{name}", one.held_out)):
+        if figures is not None and column in run.front:
+            reason = figures.undefined.get(name)
             text = metric(name, float(run.front[column].iloc[member]))
-            found.append(text if reason is None else f"undefined: {words(str(reason))}")
+            found.append(text if reason is None else f"undefined: {words(reason)}")
     return found
 
 
-def _details(run: "Run", chosen: Chosen, data: Plain) -> Plain:
-    """Trades and charts of members, as many as the page has room for."""
-    trades = dict(_within_room(run, chosen))
+def _detail_charts(run: Tables, trades: Sequence[Trades]) -> Plain:
+    """What charts of members are seen against; of the most wanted member first."""
+    others = list(trades) if len(trades) > 1 else []
+    return {
+        "equity": _chart(gallery.equity_frame(run, others)),
+        "price": {str(s): _chart(gallery.market(run, s)) for s in _shown_series(run, trades[0])},
+        "trade": _chart(price.trade_frame()),
+    }
+
+
+def _details(run: Tables, chosen: Chosen, trades: Mapping[int, Trades]) -> Plain:
+    """Trades and charts of members, the most wanted first."""
     members = list(trades)
     shown = _shown_series(run, trades[members[0]])
     lines = _lines(run, members)
     planes = _planes(run, chosen, members)
-    others = [trades[member] for member in members]
-    shared = dict(_mapping(data["shared"]))
-    shared["equity"] = _chart(gallery.equity_frame(run, others if len(others) > 1 else []))
-    shared["price"] = {str(w): _chart(gallery.market(run, w)) for w in shown}
-    shared["trade"] = _chart(price.trade_frame())
     details = {}
     for member, own in trades.items():
         charts = _charts(run, member, own, shown)
@@ -221,20 +232,23 @@ def _details(run: "Run", chosen: Chosen, data: Plain) -> Plain:
                 for p in planes[member]
             ]
         details[member] = {"charts": charts, "trades": _columns(own)}
-    first = next(iter(planes.values()), ())
+    first, described = next(iter(planes.values()), ()), run.task.markets.describe()
     return {
-        "shared": shared,
         "details": details,
         "pairs": [" and ".join(words(run.genes[g]) for g in plane.genes) for plane in first],
-        "shownSeries": [{"series": s, "name": run.symbols[s]} for s in shown],
-        "symbols": list(run.symbols),
+        "shownSeries": [{"series": s, "name": run.task.markets.titles[s]} for s in shown],
+        "windows": [
+            {"label": one.label, "series": window.series, "sample": one.sample}
+            for one, window in zip(described, run.windows, strict=True)
+        ],
+        "noun": noun_of(described),
         "hasHeldOut": run.has_held_out,
         "costPerSide": run.task.costs.per_side,
-        "bars": _bars(run, others),
+        "bars": _bars(run, list(trades.values())),
     }
 
 
-def _within_room(run: "Run", chosen: Chosen) -> Iterator[tuple[int, Trades]]:
+def _within_room(run: Tables, chosen: Chosen) -> Iterator[tuple[int, Trades]]:
     """Members and their trades, the most wanted first, until the page is full."""
     room = MOST_TRADES
     most = min(MOST_DETAILED, max(MOST_LEDGERS // len(run.windows), 1))
@@ -246,13 +260,13 @@ def _within_room(run: "Run", chosen: Chosen) -> Iterator[tuple[int, Trades]]:
         yield member, trades
 
 
-def _shown_series(run: "Run", trades: Trades) -> list[int]:
+def _shown_series(run: Tables, trades: Trades) -> list[int]:
     """Series whose prices are shown: those with the most trades of a member, in order."""
     counts = np.bincount(trades.series, minlength=len(run.series))
     return sorted(np.argsort(-counts, kind="stable")[:MOST_SERIES].tolist())
 
 
-def _lines(run: "Run", members: Sequence[int]) -> dict[int, tuple[Line, ...]]:
+def _lines(run: Tables, members: Sequence[int]) -> dict[int, tuple[Line, ...]]:
     """Sensitivity along each gene, of as many members as there is time for."""
     many = len(run.task.markets.windows) > MANY_WINDOWS
     points = FEWER_POINTS if many else POINTS
@@ -263,7 +277,7 @@ def _lines(run: "Run", members: Sequence[int]) -> dict[int, tuple[Line, ...]]:
     return {members[0]: first, **dict(zip(more, rest, strict=True))}
 
 
-def _planes(run: "Run", chosen: Chosen, members: Sequence[int]) -> dict[int, tuple[Plane, ...]]:
+def _planes(run: Tables, chosen: Chosen, members: Sequence[int]) -> dict[int, tuple[Plane, ...]]:
     """Sensitivity over pairs of genes, of the members that matter most."""
     wanted = [m for m in members if m == chosen.first or m in chosen.roles]
     work = _bars_of_an_evaluation(run) * size_of_pairs(run.problem.layout)
@@ -272,15 +286,17 @@ def _planes(run: "Run", chosen: Chosen, members: Sequence[int]) -> dict[int, tup
     return {m: move_pairs(run.problem, run.genomes[m]) for m in wanted[:count]}
 
 
-def _bars_of_an_evaluation(run: "Run") -> int:
+def _bars_of_an_evaluation(run: Tables) -> int:
     """What evaluating one individual costs, in bars."""
     markets = run.task.markets
     return markets.n_bars + BARS_PER_WINDOW * len(markets.windows)
 
 
-def _charts(run: "Run", member: int, trades: Trades, shown: Sequence[int]) -> Plain:
+def _charts(run: Tables, member: int, trades: Trades, shown: Sequence[int]) -> Plain:
     """Charts of a member's results."""
-    groups = [by for by in gallery.GROUPS if by != "symbol" or len(run.series) > 1]
+    groups = [
+        by for by in gallery.GROUPS if by != "symbol" or len(set(run.task.markets.labels)) > 1
+    ]
     return {
         "equity": _chart(gallery.equity(run, member, trades)),
         "price": {str(s): _chart(price.entries_and_exits(trades, s)) for s in shown},
@@ -298,8 +314,7 @@ def _columns(trades: Trades) -> Plain:
     """
     is_at_level = (trades.exit == trades.stop) | (trades.exit == trades.target)
     return {
-        "series": trades.series,
-        "is_held_out": trades.is_held_out,
+        "window": trades.window,
         "reason": trades.reason,
         "entry_bar": np.diff(trades.entry_bar, prepend=0),
         "bars_held": trades.bars_held,
@@ -314,7 +329,7 @@ def _columns(trades: Trades) -> Plain:
     }
 
 
-def _bars(run: "Run", members: Sequence[Trades]) -> Plain:
+def _bars(run: Tables, members: Sequence[Trades]) -> Plain:
     """Bars around trades, of the most wanted members first, until there is no more room.
 
     Prices are rounded to float32 here: they are only drawn.
@@ -359,7 +374,3 @@ def _chart(chart: Chart) -> Plain:
         "data": list(chart.data),
         "layout": dict(chart.layout),
     }
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}

@@ -5,19 +5,16 @@ import hashlib
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jinja2 import Environment, StrictUndefined
 
 from optimizer.report.charts.chart import words
 from optimizer.report.model import MOST_MEMBERS, Chosen, choose, member_rows, page_data
 from optimizer.report.payload import compressed, pack, plotly_script
+from optimizer.report.tables import Tables
 from optimizer.report.verdict import cautions, data_facts, headline, samples_of, search_facts
 from optimizer.shown import counted
 from optimizer.written import write_whole
-
-if TYPE_CHECKING:
-    from optimizer.report.run import Run
 
 FILE_NAME = "report.html"
 """Name of a run's report in the run's directory."""
@@ -32,7 +29,7 @@ LONGEST_TEXT = 400
 """Longer texts are cut, and say how long they were."""
 
 
-def write_report(run: "Run", path: Path | None = None, member: int | None = None) -> Path:
+def write_report(run: Tables, path: Path | None = None, member: int | None = None) -> Path:
     """Write a run's report.
 
     Args:
@@ -52,7 +49,7 @@ def write_report(run: "Run", path: Path | None = None, member: int | None = None
     return target
 
 
-def page_html(run: "Run", member: int | None = None) -> str:
+def page_html(run: Tables, member: int | None = None) -> str:
     """The report of a run as one page; see `write_report`."""
     if member is not None:
         run.check_member(member)
@@ -91,7 +88,7 @@ def policy(*scripts: bytes) -> str:
     )
 
 
-def _static(run: "Run", chosen: Chosen | None) -> Mapping[str, object]:
+def _static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
     """What the page says before any script runs."""
     columns, rows = member_rows(run)
     names = ("member", *columns)
@@ -104,8 +101,8 @@ def _static(run: "Run", chosen: Chosen | None) -> Mapping[str, object]:
     return {
         "title": run.title,
         "is_search": run.is_search,
-        "strategy": words(str(run.header.get("strategy"))),
-        "data": run.header.get("data"),
+        "strategy": words(run.header.strategy),
+        "data": run.header.data,
         "headline": headline(run),
         "cautions": cautions(run),
         "facts": [*data_facts(run), *search_facts(run)],
@@ -129,13 +126,13 @@ def _static(run: "Run", chosen: Chosen | None) -> Mapping[str, object]:
     }
 
 
-def _kind(run: "Run", column: str) -> str:
+def _kind(run: Tables, column: str) -> str:
     if column in run.objectives:
         return "objective"
     return "gene" if column in run.genes else "number"
 
 
-def _search_note(run: "Run") -> str:
+def _search_note(run: Tables) -> str:
     if not run.is_search:
         return ""
     history = run.history
@@ -148,9 +145,8 @@ def _search_note(run: "Run") -> str:
     return told
 
 
-def _footer(run: "Run") -> str:
+def _footer(run: Tables) -> str:
     made_from = f"run {run.id} of " if run.is_search else ""
-    versions = run.header.get("versions")
-    known = versions if isinstance(versions, Mapping) else {}
-    made = ", ".join(f"{name} {version}" for name, version in sorted(known.items()))
-    return f"Made from {made_from}{run.header.get('created_at')} with {made}. All times UTC."
+    versions = sorted(run.header.versions.items())
+    made = ", ".join(f"{name} {version}" for name, version in versions)
+    return f"Made from {made_from}{run.header.created_at} with {made}. All times UTC."

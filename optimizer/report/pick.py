@@ -10,6 +10,7 @@ from optimizer.errors import ConfigError
 from optimizer.report.sensitivity import move_each, robustness
 from optimizer.search.generation import Floats
 from optimizer.search.problem import Problem
+from optimizer.session.compared import hypervolume_shares
 
 
 def knee(objectives: Floats) -> int:
@@ -78,42 +79,18 @@ def weights_of(objectives: tuple[str, ...], weights: Mapping[str, float]) -> Flo
     return found
 
 
-def hypervolume(fronts: list[Floats]) -> Floats:
-    """The volume that each of several fronts dominates, up to one common reference point.
-
-    Args:
-        fronts: Each [F, O] minimised, F may be 0; none is NaN.
-
-    Returns:
-        One volume a front, in units of the box that all of them span together; the reference point
-        lies a tenth of that box beyond its worst corner.
-    """
-    whole = np.concatenate(fronts) if fronts else np.empty((0, 1))
-    if not len(whole):
-        return np.zeros(len(fronts))
-    low, high = whole.min(axis=0), whole.max(axis=0)
-    size = np.where(high > low, high - low, 1.0)
-    reference = np.full(whole.shape[1], 1.1)
-    return np.array(
-        [
-            float(moocore.hypervolume((front - low) / size, ref=reference)) if len(front) else 0.0
-            for front in fronts
-        ]
-    )
-
-
 def compare(fronts: Mapping[str, Floats]) -> pd.DataFrame:
     """Compare fronts of the same objectives.
 
     Args:
-        fronts: Name to [F, O] minimised.
+        fronts: Name to [F, O] minimised, at least one.
 
     Returns:
-        A row a front: its members, its share of the members that no other front dominates, and its
-        hypervolume.
+        A row a front: its members, how many of them no other front dominates, and what it
+        dominates as a share of what all dominate together.
     """
     names, arrays = list(fronts), list(fronts.values())
-    whole = np.concatenate(arrays) if arrays else np.empty((0, 1))
+    whole = np.concatenate(arrays)
     owner = np.repeat(np.arange(len(arrays)), [len(front) for front in arrays])
     best = moocore.is_nondominated(whole, keep_weakly=True) if len(whole) else np.empty(0, bool)
     kept = np.bincount(owner[best], minlength=len(arrays))
@@ -122,7 +99,7 @@ def compare(fronts: Mapping[str, Floats]) -> pd.DataFrame:
         {
             "members": members,
             "undominated": kept,
-            "hypervolume": hypervolume(arrays),
+            "hypervolume": hypervolume_shares(arrays),
         },
         index=pd.Index(names, name="front"),
     )

@@ -1,7 +1,6 @@
 """An individual's result as one picture, drawn without a browser."""
 
 import io
-from typing import TYPE_CHECKING
 
 import matplotlib.dates
 import numpy as np
@@ -10,13 +9,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from optimizer.report.charts.chart import BLUE, GREEN, GREY, ORANGE, RED, thinned, words
-from optimizer.report.gallery import HOLD_POINTS
-from optimizer.report.trades import Curve, Ints, Trades, buy_and_hold, drawdown
+from optimizer.report.gallery import hold_curve
+from optimizer.report.tables import Tables
+from optimizer.report.trades import Curve, Ints, Trades, drawdown
 from optimizer.search.generation import Floats
 from optimizer.shown import metric
-
-if TYPE_CHECKING:
-    from optimizer.report.run import Run
 
 SIZE_INCHES = (12.0, 10.0)
 DOTS_PER_INCH = 120
@@ -25,7 +22,7 @@ NS_PER_DAY = 86_400_000_000_000
 LONGEST_TITLE = 100
 
 
-def picture(run: "Run", member: int = 0) -> bytes:
+def picture(run: Tables, member: int = 0) -> bytes:
     """Equity and drawdown against buying and holding, and price with trades, as a PNG.
 
     Args:
@@ -39,7 +36,7 @@ def picture(run: "Run", member: int = 0) -> bytes:
     figure = Figure(figsize=SIZE_INCHES, layout="constrained")
     FigureCanvasAgg(figure)
     top, middle, bottom = figure.subplots(3, 1, height_ratios=[3, 1.2, 3])
-    hold = buy_and_hold(run.spans, run.series, run.task.costs, HOLD_POINTS)
+    hold = hold_curve(run)
     for curve, label, colour in (
         (hold, "buy and hold", ORANGE),
         (run.equity_curve(trades), "the individual", BLUE),
@@ -67,10 +64,10 @@ def _line(axes: Axes, curve: Curve, values: Floats, label: str, colour: str) -> 
     _dates(axes)
 
 
-def _price(axes: Axes, run: "Run", trades: Trades) -> None:
+def _price(axes: Axes, run: Tables, trades: Trades) -> None:
     """Closes of the series with most trades, and where it was entered and left."""
     series = int(np.bincount(trades.series, minlength=len(run.series)).argmax())
-    bars, span = run.series[series], run.spans[series]
+    bars, span = run.series[series], run.task.markets.ranges[series]
     close = bars.close[span.start : span.end]
     at = thinned(close)
     axes.plot(_days(bars.timestamp[span.start + at]), close[at], color=GREY, linewidth=0.8)
@@ -83,7 +80,7 @@ def _price(axes: Axes, run: "Run", trades: Trades) -> None:
     ):
         time = _days(trades.exit_ns[chosen])
         axes.plot(time, trades.exit[chosen], "o", color=colour, markersize=3, label=label)
-    axes.set_ylabel(_plain(f"price, {run.symbols[series]}")).set_parse_math(False)
+    axes.set_ylabel(_plain(f"price, {run.task.markets.titles[series]}")).set_parse_math(False)
     axes.legend(loc="upper left")
     _dates(axes)
 
@@ -101,11 +98,11 @@ def _days(time_ns: Ints) -> Floats:
     return days
 
 
-def _title(run: "Run", member: int) -> str:
+def _title(run: Tables, member: int) -> str:
     row = run.front.iloc[member]
     told = ", ".join(f"{words(n)} {metric(n, float(row[n]))}" for n in SHOWN if n in row.index)
-    simulated = " (SIMULATED)" if run.header.get("is_simulated") else ""
-    name = _plain(f"{run.header['strategy']} on {run.header['data']}{simulated}")
+    simulated = " (SIMULATED)" if run.header.is_simulated else ""
+    name = _plain(f"{run.header.strategy} on {run.header.data}{simulated}")
     return f"{name}\n{told}"
 
 

@@ -6,11 +6,10 @@ from optimizer.report import gallery
 from optimizer.report.charts import price, results
 from optimizer.report.charts.chart import Chart
 from optimizer.report.sensitivity import move_each, move_pairs
+from optimizer.report.tables import Tables
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-    from optimizer.report.run import Run
 
 
 class Plots:
@@ -25,7 +24,7 @@ class Plots:
         run: Whose.
     """
 
-    def __init__(self, run: "Run") -> None:
+    def __init__(self, run: Tables) -> None:
         self._run = run
 
     def front(

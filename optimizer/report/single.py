@@ -1,13 +1,11 @@
 """One individual that no search found, shown as if it were a front of its own."""
 
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from engine.batch import Engine
-from optimizer.report.history import History
-from optimizer.report.plots import Plots
 from optimizer.report.run import Run
+from optimizer.runs.header import RunHeader
 from optimizer.search.generation import Floats
 from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of
@@ -34,27 +32,11 @@ class Single(Run):
         reached = task.goals.achieved(task.metrics(accumulators))[0]
         objectives = dict(zip(task.goals.names, reached.tolist(), strict=False))
         header = header_of(task, "cpu", identity_of(task, None))
-        self.header = {**header, "objectives": list(objectives)}
+        self.header = RunHeader.read({**header, "objectives": list(objectives)})
         self.result, self.status, self.summaries = None, "finished", ()
-        self.members = ({**individual, "objectives": objectives},)
-        self.plot = Plots(self)
+        self.members = (replace(individual, objectives=objectives),)
 
     @property
     def title(self) -> str:
         """What its page is called."""
         return f"Backtest of {self.task.spec.name}"
-
-    @property
-    def history(self) -> History:
-        """Nothing: no search led here."""
-        nothing, n_genes, n = np.empty(0), len(self.genes), len(self.objectives)
-        return History(
-            generations=nothing.astype(np.int64),
-            best=np.empty((0, n)),
-            median=np.empty((0, n)),
-            quantiles=np.empty((0, n_genes, 7)),
-            volume_generations=nothing.astype(np.int64),
-            volume=nothing,
-            left_out=0,
-            only_fronts=False,
-        )

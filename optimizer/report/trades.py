@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from data.bars import Bars, Window
 from engine.costs import Costs
 from engine.ledger import REASONS, Ledger
 from optimizer.search.generation import Floats
+from optimizer.shown import SAMPLES
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -27,7 +29,7 @@ class Trades:
 
     Args:
         window: [K] int64, number of the window.
-        series: [K] int64, number of the series, which is a symbol.
+        series: [K] int64, number of the series.
         is_held_out: [K], whether the window was held out from the search.
         signal_bar: [K] int64, bar whose close gave the signal.
         entry_bar: [K] int64.
@@ -125,16 +127,14 @@ def collect_trades(
     windows: Sequence[Window],
     series: Sequence[Bars],
     costs: Costs,
-    n_searched: int,
 ) -> Trades:
     """Put an individual's ledgers side by side.
 
     Args:
         ledgers: One a window, [W].
-        windows: [W], those searched on first, then those held out.
+        windows: [W].
         series: Bars that windows refer to.
         costs: As the trades were made with.
-        n_searched: How many of the windows were searched on.
 
     Returns:
         Its trades.
@@ -142,6 +142,7 @@ def collect_trades(
     times = [series[window.series].timestamp for window in windows]
     number = np.repeat(np.arange(len(windows)), [len(ledger) for ledger in ledgers])
     owner = np.array([window.series for window in windows], np.int64)
+    is_held_out = np.array([window.role == "held_out" for window in windows], np.bool_)
 
     def whole(name: str) -> Ints:
         return _joined([getattr(ledger, name) for ledger in ledgers]).astype(np.int64)
@@ -153,7 +154,7 @@ def collect_trades(
     return Trades(
         window=number,
         series=owner[number],
-        is_held_out=number >= n_searched,
+        is_held_out=is_held_out[number],
         signal_bar=whole("signal_bar"),
         entry_bar=whole("entry_bar"),
         exit_bar=whole("exit_bar"),
@@ -171,38 +172,74 @@ def collect_trades(
         r=price("r"),
         cost_r=costs.per_side * (entry + leave) / (entry - stop),
         rejected=sum(ledger.rejected for ledger in ledgers),
-        has_held_out=n_searched < len(windows),
+        has_held_out=bool(is_held_out.any()),
     )
 
 
-def equity_curve(trades: Trades, accounts: int, risk_fraction: float, start_ns: int) -> Curve:
-    """Equity after each trade, from 1.
-
-    A series is an account: what was held out goes on with what the search left. Several series are
-    accounts of equal size side by side, of which the mean is shown.
+def trades_frame(trades: Trades, symbols: Sequence[str], windows: Sequence[Window]) -> pd.DataFrame:
+    """Trades as a frame, as `Tables.trades` describes it.
 
     Args:
         trades: Of one individual.
-        accounts: How many series there are, those without a trade included.
+        symbols: Name of each window's market, [W].
+        windows: [W].
+    """
+    samples = [SAMPLES[window.role] for window in windows]
+    symbol, sample = (
+        pd.Categorical.from_codes(places[trades.window], categories=pd.Index(names))
+        for names, places in (numbered(symbols), numbered(samples))
+    )
+    return pd.DataFrame(
+        {
+            "symbol": symbol,
+            "sample": sample,
+            "entry_time": pd.to_datetime(trades.entry_ns, unit="ns", utc=True),
+            "exit_time": pd.to_datetime(trades.exit_ns, unit="ns", utc=True),
+            "bars_held": trades.bars_held,
+            "reason": pd.Categorical.from_codes(trades.reason, categories=pd.Index(REASONS)),
+            "entry": trades.entry,
+            "stop": trades.stop,
+            "target": trades.target,
+            "exit": trades.exit,
+            "r": trades.r,
+            "cost_r": trades.cost_r,
+            "signal_bar": trades.signal_bar,
+            "entry_bar": trades.entry_bar,
+            "exit_bar": trades.exit_bar,
+            "window": trades.window,
+        }
+    )
+
+
+def equity_curve(
+    trades: Trades, accounts: Sequence[str], risk_fraction: float, start_ns: int
+) -> Curve:
+    """Equity after each trade, from 1.
+
+    A market is an account, which goes from window to window. Several are of equal size and stand
+    side by side; their mean is shown.
+
+    Args:
+        trades: Of one individual.
+        accounts: Name of each window's market, [W].
         risk_fraction: Share of equity that one R is worth.
         start_ns: When the accounts are opened.
 
     Returns:
-        [K + 1] equity, at the time of each exit bar. With one series and nothing held out the last
-        value is the law's.
+        [K + 1] equity, at the time of each exit bar. With one window the last value is the law's.
     """
-    steps = np.empty(len(trades))
-    for series in range(accounts):
-        members = np.flatnonzero(trades.series == series)
-        own = np.multiply.accumulate(1.0 + risk_fraction * trades.r[members])
-        # Ruin is for ever.
-        own[np.logical_or.accumulate(~(own > 0.0))] = 0.0
-        if accounts == 1:
-            return Curve(_begun(start_ns, trades.exit_ns), np.concatenate([[1.0], own]))
-        steps[members] = np.diff(own, prepend=1.0)
+    names, owner = numbered(accounts)
     order = np.argsort(trades.exit_ns, kind="stable")
-    value = np.concatenate([[1.0], 1.0 + np.cumsum(steps[order]) / accounts])
-    return Curve(_begun(start_ns, trades.exit_ns[order]), value)
+    r, account = trades.r[order], owner[trades.window[order]]
+    steps = np.empty(len(trades))
+    for number in range(len(names)):
+        own = np.flatnonzero(account == number)
+        value = np.multiply.accumulate(1.0 + risk_fraction * r[own])
+        # Ruin is for ever.
+        value[np.logical_or.accumulate(~(value > 0.0))] = 0.0
+        steps[own] = value if len(names) == 1 else np.diff(value, prepend=1.0)
+    value = steps if len(names) == 1 else 1.0 + np.cumsum(steps) / len(names)
+    return Curve(_begun(start_ns, trades.exit_ns[order]), np.concatenate([[1.0], value]))
 
 
 def drawdown(curve: Curve) -> Floats:
@@ -213,31 +250,37 @@ def drawdown(curve: Curve) -> Floats:
 
 
 def buy_and_hold(
-    windows: Sequence[Window], series: Sequence[Bars], costs: Costs, points: int
+    ranges: Sequence[Window],
+    series: Sequence[Bars],
+    accounts: Sequence[str],
+    costs: Costs,
+    points: int,
 ) -> Curve:
     """What buying at the first open and holding would have given, from 1, entry cost paid.
 
     Args:
-        windows: One a series; several are accounts of equal size side by side.
+        ranges: One a series, [S].
         series: Bars that they refer to.
-        costs: Of the one purchase.
+        accounts: Name of each series' market, [S]; an account goes from one part to the next.
+        costs: Of each purchase.
         points: How many values to give, at least 2.
 
     Returns:
-        `points` values at even times from the first bar to the last; an account that has not begun
-        yet is worth 1, one whose window is over what it was worth at its end.
+        `points` values at even times from the first bar to the last, the mean of all accounts. One
+        that has not begun yet is worth 1, one whose bars are over what it was worth at their end.
     """
-    first = min(series[w.series].timestamp[w.start] for w in windows)
-    end = max(series[w.series].timestamp[w.end - 1] for w in windows)
+    first = min(series[w.series].timestamp[w.start] for w in ranges)
+    end = max(series[w.series].timestamp[w.end - 1] for w in ranges)
     time_ns = np.linspace(int(first), int(end), points).astype(np.int64)
-    total = np.zeros(points)
-    for window in windows:
+    names, owner = numbered(accounts)
+    values = np.ones((len(names), points))
+    for window in ranges:
         own = series[window.series]
         last = np.searchsorted(own.timestamp, time_ns, side="right") - 1
         known = np.clip(last, window.start, window.end - 1)
         value = own.close[known] / (own.open[window.start] * (1.0 + costs.per_side))
-        total += np.where(last < window.start, 1.0, value)
-    return Curve(time_ns, total / len(windows))
+        values[owner[window.series]] *= np.where(last < window.start, 1.0, value)
+    return Curve(time_ns, values.sum(axis=0) / len(names))
 
 
 def cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
@@ -291,15 +334,22 @@ def by_weekday(trades: Trades, chosen: Bools) -> Groups:
     return _grouped(trades, chosen, (days + THURSDAY) % 7, WEEKDAYS)
 
 
-def by_symbol(trades: Trades, chosen: Bools, symbols: Sequence[str]) -> Groups:
-    """Trades by series, which is a symbol; those without a trade are there too.
+def by_label(trades: Trades, chosen: Bools, labels: Sequence[str]) -> Groups:
+    """Trades by what their window is called; labels without a trade are there too.
 
     Args:
         trades: Of one individual.
         chosen: [K], which of them count.
-        symbols: Name of each series, [S].
+        labels: Of each window, [W].
     """
-    return _grouped(trades, chosen, trades.series, tuple(symbols))
+    names, places = numbered(labels)
+    return _grouped(trades, chosen, places[trades.window], names)
+
+
+def numbered(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """Each different name once, in order, and where each of the names [N] stands among them."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return tuple(places), np.array([places[name] for name in names], np.int64)
 
 
 def _grouped(trades: Trades, chosen: Bools, keys: Ints, labels: tuple[str, ...]) -> Groups:

@@ -4,17 +4,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from data.bars import Bars, Window
+from data.bars import Window
 from optimizer.report.charts.chart import words
+from optimizer.report.tables import Tables
+from optimizer.runs.result import words_of
 from optimizer.search.generation import Floats
+from optimizer.session.markets import Markets
 from optimizer.shown import HELD_OUT, counted, metric, number
-
-if TYPE_CHECKING:
-    from optimizer.report.run import Run
 
 FEW_TRADES = 100
 """With fewer trades a mean has a standard error of more than a tenth of their spread."""
@@ -42,7 +41,7 @@ class Caution:
     is_grave: bool = False
 
 
-def headline(run: "Run") -> str:
+def headline(run: Tables) -> str:
     """One sentence that says what was found."""
     if not run.is_search:
         return f"{counted(float(run.front['trades'].iloc[0]), 'trade')} of one individual."
@@ -55,17 +54,17 @@ def headline(run: "Run") -> str:
     return f"{found} {verb} on the front; the best {words(first)} is {metric(first, best)}."
 
 
-def data_facts(run: "Run") -> list[Fact]:
+def data_facts(run: Tables) -> list[Fact]:
     """What the run was made on."""
     facts: list[Fact] = []
-    simulated = "simulated: a program invented it" if run.header.get("is_simulated") else "real"
-    facts.append(("Data", f"{run.header.get('data')} ({simulated})"))
+    simulated = "simulated: a program invented it" if run.header.is_simulated else "real"
+    facts.append(("Data", f"{run.header.data} ({simulated})"))
     if run.bars_problem:
         return [*facts, ("Bars", f"not there: {run.bars_problem}")]
     markets = run.task.markets
-    facts.append(("In-sample" if run.is_search else "Range", _range(run.series, markets.windows)))
+    facts.append(("In-sample" if run.is_search else "Range", _range(markets, markets.windows)))
     if markets.held_out:
-        facts.append(("Held out", _range(run.series, markets.held_out)))
+        facts.append(("Held out", _range(markets, markets.held_out)))
     gaps = [bars.gaps() for bars in run.series]
     count, missing = sum(gap.count for gap in gaps), sum(gap.missing_bars for gap in gaps)
     told = f"{counted(count, 'gap')}, {counted(missing, 'bar')} missing" if count else "no gap"
@@ -73,58 +72,49 @@ def data_facts(run: "Run") -> list[Fact]:
     return facts
 
 
-def search_facts(run: "Run") -> list[Fact]:
+def search_facts(run: Tables) -> list[Fact]:
     """How it was searched."""
-    costs = run.header.get("costs")
-    facts = [("Strategy", str(run.header.get("strategy")))]
+    facts = [("Strategy", run.header.strategy)]
     if run.is_search:
         facts += _searched(run)
-    if isinstance(costs, dict):
-        fee, slippage = number(costs.get("fee_bp")), number(costs.get("slippage_bp"))
-        facts.append(("Costs", f"{fee} bp fee and {slippage} bp slippage a side"))
+    fee, slippage = (number(run.header.costs.get(name)) for name in ("fee_bp", "slippage_bp"))
+    facts.append(("Costs", f"{fee} bp fee and {slippage} bp slippage a side"))
     return facts
 
 
-def _searched(run: "Run") -> list[Fact]:
-    stopped = "" if run.result is None else str(run.result.get("stopped_by", ""))
-    ended = f", ended by {words(stopped)}" if stopped not in ("", "generations") else ""
+def _searched(run: Tables) -> list[Fact]:
+    stopped = "generations" if run.result is None else run.result.stopped_by
+    ended = f", ended by {words(stopped)}" if stopped != "generations" else ""
     return [
         ("Certificate", certificate_words(run)),
         ("Objectives", ", ".join(words(name) for name in run.objectives)),
         (
             "Tried",
             f"at most {counted(tried(run), 'distinct candidate')} in "
-            f"{counted(len(run.summaries), 'generation')}, seed {run.header.get('seed')}{ended}",
+            f"{counted(len(run.summaries), 'generation')}, seed {run.header.seed}{ended}",
         ),
     ]
 
 
-def tried(run: "Run") -> int:
+def tried(run: Tables) -> int:
     """Candidates that were evaluated; one that had died out may have come again."""
-    polished = 0 if run.result is None else run.result.get("polished", 0)
-    more = polished if isinstance(polished, int) else 0
-    return sum(summary.evaluated for summary in run.summaries) + more
+    polished = 0 if run.result is None else run.result.polished
+    return sum(summary.evaluated for summary in run.summaries) + polished
 
 
-def certificate_words(run: "Run") -> str:
+def certificate_words(run: Tables) -> str:
     """What the comparison with the reference found."""
-    found = None if run.result is None else run.result.get("certificate")
-    if not isinstance(found, dict):
+    if run.result is None:
         return "none: the run is not finished"
-    if found["mismatches"]:
-        return f"RED: {found['mismatches']} mismatches between reference and engine"
-    return (
-        f"{counted(found['individuals'], 'individual')} replayed by the reference, "
-        f"{counted(found['trades'], 'trade')}, 0 mismatches"
-    )
+    return words_of(run.result.certificate)
 
 
-def cautions(run: "Run") -> list[Caution]:
+def cautions(run: Tables) -> list[Caution]:
     """Everything that speaks against believing a run, the gravest first."""
     found = [*_grave(run), *_few(run)]
     if run.is_search:
         found += [*_held_out(run), *_luck(run), *_bounds(run), *_rejected(run)]
-    found += [Caution("quirk", note) for note in _notes(run)]
+    found += [Caution("quirk", note) for note in run.header.notes]
     return sorted(found, key=lambda warning: not warning.is_grave)
 
 
@@ -141,7 +131,7 @@ class Samples:
     rows: tuple[tuple[str, ...], ...]
 
 
-def samples_of(run: "Run", members: Sequence[int]) -> Samples | None:
+def samples_of(run: Tables, members: Sequence[int]) -> Samples | None:
     """Objectives and trades of members, in-sample and held out; None when nothing was held out."""
     names = [n for n in dict.fromkeys([*run.objectives, "trades", "mean_r"]) if n in run.front]
     names = [name for name in names if f"{HELD_OUT}{name}" in run.front]
@@ -170,12 +160,12 @@ def best_by_luck(candidates: int) -> float:
     return (1 - EULER) * high + EULER * higher
 
 
-def _grave(run: "Run") -> list[Caution]:
+def _grave(run: Tables) -> list[Caution]:
     found = []
-    if run.header.get("is_simulated"):
+    if run.header.is_simulated:
         text = "The market is simulated. Nothing here says anything about a real one."
         found.append(Caution("simulated", text, is_grave=True))
-    if run.is_search and certificate_words(run).startswith("RED"):
+    if run.result is not None and run.result.certificate.mismatches:
         text = "Reference and engine disagree: no figure on this page can be trusted."
         found.append(Caution("red", text, is_grave=True))
     if run.status != "finished":
@@ -193,7 +183,7 @@ def _grave(run: "Run") -> list[Caution]:
     return found
 
 
-def _held_out(run: "Run") -> list[Caution]:
+def _held_out(run: Tables) -> list[Caution]:
     """How members did on bars that the search has not seen."""
     first = run.objectives[0] if run.objectives else ""
     if not run.members or f"{HELD_OUT}mean_r" not in run.front:
@@ -215,11 +205,10 @@ def _held_out(run: "Run") -> list[Caution]:
     return found
 
 
-def _luck(run: "Run") -> list[Caution]:
+def _luck(run: Tables) -> list[Caution]:
     """Whether the best individual beats the best of as many candidates without any edge."""
     count = tried(run)
-    windows = run.header.get("windows")
-    if not run.members or count < 2 or not isinstance(windows, list) or len(windows) > 1:
+    if not run.members or count < 2 or len(run.header.windows) > 1:
         # Means over several windows say nothing about the spread of all trades.
         return []
     frame = run.front
@@ -236,12 +225,10 @@ def _luck(run: "Run") -> list[Caution]:
     return [Caution("luck", f"This could be luck: {told}.")]
 
 
-def _few(run: "Run") -> list[Caution]:
+def _few(run: Tables) -> list[Caution]:
     if not run.members:
         return []
-    windows = run.header.get("windows")
-    n_windows = len(windows) if isinstance(windows, list) else 1
-    trades = run.front["trades"].to_numpy() * n_windows
+    trades = run.front["trades"].to_numpy() * max(len(run.header.windows), 1)
     few = int((trades < FEW_TRADES).sum())
     if not few:
         return []
@@ -252,7 +239,7 @@ def _few(run: "Run") -> list[Caution]:
     return [Caution("few trades", text)]
 
 
-def _bounds(run: "Run") -> list[Caution]:
+def _bounds(run: Tables) -> list[Caution]:
     if not run.members:
         return []
     at_low, at_high = at_bounds(run.genomes, run.bounds)
@@ -281,7 +268,7 @@ def at_bounds(genomes: Floats, bounds: Floats) -> tuple[list[int], list[int]]:
     return low.sum(axis=0).tolist(), high.sum(axis=0).tolist()
 
 
-def _rejected(run: "Run") -> list[Caution]:
+def _rejected(run: Tables) -> list[Caution]:
     counts: dict[str, int] = {}
     for summary in run.summaries:
         for name, count in summary.rejected.items():
@@ -293,19 +280,18 @@ def _rejected(run: "Run") -> list[Caution]:
     return [Caution("rejected", f"Rejected candidates: {told}, of {number(total)} evaluated.")]
 
 
-def _notes(run: "Run") -> Sequence[str]:
-    found = run.header.get("notes")
-    return [str(note) for note in found] if isinstance(found, list | tuple) else []
-
-
-def _range(series: Sequence[Bars], windows: Sequence[Window]) -> str:
+def _range(markets: Markets, windows: Sequence[Window]) -> str:
     """From when to when windows reach, and how many bars they have."""
+    series = markets.series
     first = min(int(series[w.series].timestamp[w.start]) for w in windows)
     last = max(int(series[w.series].timestamp[w.end - 1]) for w in windows)
     bars = sum(len(window) for window in windows)
-    frame = ", ".join(dict.fromkeys(one.timeframe for one in series))
-    many = f" in {counted(len(windows), 'symbol')}" if len(windows) > 1 else ""
-    return f"{_time(first)} to {_time(last)} UTC, {counted(bars, 'bar')} of {frame}{many}"
+    symbols = {markets.names[window.series] for window in windows}
+    noun = "symbol" if len(symbols) == len(windows) else "window"
+    many = f" in {counted(len(windows), noun)}" if len(windows) > 1 else ""
+    return (
+        f"{_time(first)} to {_time(last)} UTC, {counted(bars, 'bar')} of {markets.timeframe}{many}"
+    )
 
 
 def _time(time_ns: int) -> str:

@@ -9,11 +9,13 @@ import struct
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import StoreError
+from optimizer.runs.payload import Payload
 from optimizer.runs.texts import decode, encode, sha256
 from optimizer.search.generation import LINEAGE, Generation, Population, nobody
 from optimizer.search.ranking import first_front
@@ -63,7 +65,7 @@ NOTHING = Columns(b"", b"", b"", b"", b"")
 
 
 @dataclass(frozen=True)
-class GenerationSummary:
+class GenerationSummary(Payload):
     """What is kept of every generation.
 
     Args:
@@ -77,6 +79,8 @@ class GenerationSummary:
         kept: How much of the population is still recorded, one of `KEPT`.
         hypervolume: As in `Generation`.
     """
+
+    what: ClassVar[str] = "the summary"
 
     number: int
     individuals: int
@@ -157,23 +161,11 @@ class Digests:
             ValueError: When the recorded JSON is not that of a generation.
         """
         said = decode(self.summary)
-        if not isinstance(said, dict):
-            raise ValueError("the summary is not a JSON object")
+        row = {name: getattr(self, name) for name in ("number", "individuals", "front", "kept")}
         try:
-            rejected = {str(name): int(count) for name, count in said["rejected"].items()}
-            return GenerationSummary(
-                number=self.number,
-                individuals=self.individuals,
-                front=self.front,
-                evaluated=int(said["evaluated"]),
-                seconds=float(said["seconds"]),
-                repaired=int(said["repaired"]),
-                rejected=rejected,
-                kept=self.kept,
-                hypervolume=float(said["hypervolume"]),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"the summary lacks a field: {error}") from None
+            return GenerationSummary.read({**said, **row} if isinstance(said, dict) else said)
+        except StoreError as error:
+            raise ValueError(str(error)) from None
 
 
 def snapshot(generation: Generation) -> Snapshot:

@@ -8,11 +8,11 @@ import numpy as np
 
 from optimizer.config.run_config import names_deciding
 from optimizer.errors import StoreError
-from optimizer.goals.objectives import is_maximised
 from optimizer.runs import RunStore
+from optimizer.runs.header import RunHeader
 from optimizer.search.generation import Floats, Population
 from optimizer.session.differences import different_lines
-from optimizer.session.exported import newest_front, texts_of
+from optimizer.session.exported import newest_front
 from optimizer.session.identity import recorded_identity
 
 REFERENCE = 1.1
@@ -76,15 +76,16 @@ def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
     Raises:
         StoreError: When a run has recorded nothing, is damaged, or strives for something else.
     """
-    objectives = texts_of(stores[0], "objectives")
-    for store in stores[1:]:
-        if texts_of(store, "objectives") != objectives:
+    headers = [RunHeader.read(store.header) for store in stores]
+    objectives = headers[0].objectives
+    for store, header in zip(stores, headers, strict=True):
+        if header.objectives != objectives:
             raise StoreError(
-                f"run '{store.run_id}' strives for {', '.join(texts_of(store, 'objectives'))} and "
+                f"run '{store.run_id}' strives for {', '.join(header.objectives)} and "
                 f"run '{stores[0].run_id}' for {', '.join(objectives)}: nothing to compare"
             )
     fronts = [newest_front(store) for store in stores]
-    volumes = _hypervolumes([front.objectives for front in fronts])
+    volumes = hypervolume_shares([front.objectives for front in fronts])
     return [
         _compared(store, place, fronts, volumes, stores[0]) for place, store in enumerate(stores)
     ]
@@ -136,11 +137,10 @@ def _limits(store: RunStore) -> dict[str, object]:
 def _best(store: RunStore, objectives: Floats) -> tuple[float, ...]:
     if not len(objectives):
         return ()
-    signs = np.where([is_maximised(name) for name in texts_of(store, "objectives")], -1.0, 1.0)
-    return tuple((signs * objectives.min(axis=0) + 0.0).tolist())
+    return tuple(RunHeader.read(store.header).natural(objectives.min(axis=0)).tolist())
 
 
-def _hypervolumes(fronts: Sequence[Floats]) -> list[float]:
+def hypervolume_shares(fronts: Sequence[Floats]) -> list[float]:
     """Share of what all fronts dominate together that each dominates alone."""
     together = np.concatenate(fronts)
     if not len(together):

@@ -3,18 +3,18 @@
 Columns are plain lists, so that any kind of file can be made from them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import numpy as np
 
 from optimizer.errors import StoreError
-from optimizer.goals.objectives import is_maximised
 from optimizer.runs import RunStore
+from optimizer.runs.header import RunHeader
+from optimizer.runs.result import Figures, Member, RunResult, recorded_result
 from optimizer.search import final_front
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population, Serials
-from optimizer.session.workflow import recorded_result
 
 What = Literal["front", "generations", "individuals"]
 
@@ -53,8 +53,8 @@ def table_of(store: RunStore, what: What) -> Columns:
     return _generations(store) if what == "generations" else _individuals(store)
 
 
-def require_result(store: RunStore) -> Mapping[str, object]:
-    """The result of a run, its columns in the order in which they were found.
+def require_result(store: RunStore) -> RunResult:
+    """The result of a run.
 
     Raises:
         StoreError: When it has none yet, with how to get one.
@@ -108,21 +108,21 @@ def newest_front(store: RunStore) -> Population:
     last, result = store.last_generation(), store.result
     if last is None:
         raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
-    front, members = final_front(last), None if result is None else result.get("front")
-    if not isinstance(members, list):
+    front = final_front(last)
+    if result is None:
         return front
-    tables = [
-        np.array([[member[part][name] for name in names] for member in members], dtype=np.float64)
-        for part, names in (
-            ("genes", gene_names(store)),
-            ("objectives", texts_of(store, "objectives")),
-        )
-    ]
-    genomes, objectives = (table.reshape(len(members), -1) for table in tables)
+    header, members = RunHeader.read(store.header), RunResult.read(result).front
+    genomes = _table(header.gene_names, [member.genes for member in members])
+    objectives = _table(header.objectives, [member.objectives for member in members])
     nothing = np.zeros(len(members))
     found = Population(genomes, objectives, nothing, nothing.astype(np.int16))
     # Signs are their own inverse, so the way back is the way there.
-    return replace(natural(store, found), lineage=_lineage_of(genomes, front))
+    return replace(natural(header, found), lineage=_lineage_of(genomes, front))
+
+
+def _table(names: Sequence[str], rows: Sequence[Mapping[str, float]]) -> Floats:
+    values = [[row[name] for name in names] for row in rows]
+    return np.array(values, dtype=np.float64).reshape(-1, len(names))
 
 
 def _lineage_of(genomes: Floats, front: Population) -> Serials:
@@ -134,28 +134,9 @@ def _lineage_of(genomes: Floats, front: Population) -> Serials:
     return np.array([known.get(genome.tobytes(), polished) for genome in genomes]).reshape(-1, 4)
 
 
-def gene_names(store: RunStore) -> list[str]:
-    """Names of the genes, in the order of genomes."""
-    genes = store.header.get("genes")
-    return [str(gene["name"]) for gene in genes] if isinstance(genes, list) else []
-
-
-def texts_of(store: RunStore, field: str) -> list[str]:
-    """A list of texts in a run's header, such as its objectives."""
-    value = store.header.get(field)
-    return [str(text) for text in value] if isinstance(value, list) else []
-
-
-def natural(store: RunStore, population: Population) -> Population:
+def natural(header: RunHeader, population: Population) -> Population:
     """The same individuals, objectives in the sign that people know."""
-    signs = np.where([is_maximised(name) for name in texts_of(store, "objectives")], -1.0, 1.0)
-    return Population(
-        population.genomes,
-        signs * population.objectives + 0.0,
-        population.violations,
-        population.failures,
-        population.lineage,
-    )
+    return replace(population, objectives=header.natural(population.objectives))
 
 
 def _kept(store: RunStore) -> Iterator[tuple[int, Population]]:
@@ -166,18 +147,21 @@ def _kept(store: RunStore) -> Iterator[tuple[int, Population]]:
             yield summary.number, store.front(summary.number)
 
 
-def _front(result: Mapping[str, object]) -> Columns:
-    front = result["front"]
-    members = list(front) if isinstance(front, list) else []
-    columns: Columns = {"member": list(range(len(members)))}
+def _front(result: RunResult) -> Columns:
+    columns: Columns = {"member": list(range(len(result.front)))}
     for part in ("genes", "objectives", "metrics"):
-        for name in members[0][part] if members else ():
-            columns[f"{part}.{name}"] = [member[part][name] for member in members]
+        _add(columns, part, list(result.front))
+    kept = [member.held_out for member in result.front if member.held_out is not None]
     for part in ("objectives", "metrics"):
-        for name in members[0].get("held_out", {}).get(part, ()) if members else ():
-            told = [member["held_out"][part][name] for member in members]
-            columns[f"held_out.{part}.{name}"] = told
+        _add(columns, f"held_out.{part}", kept)
     return columns
+
+
+def _add(columns: Columns, place: str, described: Sequence[Member | Figures]) -> None:
+    """Add a column for each name in a part of members, or of what they reached held out."""
+    parts = [getattr(one, place.removeprefix("held_out.")) for one in described]
+    for name in parts[0] if parts else ():
+        columns[f"{place}.{name}"] = [part[name] for part in parts]
 
 
 def _generations(store: RunStore) -> Columns:
@@ -192,26 +176,27 @@ def _generations(store: RunStore) -> Columns:
         "seconds": [summary.seconds for summary in summaries],
         "kept": [summary.kept for summary in summaries],
     }
-    for reason in texts_of(store, "failure_names")[1:]:
+    for reason in RunHeader.read(store.header).failure_names[1:]:
         columns[f"rejected.{reason}"] = [summary.rejected.get(reason, 0) for summary in summaries]
     return columns
 
 
 def _individuals(store: RunStore) -> Columns:
     recorded = recorded_individuals(store)
-    population = natural(store, recorded.population)
+    header = RunHeader.read(store.header)
+    population = natural(header, recorded.population)
     columns: Columns = {"generation": list(recorded.born.tolist())}
     for place, name in enumerate(LINEAGE[:3]):
         numbers = population.lineage[:, place].tolist()
         columns[name] = [None if number == UNKNOWN else number for number in numbers]
     operators = population.lineage[:, LINEAGE.index("operator")].tolist()
     columns["operator"] = [None if code == UNKNOWN else OPERATORS[code] for code in operators]
-    failures = texts_of(store, "failure_names")
+    failures = header.failure_names
     columns["failure"] = [failures[code] or None for code in population.failures.tolist()]
     columns["violation"] = list(population.violations.tolist())
-    for place, name in enumerate(gene_names(store)):
+    for place, name in enumerate(header.gene_names):
         columns[f"genes.{name}"] = list(population.genomes[:, place].tolist())
-    for place, name in enumerate(texts_of(store, "objectives")):
+    for place, name in enumerate(header.objectives):
         values = population.objectives[:, place].tolist()
         columns[f"objectives.{name}"] = [value if value == value else None for value in values]
     return columns

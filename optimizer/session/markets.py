@@ -1,7 +1,7 @@
-"""The markets of a run: series, the windows to search on, and those that are held out."""
+"""The markets of a run: series, and windows of them with what each is for."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,11 +17,14 @@ from data import (
     split_window,
     splits_of,
 )
+from data.bars import Role
 from data.checks import format_time
 from data.table import FetchOptions
 from engine.metrics import Span, span_of
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
+from optimizer.runs.result import WindowDescription
+from optimizer.shown import SAMPLES
 
 MOST_NAMED = 5
 """Symbols that a note names before it counts the others."""
@@ -32,44 +35,99 @@ class Markets:
     """Series and the windows that cut them.
 
     Args:
-        series: [S], one a symbol.
-        windows: [W] to search on; window w is of series w.
-        held_out: [W] later windows of the same series, in the same order, that a search never
-            sees; empty when nothing is held out.
+        series: [S]; those with one symbol from one source are parts of one market.
+        all_windows: [W], any number of each series, in the order in which every result lists them.
+            What is held out comes after all that is searched on in its series.
+
+    Raises:
+        ConfigError: When a series has no window to search on, or the search would see bars that
+            are held out.
     """
 
     series: tuple[Bars, ...]
-    windows: tuple[Window, ...]
-    held_out: tuple[Window, ...] = ()
+    all_windows: tuple[Window, ...]
+
+    def __post_init__(self) -> None:
+        for bars, end in zip(self.series, self._search_ends, strict=True):
+            if not end:
+                raise ConfigError(f"{bars.symbol}: no window to search on")
+        for window in self.held_out:
+            if window.start < self._search_ends[window.series]:
+                raise ConfigError(
+                    f"{self.names[window.series]}: bars from {window.start} on are held out, and "
+                    f"the search goes on until bar {self._search_ends[window.series]}"
+                )
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """Windows to search on."""
+        return tuple(window for window in self.all_windows if window.role == "search")
+
+    @cached_property
+    def held_out(self) -> tuple[Window, ...]:
+        """Windows that a search never sees."""
+        return tuple(window for window in self.all_windows if window.role == "held_out")
+
+    def places(self, role: Role) -> list[int]:
+        """Where the windows of a role stand among all."""
+        return [place for place, window in enumerate(self.all_windows) if window.role == role]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """One name a series, [S]: its symbol, with its source where another has the same."""
-        count = Counter(bars.symbol for bars in self.series)
+        """Name of each series' market, [S]: its symbol, with its source where another has it too.
+
+        Parts of one market share its name.
+        """
+        places = {(bars.symbol, bars.source) for bars in self.series}
+        count = Counter(symbol for symbol, _ in places)
         return tuple(
             bars.symbol if count[bars.symbol] == 1 else f"{bars.symbol} ({bars.source})"
             for bars in self.series
         )
 
     @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """Name of each window's market, [W]."""
+        return tuple(self.names[window.series] for window in self.all_windows)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What to call each window, [W]: its market, with its days where that has several.
+
+        A window to search on and one that is held out need no days to be told apart.
+        """
+        count = Counter(
+            (name, window.role) for name, window in zip(self.symbols, self.all_windows, strict=True)
+        )
+        several = {name for (name, _), windows in count.items() if windows > 1}
+        return self._dated(self.symbols, self.all_windows, several)
+
+    @cached_property
+    def titles(self) -> tuple[str, ...]:
+        """What to call each series, [S]: its market, with its days where that has several parts."""
+        several = {name for name, parts in Counter(self.names).items() if parts > 1}
+        return self._dated(self.names, self.ranges, several)
+
+    @cached_property
+    def ranges(self) -> tuple[Window, ...]:
+        """From the first bar of any window of a series to the last, [S]."""
+        found: dict[int, Window] = {}
+        for window in self.all_windows:
+            known = found.get(window.series, window)
+            start, end = min(known.start, window.start), max(known.end, window.end)
+            found[window.series] = Window(window.series, start, end)
+        return tuple(found[number] for number in range(len(self.series)))
+
+    @cached_property
     def searched(self) -> tuple[Bars, ...]:
-        """What a search may read, [S]: series that end where bars are held out."""
+        """What a search may read, [S]: series that end with what is searched on in them."""
         if not self.held_out:
             return self.series
         return tuple(
-            bars.until(window.end) for bars, window in zip(self.series, self.windows, strict=True)
+            bars.until(end) for bars, end in zip(self.series, self._search_ends, strict=True)
         )
 
-    @property
-    def all_windows(self) -> tuple[Window, ...]:
-        """Windows to search on, then those held out."""
-        return (*self.windows, *self.held_out)
-
-    @cached_property
-    def _kept(self) -> frozenset[Window]:
-        return frozenset(self.held_out)
-
-    def spans(self, windows: tuple[Window, ...]) -> list[Span]:
+    def spans(self, windows: Sequence[Window]) -> list[Span]:
         """Lengths of windows in bars and years."""
         return [span_of(self.series[window.series], window) for window in windows]
 
@@ -86,7 +144,8 @@ class Markets:
     @property
     def symbol(self) -> str:
         """For people: the symbol, or how many there are."""
-        return self.names[0] if len(self.names) == 1 else f"{len(self.names)} symbols"
+        names = set(self.names)
+        return self.names[0] if len(names) == 1 else f"{len(names)} symbols"
 
     @property
     def timeframe(self) -> str:
@@ -96,34 +155,65 @@ class Markets:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """A line for each repair, assumption or warning, with whose it is where there are many."""
-        told = [(*bars.notes, *splits_of(bars)) for bars in self.series]
-        if len(told) == 1:
-            return told[0]
-        owners: dict[str, list[str]] = {}
-        for name, notes in zip(self.names, told, strict=True):
-            for note in notes:
-                owners.setdefault(note, []).append(name)
-        return tuple(f"{self._whose(names)}: {note}" for note, names in owners.items())
+        owners: dict[str, dict[str, None]] = {}
+        for name, bars in zip(self.names, self.series, strict=True):
+            for note in (*bars.notes, *splits_of(bars)):
+                owners.setdefault(note, {})[name] = None
+        if len(set(self.names)) == 1:
+            return tuple(owners)
+        return tuple(f"{self._whose(list(names))}: {note}" for note, names in owners.items())
+
+    def describe(self) -> tuple[WindowDescription, ...]:
+        """All windows for people and JSON, [W]."""
+        return tuple(
+            WindowDescription(
+                symbol=symbol,
+                label=label,
+                sample=SAMPLES[window.role],
+                start=window.start,
+                end=window.end,
+                first=self._time(window.series, window.start),
+                last=self._time(window.series, window.end - 1),
+                bars=len(window),
+            )
+            for window, symbol, label in zip(
+                self.all_windows, self.symbols, self.labels, strict=True
+            )
+        )
+
+    @cached_property
+    def _search_ends(self) -> tuple[int, ...]:
+        """The bar after the last that is searched on, [S]; 0 where there is none."""
+        ends = [0] * len(self.series)
+        for window in self.windows:
+            ends[window.series] = max(ends[window.series], window.end)
+        return tuple(ends)
+
+    def _dated(
+        self, names: Sequence[str], windows: Sequence[Window], several: Collection[str]
+    ) -> tuple[str, ...]:
+        """Names of windows, those of `several` with their first and last day, or else minute."""
+        found = list(names)
+        chosen = [place for place, name in enumerate(names) if name in several]
+        for length in (len("2024-01-31"), None):
+            for place in chosen:
+                number, last = windows[place].series, windows[place].end - 1
+                first_time, last_time = (
+                    self._time(number, bar)[:length] for bar in (windows[place].start, last)
+                )
+                found[place] = f"{names[place]} {first_time} to {last_time}"
+            if len({found[place] for place in chosen}) == len(chosen):
+                break
+        return tuple(found)
+
+    def _time(self, series: int, bar: int) -> str:
+        return format_time(int(self.series[series].timestamp[bar]))
 
     def _whose(self, names: list[str]) -> str:
-        if len(names) == len(self.series):
+        if len(names) == len(set(self.names)):
             return f"all {len(names)} symbols"
         more = len(names) - MOST_NAMED
         return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-    def describe(self, window: Window) -> dict[str, object]:
-        """A window for people and JSON: whose it is, its bars and its first and last time."""
-        bars = self.series[window.series]
-        first, last = (format_time(int(bars.timestamp[i])) for i in (window.start, window.end - 1))
-        return {
-            "symbol": self.names[window.series],
-            "sample": "held out" if window in self._kept else "in",
-            "start": window.start,
-            "end": window.end,
-            "first": first,
-            "last": last,
-            "bars": len(window),
-        }
 
 
 def load_series(config: RunConfig) -> tuple[Bars, ...]:
@@ -200,10 +290,8 @@ def load_markets(config: RunConfig) -> Markets:
     series, windows = _cut(series, config)
     if holdout is None:
         return Markets(series, windows)
-    parts = [
-        split_window(bars, window, holdout) for bars, window in zip(series, windows, strict=True)
-    ]
-    return Markets(series, tuple(seen for seen, _ in parts), tuple(kept for _, kept in parts))
+    parts = [split_window(series[window.series], window, holdout) for window in windows]
+    return Markets(series, (*(seen for seen, _ in parts), *(kept for _, kept in parts)))
 
 
 def _cut(

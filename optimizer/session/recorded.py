@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
-from optimizer.errors import StoreError
 from optimizer.runs import RunStore
-from optimizer.search import final_front
 from optimizer.search.generation import Floats
+from optimizer.session.exported import newest_front
 from optimizer.session.header import recorded_config
 from optimizer.session.identity import identity_of, require_identity, require_same
 from optimizer.session.task import Task, prepare
@@ -28,16 +25,8 @@ def recorded_front(path: Path, flags: Mapping[str, object]) -> tuple[Task, Float
         StoreError: When the run is damaged, or bars or rules are not those of the run.
     """
     with RunStore.open(path) as store:
-        last = store.last_generation()
-        if last is None:
-            raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
-        task = recorded_task(store, flags)
-        result = store.result
-    members = [] if result is None else result.get("front")
-    if isinstance(members, list) and members:
-        # A finished run has polished its front since its last generation.
-        return task, np.array([task.spec.layout.encode(member["genes"]) for member in members])
-    return task, np.array(final_front(last).genomes)
+        front = newest_front(store)
+        return recorded_task(store, flags), front.genomes
 
 
 def recorded_task(store: RunStore, flags: Mapping[str, object]) -> Task:

@@ -1,7 +1,7 @@
 """What a configuration asks for, loaded and checked before any work begins."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from data import Bars, Window
@@ -17,9 +17,10 @@ from optimizer.config.strategy import CostSettings
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
+from optimizer.runs.result import DataDescription
 from optimizer.search import evolve
 from optimizer.search.generation import Floats, Generation
-from optimizer.search.lattice import Lattice, explore, make_lattice, regret_of
+from optimizer.search.lattice import Lattice, Regret, explore, make_lattice, regret_of
 from optimizer.session.markets import Markets, load_markets
 from optimizer.session.problem import EngineProblem
 from strategy import GenomeLayout, StrategySpec, find_strategy
@@ -111,7 +112,7 @@ class Task:
             return explore(problem, self.lattice, resume_from=last)
         return evolve(problem, self.config, resume_from=last, warm_start=warm_start)
 
-    def regret(self, problem: EngineProblem, truth: Floats) -> dict[str, object] | None:
+    def regret(self, problem: EngineProblem, truth: Floats) -> Regret | None:
         """How a genetic search fares on the lattice with the true front [F, O]; None without."""
         if self.lattice is None or not self.config.regret:
             return None
@@ -119,7 +120,7 @@ class Task:
         archive = max(self.config.archive, len(truth))
         changed = {"generations": generations, "archive": archive}
         settings = self.config.model_copy(update=changed)
-        return asdict(regret_of(problem, self.lattice, truth, settings))
+        return regret_of(problem, self.lattice, truth, settings)
 
     def _engine(
         self, series: Sequence[Bars], windows: Sequence[Window], device: str | Device | None
@@ -206,19 +207,19 @@ def check_genome_fits(task: Task, genome: Floats) -> None:
         raise ConfigError(f"{shown}, need at least {warm_up + 3} (longest window {warm_up + 1})")
 
 
-def describe_data(task: Task) -> dict[str, object]:
-    """What a result says about the bars that it was found on; `bars` counts those searched on."""
+def describe_data(task: Task) -> DataDescription:
+    """What a result says about the bars that it was found on."""
     markets = task.markets
-    return {
-        "spec": list(task.config.data),
-        "symbol": markets.symbol,
-        "timeframe": markets.timeframe,
-        "bars": markets.n_bars,
-        "held_out_bars": sum(len(window) for window in markets.held_out),
-        "is_simulated": markets.is_simulated,
-        "notes": list(task.notes),
-        "windows": [markets.describe(window) for window in markets.all_windows],
-    }
+    return DataDescription(
+        spec=task.config.data,
+        symbol=markets.symbol,
+        timeframe=markets.timeframe,
+        bars=markets.n_bars,
+        held_out_bars=sum(len(window) for window in markets.held_out),
+        is_simulated=markets.is_simulated,
+        notes=task.notes,
+        windows=markets.describe(),
+    )
 
 
 def ledger_rows(ledger: Ledger) -> list[tuple[object, ...]]:
@@ -278,8 +279,9 @@ def _check_bounds_fit(task: Task) -> None:
 
 def _fewest_bars(markets: Markets) -> tuple[int, str]:
     """Bars up to the end of the window that has fewest, and the words for them."""
-    window = min(markets.windows, key=lambda window: window.end)
-    shown = "1 bar" if window.end == 1 else f"{window.end:,} bars"
+    place = min(markets.places("search"), key=lambda place: markets.all_windows[place].end)
+    end = markets.all_windows[place].end
+    shown = "1 bar" if end == 1 else f"{end:,} bars"
     if len(markets.windows) > 1:
-        shown = f"{markets.names[window.series]}: {shown}"
-    return window.end, shown
+        shown = f"{markets.labels[place]}: {shown}"
+    return end, shown

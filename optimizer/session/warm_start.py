@@ -11,6 +11,7 @@ import numpy as np
 
 from optimizer.errors import ConfigError
 from optimizer.runs import RunStore, find_run
+from optimizer.runs.header import RunHeader
 from optimizer.runs.names import DATABASE
 from optimizer.search.generation import Floats
 from strategy import GenomeLayout
@@ -58,9 +59,7 @@ def load_genomes(source: str, layout: GenomeLayout, runs: Path) -> Floats:
         raise ConfigError(f"{path}: name a .json or .csv file, or a run")
     with RunStore.open(find_run(runs, source)) as store:
         last = store.last_generation()
-        header = store.header
-    genes = header.get("genes")
-    names = [str(gene["name"]) for gene in genes] if isinstance(genes, list) else []
+        names = RunHeader.read(store.header).gene_names
     front = np.empty((0, 0)) if last is None else last.archive.genomes
     if last is not None and not len(front):
         front = last.population.genomes

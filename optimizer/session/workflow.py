@@ -5,30 +5,29 @@ then is on disk, and going on gives the same bits as never having stopped.
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Protocol
 
 import numpy as np
 
 from engine.batch import Engine
 from engine.devices import Device, choose_device
 from engine.errors import DeviceError, DeviceLostError
-from engine.metrics import METRICS
 from engine.replay.certificate import Certificate, certify
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
+from optimizer.runs.result import DeviceUsed, RunResult, Timing, best_first, recorded_result
 from optimizer.search import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.polish import polished_front
 from optimizer.search.stopping import stop_reason
 from optimizer.session.header import changed_circumstances, header_of, recorded_config
 from optimizer.session.identity import identity_of, require_identity, require_same
-from optimizer.session.individuals import best_first, describe_individuals
+from optimizer.session.individuals import describe_individuals
 from optimizer.session.problem import EngineProblem
 from optimizer.session.progress import WARMING, Mark, Progress, progress_of
 from optimizer.session.task import Task, describe_data, prepare
@@ -39,18 +38,18 @@ REVERIFIED_INDIVIDUALS = 8
 
 NO_GENERATION = -1
 
-Result = Mapping[str, object]
 ShouldStop = Callable[[], bool]
 
 
-class Observer(Protocol):
-    """Who watches a run."""
+class Observer:
+    """Who watches a run; this one sees nothing."""
 
     def started(self, task: Task, engine: Engine, store: RunStore) -> None:
         """The search is about to begin."""
 
     def is_due(self, generation: int) -> bool:
         """Whether it wants to see this generation; what nobody sees is not worked out."""
+        return False
 
     def generation(self, progress: Progress) -> None:
         """A generation was found and handed to the store."""
@@ -65,7 +64,7 @@ class Observer(Protocol):
         """
 
 
-def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) -> Result:
+def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) -> RunResult:
     """Evolve from the beginning.
 
     Args:
@@ -115,7 +114,7 @@ def record_bytes(task: Task) -> int:
 
 def resume_run(
     path: Path, flags: Mapping[str, object], observer: Observer, should_stop: ShouldStop
-) -> Result:
+) -> RunResult:
     """Go on with a recorded run.
 
     Args:
@@ -138,19 +137,20 @@ def resume_run(
         done = NO_GENERATION if last is None else last.number
         config = _planned_config(store, flags, done)
         result = recorded_result(store)
-        is_finished = _is_finished(result, done) and (
-            done >= config.generations or not flags.keys() & set(names_deciding("end"))
-        )
-        if is_finished and not flags.keys() - set(names_deciding("end", "nothing")):
-            return {**(result or {}), "resumed": "already finished"}
+        finished = None
+        is_longer = done < config.generations and flags.keys() & set(names_deciding("end"))
+        if result is not None and done >= result.generation and not is_longer:
+            finished = replace(result, resumed="already finished")
+        if finished and not flags.keys() - set(names_deciding("end", "nothing")):
+            return finished
         recorded = require_identity(store)
         task = prepare(config, for_search=True)
         is_begun = last is not None and "warm_start" not in flags
         warm_start = None if is_begun else _warm_start(task)
         identity = identity_of(task, recorded.warm_start if is_begun else hash_of(warm_start))
         require_same(store.run_id, recorded, identity)
-        if is_finished:
-            return {**(result or {}), "resumed": "already finished"}
+        if finished:
+            return finished
         if done > config.generations:
             raise ConfigError(
                 f"--generations {config.generations}: run '{store.run_id}' has {done} already"
@@ -166,40 +166,6 @@ def resume_run(
                 _reverify(task.problem(engine), last)
             job = _Job(task, device, engine, store, warm_start)
             return _search(job, last, observer, should_stop)
-
-
-def recorded_result(store: RunStore) -> Result | None:
-    """The result of a run: genes, objectives and metrics in order, the best member first.
-
-    Args:
-        store: Open for reading; what it records has its keys sorted.
-
-    Returns:
-        None before the run is finished.
-    """
-    result, header = store.result, store.header
-    members = None if result is None else result.get("front")
-    genes, objectives = header.get("genes"), header.get("objectives")
-    if not (isinstance(members, list) and isinstance(genes, list) and isinstance(objectives, list)):
-        return result
-    orders = {"genes": [gene["name"] for gene in genes], "objectives": objectives}
-    orders["metrics"] = list(METRICS)
-    front = [
-        {part: _ordered(values, orders.get(part, ())) for part, values in member.items()}
-        for member in best_first(members, objectives)
-    ]
-    # A run may have been moved or copied since.
-    place = {"run": store.run_id, "path": str(store.path)}
-    return {**(result or {}), **place, "front": front}
-
-
-def _ordered(values: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
-    return {name: values[name] for name in names if name in values} | dict(values)
-
-
-def _is_finished(result: Result | None, done: int) -> bool:
-    """Whether a run has a result, and the generation that it was made from."""
-    return result is not None and done >= int(str(result.get("generation", done)))
 
 
 def _planned_config(store: RunStore, flags: Mapping[str, object], done: int) -> RunConfig:
@@ -245,7 +211,7 @@ def _warm_start(task: Task) -> Floats | None:
 
 def _search(
     job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
-) -> Result:
+) -> RunResult:
     try:
         return _searched(job, last, observer, should_stop)
     except KeyboardInterrupt:
@@ -277,7 +243,7 @@ def resume_hint(store: RunStore) -> str:
 
 def _searched(
     job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
-) -> Result:
+) -> RunResult:
     task, engine, store = job.task, job.engine, job.store
     observer.started(task, engine, store)
     began = perf_counter()
@@ -308,49 +274,49 @@ def _searched(
     observer.certifying(len(front))
     proven = task.full_engine(job.device) if task.markets.held_out else engine
     certificate = certify(proven, front.genomes)
-    timing = {
-        "search_s": searched,
-        "certificate_s": perf_counter() - began - searched,
-        "evaluated": now.evaluated + n_polished,
-        "individual_bars_per_s": (now.evaluated + n_polished) * task.markets.n_bars / searched,
-    }
-    ended = {
-        "stopped_by": why or "generations",
-        "polished": n_polished,
-        "regret": regret,
-        "timing": timing,
-    }
-    result = {**_result(task, proven, store, last, front, certificate), **ended}
-    store.finish(result)
-    members = result["front"]
-    numbered = best_first(members, task.goals.names) if isinstance(members, list) else []
-    return {**result, "front": numbered}
+    evaluated = now.evaluated + n_polished
+    timing = Timing(
+        search_s=searched,
+        certificate_s=perf_counter() - began - searched,
+        evaluated=evaluated,
+        individual_bars_per_s=evaluated * task.markets.n_bars / searched,
+    )
+    result = replace(
+        _result(job, proven, last, front, certificate, timing),
+        stopped_by=why or "generations",
+        polished=n_polished,
+        regret=regret,
+    )
+    store.finish(result.payload())
+    return replace(result, front=best_first(result.front, result.objectives))
 
 
 def _result(
-    task: Task,
+    job: _Job,
     engine: Engine,
-    store: RunStore,
     last: Generation,
     front: Population,
     certificate: Certificate,
-) -> Result:
-    return {
-        "run": store.run_id,
-        "path": str(store.path),
-        "strategy": task.spec.name,
-        "search": task.config.search,
-        "data": describe_data(task),
-        "generation": last.number,
-        "individuals": len(last.population),
-        "population": task.config.population,
-        "infeasible": count_failures(task.goals.failure_names, last.population.failures),
-        "objectives": list(task.goals.names),
-        "over_windows": task.goals.over,
-        "front": describe_individuals(task, engine, front.genomes, front.objectives),
-        "front_hash": front_hash(front.genomes, front.objectives),
-        "data_hash": certificate.data_hash,
-        "certificate": certificate.as_dict(),
-        "device": {"name": engine.device, "threads": engine.threads, "why": engine.device_reason},
-        "hypervolume": last.hypervolume,
-    }
+    timing: Timing,
+) -> RunResult:
+    task, store = job.task, job.store
+    return RunResult(
+        run=store.run_id,
+        path=str(store.path),
+        strategy=task.spec.name,
+        search=task.config.search,
+        data=describe_data(task),
+        generation=last.number,
+        individuals=len(last.population),
+        population=task.config.population,
+        infeasible=count_failures(task.goals.failure_names, last.population.failures),
+        objectives=task.goals.names,
+        over_windows=task.goals.over,
+        front=describe_individuals(task, engine, front.genomes, front.objectives),
+        front_hash=front_hash(front.genomes, front.objectives),
+        data_hash=certificate.data_hash,
+        certificate=certificate,
+        device=DeviceUsed(engine.device, engine.threads, engine.device_reason),
+        hypervolume=last.hypervolume,
+        timing=timing,
+    )

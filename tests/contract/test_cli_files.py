@@ -189,12 +189,14 @@ def test_a_cut_at_gaps_makes_windows_of_the_parts(command, tmp_path):
     whole = command("backtest", "--data", spec, "--json").json
     cut = command("backtest", "--data", spec, "--max-gap", "30d", "--holdout", "10%", "--json").json
     assert [window["symbol"] for window in whole["windows"]] == ["gapped"]
-    told = [(w["symbol"], w["sample"], w["bars"]) for w in cut["windows"]]
-    assert told == [
-        ("gapped/1", "in", 1800), ("gapped/2", "in", 1800),
-        ("gapped/1", "held out", 200), ("gapped/2", "held out", 200),
-    ]  # fmt: skip
-    assert cut["data"]["notes"] == ["gapped/1: cut into 2 parts at gaps longer than 30d"]
+    assert [(w["label"], w["sample"], w["bars"]) for w in cut["windows"]] == [
+        ("gapped 1970-01-01 to 1970-01-19", "in", 1800),
+        ("gapped 1980-01-21 to 1980-02-09", "in", 1800),
+        ("gapped 1970-01-19 to 1970-01-21", "held out", 200),
+        ("gapped 1980-02-09 to 1980-02-11", "held out", 200),
+    ]
+    assert {window["symbol"] for window in cut["windows"]} == {"gapped"}
+    assert cut["data"]["notes"] == ["cut into 2 parts at gaps longer than 30d"]
     assert (
         "--max-gap 'long' is not a duration"
         in command("backtest", "--data", spec, "--max-gap", "long").error

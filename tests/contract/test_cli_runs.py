@@ -161,7 +161,7 @@ def test_verify_replays_members(command, result):
     assert outcome.code == 0
     assert "the record is whole, every digest is right" in outcome.out
     count = min(2, len(result["front"]))
-    assert f"{count} member" in outcome.out
+    assert f"{count} individual" in outcome.out
     assert "0 mismatches" in outcome.out
 
 

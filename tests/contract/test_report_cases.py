@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from data import Window
 from optimizer import load_run
 from optimizer.config.run_config import RunConfig
 from optimizer.report import write_report
@@ -50,7 +51,7 @@ def renamed(run, name, strategy):
         tuple(replace(bars, symbol=name) for bars in task.markets.series), task.markets.windows
     )
     run.task = replace(task, markets=markets, spec=replace(task.spec, name=strategy))
-    run.header = {**run.header, "data": f"{name} 15m", "strategy": strategy, "notes": [name]}
+    run.header = replace(run.header, data=f"{name} 15m", strategy=strategy, notes=(name,))
     run.path = run.path.parent / (name.replace("/", "") or "x")
     return run
 
@@ -126,6 +127,31 @@ def test_an_individual_with_one_trade_has_a_page(chromium, tmp_path, monkeypatch
         assert found.errors == []
         assert found.text("#trade-count").startswith("1 of 1 trades")
         assert found.page.locator('figure[data-chart="trade"] .main-svg').count() > 0
+
+
+def test_windows_of_one_series_are_a_page(chromium, tmp_path):
+    """Each is in the list of windows, and its trades are those that the table then shows."""
+    task = prepare(RunConfig(data=[write_market(tmp_path / "bars.csv")]))
+    windows = (Window(0, 0, 1400), Window(0, 1500, 2400), Window(0, 2400, 3000, "held_out"))
+    task = replace(task, markets=Markets(task.markets.series, windows))
+    values = {"vol_z_min": 0.5, "tr_z_min": 0.3, "z_window": 96}
+    single = Single(task, task.spec.layout.encode(values))
+    trades = single.trades(0)
+    with opened(chromium, write_report(single, tmp_path / "page.html")) as found:
+        found.draw_all()
+        assert found.errors == []
+        assert found.text("#f-symbol-label").split()[0] == "window"
+        assert "window" in found.texts("#trade-table thead th")
+        for number, label in enumerate(task.markets.labels):
+            found.page.select_option("#f-symbol", label)
+            count = int((trades["window"] == number).sum())
+            assert found.text("#trade-count").startswith(f"{count} of {len(trades)} trades")
+            assert label in found.text('figure[data-chart="symbol"]')
+        found.page.select_option("#f-symbol", "")
+        found.page.select_option("#f-sample", "held out")
+        count = int((trades["sample"] == "held out").sum())
+        assert found.text("#trade-count").startswith(f"{count} of {len(trades)} trades")
+        assert found.errors == []
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search import evolve, final_front, front_hash
 from strategy import STRATEGIES
 from tests.support.backends import ENGINE_PARAMETERS
+from tests.support.references import FORMS
 from tests.support.searches import settings
 
 FOLDER = Path(__file__).parent
@@ -48,14 +49,14 @@ class GoldenProblem:
 def backtest_of(name, engine_name):
     """Accumulators, first and last trade of the published genes."""
     spec = STRATEGIES[name]
-    if engine_name == "reference":
-        engine = Reference(spec, [BARS], WINDOWS)
+    if engine_name in FORMS:
+        engine = Reference(spec, [BARS], WINDOWS, form=FORMS[engine_name])
     else:
         engine = Engine(spec, [BARS], WINDOWS, device=engine_name)
     (ledger,) = engine.trades(spec.layout.defaults)
     folded = Reference(spec, [BARS], WINDOWS).fold(ledger)
     return {
-        "accumulators": dict(zip(ACCUMULATORS, folded, strict=True)),
+        "accumulators": dict(zip(ACCUMULATORS, folded.tolist(), strict=True)),
         "first_trade": ledger.trade(0)._asdict(),
         "last_trade": ledger.trade(len(ledger) - 1)._asdict(),
     }

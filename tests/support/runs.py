@@ -1,6 +1,6 @@
 """Small recorded runs."""
 
-from optimizer.report.searched import evolve
+from optimizer.report.run import evolve
 
 SMALL = {"population": 16, "generations": 3, "min_trades": 3}
 

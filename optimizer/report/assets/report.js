@@ -315,9 +315,10 @@
   }
 
   // Trades.
+  const windowOf = (t, i) => data.windows[t.window[i]];
   const COLUMNS = [
-    ["#", (t, i) => i], ["symbol", (t, i) => data.symbols[t.series[i]], "text"],
-    ["sample", (t, i) => (t.is_held_out[i] ? "held out" : "in"), "text"],
+    ["#", (t, i) => i], ["symbol", (t, i) => windowOf(t, i).label, "text"],
+    ["sample", (t, i) => windowOf(t, i).sample, "text"],
     ["entered", (t, i) => time(t.entry_ms[i]), "text"], ["exited", (t, i) => time(t.exit_ms[i]), "text"],
     ["bars", (t, i) => t.exit_bar[i] - t.entry_bar[i] + 1], ["ended by", (t, i) => data.reasons[t.reason[i]], "text"],
     ["entry", (t, i) => plain(t.entry[i])], ["stop", (t, i) => plain(t.stop[i])], ["target", (t, i) => plain(t.target[i])],
@@ -327,14 +328,15 @@
   function makeTradeTable() {
     if (!byId("trade-table")) return;
     const head = element("tr");
-    const unused = [...(data.hasHeldOut ? [] : ["sample"]), ...(data.symbols.length > 1 ? [] : ["symbol"])];
+    const labels = [...new Set(data.windows.map((one) => one.label))];
+    const unused = [...(data.hasHeldOut ? [] : ["sample"]), ...(labels.length > 1 ? [] : ["symbol"])];
     columns = COLUMNS.filter(([title]) => !unused.includes(title));
-    for (const [title, , kind] of columns) head.append(element("th", title, { scope: "col", class: kind ?? "" }));
+    for (const [title, , kind] of columns) head.append(element("th", title === "symbol" ? data.noun : title, { scope: "col", class: kind ?? "" }));
     byId("trade-table").tHead.replaceChildren(head);
     for (const reason of data.reasons) byId("f-reason").append(element("option", reason, { value: reason }));
-    const symbols = [...new Set(data.symbols)];
-    for (const symbol of symbols) byId("f-symbol").append(element("option", symbol, { value: symbol }));
-    byId("f-symbol-label").hidden = symbols.length < 2;
+    for (const label of labels) byId("f-symbol").append(element("option", label, { value: label }));
+    byId("f-symbol-label").firstChild.data = `${data.noun} `;
+    byId("f-symbol-label").hidden = labels.length < 2;
     byId("f-sample-label").hidden = !data.hasHeldOut;
     for (const id of ["f-reason", "f-result", "f-symbol", "f-sample", "f-time"]) byId(id).addEventListener("input", filterTrades);
     byId("earlier").addEventListener("click", () => { page -= 1; fillTrades(); });
@@ -359,8 +361,8 @@
     for (let i = 0; i < t.r.length; i++) {
       if (reason && data.reasons[t.reason[i]] !== reason) continue;
       if (result && (t.r[i] > 0) !== (result === "gain")) continue;
-      if (symbol && data.symbols[t.series[i]] !== symbol) continue;
-      if (sample && Boolean(t.is_held_out[i]) !== (sample === "held out")) continue;
+      if (symbol && windowOf(t, i).label !== symbol) continue;
+      if (sample && windowOf(t, i).sample !== sample) continue;
       if (when && !time(t.entry_ms[i]).startsWith(when.trim())) continue;
       trades.push(i);
     }
@@ -394,7 +396,7 @@
     chosenTrade = k;
     for (const row of byId("trade-table").tBodies[0].rows) row.setAttribute("aria-selected", String(Number(row.dataset.trade) === k));
     if (k < 0) return show(figure, null);
-    const bars = data.bars[t.series[k]];
+    const bars = data.bars[windowOf(t, k).series];
     const around = bars ? near(bars, t.entry_bar[k] - 1 - data.around, t.exit_bar[k] + data.around) : null;
     const [candles, stop, target, way] = data.shared.trade.data.map((trace) => ({ ...trace }));
     const held = [t.entry_ms[k], t.exit_ms[k]];

@@ -27,13 +27,12 @@ def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None =
     members = np.arange(len(columns[x]))
     marker: dict[str, object] = {"size": 10, "color": BLUE, "line": {"width": 1, "color": "#fff"}}
     if colour is not None:
+        form = {"tickformat": ".0%"} if is_fraction(colour) else {}
         marker |= {
             "color": columns[colour],
             "colorscale": SCALE,
-            "colorbar": {"title": {"text": name(words(colour))}, "thickness": 12},
+            "colorbar": {"title": {"text": name(words(colour))}, "thickness": 12, **form},
         }
-        if is_fraction(colour):
-            marker["colorbar"] = {**_mapping(marker["colorbar"]), "tickformat": ".0%"}
     data = {
         "type": "scatter",
         "mode": "markers",
@@ -181,7 +180,3 @@ def _span(columns: Mapping[str, Floats], column: str) -> str:
         return f"{words(column)} undefined"
     low, high = (metric(column, float(value)) for value in (known.min(), known.max()))
     return f"{words(column)} {low}" if low == high else f"{words(column)} {low} to {high}"
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}

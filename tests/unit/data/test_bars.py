@@ -227,6 +227,13 @@ def test_empty_and_negative_windows_are_refused(bounds):
         Window(*bounds)
 
 
+def test_a_role_that_nobody_knows_is_refused():
+    """Those that there are stand in the message."""
+    assert Window(0, 0, 1, "test").role == "test"
+    with pytest.raises(WindowError, match="search, held_out, train, test, got 'validate'"):
+        Window(0, 0, 1, "validate")
+
+
 @pytest.mark.parametrize(
     ("start", "end", "first", "last"),
     [

@@ -38,7 +38,7 @@ def test_parts_are_neighbours_and_share_no_bar(start, length, percent):
 def test_a_time_parts_where_bars_open_from_then_on():
     """The bar that opens at that very time is held out."""
     seen, kept = split_window(BARS, Window(3, 8, 90), parse_holdout("2024-01-01T06:00"))
-    assert (seen, kept) == (Window(3, 8, 24), Window(3, 24, 90))
+    assert (seen, kept) == (Window(3, 8, 24), Window(3, 24, 90, "held_out"))
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,10 @@ def test_parts_together_are_the_series():
     assert all(part.gaps().count == 0 for _, part in parts)
 
 
-def test_parts_are_numbered_and_the_first_says_why():
+def test_parts_bear_the_symbol_and_the_first_says_why():
     """One note a series, not one a part."""
     parts = [part for _, part in cut_at_gaps(gapped(20), DAY_NS // 2)]
-    assert [part.symbol for part in parts] == ["TEST/1", "TEST/2"]
+    assert [part.symbol for part in parts] == ["TEST", "TEST"]
     assert [part.notes for part in parts] == [("cut into 2 parts at gaps longer than 12h",), ()]
 
 
@@ -46,9 +46,3 @@ def test_a_step_of_exactly_the_longest_is_no_cut():
     step = int(np.diff(bars.timestamp).max())
     assert len(cut_at_gaps(bars, step)) == 1
     assert len(cut_at_gaps(bars, step - 1)) == 2
-
-
-def test_long_symbols_stay_within_their_limit():
-    """The number is kept whole."""
-    bars = make_bars(60, timestamp=gapped(20).timestamp, symbol="x" * 64)
-    assert [part.symbol[-4:] for _, part in cut_at_gaps(bars, DAY_NS // 2)] == ["xx/1", "xx/2"]

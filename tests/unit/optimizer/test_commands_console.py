@@ -2,6 +2,7 @@
 
 import io
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +17,7 @@ from optimizer.commands.console import (
     genes_table,
     shown_members,
 )
+from optimizer.runs.result import Member
 from optimizer.shown import counted, fraction, metric, number
 
 
@@ -31,11 +33,11 @@ def printed(*things):
 def individuals(count):
     """Individuals as a result lists them."""
     return [
-        {
-            "genes": {"ema_fast": 10 + i, "reward_r": 2.123456},
-            "objectives": {"sharpe": 1.0 + i / 64, "max_drawdown": 0.05},
-            "metrics": {"trades": 1234.0, "win_rate": 0.5, "mean_r": None, "exposure": 0.25},
-        }
+        Member(
+            genes={"ema_fast": 10 + i, "reward_r": 2.123456},
+            objectives={"sharpe": 1.0 + i / 64, "max_drawdown": 0.05},
+            metrics={"trades": 1234.0, "win_rate": 0.5, "mean_r": None, "exposure": 0.25},
+        )
         for i in range(count)
     ]
 
@@ -84,9 +86,9 @@ def test_one_is_no_plural():
 def test_a_large_front_is_shown_by_those_that_differ_most():
     """The best in each objective and the corners between them, under their numbers in the front."""
     crowd = individuals(50)
-    crowd[20]["objectives"]["max_drawdown"] = 0.02
-    crowd[33]["objectives"]["max_drawdown"] = 0.9
-    crowd.sort(key=lambda one: -one["objectives"]["sharpe"])
+    crowd[20].objectives["max_drawdown"] = 0.02
+    crowd[33].objectives["max_drawdown"] = 0.9
+    crowd.sort(key=lambda one: -one.objectives["sharpe"])
     shown = shown_members(crowd, ["sharpe", "max_drawdown"])
     assert len(shown) == SHOWN_INDIVIDUALS
     assert list(shown) == sorted(shown)
@@ -117,7 +119,7 @@ def test_the_front_shows_objectives_first_and_no_metric_twice():
     row = text.splitlines()[-1].split()
     assert row == ["0", "50.00%", "1", "1,234", "-", "25.00%"]
     turned = individuals(1)
-    turned[0]["objectives"]["trades:min"] = 1234.0
+    turned[0].objectives["trades:min"] = 1234.0
     row = printed(front_table(dict(enumerate(turned)), ["trades:min"])).splitlines()[-1].split()
     assert row == ["0", "1,234", "50.00%", "-", "25.00%"]
 
@@ -130,19 +132,23 @@ def test_genes_stand_in_the_order_of_the_front():
 
 def test_certificates_say_how_much_was_compared():
     """Counts, verdict and the beginnings of both hashes in one line."""
-    certificate = {
-        "individuals": 1,
-        "trades": 1200,
-        "mismatches": 0,
-        "ledger_hash": "a" * 64,
-        "data_hash": "b" * 64,
-    }
+    certificate = SimpleNamespace(
+        individuals=1,
+        trades=1200,
+        mismatches=0,
+        uncompiled={},
+        ledger_hash="a" * 64,
+        data_hash="b" * 64,
+    )
     assert certificate_line(certificate) == (
         "certificate: 1 individual replayed by the reference, 1,200 trades, 0 mismatches "
         f"(ledger {'a' * 12}, data {'b' * 12})"
     )
-    assert "3 MISMATCHES" in certificate_line({**certificate, "mismatches": 3})
-    slow = {**certificate, "uncompiled": {"own": "why", "other": "why"}}
+    certificate.mismatches = 3
+    assert "3 MISMATCHES" in certificate_line(certificate)
+    slow = SimpleNamespace(
+        **{**vars(certificate), "mismatches": 0, "uncompiled": {"own": "", "other": ""}}
+    )
     assert "0 mismatches, own, other in plain Python (" in certificate_line(slow)
 
 

@@ -142,7 +142,7 @@ def test_no_engine_holds_a_held_out_bar_before_the_search_is_over(folder, tmp_pa
     found = start_run(
         config(folder, holdout="20%", runs=str(tmp_path / "runs"), **small), Watch(events), bool
     )
-    starts = [w["start"] for w in found["data"]["windows"] if w["sample"] == "held out"]
+    starts = [window.start for window in found.data.windows if window.is_held_out]
     over = events.index("certifying")
     assert events[:over].count("generation") == 3
     assert [one for one in events[:over] if one != "generation"] == [starts]

@@ -1,32 +1,10 @@
 """What a page carries comes back exactly, and no name can break out of it."""
 
-import base64
-import gzip
-import json
-import struct
-
 import numpy as np
 import pytest
 
 from optimizer.report.payload import compressed, pack, plotly_script
-
-KINDS = {"f8": np.float64, "f4": np.float32, "i4": np.int32}
-
-
-def unpacked(text):
-    """What the script of a page reads."""
-    content = gzip.decompress(base64.b64decode(text))
-    (length,) = struct.unpack("<I", content[:4])
-    start = -(-(4 + length) // 8) * 8
-
-    def array(place):
-        if "$" not in place:
-            return place
-        count = int(np.prod(place["shape"]))
-        found = np.frombuffer(content, KINDS[place["$"]], count, start + place["at"])
-        return found.reshape(place["shape"])
-
-    return json.loads(content[4 : 4 + length], object_hook=array)
+from tests.support.pages import unpacked
 
 
 def test_arrays_come_back_with_their_bits():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError
-from optimizer.report.pick import by_weight, compare, hypervolume, knee, weights_of
+from optimizer.report.pick import by_weight, compare, knee, weights_of
 from optimizer.report.verdict import at_bounds, best_by_luck
+from optimizer.session.compared import hypervolume_shares
 
 FRONT = np.array([[0.0, 10.0], [2.0, 2.0], [10.0, 0.0]])
 
@@ -34,11 +35,12 @@ def test_weights_that_say_nothing_are_refused(weights):
         weights_of(("a", "b"), weights)
 
 
-def test_hypervolume_is_the_area_that_is_dominated():
+def test_hypervolume_is_the_share_of_the_area_that_is_dominated():
     """One point at the best corner dominates the whole box of 1.1 by 1.1."""
     best, other = np.array([[0.0, 0.0]]), np.array([[1.0, 1.0]])
-    found = hypervolume([best, other, np.empty((0, 2))])
-    assert found == pytest.approx([1.21, 0.01, 0.0])
+    found = hypervolume_shares([best, other, np.empty((0, 2))])
+    assert found == pytest.approx([1.0, 0.01 / 1.21, 0.0])
+    assert hypervolume_shares([np.empty((0, 2))]) == [0.0]
 
 
 def test_fronts_are_compared_member_by_member():

@@ -28,16 +28,16 @@ def test_the_front_holds_what_was_recorded(run):
     assert set(run.genes) | set(run.objectives) | set(METRICS) <= set(frame.columns)
     assert frame[run.objectives[0]].is_monotonic_decreasing
     for member, recorded in enumerate(run.members):
-        assert frame["trades"][member] == recorded["metrics"]["trades"]
-        assert frame["held_out_trades"][member] == recorded["held_out"]["metrics"]["trades"]
-        assert frame["ema_fast"][member] == recorded["genes"]["ema_fast"]
+        assert frame["trades"][member] == recorded.metrics["trades"]
+        assert frame["held_out_trades"][member] == recorded.held_out.metrics["trades"]
+        assert frame["ema_fast"][member] == recorded.genes["ema_fast"]
 
 
 def test_trades_are_those_of_all_windows(run):
     """Two symbols in-sample and two held out; counts are the recorded ones."""
     trades = run.trades(0)
     counts = trades.groupby(["sample", "symbol"], observed=False).size()
-    expected = run.members[0]["by_window"]["trades"]
+    expected = list(run.members[0].by_window["trades"])
     found = [counts[part, symbol] for part in ("in", "held out") for symbol in run.symbols]
     assert found == expected
     assert (trades["exit_time"] >= trades["entry_time"]).all()
@@ -87,7 +87,7 @@ def test_every_figure_is_one_that_plotly_takes(run):
 def test_the_last_convergence_is_the_front(run):
     """Best values of the last generation are the best of the front, and the volume is whole."""
     history = run.history
-    best = run.natural(history.best[-1])
+    best = run.header.natural(history.best[-1])
     for objective, value in zip(run.objectives, best.tolist(), strict=True):
         column = run.front[objective]
         assert value in (column.max(), column.min())

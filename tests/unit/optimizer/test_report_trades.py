@@ -1,5 +1,7 @@
 """Trades as columns, and what follows from them, by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,9 @@ from engine.ledger import REASONS, Ledger, Trade
 from optimizer.report.trades import (
     buy_and_hold,
     by_hour,
+    by_label,
     by_month,
     by_reason,
-    by_symbol,
     by_weekday,
     collect_trades,
     cost_facts,
@@ -37,10 +39,11 @@ def bars():
     return make_bars(1, 200)
 
 
-def collected(bars, *ledgers, n_searched=1):
-    """Trades of ledgers, each in a window of its own over the same bars."""
-    windows = [Window(0, i * 100, (i + 1) * 100) for i in range(len(ledgers))]
-    return collect_trades([Ledger.of(one) for one in ledgers], windows, [bars], COSTS, n_searched)
+def collected(bars, *ledgers):
+    """Trades of ledgers, each in a window of its own over the same bars, all but one held out."""
+    roles = ["search", *["held_out"] * len(ledgers)]
+    windows = [Window(0, i * 100, (i + 1) * 100, roles[i]) for i in range(len(ledgers))]
+    return collect_trades([Ledger.of(one) for one in ledgers], windows, [bars], COSTS)
 
 
 def test_costs_in_r_are_what_separates_gross_from_net(bars):
@@ -64,7 +67,7 @@ def test_equity_of_one_series_is_the_product_of_the_law(bars):
     """Each trade multiplies equity by 1 + fraction of risk times r."""
     given = [trade(3, TARGET, 100.0, 95.0, 110.0), trade(20, STOP, 100.0, 90.0, 90.0)]
     trades = collected(bars, given)
-    curve = equity_curve(trades, 1, 0.01, int(bars.timestamp[0]))
+    curve = equity_curve(trades, ["ADA"], 0.01, int(bars.timestamp[0]))
     first = 1.0 * (1 + 0.01 * trades.r[0])
     assert curve.value.tolist() == [1.0, first, first * (1 + 0.01 * trades.r[1])]
     assert curve.time_ns.tolist() == bars.timestamp[[0, 6, 23]].tolist()
@@ -77,7 +80,7 @@ def test_held_out_bars_go_on_with_the_same_account(bars):
     trades = collected(bars, *given)
     assert trades.has_held_out
     assert trades.is_held_out.tolist() == [False, True]
-    curve = equity_curve(trades, 1, 0.01, 0)
+    curve = equity_curve(trades, ["ADA", "ADA"], 0.01, 0)
     assert curve.value[-1] == (1 + 0.01 * trades.r[0]) * (1 + 0.01 * trades.r[1])
 
 
@@ -97,8 +100,8 @@ def test_several_series_are_accounts_side_by_side(bars):
         Ledger.of([trade(50, TARGET, 100.0, 95.0, 110.0)]),
         Ledger.of([trade(3, STOP, 100.0, 90.0, 90.0)]),
     ]
-    trades = collect_trades(ledgers, windows, [bars, other], COSTS, 2)
-    curve = equity_curve(trades, 2, 0.01, 0)
+    trades = collect_trades(ledgers, windows, [bars, other], COSTS)
+    curve = equity_curve(trades, ["ADA", "BTC"], 0.01, 0)
     loss, gain = 0.01 * trades.r[1], 0.01 * trades.r[0]
     assert curve.value == pytest.approx([1.0, 1 + loss / 2, 1 + (loss + gain) / 2])
 
@@ -106,11 +109,30 @@ def test_several_series_are_accounts_side_by_side(bars):
 def test_buying_and_holding_pays_one_entry(bars):
     """The last value is the last close over the first open and its cost; before it begins, 1."""
     late = Window(0, 100, 200)
-    curve = buy_and_hold([late], [bars], COSTS, 50)
+    curve = buy_and_hold([late], [bars], ["ADA"], COSTS, 50)
     expected = bars.close[199] / (bars.open[100] * (1 + COSTS.per_side))
     assert curve.value[-1] == expected
-    both = buy_and_hold([Window(0, 0, 200), Window(1, 100, 200)], [bars, bars], COSTS, 50)
-    assert both.value[0] == (bars.close[0] / (bars.open[0] * (1 + COSTS.per_side)) + 1) / 2
+    ranges = [Window(0, 0, 200), Window(1, 100, 200)]
+    both = buy_and_hold(ranges, [bars, bars], ["ADA", "BTC"], COSTS, 50)
+    first = bars.close[0] / (bars.open[0] * (1 + COSTS.per_side))
+    assert both.value[0] == (first + 1) / 2
+
+
+def test_parts_of_one_market_are_one_account(bars):
+    """Equity and holding go from part to part, in the order of time."""
+    late = replace(bars, timestamp=bars.timestamp + 10 * int(np.ptp(bars.timestamp)))
+    ledgers = [
+        Ledger.of([trade(3, STOP, 100.0, 90.0, 90.0)]),
+        Ledger.of([trade(50, TARGET, 100.0, 95.0, 110.0)]),
+    ]
+    windows = [Window(1, 0, 200), Window(0, 0, 200)]
+    trades = collect_trades(ledgers, windows, [bars, late], COSTS)
+    curve = equity_curve(trades, ["ADA", "ADA"], 0.01, 0)
+    gain = 1 + 0.01 * trades.r[1]
+    assert curve.value.tolist() == [1.0, gain, gain * (1 + 0.01 * trades.r[0])]
+    held = buy_and_hold(windows[::-1], [bars, late], ["ADA", "ADA"], COSTS, 50)
+    once = bars.close[-1] / (bars.open[0] * (1 + COSTS.per_side))
+    assert held.value[-1] == once * once
 
 
 def test_groups_count_what_was_chosen_and_name_everything(bars):
@@ -133,7 +155,7 @@ def test_groups_count_what_was_chosen_and_name_everything(bars):
     for time in times:
         assert hours.trades[time.hour] > 0
         assert days.trades[time.weekday()] > 0
-    assert by_symbol(trades, everything, ["ADA", "BTC"]).trades.tolist() == [2, 0]
+    assert by_label(trades, everything, ["ADA", "BTC"]).trades.tolist() == [2, 0]
 
 
 def test_months_without_a_trade_are_there_too(bars):

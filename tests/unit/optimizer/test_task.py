@@ -208,11 +208,11 @@ def test_ledger_rows_name_the_reason(task):
 
 def test_simulated_data_is_named_so(task):
     """Whoever reads a result knows whether a program invented the market."""
-    assert describe_data(task)["is_simulated"] is False
+    assert describe_data(task).is_simulated is False
     (bars,) = task.markets.series
     markets = replace(task.markets, series=(replace(bars, is_simulated=True),))
     simulated = replace(task, markets=markets)
-    assert describe_data(simulated)["is_simulated"] is True
+    assert describe_data(simulated).is_simulated is True
 
 
 @pytest.mark.parametrize(("asked", "population", "islands"), [(3, 24, 3), (4, 24, 3), (9, 5, 1)])

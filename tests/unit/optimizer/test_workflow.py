@@ -13,11 +13,12 @@ from engine.metrics import METRICS
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.runs import RunStore, list_runs
+from optimizer.runs.result import recorded_result
 from optimizer.search import front_hash
 from optimizer.session import workflow
 from optimizer.session.problem import EngineProblem
 from optimizer.session.task import prepare
-from optimizer.session.workflow import recorded_result, resume_run, start_run
+from optimizer.session.workflow import resume_run, start_run
 from strategy import StrategyError
 from tests.support.commands import write_market
 
@@ -114,7 +115,7 @@ def only_run(config):
 
 def without_timing(result):
     """All of a result that must repeat."""
-    return {k: v for k, v in result.items() if k not in ("run", "path", "timing")}
+    return {k: v for k, v in result.payload().items() if k not in ("run", "path", "timing")}
 
 
 def test_a_run_is_watched_from_start_to_certificate(config):
@@ -131,33 +132,32 @@ def test_a_run_is_watched_from_start_to_certificate(config):
 
 def test_the_result_holds_the_front_and_its_proof(unbroken):
     """Genes, objectives in natural sign, every metric, hashes, certificate and timing."""
-    front = unbroken["front"]
+    front = unbroken.front
     assert front
-    genomes = np.array([list(member["genes"].values()) for member in front], dtype=float)
+    genomes = np.array([list(member.genes.values()) for member in front], dtype=float)
     signs = np.array([-1.0, -1.0, 1.0])
-    objectives = np.array([list(member["objectives"].values()) for member in front]) * signs
-    assert unbroken["front_hash"] == front_hash(genomes, objectives)
+    objectives = np.array([list(member.objectives.values()) for member in front]) * signs
+    assert unbroken.front_hash == front_hash(genomes, objectives)
     for member in front:
-        assert list(member["metrics"]) == list(METRICS)
-        assert member["objectives"]["sharpe_trade"] == member["metrics"]["sharpe_trade"]
-        assert member["objectives"]["max_drawdown"] >= 0
-        assert {n for n, v in member["metrics"].items() if v is None} == set(member["undefined"])
-    assert unbroken["certificate"]["individuals"] == len(front)
-    assert unbroken["certificate"]["mismatches"] == 0
-    assert unbroken["data_hash"] == unbroken["certificate"]["data_hash"]
-    assert unbroken["timing"]["individual_bars_per_s"] > 0
-    assert unbroken["generation"] == GENERATIONS
+        assert list(member.metrics) == list(METRICS)
+        assert member.objectives["sharpe_trade"] == member.metrics["sharpe_trade"]
+        assert member.objectives["max_drawdown"] >= 0
+        assert {n for n, v in member.metrics.items() if v is None} == set(member.undefined)
+    assert unbroken.certificate.individuals == len(front)
+    assert unbroken.certificate.mismatches == 0
+    assert unbroken.data_hash == unbroken.certificate.data_hash
+    assert unbroken.timing.individual_bars_per_s > 0
+    assert unbroken.generation == GENERATIONS
 
 
 def test_the_result_is_plain_json_and_is_recorded(unbroken):
     """What is returned is what the store gives back, in the same order."""
-    with RunStore.open(Path(unbroken["path"])) as store:
+    with RunStore.open(Path(unbroken.path)) as store:
         recorded = recorded_result(store)
         assert store.status == "finished"
-    assert json.loads(json.dumps(unbroken, allow_nan=False)) == recorded
-    for expected, actual in zip(unbroken["front"], recorded["front"], strict=True):
-        for part in ("genes", "objectives", "metrics"):
-            assert list(expected[part]) == list(actual[part])
+    assert unbroken == recorded
+    fronts = [result.payload()["front"] for result in (unbroken, recorded)]
+    assert json.dumps(fronts[0], allow_nan=False) == json.dumps(fronts[1])
 
 
 def test_equal_seeds_give_equal_results(config, unbroken):
@@ -168,7 +168,7 @@ def test_equal_seeds_give_equal_results(config, unbroken):
 def test_other_seeds_give_other_fronts(config, unbroken):
     """The seed decides."""
     other = begin(config.model_copy(update={"seed": 2}), Witness())
-    assert other["front_hash"] != unbroken["front_hash"]
+    assert other.front_hash != unbroken.front_hash
 
 
 @pytest.mark.parametrize("stop_after", range(GENERATIONS))
@@ -197,15 +197,15 @@ def test_a_run_interrupted_at_once_goes_on_to_the_same_front(config, unbroken, e
 def test_asking_to_stop_after_the_last_generation_changes_nothing(config, unbroken):
     """What is left is the certificate, and the run ends as it would have."""
     result = begin(config, Witness(stop_after=GENERATIONS))
-    assert result["front_hash"] == unbroken["front_hash"]
+    assert result.front_hash == unbroken.front_hash
 
 
 def test_a_run_can_be_made_longer(config, unbroken):
     """More generations later give what they would have given at once."""
     begin(config.model_copy(update={"generations": 2}), Witness())
     result = go_on(only_run(config), generations=GENERATIONS)
-    assert result["front_hash"] == unbroken["front_hash"]
-    assert go_on(only_run(config))["resumed"] == "already finished"
+    assert result.front_hash == unbroken.front_hash
+    assert go_on(only_run(config)).resumed == "already finished"
 
 
 def test_the_way_to_go_on_remembers_more_generations(config):
@@ -215,7 +215,7 @@ def test_the_way_to_go_on_remembers_more_generations(config):
         go_on(only_run(config), Witness(stop_after=2), generations=4)
     (run,) = list_runs(Path(config.runs))
     assert (run.planned, run.generations) == (4, 3)
-    assert go_on(only_run(config))["generation"] == 4
+    assert go_on(only_run(config)).generation == 4
 
 
 def test_a_finished_run_is_not_run_again(config):
@@ -223,7 +223,7 @@ def test_a_finished_run_is_not_run_again(config):
     begin(config, Witness())
     witness = Witness()
     result = go_on(only_run(config), witness, threads=1)
-    assert result["resumed"] == "already finished"
+    assert result.resumed == "already finished"
     assert witness.events == []
 
 
@@ -271,7 +271,7 @@ def test_a_run_goes_on_when_its_data_has_moved(config, market, unbroken, tmp_pat
     moved.parent.mkdir()
     moved.write_text(Path(market.removeprefix("csv:")).read_text())
     result = go_on(only_run(config), data=f"csv:{moved}")
-    assert result["front_hash"] == unbroken["front_hash"]
+    assert result.front_hash == unbroken.front_hash
 
 
 def test_fewer_generations_than_there_are_is_refused(config):
@@ -301,10 +301,10 @@ def test_a_market_without_trades_has_an_empty_front(config, tmp_path):
     """Nobody traded: the run ends well, and says of every individual why it does not count."""
     spec = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
     result = begin(config.model_copy(update={"data": (spec,)}), Witness())
-    assert result["front"] == []
-    assert result["infeasible"] == {"too_few_trades": 12}
-    assert result["certificate"]["individuals"] == 0
-    assert json.dumps(result, allow_nan=False)
+    assert result.front == ()
+    assert result.infeasible == {"too_few_trades": 12}
+    assert result.certificate.individuals == 0
+    assert json.dumps(result.payload(), allow_nan=False)
 
 
 def test_undefined_objectives_are_named(config, tmp_path):
@@ -312,15 +312,15 @@ def test_undefined_objectives_are_named(config, tmp_path):
     spec = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
     changes = {"data": (spec,), "min_trades": 0, "objectives": "profit_factor"}
     result = begin(config.model_copy(update=changes), Witness())
-    assert result["front"] == []
-    assert result["infeasible"] == {"undefined:profit_factor": 12}
+    assert result.front == ()
+    assert result.infeasible == {"undefined:profit_factor": 12}
 
 
 @pytest.mark.parametrize("population", [1, 2, 3, 5])
 def test_small_and_odd_populations_run(config, population):
     """Any size of at least one individual is searched."""
     result = begin(config.model_copy(update={"population": population}), Witness())
-    assert result["individuals"] == population
+    assert result.individuals == population
 
 
 def test_no_generations_evaluate_the_first_population(config):
@@ -328,7 +328,7 @@ def test_no_generations_evaluate_the_first_population(config):
     witness = Witness()
     result = begin(config.model_copy(update={"generations": 0}), witness)
     assert witness.events == ["started", 0, "certifying"]
-    assert result["timing"]["evaluated"] == 12 + result["polished"]
+    assert result.timing.evaluated == 12 + result.polished
 
 
 def test_a_search_space_of_one_point_runs(config):
@@ -336,8 +336,8 @@ def test_a_search_space_of_one_point_runs(config):
     layout = prepare(config).spec.layout
     frozen = {gene.name: [float(gene.default)] * 2 for gene in layout.genes}
     result = begin(config.model_copy(update={"bounds": frozen}), Witness())
-    assert result["individuals"] == 1
-    assert result["timing"]["evaluated"] == 1
+    assert result.individuals == 1
+    assert result.timing.evaluated == 1
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,7 @@ def test_a_second_owner_is_refused(config):
 def test_fronts_do_not_depend_on_threads(config, unbroken):
     """Threads decide only how long it takes."""
     result = begin(config.model_copy(update={"threads": 1}), Witness())
-    assert result["front_hash"] == unbroken["front_hash"]
+    assert result.front_hash == unbroken.front_hash
 
 
 def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):

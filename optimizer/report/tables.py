@@ -1,0 +1,324 @@
+"""A recorded run as tables: its front, its generations, the trades of its members."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import nan
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from data.bars import Bars, Window
+from data.errors import DataError
+from engine.batch import Engine
+from engine.errors import EngineError
+from engine.metrics import METRICS
+from optimizer.errors import ConfigError, OptimizerError, StoreError
+from optimizer.goals.objectives import is_maximised
+from optimizer.report.history import History, read_history
+from optimizer.report.pick import by_robustness, by_weight, knee, weights_of
+from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve, trades_frame
+from optimizer.runs import GenerationSummary, RunStore
+from optimizer.runs.header import RunHeader
+from optimizer.runs.result import Figures, Member, RunResult, best_first, recorded_result
+from optimizer.search import final_front
+from optimizer.search.generation import Floats
+from optimizer.session.individuals import describe_individuals
+from optimizer.session.problem import EngineProblem
+from optimizer.session.recorded import recorded_task
+from optimizer.session.task import Task
+from optimizer.shown import HELD_OUT
+from strategy.errors import StrategyError, unknown
+
+Specs = str | Sequence[str]
+
+
+class Tables:
+    """A recorded run.
+
+    A *member* is a row of the front: 0 is the best in the first objective, as in the table that
+    `evolve` prints. Bars are loaded and trades found only when something asks for them.
+
+    Args:
+        path: Directory of the run.
+        data: Where the bars are now, if they have moved since; None for where they were.
+
+    Raises:
+        StoreError: When there is no such run, it is damaged, or it has no generation yet.
+    """
+
+    is_search = True
+    """Whether a search led to the front."""
+
+    def __init__(self, path: Path, data: Specs | None = None) -> None:
+        self.path = path
+        self._flags: Mapping[str, object] = (
+            {} if data is None else {"data": [data] if isinstance(data, str) else list(data)}
+        )
+        with RunStore.open(path) as store:
+            self.header = RunHeader.read(store.header)
+            self.result: RunResult | None = recorded_result(store)
+            self.status: str = store.status
+            self.summaries: tuple[GenerationSummary, ...] = tuple(store.generations())
+            last = store.last_generation()
+        if last is None:
+            raise StoreError(f"run '{path.name}' has recorded no generation yet")
+        self._last = last
+
+    def __repr__(self) -> str:
+        return f"Run({self.id!r}, {self.status}, front of {len(self.members)})"
+
+    @property
+    def id(self) -> str:
+        """Name of the run."""
+        return self.path.name
+
+    @property
+    def title(self) -> str:
+        """What its page is called."""
+        return f"Run {self.id}"
+
+    @cached_property
+    def genes(self) -> tuple[str, ...]:
+        """Names of the genes, [G]."""
+        return self.header.gene_names
+
+    @cached_property
+    def bounds(self) -> Floats:
+        """Bounds of the genes, [G, 2]: low and high."""
+        pairs = [(gene.low, gene.high) for gene in self.header.genes]
+        return np.array(pairs, np.float64).reshape(-1, 2)
+
+    @cached_property
+    def objectives(self) -> tuple[str, ...]:
+        """Names of the objectives, [O]."""
+        return self.header.objectives
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        """Members of the front as recorded, best in the first objective first."""
+        if self.result is not None:
+            return self.result.front
+        front = final_front(self._last)
+        found = describe_individuals(self.task, self.engine, front.genomes, front.objectives)
+        return best_first(found, self.objectives)
+
+    @cached_property
+    def genomes(self) -> Floats:
+        """Genomes of the members, [F, G]."""
+        rows = [[one.genes[name] for name in self.genes] for one in self.members]
+        return np.array(rows, np.float64).reshape(-1, len(self.genes))
+
+    @cached_property
+    def front(self) -> pd.DataFrame:
+        """The front, a row a member: its genes, its objectives, then its other metrics.
+
+        Objectives have their natural sign; an undefined metric is NaN. Where bars were held out,
+        ``held_out_`` stands before the same numbers on those. With several windows a metric is the
+        mean over them.
+
+        >>> from optimizer import load_run
+        >>> run = load_run(example)
+        >>> list(run.front.columns[:3]), run.front.index.name
+        (['ema_fast', 'ema_slow', 'z_window'], 'member')
+        """
+        rows = []
+        for one in self.members:
+            kept = {} if one.held_out is None else _measured(one.held_out)
+            held_out = {f"{HELD_OUT}{name}": value for name, value in kept.items()}
+            rows.append({**one.genes, **_measured(one), **held_out})
+        others = [name for name in METRICS if name not in self.objectives]
+        columns = list(rows[0]) if rows else [*self.genes, *self.objectives, *others]
+        frame = pd.DataFrame(rows, columns=columns)
+        frame.index.name = "member"
+        return frame.astype({name: np.float64 for name in columns if name not in self.genes})
+
+    @cached_property
+    def generations(self) -> pd.DataFrame:
+        """One row a generation: individuals, members of the front, evaluated, seconds, rejected.
+
+        >>> from optimizer import load_run
+        >>> load_run(example).generations["evaluated"].tolist()
+        [16, 16, 16, 16]
+        """
+        names = sorted({name for summary in self.summaries for name in summary.rejected})
+        rows = [
+            {
+                "individuals": summary.individuals,
+                "front": summary.front,
+                "evaluated": summary.evaluated,
+                "seconds": summary.seconds,
+                "repaired": summary.repaired,
+                **{f"rejected_{name}": summary.rejected.get(name, 0) for name in names},
+            }
+            for summary in self.summaries
+        ]
+        index = pd.Index([summary.number for summary in self.summaries], name="generation")
+        return pd.DataFrame(rows, index=index)
+
+    @cached_property
+    def task(self) -> Task:
+        """What was asked for, with its bars.
+
+        Raises:
+            DataError: When the bars are gone.
+            StoreError: When they, or the strategy, are no longer those of the run.
+        """
+        with RunStore.open(self.path) as store:
+            return recorded_task(store, self._flags)
+
+    @cached_property
+    def bars_problem(self) -> str:
+        """Why the bars of the run cannot be had, empty when they can."""
+        try:
+            self.engine  # noqa: B018 - loading is what is tried
+        except (DataError, StrategyError, EngineError, OptimizerError) as error:
+            return str(error)
+        return ""
+
+    @property
+    def has_held_out(self) -> bool:
+        """Whether members were also tried on bars that the search has not seen."""
+        return bool(self.header.held_out)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """A batch engine for all windows, those searched on first, then those held out."""
+        return self.task.full_engine(device="cpu")
+
+    @cached_property
+    def problem(self) -> EngineProblem:
+        """What judges genomes as the search did."""
+        engine = self.task.engine(device="cpu") if self.has_held_out else self.engine
+        return self.task.problem(engine)
+
+    @cached_property
+    def history(self) -> History:
+        """How the search went, as far as it was kept."""
+        return read_history(self.path, len(self.objectives))
+
+    @property
+    def series(self) -> Sequence[Bars]:
+        """Bars that the windows refer to, [S]."""
+        return self.task.markets.series
+
+    @property
+    def windows(self) -> Sequence[Window]:
+        """Windows in which members traded, [W]: those searched on, then those held out."""
+        return self.task.markets.all_windows
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Names of the markets, each once."""
+        return tuple(dict.fromkeys(self.task.markets.names))
+
+    def trade_columns(self, member: int) -> Trades:
+        """Trades of a member as plain columns; `trades` gives them as a frame."""
+        ledgers = self.engine.trades(self.genomes[self.check_member(member)])
+        return collect_trades(ledgers, self.windows, self.series, self.task.costs)
+
+    def trades(self, member: int) -> pd.DataFrame:
+        """All trades of a member.
+
+        Args:
+            member: Row of `front`.
+
+        Returns:
+            A row a trade, in the order of windows and time: symbol, sample (``in`` or
+            ``held out``), entry_time and exit_time (when those bars open, UTC), bars_held, reason,
+            the prices entry, stop, target, exit, the net result r and cost_r in units of risk, and
+            the numbers of its bars.
+
+        Raises:
+            ConfigError: When there is no such member.
+            DataError, StoreError: When the bars are gone, or are not those of the run.
+
+        >>> from optimizer import load_run
+        >>> run = load_run(example)
+        >>> bool(len(run.trades(0)) == run.front["trades"][0])
+        True
+        """
+        return trades_frame(self.trade_columns(member), self.task.markets.symbols, self.windows)
+
+    def equity(self, member: int) -> pd.Series:
+        """Equity of a member after each of its trades, from 1, by time."""
+        curve = self.equity_curve(self.trade_columns(member))
+        index = pd.DatetimeIndex(curve.time_ns.astype("datetime64[ns]"), name="time").tz_localize(
+            "UTC"
+        )
+        return pd.Series(curve.value, index=index, name=f"member {member}")
+
+    def equity_curve(self, trades: Trades) -> Curve:
+        """Equity after each of some trades; see `trades.equity_curve`."""
+        markets, fraction = self.task.markets, self.task.costs.risk_fraction
+        start = min(self.series[w.series].timestamp[w.start] for w in self.windows)
+        return equity_curve(trades, markets.symbols, fraction, int(start))
+
+    def population(self, generation: int) -> pd.DataFrame:
+        """All individuals of a generation: their genes, objectives, and whether they are feasible.
+
+        Raises:
+            StoreError: When that generation was not recorded, or only its front was kept.
+        """
+        with RunStore.open(self.path) as store:
+            found = store.generation(generation).population
+        frame = pd.DataFrame(found.genomes, columns=list(self.genes))
+        natural = self.header.natural(found.objectives)
+        for column, name in enumerate(self.objectives):
+            frame[name] = natural[:, column]
+        frame["is_feasible"] = found.violations == 0
+        return frame
+
+    @cached_property
+    def minimised(self) -> Floats:
+        """Objectives of the members, [F, O], each in the sign in which less is better."""
+        return self.header.natural(self.front[list(self.objectives)].to_numpy(np.float64))
+
+    def knee(self) -> int:
+        """The member that lies closest to the best of all objectives at once."""
+        self.check_member(0)
+        return knee(self.minimised)
+
+    def by_weight(self, **weights: float) -> int:
+        """The member with the best weighted sum of objectives, each scaled to the front's range.
+
+        >>> from optimizer import load_run
+        >>> load_run(example).by_weight(sharpe_trade=1)
+        0
+        """
+        self.check_member(0)
+        return by_weight(self.minimised, weights_of(self.objectives, weights))
+
+    def robustness(self, objective: str | None = None) -> pd.Series:
+        """What is left of an objective when one gene of a member is slightly off, at worst.
+
+        Args:
+            objective: Its name; the first when None.
+
+        Returns:
+            A value a member, in natural sign; NaN where a near neighbour is infeasible.
+        """
+        at = 0 if objective is None else self.number_of(objective, self.objectives, "objective")
+        worst = by_robustness(self.problem, self.genomes, at)
+        worst = np.where(np.isfinite(worst), worst, np.nan)
+        sign = -1.0 if is_maximised(self.objectives[at]) else 1.0
+        return pd.Series(sign * worst, index=self.front.index, name=self.objectives[at])
+
+    def number_of(self, name: str, names: Sequence[str], what: str) -> int:
+        """Place of a name among others, refused with the nearest one when it is not there."""
+        if name not in names:
+            raise ConfigError(unknown(what, name, list(names)))
+        return list(names).index(name)
+
+    def check_member(self, member: int) -> int:
+        """The number of a member, refused when there is none such."""
+        if not 0 <= member < len(self.members):
+            have = f"0 to {len(self.members) - 1}" if self.members else "none: the front is empty"
+            raise ConfigError(f"run '{self.id}' has no member {member}; it has {have}")
+        return member
+
+
+def _measured(one: Figures) -> dict[str, float]:
+    """Objectives, then metrics that are not among them; NaN where undefined."""
+    values = {**one.objectives, **one.metrics, **one.objectives}
+    return {name: nan if value is None else value for name, value in values.items()}

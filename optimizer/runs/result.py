@@ -1,0 +1,244 @@
+"""What a run ended with: its front, what proves it, and what it was found on."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar, TypeVar
+
+from engine.metrics import METRICS
+from engine.replay.certificate import Certificate
+from optimizer.config.values import Specs
+from optimizer.errors import ParityError
+from optimizer.goals.aggregation import MEAN
+from optimizer.goals.objectives import is_maximised
+from optimizer.runs.header import RunHeader
+from optimizer.runs.payload import OPTIONAL, Payload
+from optimizer.runs.store import RunStore
+from optimizer.search.lattice import Regret
+from optimizer.shown import counted
+
+Figure = float | None
+"""A metric or an objective; None where it is undefined."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowDescription(Payload):
+    """A window of bars [start, end).
+
+    Args:
+        symbol: Its market.
+        sample: What it is for, as `shown.SAMPLES` says.
+        start: First bar.
+        end: The bar after the last.
+        first: When the first bar opens, UTC.
+        last: When the last bar opens.
+        bars: How many.
+        label: What to call it; the symbol where that says enough.
+    """
+
+    symbol: str
+    sample: str
+    start: int
+    end: int
+    first: str
+    last: str
+    bars: int
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", self.label or self.symbol)
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether no search has seen it."""
+        return self.sample == "held out"
+
+
+@dataclass(frozen=True)
+class DataDescription(Payload):
+    """The bars that a result was found on: `bars` to search on, over all windows."""
+
+    spec: Specs
+    symbol: str
+    timeframe: str
+    bars: int
+    held_out_bars: int = 0
+    is_simulated: bool = False
+    notes: tuple[str, ...] = ()
+    windows: tuple[WindowDescription, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures(Payload):
+    """What an individual reached over some windows.
+
+    Args:
+        metrics: Name to mean.
+        undefined: Why metrics are None, by name.
+        objectives: Name to value in natural sign, windows taken together as in the search.
+    """
+
+    metrics: Mapping[str, Figure]
+    undefined: Mapping[str, str] = field(default_factory=dict)
+    objectives: Annotated[Mapping[str, Figure], OPTIONAL] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member(Figures):
+    """An individual of a front, and its figures over the windows to search on.
+
+    Args:
+        genes: Name to value.
+        held_out: Its figures over the windows that are held out; None without any.
+        by_window: Some metrics of each window, [W]; empty where there is only one.
+    """
+
+    genes: Mapping[str, int | float]
+    objectives: Annotated[Mapping[str, float], OPTIONAL] = field(default_factory=dict)
+    held_out: Annotated[Figures | None, OPTIONAL] = None
+    by_window: Annotated[Mapping[str, tuple[Figure, ...]], OPTIONAL] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Timing(Payload):
+    """Seconds of a search and of replaying its front, in the process that ended the run."""
+
+    search_s: float
+    certificate_s: float
+    evaluated: int
+    individual_bars_per_s: float
+
+
+@dataclass(frozen=True)
+class DeviceUsed(Payload):
+    """Where a run was evaluated, on how many cores, and why there."""
+
+    name: str
+    threads: int
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult(Payload):
+    """What a finished run found.
+
+    Args:
+        individuals: Survivors of the last generation.
+        population: Individuals that were asked for.
+        infeasible: Failure to how many of the survivors have it.
+        over_windows: How objectives take windows together where they do not say it themselves.
+        front: Its members; as recorded in the order in which they were certified.
+        front_hash: SHA-256 of genes and objectives of the front, in whatever order.
+        data_hash: SHA-256 of all series.
+        certificate: The comparison of the front with the reference.
+        hypervolume: What the front dominates, as `Generation` says.
+        polished: Individuals that were tried to polish the front.
+        regret: How a genetic search fares on the lattice; None where nobody asked.
+        resumed: Set where a run was to be resumed and was finished already.
+    """
+
+    what: ClassVar[str] = "the result"
+
+    run: str
+    path: str
+    strategy: str
+    search: str = "genetic"
+    data: DataDescription
+    generation: int
+    individuals: int
+    population: int = 0
+    infeasible: Mapping[str, int] = field(default_factory=dict)
+    objectives: tuple[str, ...]
+    over_windows: str = MEAN
+    front: tuple[Member, ...]
+    front_hash: str
+    data_hash: str
+    certificate: Certificate
+    device: DeviceUsed
+    hypervolume: float = 0.0
+    stopped_by: str = "generations"
+    polished: int = 0
+    regret: Regret | None = None
+    timing: Timing
+    resumed: Annotated[str, OPTIONAL] = ""
+
+    def numbered(self, genes: Sequence[str]) -> "RunResult":
+        """The same with members by their numbers, and names in order: JSON has them sorted.
+
+        Args:
+            genes: Names, in the order of a genome.
+        """
+        orders = {"genes": genes, "objectives": self.objectives, "metrics": METRICS}
+        front = [
+            replace(
+                _in_order(member, orders),
+                held_out=member.held_out and _in_order(member.held_out, orders),
+            )
+            for member in self.front
+        ]
+        return replace(self, front=best_first(front, self.objectives))
+
+
+def recorded_result(store: RunStore) -> RunResult | None:
+    """The result of a run, members by their numbers; None before it is finished.
+
+    Args:
+        store: Open for reading.
+
+    Raises:
+        StoreError: When it is damaged.
+    """
+    recorded = store.result
+    if recorded is None:
+        return None
+    # A run may have been moved or copied since.
+    found = RunResult.read({**recorded, "run": store.run_id, "path": str(store.path)})
+    return found.numbered(RunHeader.read(store.header).gene_names)
+
+
+def refuse_red(certificate: Certificate) -> None:
+    """Refuse what reference and engine disagree about.
+
+    Raises:
+        ParityError: With the first mismatch in full.
+    """
+    if certificate.mismatches:
+        raise ParityError(f"reference and engine disagree\n{certificate.first_mismatch}")
+
+
+def words_of(certificate: Certificate) -> str:
+    """What was compared, and whether reference and engine agree."""
+    mismatches, slow = certificate.mismatches, ", ".join(certificate.uncompiled)
+    return (
+        f"{counted(certificate.individuals, 'individual')} replayed by the reference, "
+        f"{counted(certificate.trades, 'trade')}, "
+        + (f"{mismatches} MISMATCHES" if mismatches else "0 mismatches")
+        + (f", {slow} in plain Python" if slow else "")
+    )
+
+
+def best_first(front: Sequence[Member], objectives: Sequence[str]) -> tuple[Member, ...]:
+    """Members of a front in the order of their numbers: the best in the first objective first.
+
+    Args:
+        front: Equal members stay in their order.
+        objectives: Names, the first one counts.
+    """
+    sign = -1.0 if is_maximised(objectives[0]) else 1.0
+    return tuple(sorted(front, key=lambda one: sign * one.objectives[objectives[0]]))
+
+
+def noun_of(windows: Iterable[WindowDescription]) -> str:
+    """What labels of windows stand for: a ``symbol`` each, or a ``window`` of one."""
+    return "symbol" if all(one.label == one.symbol for one in windows) else "window"
+
+
+Described = TypeVar("Described", Member, Figures)
+
+
+def _in_order(one: Described, orders: Mapping[str, Sequence[str]]) -> Described:
+    parts = {part: getattr(one, part) for part in orders if hasattr(one, part)}
+    changes = {
+        part: {name: values[name] for name in orders[part] if name in values} | values
+        for part, values in parts.items()
+    }
+    return replace(one, **changes)

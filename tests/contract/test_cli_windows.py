@@ -1,0 +1,166 @@
+"""Several windows of one series, from the search to every table and page."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from data import Window
+from engine.batch import Engine
+from engine.metrics import compute_metrics
+from optimizer import load_run
+from optimizer.errors import ConfigError
+from optimizer.report import page_html
+from optimizer.session import task as task_module
+from optimizer.session.markets import Markets, load_markets
+from tests.support.commands import SMALL, write_market
+from tests.support.pages import data_of
+
+EASY = ("--objectives", "sum_r,max_drawdown", *SMALL, "--min-trades", "1")
+WINDOWS = (Window(0, 200, 1500), Window(0, 1600, 2400), Window(0, 2400, 3000, "held_out"))
+LABELS = (
+    "bars 1970-01-03 to 1970-01-16",
+    "bars 1970-01-17 to 1970-01-26",
+    "bars 1970-01-26 to 1970-02-01",
+)
+
+
+@pytest.fixture
+def cut(monkeypatch):
+    """Whatever is loaded is searched on in two parts of one series, and a third is held out."""
+
+    def loaded(config):
+        return Markets(load_markets(config).series, WINDOWS)
+
+    monkeypatch.setattr(task_module, "load_markets", loaded)
+
+
+@pytest.fixture
+def found(command, cut, tmp_path):
+    """A small search on them."""
+    spec = write_market(tmp_path / "bars.csv")
+    return command("evolve", "--data", spec, *EASY, "--json").json
+
+
+def test_windows_are_described_with_their_roles_and_labels(found):
+    """A symbol that has several windows says their days."""
+    windows = found["data"]["windows"]
+    assert [window["label"] for window in windows] == list(LABELS)
+    assert {window["symbol"] for window in windows} == {"bars"}
+    assert [window["sample"] for window in windows] == ["in", "in", "held out"]
+    assert [window["bars"] for window in windows] == [1300, 800, 600]
+    assert (found["data"]["bars"], found["data"]["held_out_bars"]) == (2100, 600)
+
+
+def test_the_front_is_what_the_engine_computes(found):
+    """Objectives are means over both parts, and held out that of the third, in every bit."""
+    run = load_run("latest")
+    task = run.task
+    engine = Engine(task.spec, task.markets.series, WINDOWS, task.costs, device="cpu")
+    assert len(found["front"]) == len(run.genomes) > 0
+    table = compute_metrics(engine.evaluate(run.genomes), task.markets.spans(WINDOWS))
+    for i, member in enumerate(found["front"]):
+        for name in ("sum_r", "max_drawdown"):
+            first, second, third = table.column(name)[i].tolist()
+            assert member["by_window"][name] == [first, second, third]
+            assert member["objectives"][name] == (first + second) / 2
+            assert member["held_out"]["objectives"][name] == third
+    assert found["certificate"]["windows"] == 3
+    assert found["certificate"]["mismatches"] == 0
+
+
+def test_the_search_is_given_nothing_behind_its_last_window(command, cut, tmp_path):
+    """Its series ends there, and both of its windows are in it."""
+    task = task_module.prepare(task_module.RunConfig(data=write_market(tmp_path / "bars.csv")))
+    engine = task.engine()
+    assert [len(bars) for bars in engine.series] == [2400]
+    assert engine.windows == WINDOWS[:2]
+
+
+def test_a_run_goes_on_to_the_same_front(command, found):
+    """In two parts or in one."""
+    spec = found["data"]["spec"][0]
+    assert command("evolve", "--data", spec, *EASY, "--generations", "1", "--quiet").code == 0
+    again = command("evolve", "--resume", "latest", "--generations", "2", "--json", "--quiet").json
+    for name in ("front", "front_hash", "data"):
+        assert again[name] == found[name], name
+
+
+def test_the_terminal_shows_three_windows(command, found):
+    """A row each, and what numbers mean."""
+    out = command("runs", "show", "latest").out
+    assert "on bars 15m, 2,100 bars and 600 bars held out" in out
+    assert "; each number is a mean over 2 windows" in out
+    rows = out.split("Individual 0, window by window")[1].splitlines()
+    for label, part in zip(LABELS, ("searched on", "searched on", "held out"), strict=True):
+        assert [part in row for row in rows if label in row] == [True]
+
+
+def test_the_page_shows_three_windows(found):
+    """In the table of trades, and in the results window by window."""
+    run = load_run("latest")
+    page = data_of(page_html(run))
+    shown = [(one["label"], one["sample"], one["series"]) for one in page["windows"]]
+    assert shown == [
+        (label, part, 0) for label, part in zip(LABELS, ("in", "in", "held out"), strict=True)
+    ]
+    assert page["noun"] == "window"
+    detail = page["details"][str(run.knee())]
+    chart = detail["charts"]["symbol"]
+    assert chart["title"] == "results by window"
+    assert {name for trace in chart["data"] for name in trace["x"]} == set(LABELS)
+    trades = run.trades(run.knee())
+    assert detail["trades"]["window"].tolist() == trades["window"].tolist()
+    assert "in 2 windows" in page_html(run)
+
+
+def test_trades_and_equity_are_those_of_all_windows(found):
+    """One account goes from part to part; its line begins and ends with the first and the last."""
+    run = load_run("latest")
+    trades = run.trades(0)
+    counts = np.bincount(trades["window"], minlength=3).tolist()
+    assert counts == list(run.members[0].by_window["trades"])
+    assert trades["sample"].tolist() == ["held out" if w == 2 else "in" for w in trades["window"]]
+    assert set(trades["symbol"]) == {"bars"}
+    growth = np.multiply.accumulate(1 + run.task.costs.risk_fraction * trades["r"].to_numpy())
+    assert run.equity(0).tolist() == [1.0, *growth]
+    assert run.plot.price(0).data
+    assert run.apart(0, window=1).trades()["same"].all()
+
+
+def test_an_exported_ledger_names_its_window(command, found, tmp_path):
+    """Beside the symbol stands what the window is called."""
+    loose = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=96")
+    spec = found["data"]["spec"][0]
+    outcome = command("backtest", "--data", spec, *loose, "--trades", "out.csv", "--json")
+    with open(tmp_path / "out.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    counts = [window["metrics"]["trades"] for window in outcome.json["windows"]]
+    assert [sum(row["label"] == label for row in rows) for label in LABELS] == counts
+    assert {row["symbol"] for row in rows} == {"bars"}
+    assert "Window by window" in command("backtest", "--data", spec, *loose).out
+
+
+def test_windows_within_a_day_are_told_apart_by_their_minutes(tmp_path):
+    """Days alone would call two of them the same."""
+    (bars,) = load_markets(task_module.RunConfig(data=write_market(tmp_path / "bars.csv"))).series
+    markets = Markets((bars,), (Window(0, 0, 20), Window(0, 20, 40)))
+    assert markets.labels == (
+        "bars 1970-01-01T00:15 to 1970-01-01T05:00",
+        "bars 1970-01-01T05:15 to 1970-01-01T10:00",
+    )
+
+
+@pytest.mark.parametrize(
+    ("windows", "words"),
+    [
+        ((Window(0, 0, 100, "held_out"),), "bars: no window to search on"),
+        ((Window(0, 0, 50), Window(0, 60, 90), Window(0, 50, 60, "held_out")), "until bar 90"),
+    ],
+    ids=["nothing", "between"],
+)
+def test_windows_that_a_search_could_see_are_refused(tmp_path, windows, words):
+    """Indicators read all history: what is held out comes last."""
+    (bars,) = load_markets(task_module.RunConfig(data=write_market(tmp_path / "bars.csv"))).series
+    with pytest.raises(ConfigError, match=words):
+        Markets((bars,), windows)

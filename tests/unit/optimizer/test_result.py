@@ -1,0 +1,123 @@
+"""Results write and read themselves, those of older versions too, and nothing else is taken."""
+
+import json
+from dataclasses import replace
+from math import nan
+from pathlib import Path
+
+import pytest
+
+from engine.metrics import METRICS
+from optimizer.errors import ParityError, StoreError
+from optimizer.runs import RunStore
+from optimizer.runs.result import RunResult, recorded_result, refuse_red
+
+OLDER = Path(__file__).parents[2] / "support" / "older"
+"""Headers and results as versions before this form recorded them."""
+
+
+def older(name):
+    """Header and result of an older version."""
+    return json.loads((OLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(params=["first", "held_out"])
+def stored(request, tmp_path):
+    """A run that an older version finished, as it was recorded and open for reading."""
+    recorded = older(request.param)
+    with RunStore.create(tmp_path, "older", recorded["header"]) as store:
+        store.finish(recorded["result"])
+    with RunStore.open(tmp_path / "older") as store:
+        yield recorded["result"], store
+
+
+def test_a_result_of_an_older_version_is_read(stored):
+    """Every number is the recorded one; what was not recorded then has a default."""
+    recorded, store = stored
+    found = recorded_result(store)
+    said = json.loads(json.dumps(found.payload(), allow_nan=False))
+    assert (found.run, found.path) == ("older", str(store.path))
+    for name in recorded.keys() - {"run", "path", "data", "front"}:
+        assert said[name] == recorded[name], name
+    front = sorted(recorded["front"], key=lambda member: -member["objectives"]["sharpe"])
+    assert said["front"] == front
+    assert said["data"]["bars"] == recorded["data"]["bars"]
+    assert [w["label"] for w in said["data"]["windows"]] == [
+        w["symbol"] for w in recorded["data"].get("windows", [])
+    ]
+
+
+def test_names_stand_in_their_order(stored):
+    """JSON is recorded with sorted names; genes and metrics come back in that of the program."""
+    _, store = stored
+    genes = [gene["name"] for gene in store.header["genes"]]
+    for member in recorded_result(store).front:
+        assert list(member.genes) == genes
+        for part in filter(None, (member, member.held_out)):
+            assert list(part.objectives) == store.header["objectives"]
+            assert list(part.metrics) == [name for name in METRICS if name in part.metrics]
+
+
+def test_the_first_version_knew_one_window_and_one_search():
+    """Its defaults say so."""
+    found = RunResult.read(older("first")["result"])
+    assert found.data.spec == ("csv:AAA.csv",)
+    assert (found.data.windows, found.data.held_out_bars) == ((), 0)
+    assert (found.search, found.stopped_by, found.over_windows) == (
+        "genetic",
+        "generations",
+        "mean",
+    )
+    assert (found.polished, found.regret, found.resumed) == (0, None, "")
+    assert [(one.held_out, one.by_window) for one in found.front] == [(None, {})] * 2
+
+
+def test_what_is_written_is_read_again():
+    """The value, and nothing that is not in it."""
+    found = RunResult.read(older("held_out")["result"])
+    payload = found.payload()
+    assert RunResult.read(json.loads(json.dumps(payload, allow_nan=False))) == found
+    assert "resumed" not in payload
+    assert payload["regret"] is None
+    assert replace(found, resumed="already finished").payload()["resumed"] == "already finished"
+
+
+def test_what_a_newer_version_adds_is_not_read():
+    """It does not stand in the way."""
+    recorded = older("held_out")["result"]
+    newer = {**recorded, "mood": "good", "data": {**recorded["data"], "weather": "fine"}}
+    assert RunResult.read(newer) == RunResult.read(recorded)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"timing": None}, "the result cannot be read: timing: "),
+        ({"front": [{"genes": {"ema_fast": "many"}, "metrics": {}}]}, "front.0.genes.ema_fast"),
+        ({"front": {}}, "front: "),
+    ],
+    ids=["timing", "gene", "front"],
+)
+def test_what_is_no_result_is_refused(change, words):
+    """The first place that is wrong is named."""
+    with pytest.raises(StoreError, match=words):
+        RunResult.read({**older("held_out")["result"], **change})
+
+
+def test_a_number_that_json_lacks_is_not_recorded(tmp_path):
+    """The place is named, and the run stays unfinished."""
+    recorded = older("held_out")
+    found = replace(RunResult.read(recorded["result"]), hypervolume=nan)
+    with RunStore.create(tmp_path, "run", recorded["header"]) as store:
+        with pytest.raises(StoreError, match="hypervolume is not a finite number"):
+            store.finish(found.payload())
+        assert store.result is None
+
+
+def test_a_red_certificate_is_refused():
+    """With the first mismatch in full."""
+    certificate = RunResult.read(older("first")["result"]).certificate
+    refuse_red(certificate)
+    red = replace(certificate, mismatches=1, first_mismatch="individual 0, window 0: trade 3")
+    with pytest.raises(ParityError, match="individual 0, window 0: trade 3"):
+        refuse_red(red)
