@@ -1,9 +1,6 @@
 """Parity: the batch engine against the reference, trade for trade and bit for bit."""
 
 import hashlib
-import importlib.metadata
-import os
-import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -13,6 +10,7 @@ import numpy.typing as npt
 from data.bars import Bars
 from engine.batch import ENGINE_VERSION, Engine
 from engine.ledger import ACCUMULATORS, REASONS, Ledger, Trade
+from engine.machine import available_cores, versions
 from engine.replaying import Market, Replayers
 from strategy.genes import Floats
 
@@ -168,12 +166,6 @@ def data_hash(series: Sequence[Bars]) -> str:
     return hashlib.sha256("\n".join(bars.content_hash for bars in series).encode()).hexdigest()
 
 
-def versions() -> dict[str, str]:
-    """Versions of what computes numbers, and the platform."""
-    found = {name: importlib.metadata.version(name) for name in ("numpy", "numba")}
-    return {"python": platform.python_version(), **found, "platform": platform.platform()}
-
-
 def paying_processes(engine: Engine, individuals: int) -> int:
     """How many processes it pays to replay so many individuals with.
 
@@ -184,11 +176,9 @@ def paying_processes(engine: Engine, individuals: int) -> int:
     Returns:
         At least 1.
     """
-    has_affinity = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     bars = sum(window.end - window.start for window in engine.windows)
     paying = individuals * bars // BARS_PER_PROCESS
-    usable = engine.threads if engine.device == "cpu" else cores
+    usable = engine.threads if engine.device == "cpu" else available_cores()
     return max(1, min(usable, MOST_PROCESSES, paying))
 
 

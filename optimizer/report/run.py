@@ -21,7 +21,7 @@ from optimizer.report.pick import by_robustness, by_weight, knee, weights_of
 from optimizer.report.plots import Plots
 from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve
 from optimizer.runs import GenerationSummary, RunStore, find_run
-from optimizer.search import final_front
+from optimizer.search.evolution import final_front
 from optimizer.search.generation import Floats
 from optimizer.session.individuals import best_first, describe_individuals
 from optimizer.session.problem import EngineProblem

@@ -1,17 +1,5 @@
 """The search: from a problem and settings to generations, and to a front.
 
-It knows genomes, objectives and violations; it neither knows bars nor writes anything.
+It knows genomes, objectives and violations; it neither knows bars nor writes anything. Nothing is
+imported here: to know a generation's types takes no compiler.
 """
-
-from optimizer.search.evolution import count_failures, evolve, final_front, front_hash, front_of
-from optimizer.search.problem import Problem, SearchSettings
-
-__all__ = [
-    "Problem",
-    "SearchSettings",
-    "count_failures",
-    "evolve",
-    "final_front",
-    "front_hash",
-    "front_of",
-]

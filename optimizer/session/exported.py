@@ -12,7 +12,7 @@ import numpy as np
 from optimizer.errors import StoreError
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs import RunStore
-from optimizer.search import final_front
+from optimizer.search.evolution import final_front
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population, Serials
 from optimizer.session.workflow import recorded_result
 

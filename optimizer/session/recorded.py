@@ -8,7 +8,7 @@ import numpy as np
 from optimizer.config.run_config import make_config, overlaid
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
-from optimizer.search import final_front
+from optimizer.search.evolution import final_front
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task, header_of, prepare
 

@@ -10,15 +10,16 @@ from engine.batch import ENGINE_VERSION, Engine
 from engine.costs import Costs
 from engine.devices import Device, choose_device
 from engine.ledger import REASONS, Ledger
+from engine.machine import versions
 from engine.memory_plan import most_rows
 from engine.metrics import MetricTable, compute_metrics
-from engine.parity import data_hash, versions
+from engine.parity import data_hash
 from engine.workload import Workload
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.search import evolve
+from optimizer.search.evolution import evolve
 from optimizer.search.generation import Floats, Generation
 from optimizer.search.lattice import Lattice, explore, make_lattice, regret_of
 from optimizer.search.problem import SearchSettings

@@ -23,7 +23,7 @@ from engine.replaying import Replayers
 from optimizer.config.run_config import RunConfig, make_config, overlaid
 from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_same, require_space
-from optimizer.search import count_failures, front_hash
+from optimizer.search.evolution import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.polish import polished_front
 from optimizer.session.individuals import best_first, describe_individuals

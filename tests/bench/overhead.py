@@ -22,7 +22,7 @@ from statistics import median
 import numpy as np
 
 from optimizer.config.run_config import RunConfig
-from optimizer.search import evolve
+from optimizer.search.evolution import evolve
 from optimizer.search.problem import SearchSettings
 from tests.bench.problems import Function
 from tests.bench.timed import TimedProblem

@@ -20,8 +20,9 @@ import moocore
 import numpy as np
 
 from optimizer.config.run_config import RunConfig
-from optimizer.search import SearchSettings, evolve
+from optimizer.search.evolution import evolve
 from optimizer.search.polish import polished_front
+from optimizer.search.problem import SearchSettings
 from tests.bench.problems import NAMES, make_problem
 from tests.bench.rivals import RIVALS
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
-from optimizer.search import SearchSettings
 from optimizer.search.generation import Evaluation, Floats, Generation
+from optimizer.search.problem import SearchSettings
 from strategy import Gene, GenomeLayout, LessThan
 
 LESS = LessThan("gene_0", "gene_1")

@@ -3,7 +3,7 @@
 import pytest
 
 from optimizer.errors import ConfigError
-from optimizer.search import evolve
+from optimizer.search.evolution import evolve
 from optimizer.search.stopping import StopRules
 from tests.support.searches import Hopeless, Zdt1, float_layout, settings
 
