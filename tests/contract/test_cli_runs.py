@@ -213,7 +213,7 @@ def older(result):
     """That run as a version recorded it that did not say all that decides results."""
     with RunStore.open(Path(result["path"])) as whole:
         header = {name: value for name, value in whole.header.items() if name != "identity"}
-        header["versions"] = {"engine": 2, "search": 3}
+        header["versions"] = {"engine": 3, "search": 3}
         with RunStore.create(Path("runs"), "older", header) as store:
             for summary in whole.generations():
                 store.record(whole.generation(summary.number))
@@ -221,7 +221,7 @@ def older(result):
     return "older"
 
 
-UNKNOWN = "recorded by a version (engine 2, search 3) that did not record all that decides results"
+UNKNOWN = "recorded by a version (engine 3, search 3) that did not record all that decides results"
 
 
 def test_a_run_of_an_older_version_is_read(command, result, older):

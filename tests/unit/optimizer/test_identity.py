@@ -334,7 +334,7 @@ HARMLESS = {
     "max_bytes": 10**8,
     "dedupe": True,
     "bounds": {"ema_fast": [12.0, 192.0]},
-    "objectives": " sharpe , total_return, max_drawdown",
+    "objectives": RunConfig().objectives.replace(",", " , "),
 }
 
 
