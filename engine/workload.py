@@ -1,7 +1,8 @@
 """Whether a run is large enough for a GPU, whose start takes longer than many a search."""
 
-import os
 from typing import NamedTuple
+
+from engine.machine import available_cores
 
 GPU_START_S = 4.0
 """To import torch, start CUDA and load kernels: so much later the first generation came on the host
@@ -52,10 +53,3 @@ class Workload(NamedTuple):
         count = self.individual_bars / scale
         shown = f"{count:.2g}" if count < 10 else f"{count:,.0f}"
         return f"{shown} {unit} individual-bars"
-
-
-def available_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -5,10 +5,10 @@ import re
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from data.checks import SHOWN
 from data.errors import TableError
+from data.providers.arrays import array_of
 from data.providers.decimals import POINT, plain_numbers
 
 Floats = npt.NDArray[np.float64]
@@ -46,7 +46,7 @@ def read_numbers(column: pa.Array, name: str, where: str, decimal: str = POINT) 
         exact = column.cast(pa.float64())
     except pa.ArrowInvalid:
         raise TableError(f"{place} holds whole numbers beyond 2^53, which lose digits") from None
-    return _with_nan(exact)
+    return array_of(exact, np.nan)
 
 
 def _from_text(column: pa.Array, place: str, decimal: str) -> Floats:
@@ -60,7 +60,7 @@ def _from_text(column: pa.Array, place: str, decimal: str) -> Floats:
 def _all_finite(column: pa.Array) -> Floats | None:
     """The numbers of a column at once, None unless all of them are plain and finite."""
     try:
-        numbers = _with_nan(column.cast(pa.float64()))
+        numbers = array_of(column.cast(pa.float64()), np.nan)
     except pa.ArrowInvalid:
         return None
     return numbers if np.isfinite(numbers).all() else None
@@ -81,9 +81,4 @@ def _one_by_one(column: pa.Array, place: str) -> Floats:
             f"{place} holds text that is no number: {', '.join(strange[:SHOWN])}{more}; "
             "write plain numbers with a decimal point, or name their mark with --decimal"
         )
-    return numbers
-
-
-def _with_nan(column: pa.Array) -> Floats:
-    numbers: Floats = pc.fill_null(column, np.nan).to_numpy(zero_copy_only=False)
     return numbers

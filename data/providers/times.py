@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from data.checks import NO_TIME, SHOWN
 from data.errors import TableError
+from data.providers.arrays import array_of
 from data.providers.time_forms import as_iso, fitting, form_of
 from data.providers.zones import find_zone, localise
 
@@ -105,7 +106,7 @@ def _read_typed(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tup
         exact = column.cast(pa.timestamp("ns", tz=zone))
     except pa.ArrowInvalid:
         raise TableError(f"{place} holds times outside 1678 to 2262") from None
-    time_ns = _ints(exact.cast(pa.int64()))
+    time_ns = array_of(exact.cast(pa.int64()), NO_TIME)
     return (time_ns, _unused(tz, "name their zone")) if zone else _naive(time_ns, tz, place)
 
 
@@ -135,7 +136,7 @@ def _read_numbers(
     for unit, unit_ns in UNITS:
         per_second = 10**9 // unit_ns
         if ((size >= FIRST_S * per_second) & (size < LAST_S * per_second)).all() and len(size):
-            time = _ints(exact)
+            time = array_of(exact, NO_TIME)
             known = time != NO_TIME
             note = f"times are whole numbers, read as {unit} since 1970 UTC"
             return np.where(known, time, 0) * unit_ns + np.where(known, 0, NO_TIME), (
@@ -270,11 +271,6 @@ def _naive(local_ns: Ints, tz: str | None, place: str) -> tuple[Ints, tuple[str,
 
 def _unused(tz: str | None, why: str) -> tuple[str, ...]:
     return () if tz is None else (f"--tz {tz} was not needed: the times {why}",)
-
-
-def _ints(column: pa.Array) -> Ints:
-    filled: Ints = pc.fill_null(column, NO_TIME).to_numpy(zero_copy_only=False)
-    return filled
 
 
 def _strip(column: pa.Array) -> pa.Array:

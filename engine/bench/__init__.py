@@ -6,7 +6,7 @@ of its repeats.
 
 from engine.bench.matrix import Case, Limits, Line, Matrix, run_matrix
 from engine.bench.one import BenchResult, run_bench
-from engine.bench.timing import Timing, describe_processor
+from engine.bench.timing import Timing
 
 __all__ = [
     "BenchResult",
@@ -15,7 +15,6 @@ __all__ = [
     "Line",
     "Matrix",
     "Timing",
-    "describe_processor",
     "run_bench",
     "run_matrix",
 ]

@@ -9,12 +9,12 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.batch import Engine
-from engine.bench.baseline import Baseline
-from engine.bench.timing import describe_processor, peak_memory_bytes, seconds_of
+from engine.bench.timing import peak_memory_bytes, seconds_of
 from engine.costs import Costs
 from engine.errors import EngineError
+from engine.machine import describe_processor, versions
 from engine.reference import Reference
-from engine.replay.certificate import Certificate, certify, versions
+from engine.replay.certificate import Certificate, certify
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 
@@ -244,6 +244,9 @@ def _slow_lines(
         "reference": lambda: [reference.trades(genome) for genome in genomes]
     }
     if spec.name == "seller_exhaustion" and n_windows == 1:
+        # Only here: it needs torch, which takes two seconds to import.
+        from engine.bench.baseline import Baseline
+
         calls["tensors and a loop, CPU"] = lambda: Baseline(spec, series, Costs(), "cpu").evaluate(
             genomes
         )

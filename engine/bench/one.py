@@ -7,7 +7,6 @@ from data.bars import Bars, Window
 from engine.batch import Engine
 from engine.bench.timing import (
     Timing,
-    describe_processor,
     peak_memory_bytes,
     seconds_of,
     timing_of,
@@ -15,7 +14,8 @@ from engine.bench.timing import (
 from engine.devices import Device
 from engine.errors import EngineError
 from engine.ledger import ACCUMULATOR_INDEX
-from engine.replay.certificate import Certificate, certify, versions
+from engine.machine import describe_processor, versions
+from engine.replay.certificate import Certificate, certify
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 

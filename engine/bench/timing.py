@@ -1,6 +1,5 @@
 """How times are taken: what was repeated how often, on which machine."""
 
-import platform
 import resource
 import sys
 import time
@@ -68,13 +67,3 @@ def peak_memory_bytes() -> int:
     """Largest resident size of this process so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def describe_processor() -> str:
-    """Name of the processor and how many cores the system shows."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            names = [line.split(":", 1)[1].strip() for line in lines if "model name" in line]
-    except OSError:
-        names = []
-    return f"{names[0]}, {len(names)} cores" if names else platform.processor() or "unknown"

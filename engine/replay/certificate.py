@@ -1,15 +1,13 @@
 """The certificate: what the batch engine says, replayed by the reference and compared."""
 
 import hashlib
-import importlib.metadata
-import os
-import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from data.bars import Bars
 from engine.batch import ENGINE_VERSION, Engine
 from engine.ledger import Ledger
+from engine.machine import available_cores, versions
 from engine.reference import Reference, as_it_reads
 from engine.replay.compiled import CompiledForm
 from engine.replay.parity import compare_accumulators, compare_ledgers
@@ -125,18 +123,11 @@ def data_hash(series: Sequence[Bars]) -> str:
     return hashlib.sha256("\n".join(bars.content_hash for bars in series).encode()).hexdigest()
 
 
-def versions() -> dict[str, str]:
-    """Versions of what computes numbers, and the platform."""
-    found = {name: importlib.metadata.version(name) for name in ("numpy", "numba")}
-    return {"python": platform.python_version(), **found, "platform": platform.platform()}
-
-
 def _usable_threads(engine: Engine) -> int:
     """On the CPU no more cores are used than the engine may use."""
     if engine.device == "cpu":
         return engine.threads
-    has_affinity = hasattr(os, "sched_getaffinity")
-    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return available_cores()
 
 
 def _first_of(problems: dict[tuple[int, int], str], engine: Engine, genomes: Floats) -> str:

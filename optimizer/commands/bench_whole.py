@@ -21,8 +21,8 @@ from rich.table import Table
 
 from data import Bars
 from engine.bench.matrix import extended
-from engine.bench.timing import describe_processor
 from engine.compiling.kept_code import APP
+from engine.machine import describe_processor
 from engine.replay.certificate import certify
 from optimizer.commands.console import facts_table, stderr, stdout
 from optimizer.commands.output import print_json

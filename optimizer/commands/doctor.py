@@ -1,17 +1,15 @@
 """doctor: what this machine offers, and why a GPU is not used."""
 
 import importlib.metadata
-import os
 
 from data import load_bars
 from data.cache import measure_cache
 from data.vendor.account import tell_key
-from engine.bench import describe_processor
 from engine.compiling.kept_code import kernels_folder, loops_folder
 from engine.devices import BACKENDS, choose_backend
 from engine.errors import DeviceError
 from engine.gpus import describe_gpus
-from engine.replay.certificate import versions
+from engine.machine import available_cores, describe_processor, versions
 from optimizer.commands.console import facts_table, stdout
 from optimizer.commands.output import print_json
 
@@ -28,9 +26,7 @@ def doctor_command(*, as_json: bool) -> None:
         **versions(),
         **{name: _version(name) for name in ("torch", "pandas", "deap", "moocore", *OPTIONAL)},
         "processor": describe_processor(),
-        "cores for this process": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "cores for this process": available_cores(),
         "backends": ", ".join(sorted(BACKENDS)),
         "device chosen by auto": f"{choice.name} ({choice.reason})",
         "GPU": describe_gpus(),

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from optimizer.report.charts.progress import LEVELS
 from optimizer.runs import GenerationSummary, RunStore
-from optimizer.search import front_of
+from optimizer.search.evolution import front_of
 from optimizer.search.generation import Floats, Population
 
 MOST_GENERATIONS = 200

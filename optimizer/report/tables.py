@@ -21,7 +21,7 @@ from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve,
 from optimizer.runs import GenerationSummary, RunStore
 from optimizer.runs.header import RunHeader
 from optimizer.runs.result import Figures, Member, RunResult, best_first, recorded_result
-from optimizer.search import final_front
+from optimizer.search.evolution import final_front
 from optimizer.search.generation import Floats
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.problem import EngineProblem

@@ -13,7 +13,7 @@ from optimizer.errors import StoreError
 from optimizer.runs import RunStore
 from optimizer.runs.header import RunHeader
 from optimizer.runs.result import Figures, Member, RunResult, recorded_result
-from optimizer.search import final_front
+from optimizer.search.evolution import final_front
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population, Serials
 
 What = Literal["front", "generations", "individuals"]

@@ -18,7 +18,7 @@ from optimizer.errors import ConfigError
 from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.runs.result import DataDescription
-from optimizer.search import evolve
+from optimizer.search.evolution import evolve
 from optimizer.search.generation import Floats, Generation
 from optimizer.search.lattice import Lattice, Regret, explore, make_lattice, regret_of
 from optimizer.session.markets import Markets, load_markets

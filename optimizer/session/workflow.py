@@ -21,7 +21,7 @@ from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
 from optimizer.runs.result import DeviceUsed, RunResult, Timing, best_first, recorded_result
-from optimizer.search import count_failures, front_hash
+from optimizer.search.evolution import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.polish import polished_front
 from optimizer.search.stopping import stop_reason

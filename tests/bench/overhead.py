@@ -22,7 +22,7 @@ from statistics import median
 import numpy as np
 
 from optimizer.config.search import SearchSettings
-from optimizer.search import evolve
+from optimizer.search.evolution import evolve
 from tests.bench.problems import Function
 from tests.bench.timed import TimedProblem
 

@@ -20,7 +20,7 @@ import moocore
 import numpy as np
 
 from optimizer.config.search import SearchSettings
-from optimizer.search import evolve
+from optimizer.search.evolution import evolve
 from optimizer.search.polish import polished_front
 from tests.bench.problems import NAMES, make_problem
 from tests.bench.rivals import RIVALS

@@ -11,7 +11,7 @@ from engine.metrics import METRICS
 from optimizer.config.run_config import RunConfig
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.runs import RunStore
-from optimizer.search import front_hash
+from optimizer.search.evolution import front_hash
 from optimizer.session.task import prepare
 from strategy import STRATEGIES
 from tests.support.commands import SMALL, run, write_market

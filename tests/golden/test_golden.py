@@ -17,7 +17,7 @@ from engine.ledger import ACCUMULATORS
 from engine.metrics import compute_metrics, span_of
 from engine.reference import Reference
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.search import evolve, final_front, front_hash
+from optimizer.search.evolution import evolve, final_front, front_hash
 from strategy import STRATEGIES
 from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.references import FORMS

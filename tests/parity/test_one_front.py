@@ -9,7 +9,7 @@ from data import Window, load_bars
 from engine.batch import Engine
 from engine.metrics import compute_metrics, span_of
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.search import evolve
+from optimizer.search.evolution import evolve
 from strategy import find_strategy
 from tests.support.recording import assert_same_population
 from tests.support.searches import settings

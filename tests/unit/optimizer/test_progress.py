@@ -5,7 +5,7 @@ import math
 import pytest
 
 from optimizer.config.run_config import RunConfig
-from optimizer.search import evolve
+from optimizer.search.evolution import evolve
 from optimizer.session.progress import Mark, progress_of
 from optimizer.session.task import prepare
 from tests.support.commands import write_market

@@ -7,7 +7,7 @@ import pytest
 
 from data.bars import Window
 from engine.costs import Costs
-from engine.ledger import REASONS, Ledger, Trade
+from engine.ledger import REASONS, Trade
 from optimizer.report.trades import (
     buy_and_hold,
     by_hour,
@@ -20,6 +20,7 @@ from optimizer.report.trades import (
     drawdown,
     equity_curve,
 )
+from tests.support.ledgers import ledger_of
 from tests.support.worlds import make_bars
 
 COSTS = Costs(fee_bp=10, slippage_bp=0)
@@ -43,7 +44,7 @@ def collected(bars, *ledgers):
     """Trades of ledgers, each in a window of its own over the same bars, all but one held out."""
     roles = ["search", *["held_out"] * len(ledgers)]
     windows = [Window(0, i * 100, (i + 1) * 100, roles[i]) for i in range(len(ledgers))]
-    return collect_trades([Ledger.of(one) for one in ledgers], windows, [bars], COSTS)
+    return collect_trades([ledger_of(one) for one in ledgers], windows, [bars], COSTS)
 
 
 def test_costs_in_r_are_what_separates_gross_from_net(bars):
@@ -87,9 +88,11 @@ def test_held_out_bars_go_on_with_the_same_account(bars):
 def test_equity_ends_at_ruin(bars):
     """What a loss of 1.4 R leaves of equity that is wholly at risk is nothing, for ever."""
     loss, gain = trade(3, STOP, 100.0, 90.0, 86.0), trade(20, TARGET, 100.0, 95.0, 110.0)
-    trades = collected(bars, [loss, gain, loss, gain])
-    assert equity_curve(trades, 1, 1.0, 0).value.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
-    assert equity_curve(trades, 2, 1.0, 0).value.tolist() == [1.0, 0.5, 0.5, 0.5, 0.5]
+    trades = collected(bars, [loss, gain], [loss, gain])
+    alone = equity_curve(trades, ["ADA", "ADA"], 1.0, 0)
+    assert alone.value.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
+    beside = equity_curve(collected(bars, [loss, gain], []), ["ADA", "BTC"], 1.0, 0)
+    assert beside.value.tolist() == [1.0, 0.5, 0.5]
 
 
 def test_several_series_are_accounts_side_by_side(bars):
@@ -97,8 +100,8 @@ def test_several_series_are_accounts_side_by_side(bars):
     other = make_bars(2, 200)
     windows = [Window(0, 0, 200), Window(1, 0, 200)]
     ledgers = [
-        Ledger.of([trade(50, TARGET, 100.0, 95.0, 110.0)]),
-        Ledger.of([trade(3, STOP, 100.0, 90.0, 90.0)]),
+        ledger_of([trade(50, TARGET, 100.0, 95.0, 110.0)]),
+        ledger_of([trade(3, STOP, 100.0, 90.0, 90.0)]),
     ]
     trades = collect_trades(ledgers, windows, [bars, other], COSTS)
     curve = equity_curve(trades, ["ADA", "BTC"], 0.01, 0)
@@ -122,8 +125,8 @@ def test_parts_of_one_market_are_one_account(bars):
     """Equity and holding go from part to part, in the order of time."""
     late = replace(bars, timestamp=bars.timestamp + 10 * int(np.ptp(bars.timestamp)))
     ledgers = [
-        Ledger.of([trade(3, STOP, 100.0, 90.0, 90.0)]),
-        Ledger.of([trade(50, TARGET, 100.0, 95.0, 110.0)]),
+        ledger_of([trade(3, STOP, 100.0, 90.0, 90.0)]),
+        ledger_of([trade(50, TARGET, 100.0, 95.0, 110.0)]),
     ]
     windows = [Window(1, 0, 200), Window(0, 0, 200)]
     trades = collect_trades(ledgers, windows, [bars, late], COSTS)

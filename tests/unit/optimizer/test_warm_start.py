@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError, StoreError
-from optimizer.search import evolve
+from optimizer.search.evolution import evolve
 from optimizer.session.warm_start import hash_of, load_genomes
 from strategy import STRATEGIES
 from tests.support.searches import Zdt1, float_layout, settings

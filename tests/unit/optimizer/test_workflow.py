@@ -14,7 +14,7 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.runs import RunStore, list_runs
 from optimizer.runs.result import recorded_result
-from optimizer.search import front_hash
+from optimizer.search.evolution import front_hash
 from optimizer.session import workflow
 from optimizer.session.problem import EngineProblem
 from optimizer.session.task import prepare

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.search import evolve
 from optimizer.search.breeding import ADAPTED, FLOOR, Draws, credited, rates_of, shares
+from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS, UNKNOWN
 from optimizer.search.randomness import stream
 from tests.support.searches import Zdt1, float_layout, settings

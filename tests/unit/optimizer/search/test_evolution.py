@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from optimizer.errors import OptimizerError
-from optimizer.search import evolve, final_front, front_hash, front_of
+from optimizer.search.evolution import evolve, final_front, front_hash, front_of
 from optimizer.search.generation import Evaluation, Generation, Population
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
@@ -331,7 +331,8 @@ def test_front_hash_sees_every_bit_and_the_shape():
 def test_front_hash_does_not_depend_on_the_process():
     """Another process with another hash seed finds the same front."""
     script = (
-        "from tests.support.searches import *; from optimizer.search import *;"
+        "from tests.support.searches import *;"
+        "from optimizer.search.evolution import evolve, front_hash;"
         "*_, last = evolve(HalfForbidden(float_layout(4)), settings(9, 6));"
         "print(front_hash(last.population.genomes, last.population.objectives))"
     )

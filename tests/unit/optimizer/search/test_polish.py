@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from optimizer.search import evolve, final_front
 from optimizer.search.archive import hypervolume
+from optimizer.search.evolution import evolve, final_front
 from optimizer.search.generation import OPERATORS, nobody
 from optimizer.search.polish import STEPS, neighbours, polished, polished_front
 from strategy import STRATEGIES

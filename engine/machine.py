@@ -1,0 +1,28 @@
+"""What computes the numbers: processor, cores and versions, asked without importing libraries."""
+
+import importlib.metadata
+import os
+import platform
+
+
+def describe_processor() -> str:
+    """Name of the processor and how many cores the system shows."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            names = [line.split(":", 1)[1].strip() for line in lines if "model name" in line]
+    except OSError:
+        names = []
+    return f"{names[0]}, {len(names)} cores" if names else platform.processor() or "unknown"
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def versions() -> dict[str, str]:
+    """Versions of what computes numbers, and the platform."""
+    found = {name: importlib.metadata.version(name) for name in ("numpy", "numba")}
+    return {"python": platform.python_version(), **found, "platform": platform.platform()}
