@@ -8,7 +8,7 @@ from engine.batch import Engine
 from engine.costs import Costs
 from engine.metrics import METRIC_INDEX, METRICS, MetricTable, compute_metrics, span_of
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.session.individuals import mean_metrics
+from optimizer.session.individuals import mean_figures
 from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market
 
 GOALS = Goals(parse_objectives("sharpe_trade,total_return,max_drawdown"), min_trades=5)
@@ -60,11 +60,9 @@ def test_what_is_undefined_never_reaches_the_search(name, failure):
 def test_no_metric_is_null_without_a_reason(name):
     """And whoever has a number has none."""
     table, _ = judged(name)
-    told = mean_metrics(table, 0, slice(None))
-    assert {name for name, value in told["metrics"].items() if value is None} == set(
-        told["undefined"]
-    )
-    assert all(value is None or np.isfinite(value) for value in told["metrics"].values())
+    found = mean_figures(table, 0, range(len(MARKETS[name])))
+    assert {n for n, value in found.metrics.items() if value is None} == set(found.undefined)
+    assert all(value is None or np.isfinite(value) for value in found.metrics.values())
 
 
 def test_a_mean_beyond_all_numbers_has_a_reason():
@@ -72,6 +70,6 @@ def test_a_mean_beyond_all_numbers_has_a_reason():
     values = np.zeros((1, 2, len(METRICS)))
     values[:, :, METRIC_INDEX["total_return"]] = 1e308
     table = MetricTable(values, np.zeros(values.shape, np.int8), np.zeros((1, 2), bool))
-    told = mean_metrics(table, 0, slice(None))
-    assert told["metrics"]["total_return"] is None
-    assert told["undefined"] == {"total_return": "overflow"}
+    found = mean_figures(table, 0, [0, 1])
+    assert found.metrics["total_return"] is None
+    assert found.undefined == {"total_return": "overflow"}
