@@ -34,12 +34,14 @@ class Rolling(NamedTuple):
     """Rolling rows of one launch.
 
     Args:
-        table: [4, n] int32 on the device, as `rolling_kernel` reads it.
+        table: [5, n] int32 on the device, as `rolling_kernel` reads it.
         shortest: Their shortest window.
+        shares: In which the bars of a block are finished, at most.
     """
 
     table: torch.Tensor
     shortest: int
+    shares: int
 
 
 class RowPlan(NamedTuple):
@@ -99,6 +101,7 @@ class RowFiller:
         rolling = tables.lay_out_rolling(
             [r for r in requests if r.form.indicator in tables.ROLLING],
             numbers,
+            stretch.n_bars,
             scratch_bytes(stretch.n_bars) // _tail_bytes(stretch.n_bars),
         )
         coded = tables.lay_out_coded(requests, self._coders)
@@ -114,7 +117,7 @@ class RowFiller:
             shortest,
             int((-(-market.longest // laid_out[3])).max(initial=1)),
             [
-                Rolling(table, int(host[0].min()))
+                Rolling(table, int(host[0].min()), int(host[4].max()))
                 for table, host in zip(on_device[2:], rolling, strict=True)
             ],
             on_device[1],
@@ -183,13 +186,13 @@ class RowFiller:
     def _rolling(self, launches: Sequence[Rolling], rows: torch.Tensor, stretch: Stretch) -> None:
         market, n_series = self._market, len(self._market.starts)
         longest, cut = min(market.longest, stretch.n_bars), int(stretch.is_part)
-        most = max((len(table[0]) for table, _ in launches), default=0)
+        most = max((len(table[0]) for table, _, _ in launches), default=0)
         words = most * _tail_bytes(stretch.n_bars) // 8
         tails = torch.empty(words, dtype=torch.float64, device=rows.device)
-        for table, shortest in launches:
+        for table, shortest, shares in launches:
             blocks = (-(-longest // shortest) + cut) * n_series
-            launch(rolling_kernel, (-(-blocks // LANES), len(table[0])), market.columns, table,
-                   market.device_starts, market.device_ends, rows, tails, stretch.first,
+            launch(rolling_kernel, (-(-blocks // LANES), len(table[0]), shares), market.columns,
+                   table, market.device_starts, market.device_ends, rows, tails, stretch.first,
                    stretch.n_bars, market.n_bars, longest, cut, n_series, warps=1,
                    LANES=LANES)  # fmt: skip
 

@@ -219,20 +219,25 @@ def score_of(x, anchor, sum1, sum2, width):
 @triton.jit(do_not_specialize=["longest", "is_part", "n_series"])
 def rolling_kernel(p_columns, p_table, p_starts, p_ends, p_rows, p_tails, first_bar, row_stride,
                    n_bars, longest, is_part, n_series, LANES: tl.constexpr):  # fmt: skip
-    """Mean or z-score by two-block anchored sums; grid (blocks of all series, rows).
+    """Mean or z-score by two-block anchored sums; grid (blocks of all series, rows, shares).
 
     A lane carries the sums of a block, eight bars at a time. They start from 0, which is the same
     as from their first term, because no sum of theirs is ever -0. The sums of the left block's
     tail, which run backwards, are needed from their last to their first: a first pass keeps every
-    eighth of them, and the second goes on from there.
+    eighth of them, and the last goes on from there. Divisions and roots are most of the work:
+    where blocks are few, several programs each sum a block up and finish a share of its bars.
 
-    p_table: [4, n] window, slot, source, whether it is a z-score. p_tails: [n, 2, row_stride / 8 +
-    1] for the sums that are kept, those of a block at its begin over eight. longest: bars of a
-    series within the stretch at most. is_part: 1 where blocks may begin before the stretch, else 0.
+    p_table: [5, n] window, slot, source, whether it is a z-score, in how many shares. p_tails: [n,
+    2, row_stride / 8 + 1] for the sums that are kept, those of a block at its begin over eight.
+    longest: bars of a series within the stretch at most. is_part: 1 where blocks may begin before
+    the stretch, else 0.
     """
     i_row = tl.program_id(1)
     n_rows = tl.num_programs(1)
     w = tl.load(p_table + i_row)
+    shares = 8 * tl.load(p_table + 4 * n_rows + i_row)
+    k_begin = tl.program_id(2) * ((w + shares - 1) // shares * 8)
+    k_end = tl.minimum(k_begin + (w + shares - 1) // shares * 8, w)
     blocks = (longest + w - 1) // w + is_part
     o_block = tl.program_id(0) * LANES + tl.arange(0, LANES)
     m_series = o_block // blocks < n_series
@@ -241,7 +246,7 @@ def rolling_kernel(p_columns, p_table, p_starts, p_ends, p_rows, p_tails, first_
     stop = tl.minimum(end, first_bar + row_stride)
     begin = start + (tl.maximum(first_bar - start, 0) // w + o_block % blocks) * w
     m_block = begin < stop
-    if tl.max(m_block.to(tl.int32), 0) == 0:
+    if (tl.max(m_block.to(tl.int32), 0) == 0) | (k_begin >= w):
         return
     begin = tl.where(m_block, begin, start)
     slot = tl.load(p_table + n_rows + i_row).to(tl.int64)
@@ -257,7 +262,7 @@ def rolling_kernel(p_columns, p_table, p_starts, p_ends, p_rows, p_tails, first_
     last = (w + 6) // 8 - 1
     left1 = tl.zeros([LANES], tl.float64)
     left2 = tl.zeros([LANES], tl.float64)
-    for back in range(last):
+    for back in range(last - k_begin // 8):
         k = 8 * (last - back)
         x0, x1, x2, x3, x4, x5, x6, x7 = eight(p_values + tl.maximum(begin + k + 1 - w, 0))
         l0, l1, l2, l3, l4, l5, l6, l7 = differences(
@@ -266,16 +271,26 @@ def rolling_kernel(p_columns, p_table, p_starts, p_ends, p_rows, p_tails, first_
         left1 = left1 + l7 + l6 + l5 + l4 + l3 + l2 + l1 + l0
         left2 = (left2 + l7 * l7 + l6 * l6 + l5 * l5 + l4 * l4 + l3 * l3 + l2 * l2 + l1 * l1
                  + l0 * l0)  # fmt: skip
-        m_tail = (k < n_left) & (begin + k - 8 < stop) & (begin + k > first_bar)
+        m_tail = (tl.where(k - 8 < k_end, k, w) < n_left) & (begin + k - 8 < stop)
+        m_tail = m_tail & (begin + k > first_bar)
         tl.store(p_tail1 + (last - back - 1), left1, mask=m_tail)
         tl.store(p_tail2 + (last - back - 1), left2, mask=m_tail)
     # What is read back below, other threads may have written.
     tl.debug_barrier()
+    all_eight = tl.full([LANES], 8, tl.int32)
     right1 = tl.zeros([LANES], tl.float64)
     right2 = tl.zeros([LANES], tl.float64)
+    for k in range(0, k_begin, 8):
+        x0, x1, x2, x3, x4, x5, x6, x7 = eight(p_values + tl.minimum(begin + k, n_bars))
+        r0, r1, r2, r3, r4, r5, r6, r7 = differences(
+            x0, x1, x2, x3, x4, x5, x6, x7, anchor, all_eight
+        )
+        right1 = right1 + r0 + r1 + r2 + r3 + r4 + r5 + r6 + r7
+        right2 = (right2 + r0 * r0 + r1 * r1 + r2 * r2 + r3 * r3 + r4 * r4 + r5 * r5 + r6 * r6
+                  + r7 * r7)  # fmt: skip
     o_eight = tl.arange(0, 8)[None, :]
     p_out = p_rows + slot * row_stride - first_bar
-    for k in range(0, w, 8):
+    for k in range(k_begin, k_end, 8):
         m_tail = (k + 8 < n_left) & (begin + k < stop) & (begin + k + 8 > first_bar)
         left1 = tl.load(p_tail1 + k // 8, mask=m_tail, other=0.0)
         left2 = tl.load(p_tail2 + k // 8, mask=m_tail, other=0.0)
@@ -285,7 +300,7 @@ def rolling_kernel(p_columns, p_table, p_starts, p_ends, p_rows, p_tails, first_
         )
         x0, x1, x2, x3, x4, x5, x6, x7 = eight(p_values + tl.minimum(begin + k, n_bars))
         r0, r1, r2, r3, r4, r5, r6, r7 = differences(
-            x0, x1, x2, x3, x4, x5, x6, x7, anchor, w - k + 0 * begin
+            x0, x1, x2, x3, x4, x5, x6, x7, anchor, all_eight
         )
         a0, a1, a2, a3, a4, a5, a6, a7, right1 = two_sided(
             left1, right1, l0, l1, l2, l3, l4, l5, l6, l7, r0, r1, r2, r3, r4, r5, r6, r7

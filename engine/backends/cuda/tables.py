@@ -31,6 +31,12 @@ CODED_ROWS = 8
 ROLLING = {"sma": 0, "zscore": 1}
 """Indicators by two-block sums, and whether they are scores."""
 
+BUSY = 2**16
+"""Blocks of rolling rows that keep a large device busy, a lane each."""
+
+MOST_SHARES = 8
+"""In which the bars of a block are finished."""
+
 NO_SLOT = -1
 """Of what fills up a group of rows."""
 
@@ -51,7 +57,7 @@ def segments_of(spans: Ints, longest: int, shortest: int) -> tuple[Ints, Ints]:
     >>> segments_of(np.array([12, 1344]), 2_000_000, 8192)
     (array([ 8192, 13440]), array([  256, 26880]))
     >>> segments_of(np.array([12, 1344]), 35_040, 8192)
-    (array([ 8192, 35072]), array([  256, 26880]))
+    (array([ 8192, 35072]), array([256,   0]))
     """
     early = _rounded(EARLY * spans)
     least = np.maximum(np.maximum(early // MOST_EARLY, spans), -(-longest // MOST_SEGMENTS))
@@ -89,22 +95,24 @@ def lay_out_averages(
 
 
 def lay_out_rolling(
-    requests: Sequence[RowRequest], sources: Mapping[str, int], together: int
+    requests: Sequence[RowRequest], sources: Mapping[str, int], n_bars: int, together: int
 ) -> list[Ints]:
     """Lay rolling rows out for `rolling_kernel`.
 
     Args:
         requests: Means and z-scores.
         sources: Name to number.
+        n_bars: Bars of each row.
         together: Rows that one launch computes at most.
 
     Returns:
-        For each launch [4, n] window, slot, source, whether it is a score; the longest windows
-        first, because windows of about one length have about as many blocks.
+        For each launch [5, n] window, slot, source, whether it is a score, in how many shares; the
+        longest windows first, because windows of about one length have about as many blocks.
     """
     windows, slots, numbers = _listed(requests, [sources[r.form.source] for r in requests])
     scores = np.repeat([ROLLING[r.form.indicator] for r in requests], _counts(requests))
-    table = np.stack([windows, slots, numbers, scores.astype(np.int64)])
+    shares = np.clip(BUSY * windows // max(1, len(windows) * n_bars), 1, MOST_SHARES)
+    table = np.stack([windows, slots, numbers, scores.astype(np.int64), shares])
     table = table[:, np.argsort(-windows, kind="stable")]
     return [table[:, begin : begin + together] for begin in range(0, len(windows), together)]
 

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from engine.backends.contract import Form  # noqa: E402
+from engine.backends.contract import Form, RowRequest  # noqa: E402
 from engine.backends.cuda.lists import Packing  # noqa: E402
 from engine.backends.cuda.places import Admission  # noqa: E402
 from tests.support.worlds import SHORT_SPECS  # noqa: E402
@@ -26,7 +26,7 @@ def admission():
 
 def fill(admission, length, slot):
     """Enter a row."""
-    admission.note(FORM, np.array([[length]]), np.array([slot]))
+    admission.note([RowRequest(FORM, np.array([[length]]), np.array([slot]))])
 
 
 def test_a_row_is_found_where_it_was_put_last(admission):
