@@ -144,8 +144,13 @@ class CudaBackend(AnswersLater, ListsOneByOne):
             self._candidates.forget(np.concatenate([request.slots for request in requests]))
             self._admission.note(requests)
             whole = self._market.whole
-            plan = self._filler.planned(requests, whole)
-            self._filler.run(plan, self._rows, self._codes, whole)
+            try:
+                plan = self._filler.planned(requests, whole)
+                self._filler.run(plan, self._rows, self._codes, whole)
+            except Exception:
+                # The device must not find rows that were not written.
+                self._admission.clear()
+                raise
 
     @device_errors
     def begin(
