@@ -34,6 +34,20 @@ class Form(NamedTuple):
         return cls(row.form, row.reads)
 
 
+class RowRequest(NamedTuple):
+    """Rows of one form to compute.
+
+    Args:
+        form: Indicator and source.
+        lengths: [n, L] lengths of each row.
+        slots: [n] where each row goes.
+    """
+
+    form: Form
+    lengths: Ints
+    slots: Ints
+
+
 class StretchedRows(NamedTuple):
     """Individuals, with rows that are not in slots.
 
@@ -94,8 +108,8 @@ class Backend(Protocol):
     threads: int
     probe: Probe | None
 
-    def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
-        """Compute rows of one form, lengths [n, L], into slots [n], in every series."""
+    def fill(self, requests: Sequence[RowRequest]) -> None:
+        """Compute rows of any forms into their slots, in every series."""
         ...
 
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.contract import AnswersAtOnce, Form, ListsOneByOne, Probe, Room
+from engine.contract import AnswersAtOnce, ListsOneByOne, Probe, Room, RowRequest
 from engine.costs import Costs
 from engine.cpu.chain import begin, chain, stop_distances
 from engine.cpu.codes import HIGHEST_CODE
@@ -88,22 +88,21 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         """How an amount of memory is divided: all of it holds rows, one GiB when None."""
         return Room(DEFAULT_MEMORY_BYTES if memory_bytes is None else memory_bytes, 0)
 
-    def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
-        """Compute rows of one form in every series.
+    def fill(self, requests: Sequence[RowRequest]) -> None:
+        """Compute rows in every series.
 
         Args:
-            form: Indicator and source.
-            lengths: [n, L] lengths of each row.
-            slots: [n] where each row goes.
+            requests: Rows and where each goes.
         """
         numba.set_num_threads(self.threads)
-        coder = self._coders.get(form)
-        kind = KINDS[form.indicator]
-        of_rows = lengths[:, 0].copy() if lengths.shape[1] else np.zeros(len(lengths), np.int64)
-        for sources, market, maps in zip(self._sources, self._markets, self._maps, strict=True):
-            values = sources[form.source]
-            low, scale = NO_MAP if coder is None else maps[coder]
-            fill_rows(values, kind, of_rows, slots, low, scale, market.rows, market.codes)
+        for form, lengths, slots in requests:
+            coder = self._coders.get(form)
+            kind = KINDS[form.indicator]
+            of_rows = lengths[:, 0].copy() if lengths.shape[1] else np.zeros(len(lengths), np.int64)
+            for sources, market, maps in zip(self._sources, self._markets, self._maps, strict=True):
+                values = sources[form.source]
+                low, scale = NO_MAP if coder is None else maps[coder]
+                fill_rows(values, kind, of_rows, slots, low, scale, market.rows, market.codes)
 
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
         """Accumulators of a chunk whose rows are in their slots.

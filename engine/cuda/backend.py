@@ -10,18 +10,17 @@ from data.bars import Bars, Window
 from engine.contract import (
     AnswersLater,
     Floats,
-    Form,
-    Ints,
     ListsOneByOne,
     Probe,
     Room,
+    RowRequest,
     Slots,
     StretchedRows,
 )
 from engine.costs import Costs
 from engine.cuda.dispatch import Dispatch
 from engine.cuda.faults import device_errors
-from engine.cuda.filling import fill_codes, fill_rows, scratch_bytes
+from engine.cuda.filling import RowFiller, scratch_bytes
 from engine.cuda.lists import LISTED_BYTES, CandidateLists, packing_of
 from engine.cuda.market import BYTES_OF_A_BAR, DeviceMarket, axis_of
 from engine.cuda.places import Admission
@@ -81,6 +80,7 @@ class CudaBackend(AnswersLater, ListsOneByOne):
         entry, exits = entry_of(spec, self._coders), exits_of(spec, costs)
         packing = packing_of(spec, entry)
         self._market = DeviceMarket(series, set(self._coders.values()), HIGHEST_CODE, self._device)
+        self._filler = RowFiller(self._market, self._coders, HIGHEST_CODE)
         shape = (capacity, self._market.n_bars)
         self._rows = torch.empty(shape, dtype=torch.float64, device=self._device)
         self._codes = torch.zeros(shape, dtype=torch.uint8, device=self._device)
@@ -103,8 +103,9 @@ class CudaBackend(AnswersLater, ListsOneByOne):
             self._market, stages, self._candidates, self._admission, spec, work_bytes
         )
         self._stretches = Stretches(
-            Lowered(entry, exits, packing, self._coders, HIGHEST_CODE),
+            Lowered(entry, exits, packing, HIGHEST_CODE),
             self._market,
+            self._filler,
             (self._rows, self._codes),
             work_bytes,
         )
@@ -130,30 +131,24 @@ class CudaBackend(AnswersLater, ListsOneByOne):
         return Room(left - work, work)
 
     @device_errors
-    def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
-        """Compute rows of one form in every series.
+    def fill(self, requests: Sequence[RowRequest]) -> None:
+        """Compute rows in every series, without waiting for them.
 
         Args:
-            form: Indicator and source.
-            lengths: [n, L] lengths of each row.
-            slots: [n] where each row goes.
+            requests: Rows and where each goes.
         """
         self._dispatch.drain()
         with self._dispatch.on_device():
-            self._candidates.forget(slots)
-            self._admission.note(form, lengths, slots)
-            fill_rows(self._market, form, lengths, slots, self._rows, self._market.whole)
-            coder = self._coders.get(form)
-            if coder is not None:
-                fill_codes(
-                    self._market,
-                    coder,
-                    slots,
-                    self._rows,
-                    self._codes,
-                    HIGHEST_CODE,
-                    self._market.whole,
-                )
+            self._candidates.forget(np.concatenate([request.slots for request in requests]))
+            self._admission.note(requests)
+            whole = self._market.whole
+            try:
+                plan = self._filler.planned(requests, whole)
+                self._filler.run(plan, self._rows, self._codes, whole)
+            except Exception:
+                # The device must not find rows that were not written.
+                self._admission.clear()
+                raise
 
     @device_errors
     def begin(

@@ -61,11 +61,13 @@ class DeviceMarket:
         n_bars: B.
         longest: Bars of the longest series.
         device_starts, device_ends: The same as tensors, int32.
-        sources: Name to column [B].
+        source_numbers: Name to number of a source.
+        columns: All sources [B] one after the other, and a few bars that may be read past them.
         prices: [B, 4] open, high, low, close.
         pyramid: [LEVELS, 2 B] int32; for each level l, groups of four lows and four highs of blocks
             of 4**l bars, the upper halves of their float64.
-        maps: Coder to its map: where code 1 begins [B], and codes per unit [B].
+        coder_numbers: Coder to its number.
+        maps: [coders, 2, B] where code 1 begins, and codes per unit.
 
     Raises:
         DeviceError: When the bars of all series together are too many.
@@ -84,25 +86,17 @@ class DeviceMarket:
         self.device_starts = self.to_device(self.starts.astype(np.int32))
         self.device_ends = self.to_device(self.ends.astype(np.int32))
         all_sources = [sources_of(bars) for bars in series]
-        self.sources = {
-            name: self._joined([sources[name] for sources in all_sources], 0.0)
-            for name in all_sources[0]
-        }
+        self.source_numbers = {name: number for number, name in enumerate(all_sources[0])}
+        self.columns = self._in_a_row(all_sources)
+        columns = self.columns[:-ALIGNED_BARS].view(-1, self.n_bars)
         names = ("open", "high", "low", "close")
-        self.prices = torch.stack([self.sources[name] for name in names], 1).contiguous()
+        prices = [columns[self.source_numbers[name]] for name in names]
+        self.prices = torch.stack(prices, 1).contiguous()
         lows = self._joined([bars.low for bars in series], np.inf)
         highs = self._joined([bars.high for bars in series], -np.inf)
         self.pyramid = _pyramid(lows, highs)
-        self.maps = {
-            coder: tuple(
-                self._joined(list(maps), 1.0)
-                for maps in zip(
-                    *(coder_maps(coder, sources, highest) for sources in all_sources),
-                    strict=True,
-                )
-            )
-            for coder in coders
-        }
+        self.coder_numbers = {coder: number for number, coder in enumerate(coders)}
+        self.maps = self._maps_of(all_sources, highest)
 
     @property
     def whole(self) -> Stretch:
@@ -127,6 +121,25 @@ class DeviceMarket:
         for start, column in zip(self.starts.tolist(), columns, strict=True):
             joined[start : start + len(column)] = column
         return self.to_device(joined)
+
+    def _in_a_row(self, all_sources: list[dict[str, Floats]]) -> torch.Tensor:
+        """All sources of all series, and bars that may be read past the last."""
+        n = len(self.source_numbers)
+        host = torch.zeros(n * self.n_bars + ALIGNED_BARS, dtype=torch.float64)
+        columns = host.numpy()[: n * self.n_bars].reshape(n, self.n_bars)
+        for start, end, sources in zip(self.starts, self.ends, all_sources, strict=True):
+            for name, number in self.source_numbers.items():
+                columns[number, start:end] = sources[name]
+        return host.to(self.device)
+
+    def _maps_of(self, all_sources: list[dict[str, Floats]], highest: int) -> torch.Tensor:
+        """The maps of all coders, 1 where there is no bar."""
+        host = torch.ones((len(self.coder_numbers), 2, self.n_bars), dtype=torch.float64)
+        for coder, number in self.coder_numbers.items():
+            for start, end, sources in zip(self.starts, self.ends, all_sources, strict=True):
+                maps = coder_maps(coder, sources, highest)
+                host.numpy()[number, :, start:end] = maps
+        return host.to(self.device)
 
 
 def axis_of(lengths: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:

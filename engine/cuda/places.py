@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from engine.compiling.launch import launch
-from engine.contract import Form, Ints
+from engine.contract import Form, RowRequest
 from engine.cuda.admission import admission_kernel
 from engine.cuda.lists import CandidateLists, Packing
 from engine.cuda.waiting import overwrite, to_device
@@ -59,23 +59,22 @@ class Admission:
         """Whether the device should look up: it can, and they are too many for the host."""
         return self._is_possible and individuals >= FEWEST_ADMITTED
 
-    def note(self, form: Form, lengths: Ints, slots: Ints) -> None:
+    def note(self, requests: Sequence[RowRequest]) -> None:
         """Remember which rows lie in slots from now on, in place of those that did.
 
         Args:
-            form: Indicator and source.
-            lengths: [n, L].
-            slots: [n].
+            requests: Rows and their slots.
         """
         if not self._is_possible:
             return
-        own = lengths[:, 0] if lengths.shape[1] else np.zeros(len(lengths), np.int64)
-        for length, slot in zip(own.tolist(), slots.tolist(), strict=True):
-            old = self._owner[slot]
-            if old is not None:
-                self._leave(old[0], old[1], slot)
-            self._owner[slot] = (form, length)
-            self._enter(form, length, slot)
+        for form, lengths, slots in requests:
+            own = lengths[:, 0] if lengths.shape[1] else np.zeros(len(lengths), np.int64)
+            for length, slot in zip(own.tolist(), slots.tolist(), strict=True):
+                old = self._owner[slot]
+                if old is not None:
+                    self._leave(old[0], old[1], slot)
+                self._owner[slot] = (form, length)
+                self._enter(form, length, slot)
         overwrite(self.places, self._here)
 
     def clear(self) -> None:

@@ -12,10 +12,9 @@ from engine.contract import (
     AnswersLater,
     Backend,
     Floats,
-    Form,
-    Ints,
     Probe,
     Room,
+    RowRequest,
     Slots,
     StretchedRows,
 )
@@ -48,9 +47,9 @@ class SeveralGpus(AnswersLater):
         # A thread each: what waits for a device lets the others launch.
         self._pool = ThreadPoolExecutor(len(self._parts), thread_name_prefix="gpu")
 
-    def fill(self, form: Form, lengths: Ints, slots: Ints) -> None:
+    def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows on every device, into the same slots."""
-        for done in [self._pool.submit(p.fill, form, lengths, slots) for p in self._parts]:
+        for done in [self._pool.submit(part.fill, requests) for part in self._parts]:
             done.result()
 
     def begin(

@@ -5,16 +5,16 @@ where that one ended: averages with their last value, accounts with the bar from
 flat, accumulators with what they hold. Each row is computed once, whatever the memory.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from data.bars import Window
-from engine.contract import Floats, Form, StretchedRows
+from engine.contract import Floats, RowRequest, StretchedRows
 from engine.cuda.dispatch import first_capacity, longer
-from engine.cuda.filling import fill_codes, fill_rows
+from engine.cuda.filling import RowFiller, RowPlan
 from engine.cuda.lists import CandidateLists, Packing
 from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
 from engine.cuda.stages import Stages
@@ -22,7 +22,6 @@ from engine.cuda.waiting import to_host
 from engine.cuda.workspace import Workspace
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.lowered import Entry, Exits
-from engine.rows.coders import Coder
 
 Memory = tuple[torch.Tensor, torch.Tensor]
 """Values float64 and codes uint8, of one shape."""
@@ -35,14 +34,12 @@ class Lowered(NamedTuple):
         entry: The conjunction.
         exits: Bracket and costs.
         packing: Which comparisons candidates carry.
-        coders: Form to its coder, where it is compared.
         highest: Highest code.
     """
 
     entry: Entry
     exits: Exits
     packing: Packing
-    coders: Mapping[Form, Coder]
     highest: int
 
 
@@ -66,14 +63,20 @@ class Stretches:
     Args:
         lowered: The strategy.
         market: The series.
+        filler: Computes rows of them.
         memory: Values and codes of all slots; what they hold is lost.
         work_bytes: Room for the lists of the individuals that are evaluated together.
     """
 
     def __init__(
-        self, lowered: Lowered, market: DeviceMarket, memory: Memory, work_bytes: int
+        self,
+        lowered: Lowered,
+        market: DeviceMarket,
+        filler: RowFiller,
+        memory: Memory,
+        work_bytes: int,
     ) -> None:
-        self._lowered, self._market, self._memory = lowered, market, memory
+        self._lowered, self._market, self._filler, self._memory = lowered, market, filler, memory
         self._work_bytes = work_bytes
 
     def can_hold(self, rows: StretchedRows) -> bool:
@@ -90,17 +93,17 @@ class Stretches:
         """
         n_bars = self._bars_of(rows)
         accounts = self._opened(len(rows.genomes), windows)
-        states = [self._state_of(form, len(lengths)) for form, lengths in rows.groups]
+        plan = self._filler.planned(_requests(rows), Stretch(0, n_bars, is_part=True))
+        state = self._filler.state_of(plan)
         capacity = first_capacity(min(n_bars, max(window.end - window.start for window in windows)))
         for stretch in self._stretches(windows, n_bars):
-            memory = self._filled(rows, stretch, states)
+            memory = self._filled(rows, stretch, plan, state)
             capacity = self._evaluated(rows, accounts, memory, stretch, capacity)
         out[...] = to_host(accounts.results).reshape(out.shape)
 
     def _bars_of(self, rows: StretchedRows) -> int:
         """Bars of a stretch, whole blocks of them."""
-        count = sum(len(lengths) for _, lengths in rows.groups)
-        fits = self._memory[0].numel() // count
+        fits = self._memory[0].numel() // _count(rows)
         return min(fits // INDEX_BARS * INDEX_BARS, self._market.n_bars)
 
     def _opened(self, individuals: int, windows: Sequence[Window]) -> Accounts:
@@ -112,13 +115,6 @@ class Stretches:
         flat_from = torch.zeros(pairs, dtype=torch.int32, device=device)
         return Accounts(results.view(-1), flat_from, self._market.windows(windows))
 
-    def _state_of(self, form: Form, count: int) -> torch.Tensor | None:
-        """Where rows of a form go on from one stretch to the next, [n, S], if they have to."""
-        if form.indicator != "ema":
-            return None
-        shape = (count, len(self._market.starts))
-        return torch.zeros(shape, dtype=torch.float64, device=self._market.device)
-
     def _stretches(self, windows: Sequence[Window], n_bars: int) -> Iterator[Stretch]:
         """The bars up to the last that a window reads, so many at a time."""
         last = max(int(self._market.starts[window.series]) + window.end for window in windows)
@@ -126,21 +122,13 @@ class Stretches:
             yield Stretch(first, min(n_bars, self._market.n_bars - first), is_part=True)
 
     def _filled(
-        self, rows: StretchedRows, stretch: Stretch, states: Sequence[torch.Tensor | None]
+        self, rows: StretchedRows, stretch: Stretch, plan: RowPlan, state: torch.Tensor
     ) -> Memory:
         """All rows and their codes [I, bars of the stretch]."""
-        count = sum(len(lengths) for _, lengths in rows.groups)
+        count = _count(rows)
         size = count * stretch.n_bars
         values, codes = (part.view(-1)[:size].view(count, -1) for part in self._memory)
-        begin = 0
-        for (form, lengths), state in zip(rows.groups, states, strict=True):
-            slots = np.arange(begin, begin + len(lengths))
-            fill_rows(self._market, form, lengths, slots, values, stretch, state)
-            coder = self._lowered.coders.get(form)
-            if coder is not None:
-                highest = self._lowered.highest
-                fill_codes(self._market, coder, slots, values, codes, highest, stretch)
-            begin += len(lengths)
+        self._filler.run(plan, values, codes, stretch, state)
         return values, codes
 
     def _evaluated(
@@ -178,7 +166,7 @@ class Stretches:
         return capacity
 
     def _launchers(self, memory: Memory, stretch: Stretch) -> tuple[CandidateLists, Stages]:
-        entry, exits, packing, _, highest = self._lowered
+        entry, exits, packing, highest = self._lowered
         packed_rows = entry.genes[packing.order[: packing.n_packed], 0]
         candidates = CandidateLists(packing, packed_rows, *memory, highest, stretch)
         return candidates, Stages(entry, exits, packing, self._market, *memory, highest, stretch)
@@ -194,6 +182,19 @@ class Stretches:
             capacity,
             self._market.device,
         )
+
+
+def _count(rows: StretchedRows) -> int:
+    return sum(len(lengths) for _, lengths in rows.groups)
+
+
+def _requests(rows: StretchedRows) -> list[RowRequest]:
+    """Each row into the slot of its number."""
+    ends = np.cumsum([len(lengths) for _, lengths in rows.groups])
+    return [
+        RowRequest(form, lengths, np.arange(end - len(lengths), end))
+        for (form, lengths), end in zip(rows.groups, ends.tolist(), strict=True)
+    ]
 
 
 def _of(accounts: Accounts, begin: int, count: int) -> tuple[torch.Tensor, torch.Tensor]:

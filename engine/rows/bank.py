@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from engine.contract import Form, Slots
+from engine.contract import Form, RowRequest, Slots
 from engine.rows.plan import RowGroup
 
 Ints = npt.NDArray[np.int64]
-Fill = Callable[[Form, Ints, Ints], None]
+Fill = Callable[[Sequence[RowRequest]], None]
 
 LONGEST_LISTED = 2**20
 """Lengths up to this one are found by a look into a table, longer ones by name."""
@@ -27,7 +27,7 @@ class RowBank:
 
     Args:
         capacity: Number of slots.
-        fill: Computes rows: form, lengths [n, L], slots [n].
+        fill: Computes rows of several forms.
     """
 
     def __init__(self, capacity: int, fill: Fill) -> None:
@@ -104,9 +104,7 @@ class RowBank:
             self._last_used[slots[slots >= 0]] = self._calls
         n_missing = sum(int((slots < 0).sum()) for slots in found)
         if n_missing:
-            free = self._release(n_missing)
-            for group, slots in zip(groups, found, strict=True):
-                free = self._compute(group, slots, free)
+            self._compute(groups, found, self._release(n_missing))
         return np.concatenate(found)
 
     def _release(self, count: int) -> Ints:
@@ -121,24 +119,29 @@ class RowBank:
                 self._n_rows -= 1
         return oldest
 
-    def _compute(self, group: RowGroup, slots: Ints, free: Ints) -> Ints:
-        """Compute the missing rows of a group into free slots; returns what is still free."""
-        (missing,) = np.nonzero(slots < 0)
-        if not missing.size:
-            return free
-        taken, rest = free[: missing.size], free[missing.size :]
-        self._fill(group.form, group.lengths[missing], taken)
+    def _compute(self, groups: Sequence[RowGroup], found: Sequence[Ints], free: Ints) -> None:
+        """Compute the rows that were not found into free slots, all in one call."""
+        requests = []
+        for group, slots in zip(groups, found, strict=True):
+            (missing,) = np.nonzero(slots < 0)
+            if missing.size:
+                taken, free = free[: missing.size], free[missing.size :]
+                slots[missing] = taken
+                requests.append(RowRequest(group.form, group.lengths[missing], taken))
+        self._fill(requests)
         # Entered only now: a row that was not written is never found.
-        places = self._places.setdefault(group.form, _Places())
-        rows = [tuple(row) for row in group.lengths[missing].tolist()]
-        for lengths, slot in zip(rows, taken.tolist(), strict=True):
-            places.put(lengths, slot)
-            self._owner[slot] = (group.form, lengths)
-        self._n_rows += missing.size
-        self._last_used[taken] = self._calls
-        self.computed += missing.size
-        slots[missing] = taken
-        return rest
+        for request in requests:
+            self._enter(request)
+
+    def _enter(self, request: RowRequest) -> None:
+        form, lengths, slots = request
+        places = self._places.setdefault(form, _Places())
+        for row, slot in zip(map(tuple, lengths.tolist()), slots.tolist(), strict=True):
+            places.put(row, slot)
+            self._owner[slot] = (form, row)
+        self._n_rows += slots.size
+        self._last_used[slots] = self._calls
+        self.computed += slots.size
 
 
 class _Places:

@@ -18,7 +18,6 @@ from optimizer.runs import RunStore
 from optimizer.runs.texts import encode
 from optimizer.search import SEARCH_VERSION
 from optimizer.session.differences import different_lines
-from optimizer.session.markets import Markets
 from optimizer.session.task import Task
 
 VALUES = ("strategy", "costs", "goals", "data_hash", "windows", "engine_version")
@@ -47,7 +46,7 @@ class Identity:
         goals: Objectives with what they measure and whether more is better, and constraints.
         strategy: With its bounds, as `StrategySpec.described`.
         data_hash: Of all series, as `engine.replay.certificate.data_hash`.
-        windows: Series, first bar, the bar after the last, and whether they are held out.
+        windows: Each with its series, first bar, the bar after the last, and its role.
         warm_start: Hash of the genomes that the search begins with; None without any.
         engine_version: Of the law.
         search_version: Of the search.
@@ -116,7 +115,7 @@ def identity_of(task: Task, warm_start: str | None) -> Identity:
         goals=_described_goals(task.goals),
         strategy=task.spec.described,
         data_hash=data_hash(task.markets.series),
-        windows=_described_windows(task.markets),
+        windows=[asdict(window) for window in task.markets.all_windows],
         warm_start=warm_start,
         engine_version=ENGINE_VERSION,
         search_version=SEARCH_VERSION,
@@ -201,15 +200,6 @@ def _described_goals(goals: Goals) -> dict[str, object]:
         "over_windows": goals.over,
         "min_trades": goals.min_trades,
     }
-
-
-def _described_windows(markets: Markets) -> list[dict[str, object]]:
-    parts = (("search", markets.windows), ("held out", markets.held_out))
-    return [
-        {"role": role, "series": window.series, "start": window.start, "end": window.end}
-        for role, windows in parts
-        for window in windows
-    ]
 
 
 def _versions(header: Mapping[str, object]) -> str:

@@ -88,9 +88,9 @@ def compare_stretches(spec):
     device = Engine(spec, series, windows, charged, device="cuda", memory_bytes=300_000)
     seen, original = [], Stretches._filled
 
-    def filled(self, rows, stretch, states):
+    def filled(self, rows, stretch, plan, state):
         seen.append(stretch.first)
-        return original(self, rows, stretch, states)
+        return original(self, rows, stretch, plan, state)
 
     Stretches._filled = filled
     expected = host.evaluate(genomes)

@@ -16,14 +16,17 @@ class Recorder:
 
     def __init__(self):
         self.rows = {}
+        self.calls = 0
         self.fails = False
 
-    def fill(self, form, lengths, slots):
+    def fill(self, requests):
         """Write each row's name into its slot, or fail as a device may."""
+        self.calls += 1
         if self.fails:
             raise MemoryError("no room")
-        for length, slot in zip(lengths.tolist(), slots.tolist(), strict=True):
-            self.rows[slot] = (form, tuple(length))
+        for form, lengths, slots in requests:
+            for length, slot in zip(lengths.tolist(), slots.tolist(), strict=True):
+                self.rows[slot] = (form, tuple(length))
 
 
 def group(form, *lengths):
@@ -45,6 +48,15 @@ def test_rows_are_computed_once():
     again = [group(SMA, 3, 9), group(EMA, 5)]
     assert_in_place(recorder, again, bank.slots(again))
     assert (bank.computed, len(bank)) == (4, 4)
+
+
+def test_a_device_is_asked_once():
+    """All forms that miss rows are computed in one call, and none without need."""
+    recorder = Recorder()
+    bank = RowBank(10, recorder.fill)
+    for _ in range(2):
+        bank.slots([group(EMA, 3, 5), group(SMA, 3), group(EMA, 7)])
+    assert recorder.calls == 1
 
 
 def test_least_recently_used_row_goes_first():

@@ -27,23 +27,23 @@ BRACKET = {
 KERNELS = {
     "ema": (
         rows.ema_kernel,
-        [F64, I32, I32, I32, I32, F64, F64, "i32", "i32", "i32"],
-        {"CARRIES": True, "BARS": 32},
+        [F64, I32, I32, I32, F64, F64, "i32", "i32", "i32", "i32", "i32"],
+        {"ROWS": 32},
     ),
-    "mean": (
-        rows.rolling_kernel,
-        [F64, I32, I32, I32, I32, F64, F64, F64, "i32", "i32", "i32", "i32", "i32"],
-        {"IS_ZSCORE": False, "LANES": 32},
+    "mend": (
+        rows.mend_kernel,
+        [F64, I32, I32, I32, F64, F64, "i32", "i32", "i32", "i32"],
+        {"SEGMENTS": 1024, "BARS": 32},
     ),
-    "zscore": (
+    "rolling": (
         rows.rolling_kernel,
-        [F64, I32, I32, I32, I32, F64, F64, F64, "i32", "i32", "i32", "i32", "i32"],
-        {"IS_ZSCORE": True, "LANES": 32},
+        [F64, I32, I32, I32, F64, F64, "i32", "i32", "i32", "i32", "i32", "i32"],
+        {"LANES": 32},
     ),
     "code": (
         rows.code_kernel,
-        [I32, F64, F64, F64, U8, "i32", "i32"],
-        {"HIGHEST": 126, "BLOCK": 1024},
+        [F64, I32, F64, U8, "i32", "i32", "i32"],
+        {"HIGHEST": 126, "ROWS": 8, "BARS": 1024},
     ),
     "admission": (
         admission.admission_kernel,

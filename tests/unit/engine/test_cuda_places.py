@@ -6,10 +6,13 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from engine.contract import Form  # noqa: E402
+from engine.contract import Form, RowRequest  # noqa: E402
+from engine.costs import Costs  # noqa: E402
+from engine.cuda import CudaBackend  # noqa: E402
 from engine.cuda.lists import Packing  # noqa: E402
 from engine.cuda.places import Admission  # noqa: E402
-from tests.support.worlds import SHORT_SPECS  # noqa: E402
+from engine.errors import DeviceError  # noqa: E402
+from tests.support.worlds import SHORT_SPECS, make_bars  # noqa: E402
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
 ROW = next(place for place, row in enumerate(SPEC.rows) if row.lengths)
@@ -26,7 +29,7 @@ def admission():
 
 def fill(admission, length, slot):
     """Enter a row."""
-    admission.note(FORM, np.array([[length]]), np.array([slot]))
+    admission.note([RowRequest(FORM, np.array([[length]]), np.array([slot]))])
 
 
 def test_a_row_is_found_where_it_was_put_last(admission):
@@ -46,3 +49,18 @@ def test_a_row_whose_slot_is_taken_is_gone(admission):
     assert admission.places[ROW, 5] == -1
     admission.clear()
     assert (admission.places == -1).all()
+
+
+def test_rows_that_were_not_written_are_not_found(monkeypatch):
+    """A fill that memory runs out for leaves nothing that the device would take for a row."""
+    backend = CudaBackend(
+        SPEC, [make_bars(1, 100)], Costs(), capacity=8, work_bytes=2**20, torch_device="cpu"
+    )
+
+    def failing(*_):
+        raise torch.OutOfMemoryError("injected")
+
+    monkeypatch.setattr(backend._filler, "run", failing)
+    with pytest.raises(DeviceError, match="ran out of memory"):
+        backend.fill([RowRequest(FORM, np.array([[5]]), np.array([0]))])
+    assert (backend._admission.places == -1).all()

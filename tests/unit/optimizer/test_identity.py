@@ -367,6 +367,17 @@ def test_lattices_are_told_from_each_other(task, market):
     assert changed_parts(task, half) == changed_parts(prepare(half), one) == {"settings"}
 
 
+def test_what_a_window_is_for_decides(task):
+    """The same bars of a fold's test instead of its training are another question."""
+    (window,) = task.markets.all_windows
+    train, test = (
+        replace(task.markets, all_windows=(window, replace(window, role=role)))
+        for role in ("train", "test")
+    )
+    one, other = (identity_of(replace(task, markets=each), None) for each in (train, test))
+    assert one.differences(other) == {"windows": ("windows.1.role: recorded 'train', now 'test'",)}
+
+
 def test_individuals_to_begin_with_decide(task, market):
     """By their hash, wherever they come from."""
     assert changed_parts(task, market, "aa") == {"warm_start"}

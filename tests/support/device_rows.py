@@ -1,0 +1,225 @@
+"""Rows of the CUDA backend against the readable loops, on series that segments find hard.
+
+    python -m tests.support.device_rows [cpu | cuda]
+
+On the host under Triton's interpreter, with TRITON_INTERPRET=1. Segments are short, so that a few
+hundred bars have several; rows are computed over all bars and part by part. Prints what it
+compared; ends with an assertion where bits differ.
+"""
+
+import contextlib
+import sys
+
+import numpy as np
+import torch
+
+from data.bars import Bars
+from engine.contract import Form, RowRequest
+from engine.cuda import filling, tables
+from engine.cuda.filling import RowFiller
+from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
+from engine.rows.coders import coders_of
+from strategy.indicators import INDICATORS, SOURCES
+from tests.support.parity import assert_same_bits
+from tests.support.worlds import FIFTEEN_MINUTES_NS, SHORT_SPECS, make_bars
+
+SPEC = SHORT_SPECS["seller_exhaustion"]
+HIGHEST = 126
+SEGMENT = 64
+
+
+def series_of(volume, seed=1):
+    """A market with the given volume."""
+    length = len(volume)
+    bars = make_bars(seed, length, flat=0.1, tick=0.5)
+    columns = {name: getattr(bars, name) for name in ("open", "high", "low", "close")}
+    timestamp = np.arange(length) * FIFTEEN_MINUTES_NS
+    return Bars(timestamp=timestamp, **columns, volume=volume, symbol="HARD",
+                timeframe_ns=FIFTEEN_MINUTES_NS)  # fmt: skip
+
+
+def hard_series():
+    """Name to series; what is hard is in the volume."""
+    rng = np.random.Generator(np.random.PCG64(7))
+    n = 4 * SEGMENT + 3
+    volumes = {
+        "noise": rng.lognormal(3.0, 1.0, n),
+        "constant": np.full(n, 0.1),
+        "extremes": np.where(np.arange(n) % 2, 1e300, 0.0),
+        "step": np.where(np.arange(n) < 2 * SEGMENT, 1e300, 1.0),
+        "range": np.exp(rng.uniform(-300.0, 300.0, n)),
+        "silent": np.where(np.arange(n) < SEGMENT, rng.lognormal(3.0, 1.0, n), -0.0),
+        "one bar": np.array([2.0]),
+        "one more bar": rng.lognormal(0.0, 1.0, SEGMENT + 1),
+    }
+    return {name: series_of(volume) for name, volume in volumes.items()}
+
+
+def expected_row(form, bars, length):
+    """A row as the readable loops compute it."""
+    function = SOURCES[form.source]
+    values = function(bars.high, bars.low, bars.close) if function else getattr(bars, form.source)
+    indicator = INDICATORS[form.indicator]
+    return indicator.loop(values, *(length,) * indicator.n_lengths)
+
+
+def expected_codes(row, low, scale):
+    """Codes of a row, each operation rounded once."""
+    places = np.clip((np.nan_to_num(row, nan=0.0, posinf=np.inf) - low) * scale, 0, HIGHEST - 1)
+    return np.where(np.isnan(row), 0, 1 + places.astype(np.int64)).astype(np.uint8)
+
+
+def requested(forms):
+    """Requests for lengths by form, slot after slot."""
+    requests, slot = [], 0
+    for form, lengths in forms.items():
+        table = np.array(lengths, np.int64)[:, None][:, : INDICATORS[form.indicator].n_lengths]
+        requests.append(RowRequest(form, table, np.arange(slot, slot + len(lengths))))
+        slot += len(lengths)
+    return requests
+
+
+@contextlib.contextmanager
+def constants(**changed):
+    """Have tables or launches use other constants."""
+    homes = {name: tables if hasattr(tables, name) else filling for name in changed}
+    kept = {name: getattr(home, name) for name, home in homes.items()}
+    for name, value in changed.items():
+        setattr(homes[name], name, value)
+    yield
+    for name, value in kept.items():
+        setattr(homes[name], name, value)
+
+
+def never_mended():
+    """Leave the launch out that checks segments."""
+    original = filling.launch
+
+    def launch(kernel, *arguments, **options):
+        if kernel is not filling.mend_kernel:
+            original(kernel, *arguments, **options)
+
+    return constants(launch=launch)
+
+
+class World:
+    """Series on a device, and rows that are computed of them."""
+
+    def __init__(self, series, device):
+        self.series, self.coders = series, coders_of(SPEC, HIGHEST)
+        coders = set(self.coders.values())
+        self.market = DeviceMarket(list(series.values()), coders, HIGHEST, torch.device(device))
+        self.filler = RowFiller(self.market, self.coders, HIGHEST)
+
+    def filled(self, forms, part=None):
+        """Values and codes [slots, B], in one go or in parts of so many bars."""
+        requests = requested(forms)
+        shape = (sum(len(request.slots) for request in requests), self.market.n_bars)
+        found = [np.full(shape, -12345.0), np.full(shape, 99, np.uint8)]
+        step = part or self.market.n_bars
+        stretches = [
+            Stretch(first, min(step, self.market.n_bars - first), is_part=part is not None)
+            for first in range(0, self.market.n_bars, step)
+        ]
+        plan = self.filler.planned(requests, stretches[0])
+        state = self.filler.state_of(plan)
+        for stretch in stretches:
+            cut = slice(stretch.first, stretch.first + stretch.n_bars)
+            memory = [torch.tensor(array[:, cut]).to(self.market.device) for array in found]
+            self.filler.run(plan, *memory, stretch, state if part else None)
+            for array, tensor in zip(found, memory, strict=True):
+                array[:, cut] = tensor.cpu().numpy()
+        return found
+
+    def differing(self, forms, values, codes=None):
+        """Name of each series to how many bars of all rows differ from the readable loops."""
+        counts = dict.fromkeys(self.series, 0)
+        edges = zip(self.market.starts.tolist(), self.market.ends.tolist(), strict=True)
+        parts = {name: slice(*edge) for name, edge in zip(self.series, edges, strict=True)}
+        maps = self.market.maps.cpu().numpy()
+        for form, _, slots in requested(forms):
+            for length, slot in zip(forms[form], slots.tolist(), strict=True):
+                for name, bars in self.series.items():
+                    row = values[slot, parts[name]]
+                    expected = expected_row(form, bars, length)
+                    is_same = (row == expected) & (np.signbit(row) == np.signbit(expected))
+                    is_same |= np.isnan(row) & np.isnan(expected)
+                    counts[name] += int((~is_same).sum())
+                    if codes is not None and form in self.coders:
+                        number = self.market.coder_numbers[self.coders[form]]
+                        wanted = expected_codes(expected, *maps[number, :, parts[name]])
+                        assert_same_bits(
+                            wanted, codes[slot, parts[name]], f"{form} {length} {name}"
+                        )
+        return counts
+
+
+def compare_averages(device):
+    """EMAs in short segments, begun early enough and not, checked and not."""
+    world = World(hard_series(), device)
+    volume, close, holes = (Form("ema", name) for name in ("volume", "close", "close_location"))
+    for early, forms, segments in (
+        (1, {volume: (1, 5, 30), close: (3,), holes: (4,)}, 5),
+        (1, {volume: (100,)}, 3),
+        (20, {volume: (2, 5)}, 5),
+    ):
+        with constants(SHORTEST_SEGMENT=SEGMENT, EARLY=early):
+            assert world.filler.planned(requested(forms), world.market.whole).segments == segments
+            assert_none(world.differing(forms, *world.filled(forms)))
+            with never_mended():
+                unchecked = world.differing(forms, world.filled(forms)[0])
+        print(f"averages begun {early} spans early: every bit equal; unchecked {unchecked}")
+        for name in ("noise", "extremes", "step", "range"):
+            assert unchecked[name] or early > 1, f"{name}: nothing was computed again"
+        assert not unchecked["one bar"], "the first segment needs no check"
+    assert not unchecked["noise"], "20 spans suffice for noise"
+
+
+def compare_rolling(device):
+    """Rolling rows whose blocks are finished by one program and by several."""
+    forms = {
+        Form("zscore", "volume"): (2, 9, 17, 100),
+        Form("sma", "true_range"): (65,),
+        Form("zscore", "close_location"): (5,),
+        Form("level", "close_location"): (0,),
+    }
+    names = ("range", "silent", "one more bar")
+    hard = hard_series()
+    world = World({name: hard[name] for name in names}, device)
+    for busy in (0, tables.BUSY):
+        with constants(BUSY=busy):
+            shares = world.filler.planned(requested(forms), world.market.whole).rolling[0].shares
+            assert_none(world.differing(forms, *world.filled(forms)))
+        print(f"rolling rows in {shares} shares: every bit equal")
+
+
+def compare_parts(device):
+    """All forms, one part of the bars after the other."""
+    forms = {
+        Form("ema", "close"): (3, 64),
+        Form("ema", "volume"): (30,),
+        Form("zscore", "volume"): (9, 100),
+        Form("sma", "true_range"): (65,),
+        Form("level", "close_location"): (0,),
+    }
+    world = World(hard_series(), device)
+    with constants(SHORTEST_SEGMENT=SEGMENT):
+        assert_none(world.differing(forms, *world.filled(forms, part=INDEX_BARS)))
+    print(f"rows in parts of {INDEX_BARS} of {world.market.n_bars} bars: every bit equal")
+
+
+def assert_none(differing):
+    """No bar of any series differs."""
+    assert not any(differing.values()), f"bars that differ: {differing}"
+
+
+def main():
+    """Compare all forms on one device."""
+    device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
+    compare_averages(device)
+    compare_rolling(device)
+    compare_parts(device)
+
+
+if __name__ == "__main__":
+    main()
