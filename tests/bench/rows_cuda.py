@@ -132,8 +132,8 @@ def compared(cpu, cuda, series, requests):
                 actual = cuda._codes[slot, cut].cpu().numpy()
                 different += int((expected_codes(expected, low, scale) != actual).sum())
             if form == EMA and place < 2:
-                values = series[0].close.tolist()
-                readable = np.array(INDICATORS["ema"].loop(values, int(lengths[place, 0])))
+                values = series[0].close
+                readable = INDICATORS["ema"].loop(values, int(lengths[place, 0]))
                 different += count_of_differences(readable, cuda.rows(slot, 0))
     return bars, different
 

@@ -57,11 +57,10 @@ def hard_series():
 
 def expected_row(form, bars, length):
     """A row as the readable loops compute it."""
-    high, low, close = bars.high.tolist(), bars.low.tolist(), bars.close.tolist()
     function = SOURCES[form.source]
-    values = function(high, low, close) if function else getattr(bars, form.source).tolist()
+    values = function(bars.high, bars.low, bars.close) if function else getattr(bars, form.source)
     indicator = INDICATORS[form.indicator]
-    return np.array(indicator.loop(values, *(length,) * indicator.n_lengths))
+    return indicator.loop(values, *(length,) * indicator.n_lengths)
 
 
 def expected_codes(row, low, scale):
