@@ -8,8 +8,8 @@ import pytest
 from optimizer import load_run
 from optimizer.runs import RunStore
 from optimizer.runs.former import with_present_names
+from optimizer.runs.result import recorded_result
 from optimizer.session.exported import table_of
-from optimizer.session.workflow import recorded_result
 from tests.support.runs import record_run
 
 FORMER = {"sharpe": "sharpe_annual", "sharpe_trade": "sharpe"}
@@ -46,7 +46,7 @@ def test_older_runs_bear_the_present_names(runs):
         for field in ("objectives", "failure_names", "command"):
             assert older.header[field] == present.header[field]
         assert older.header["objectives"] == ["sharpe_trade", "sharpe", "max_drawdown"]
-        assert recorded_result(older)["front"] == recorded_result(present)["front"]
+        assert recorded_result(older).front == recorded_result(present).front
         assert table_of(older, "front") == table_of(present, "front")
         assert table_of(older, "generations") == table_of(present, "generations")
         assert older.verify() == []
