@@ -138,11 +138,17 @@ class RowFiller:
         return rows
 
     def _bundles(self, rows: Ints, n_bars: int) -> Iterator[Ints]:
-        """EMAs [n, 8] that go side by side; those of about one length, for all lead alike."""
-        rows = rows[np.argsort(rows[:, LENGTH], kind="stable")]
-        together = min(EMA_LANES, -(-len(rows) // self._threads))
-        for first in range(0, len(rows), together):
-            yield _stretches(rows[first : first + together], n_bars)
+        """EMAs [n, 8] of one form as parts: stretches of few, or many side by side."""
+        is_few = len(rows) < LANES * self._threads
+        wanted = LANES * max(1, self._threads // len(rows)) if is_few else 0
+        leads = LEAD_LENGTHS * rows[:, LENGTH]
+        counts = np.minimum(wanted, n_bars // (2 * leads) // LANES * LANES)
+        for i in np.flatnonzero(counts):
+            yield from _stretches(rows[i], n_bars, leads[i], counts[i])
+        whole = rows[counts == 0]
+        whole[:, END] = n_bars
+        together = min(EMA_LANES, max(1, -(-len(whole) // self._threads)))
+        yield from (whole[i : i + together] for i in range(0, len(whole), together))
 
 
 def _pieces(rows: Ints, n_bars: int) -> Ints:
@@ -158,19 +164,12 @@ def _pieces(rows: Ints, n_bars: int) -> Ints:
     return pieces[np.argsort(-costs, kind="stable")]
 
 
-def _stretches(rows: Ints, n_bars: int) -> Ints:
-    """EMAs [n, 8] cut into as many stretches as there are lanes, none shorter than two leads."""
-    lead = LEAD_LENGTHS * int(rows[:, LENGTH].max())
-    count = 1
-    while 2 * count * len(rows) <= EMA_LANES and 4 * count * lead <= n_bars:
-        count *= 2
-    # The first stretch takes what is left over.
+def _stretches(row: Ints, n_bars: int, lead: int, count: int) -> list[Ints]:
+    """An EMA [8] as parts of LANES stretches; the first one takes the bars that are left over."""
     ends = n_bars - n_bars // count * np.arange(count)[::-1]
-    cut = np.repeat(rows, count, axis=0)
-    cut[:, END] = np.tile(ends, len(rows))
-    cut[:, BEGIN] = np.tile(np.append(0, ends[:-1]), len(rows))
-    cut[:, LEAD] = lead if count > 1 else 0
-    return cut
+    cut = np.tile(row, (count, 1))
+    cut[1:, BEGIN], cut[:, END], cut[:, LEAD] = ends[:-1], ends, lead
+    return np.split(cut, count // LANES)
 
 
 def _columns_of(sources: dict[str, Floats], maps: Sequence[Coder], market: Market) -> Columns:

@@ -78,8 +78,9 @@ def fill_parts(
         columns: The series.
         tasks: [N, 8] rows, or stretches of them: of rolling rows from the begin of a block on, of
             EMAs in order of their bars.
-        parts: [n, 2] first task and one past the last: up to EMA_LANES EMAs of one source, all of
-            the same number of bars but for those from bar 0 on, which may be longer; or one task.
+        parts: [n, 2] first task and one past the last: up to EMA_LANES EMAs of one source; or up to
+            LANES stretches of some, all of the same number of bars but for those from bar 0 on,
+            which may be longer; or one task.
         longest: Of all windows that are not longer than the series, in bars.
         begun: [N] receives what an EMA was taken to be at the bar before its stretch.
         shared: [3] counters, 0 at first.
@@ -114,7 +115,7 @@ def _fill(
     for done in range(0, bars, step):
         until = min(done + step, bars)
         if kind == EMA:
-            _advance(values, starts, alphas, averages, done, until, rows, places)
+            _advance(values, starts, alphas, averages, last - first, done, until, rows, places)
         elif kind == LEVEL:
             # No sign to look at, so that it is copied four at a time.
             for k in range(np.uint64(done), np.uint64(until)):
@@ -270,12 +271,13 @@ def _begin(
     for lane in range(EMA_LANES):
         # Spare lanes do what the first does.
         i = first + lane if first + lane < last else first
-        bar = max(tasks[i, BEGIN] - lead, 0)
+        starts[lane] = zero + max(tasks[i, BEGIN] - lead, 0)
         alphas[lane] = 2.0 / (tasks[i, LENGTH] + 1.0)
-        starts[lane], places[lane] = zero + bar, tasks[i, SLOT] * n_bars + bar
-        averages[lane] = values[zero + bar]
-    # What this writes is written again by the stretch before.
-    _advance(values, starts, alphas, averages, 0, lead, rows, places)
+        averages[lane] = values[starts[lane]]
+    bars_before, alpha, average = four(starts, 0), load(alphas, 0), load(averages, 0)
+    for k in range(lead):
+        average = average + alpha * (gather(values, bars_before, k) - average)
+    store(averages, 0, average)
     for lane in range(EMA_LANES):
         i = first + lane if first + lane < last else first
         bar, place = tasks[i, END] - bars, tasks[i, SLOT] * n_bars
@@ -294,26 +296,37 @@ def _advance(
     starts: Ints,
     alphas: Floats,
     averages: Floats,
+    count: int,
     first: int,
     until: int,
     rows: Floats,
     places: Ints,
 ) -> None:
-    """Carry EMA_LANES averages on over bars first .. until - 1 after their starts, into rows."""
-    s0, s1, s2, s3 = four(starts, 0), four(starts, 4), four(starts, 8), four(starts, 12)
-    p0, p1, p2, p3 = four(places, 0), four(places, 4), four(places, 8), four(places, 12)
+    """Carry `count` averages on over bars first .. until - 1 after their starts, into rows.
+
+    Up to LANES of them may be at different bars, more are all at the same one.
+    """
     a0, a1, a2, a3 = load(alphas, 0), load(alphas, 4), load(alphas, 8), load(alphas, 12)
     y0, y1, y2, y3 = load(averages, 0), load(averages, 4), load(averages, 8), load(averages, 12)
-    for k in range(first, until):
-        # At bar 0 the difference is exactly 0, which leaves the seed as it is.
-        y0 = y0 + a0 * (gather(values, s0, k) - y0)
-        y1 = y1 + a1 * (gather(values, s1, k) - y1)
-        y2 = y2 + a2 * (gather(values, s2, k) - y2)
-        y3 = y3 + a3 * (gather(values, s3, k) - y3)
-        scatter(rows, p0, k, y0)
-        scatter(rows, p1, k, y1)
-        scatter(rows, p2, k, y2)
-        scatter(rows, p3, k, y3)
+    p0, p1, p2, p3 = four(places, 0), four(places, 4), four(places, 8), four(places, 12)
+    # At bar 0 the difference is exactly 0, which leaves the seed as it is.
+    if count <= LANES:
+        bars = four(starts, 0)
+        for k in range(first, until):
+            y0 = y0 + a0 * (gather(values, bars, k) - y0)
+            scatter(rows, p0, k, y0)
+    else:
+        start = starts[0]
+        for k in range(first, until):
+            x = splat(values[start + k])
+            y0 = y0 + a0 * (x - y0)
+            y1 = y1 + a1 * (x - y1)
+            y2 = y2 + a2 * (x - y2)
+            y3 = y3 + a3 * (x - y3)
+            scatter(rows, p0, k, y0)
+            scatter(rows, p1, k, y1)
+            scatter(rows, p2, k, y2)
+            scatter(rows, p3, k, y3)
     store(averages, 0, y0)
     store(averages, 4, y1)
     store(averages, 8, y2)
