@@ -46,22 +46,33 @@ class _SharedCache(FunctionCache):
 
 def compiled(loop: Loop) -> Loop:
     """Compile a loop: no fast-math, so nothing is fused or reordered; x / 0 follows IEEE."""
-    return cast(Loop, _kept(njit(error_model="numpy")(loop)))
+    return _made(loop)
+
+
+def compiled_part(loop: Loop) -> Loop:
+    """The same, for a loop that other loops call and Python does not, which compiles sooner."""
+    return _made(loop, no_cpython_wrapper=True)
 
 
 def compiled_unlocked(loop: Loop) -> Loop:
     """The same, for a loop that Python's threads run side by side."""
-    return cast(Loop, _kept(njit(error_model="numpy", nogil=True)(loop)))
+    return _made(loop, nogil=True)
 
 
 def compiled_parallel(loop: Loop) -> Loop:
     """The same, with the `prange` loops spread over threads; no two threads write one element."""
-    return cast(Loop, _kept(njit(error_model="numpy", parallel=True)(loop)))
+    return _made(loop, parallel=True)
 
 
 def compiled_inline(loop: Loop) -> Loop:
     """The same, pasted into its callers."""
-    return cast(Loop, _kept(njit(error_model="numpy", inline="always")(loop)))
+    return _made(loop, inline="always")
+
+
+def _made(loop: Loop, **options: object) -> Loop:
+    # A way in for C, which nobody uses, would take long to compile.
+    make = cast(Any, njit)(error_model="numpy", no_cfunc_wrapper=True, **options)
+    return cast(Loop, _kept(make(loop)))
 
 
 def _kept(loop: Any) -> Any:  # noqa: ANN401 - numba has no types

@@ -11,18 +11,14 @@ from engine.costs import Costs
 from engine.cpu.chain import begin, chain, stop_distances
 from engine.cpu.codes import HIGHEST_CODE
 from engine.cpu.evaluate import evaluate, signal_bars
-from engine.cpu.kinds import KINDS
-from engine.cpu.rows import fill_rows
+from engine.cpu.filling import RowFiller
 from engine.cpu.types import Floats, Ints, Market, Slots
 from engine.errors import DeviceError
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.lowered import entry_of, exits_of
-from engine.rows.coders import coder_maps, coders_of
+from engine.rows.coders import coders_of
 from engine.rows.sources import sources_of
 from strategy.spec import StrategySpec
-
-NO_MAP = (np.empty(0), np.empty(0))
-"""In place of a coder's map for rows that nothing compares."""
 
 DEFAULT_MEMORY_BYTES = 2**30
 """Room for rows unless told otherwise: one GiB, about 3,400 rows of a year of 15-minute bars."""
@@ -57,18 +53,12 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
     ) -> None:
         self.threads = _checked_threads(threads)
         self.probe: Probe | None = None
-        self._coders = coders_of(spec, HIGHEST_CODE)
-        self._entry = entry_of(spec, self._coders)
+        coders = coders_of(spec, HIGHEST_CODE)
+        self._entry = entry_of(spec, coders)
         self._exits = exits_of(spec, costs)
-        self._sources = [sources_of(bars) for bars in series]
-        self._maps = [
-            {
-                coder: coder_maps(coder, sources, HIGHEST_CODE)
-                for coder in set(self._coders.values())
-            }
-            for sources in self._sources
-        ]
         self._markets = [_market_of(bars, capacity) for bars in series]
+        sources = [sources_of(bars) for bars in series]
+        self._filler = RowFiller(sources, self._markets, coders, self.threads)
         longest = max(len(bars) for bars in series)
         self._scratch = np.empty((_cores(), longest + 8), np.int32)
         self._distances = np.empty((_cores(), longest))
@@ -89,20 +79,8 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         return Room(DEFAULT_MEMORY_BYTES if memory_bytes is None else memory_bytes, 0)
 
     def fill(self, requests: Sequence[RowRequest]) -> None:
-        """Compute rows in every series.
-
-        Args:
-            requests: Rows and where each goes.
-        """
-        numba.set_num_threads(self.threads)
-        for form, lengths, slots in requests:
-            coder = self._coders.get(form)
-            kind = KINDS[form.indicator]
-            of_rows = lengths[:, 0].copy() if lengths.shape[1] else np.zeros(len(lengths), np.int64)
-            for sources, market, maps in zip(self._sources, self._markets, self._maps, strict=True):
-                values = sources[form.source]
-                low, scale = NO_MAP if coder is None else maps[coder]
-                fill_rows(values, kind, of_rows, slots, low, scale, market.rows, market.codes)
+        """Compute rows of any forms into their slots, in every series."""
+        self._filler.fill(requests)
 
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
         """Accumulators of a chunk whose rows are in their slots.

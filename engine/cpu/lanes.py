@@ -1,0 +1,244 @@
+"""Lanes: four float64 that compiled loops handle as one number, each operation on all four.
+
+A recurrence waits for its own last step; four of them side by side wait together. The vectors are
+explicit, because what a compiler makes of four scalars is a matter of luck. Every operation rounds
+each lane as it rounds a scalar.
+"""
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, models, register_model
+
+LANES = 4
+
+Starts = tuple[int, int, int, int]
+"""Where each lane is in a column."""
+
+VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+
+
+Lanes = Any
+"""Four float64; a type of the compiler, of which Python's types know nothing."""
+
+
+class _Lanes(types.Type):
+    def __init__(self):
+        super().__init__("Lanes")
+
+
+@register_model(_Lanes)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, VECTOR)
+
+
+lanes = _Lanes()
+
+
+@infer_global(operator.add)
+@infer_global(operator.sub)
+@infer_global(operator.mul)
+@infer_global(operator.truediv)
+class _Arithmetic(ConcreteTemplate):
+    cases = [signature(lanes, lanes, lanes)]  # noqa: RUF012 - numba compares it with a list
+
+
+@lower_builtin(operator.add, _Lanes, _Lanes)
+def _add(context, builder, sig, args):
+    return builder.fadd(*args)
+
+
+@lower_builtin(operator.sub, _Lanes, _Lanes)
+def _subtract(context, builder, sig, args):
+    return builder.fsub(*args)
+
+
+@lower_builtin(operator.mul, _Lanes, _Lanes)
+def _multiply(context, builder, sig, args):
+    return builder.fmul(*args)
+
+
+@lower_builtin(operator.truediv, _Lanes, _Lanes)
+def _divide(context, builder, sig, args):
+    return builder.fdiv(*args)
+
+
+def _instruction(emit) -> Any:
+    """An operation for compiled loops, written in the compiler's own instructions."""
+    return intrinsic(emit)
+
+
+@_instruction
+def splat(typing, value):
+    """The same number in all lanes."""
+
+    def code(context, builder, sig, args):
+        return _joined(builder, [args[0]] * LANES)
+
+    return lanes(types.float64), code
+
+
+@_instruction
+def root(typing, value):
+    """The square root of each lane, rounded once."""
+
+    def code(context, builder, sig, args):
+        kind = ir.FunctionType(VECTOR, [VECTOR])
+        name = f"llvm.sqrt.v{LANES}f64"
+        return builder.call(builder.module.declare_intrinsic(name, (), kind), args)
+
+    return lanes(lanes), code
+
+
+@_instruction
+def quotient(typing, x, count, inverse):
+    """The quotient x / count of each lane, for whole counts; `inverse` is 1 / count, rounded.
+
+    A processor divides four times as slowly as it multiplies. `near = x * inverse` is within two
+    units of the last place. What is left, `x - near * count`, has few digits because `count` is
+    whole, so that a fused operation computes it without rounding. `near + left * inverse`, rounded
+    once, then comes from a number within 2**-52 units of x / count. From where rounding changes,
+    x / count is farther than that, again because `count` is whole and below 2**50. The result is
+    that of a division in every bit, where nothing overflows or is subnormal on the way.
+
+    Source: P. W. Markstein, Computation of elementary functions on the IBM RISC System/6000
+    processor, IBM Journal of Research and Development 34 (1990); GPUs divide in the same way.
+    """
+
+    def code(context, builder, sig, args):
+        kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
+        fused = builder.module.declare_intrinsic(f"llvm.fma.v{LANES}f64", (), kind)
+        near = builder.fmul(args[0], args[2])
+        left = builder.call(fused, [builder.fneg(near), args[1], args[0]])
+        return builder.call(fused, [left, args[2], near])
+
+    return lanes(lanes, lanes, lanes), code
+
+
+@_instruction
+def where_positive(typing, condition, value):
+    """The value of each lane where the condition is above 0, else NaN."""
+
+    def code(context, builder, sig, args):
+        is_positive = builder.fcmp_ordered(">", args[0], _constant(0.0))
+        return builder.select(is_positive, args[1], _constant(float("nan")))
+
+    return lanes(lanes, lanes), code
+
+
+@_instruction
+def four(typing, column, first):
+    """column[first : first + 4] as starts."""
+
+    def code(context, builder, sig, args):
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        places = [builder.add(args[1], ir.Constant(ir.IntType(64), lane)) for lane in range(LANES)]
+        starts = [builder.load(builder.gep(data, [place])) for place in places]
+        return context.make_tuple(builder, sig.return_type, starts)
+
+    return types.UniTuple(types.int64, LANES)(column, types.int64), code
+
+
+@_instruction
+def gather(typing, column, starts, k):
+    """column[starts[lane] + k] of each lane."""
+
+    def code(context, builder, sig, args):
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        places = [builder.add(builder.extract_value(args[1], i), args[2]) for i in range(LANES)]
+        return _joined(builder, [builder.load(builder.gep(data, [place])) for place in places])
+
+    return lanes(column, starts, types.int64), code
+
+
+@_instruction
+def scatter(typing, column, starts, k, value):
+    """Write each lane to column[starts[lane] + k]; where lanes share a place, the first stays."""
+
+    def code(context, builder, sig, args):
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        for lane in reversed(range(LANES)):
+            place = builder.add(builder.extract_value(args[1], lane), args[2])
+            one = builder.extract_element(args[3], ir.Constant(ir.IntType(32), lane))
+            builder.store(one, builder.gep(data, [place]))
+        return context.get_dummy_value()
+
+    return types.void(column, starts, types.int64, lanes), code
+
+
+@_instruction
+def load(typing, column, first):
+    """column[first : first + 4], a lane each."""
+
+    def code(context, builder, sig, args):
+        return builder.load(_pointer(context, builder, sig, args, VECTOR), align=8)
+
+    return lanes(column, types.int64), code
+
+
+@_instruction
+def store(typing, column, first, value):
+    """Write the lanes to column[first : first + 4]."""
+
+    def code(context, builder, sig, args):
+        builder.store(args[2], _pointer(context, builder, sig, args, VECTOR), align=8)
+        return context.get_dummy_value()
+
+    return types.void(column, types.int64, lanes), code
+
+
+@_instruction
+def store_codes(typing, codes, first, a, b, at_a, at_b, most):
+    """Write 1 + the whole part of positions, 0 .. most, to codes[first : first + 8]; 0 at NaN."""
+
+    def code(context, builder, sig, args):
+        least, most = _constant(0.0), _joined(builder, [args[6]] * LANES)
+        whole = ir.VectorType(ir.IntType(32), LANES)
+        one, none = ir.Constant(whole, [1] * LANES), ir.Constant(whole, [0] * LANES)
+        halves = []
+        for value, position in ((args[2], args[4]), (args[3], args[5])):
+            above = builder.select(builder.fcmp_ordered(">", position, least), position, least)
+            within = builder.select(builder.fcmp_ordered("<", above, most), above, most)
+            half = builder.add(builder.fptosi(within, whole), one)
+            is_known = builder.fcmp_ordered("==", value, value)
+            halves.append(builder.select(is_known, half, none))
+        order = ir.Constant(ir.VectorType(ir.IntType(32), 2 * LANES), list(range(2 * LANES)))
+        small = ir.VectorType(ir.IntType(8), 2 * LANES)
+        both = builder.trunc(builder.shuffle_vector(*halves, order), small)
+        builder.store(both, _pointer(context, builder, sig, args, small), align=1)
+        return context.get_dummy_value()
+
+    return types.void(codes, types.int64, lanes, lanes, lanes, lanes, types.float64), code
+
+
+@_instruction
+def take(typing, counters, place):
+    """counters[place], which grows by one: no two threads get the same."""
+
+    def code(context, builder, sig, args):
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        one = ir.Constant(ir.IntType(64), 1)
+        return builder.atomic_rmw("add", builder.gep(data, [args[1]]), one, "acq_rel")
+
+    return types.int64(counters, types.int64), code
+
+
+def _constant(value):
+    return ir.Constant(VECTOR, [value] * LANES)
+
+
+def _joined(builder, values):
+    vector = ir.Constant(VECTOR, ir.Undefined)
+    for lane, value in enumerate(values):
+        vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), lane))
+    return vector
+
+
+def _pointer(context, builder, sig, args, kind):
+    """Where a column, the first argument, holds lanes from the second argument on."""
+    data = context.make_array(sig.args[0])(context, builder, args[0]).data
+    return builder.bitcast(builder.gep(data, [args[1]]), kind.as_pointer())
