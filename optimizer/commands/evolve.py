@@ -3,21 +3,19 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from optimizer.commands.console import (
-    Lines,
-    certificate_line,
-    front_table,
-    front_title,
-    genes_table,
-    shown_members,
-    stderr,
-    stdout,
-)
+from optimizer.commands.console import Lines, stderr, stdout
 from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
 from optimizer.commands.report import write_run_report
 from optimizer.commands.restart import Restart
 from optimizer.commands.symbols import held_out_table, windows_table
+from optimizer.commands.tables import (
+    certificate_line,
+    front_table,
+    front_title,
+    genes_table,
+    shown_members,
+)
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.goals.aggregation import MEAN

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.replay.certificate import certify
-from optimizer.commands.console import certificate_line, stderr, stdout
+from optimizer.commands.console import stderr, stdout
 from optimizer.commands.output import print_json
+from optimizer.commands.tables import certificate_line
 from optimizer.config.run_config import resolve_config
 from optimizer.runs import find_run
 from optimizer.runs.result import refuse_red

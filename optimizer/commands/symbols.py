@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from optimizer.commands.console import heading
+from optimizer.commands.tables import heading
 from optimizer.runs.result import Figure, Figures, Member, WindowDescription, noun_of
 from optimizer.shown import metric, number
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.devices import why_absent
 from optimizer.runs import RunStore, list_runs
 from tests.support.commands import Outcome, run, start
 
@@ -198,6 +199,22 @@ def test_a_resumed_run_keeps_what_it_was_given(search, tmp_path):
         "--resume",
         str(search.only_run.path.relative_to(tmp_path)),
     ]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(bool(why_absent("cuda")), reason=f"no cuda device: {why_absent('cuda')}")
+@pytest.mark.parametrize("plan", ["illegal:3 none", "endless:3 none", "illegal:1 endless:2 none"])
+def test_a_gpu_that_breaks_costs_no_bit(search, undisturbed, plan):
+    """An illegal address and a kernel that never ends, on the device of this machine."""
+    outcome = search.run(plan, *QUIETLY)
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["front_hash"] == undisturbed
+    assert outcome.json["device"]["name"].startswith("cuda")
+    assert len(search.programs) == len(plan.split())
+    assert len({process for process, _ in search.programs}) == 1
+    told = {"illegal": "illegal memory access", "endless": "did not answer"}
+    for word, line in zip(plan.split(), restarts(outcome), strict=False):
+        assert told[word.partition(":")[0]] in line
 
 
 def is_free(path):

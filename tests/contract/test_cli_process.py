@@ -43,6 +43,35 @@ def test_the_command_line_imports_nothing_heavy():
     assert found.stdout == "[]\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (("doctor",), ("torch", "triton", "numba", "pandas", "deap", "moocore")),
+        (
+            ("evolve", *SMALL, "--device", "cpu"),
+            ("torch", "triton", "pandas", "plotly", "matplotlib", "jinja2", "optuna", "polygon"),
+        ),
+    ],
+    ids=["doctor", "evolve"],
+)
+def test_a_command_imports_only_what_it_needs(tmp_path, arguments, unwanted):
+    """What takes seconds to import is left to the commands that use it."""
+    program = (
+        "import sys; from optimizer.__main__ import main; "
+        f"code = main({list(arguments)}); "
+        f"print([n for n in {unwanted} if n in sys.modules], file=sys.stderr); sys.exit(code)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stderr.splitlines()[-1] == "[]"
+
+
 def test_the_command_line_works_without_a_terminal_or_a_locale(tmp_path, market):
     """In the poorest of environments the same lines come out, in plain characters."""
     named = tmp_path / "m\u00e4rkt \U0001f4c8.csv"

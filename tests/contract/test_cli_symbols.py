@@ -173,7 +173,7 @@ def test_a_run_with_held_out_bars_goes_on_to_the_same_result(command, folder, fo
     assert again["certificate"]["ledger_hash"] == found["certificate"]["ledger_hash"]
     refused = command("evolve", "--resume", "latest", "--holdout", "25%", "--generations", "3")
     assert refused.code == 4
-    assert "windows.0.end: recorded 2400, now 2250" in refused.error
+    assert "windows.0.end" in refused.error
 
 
 def test_a_ledger_of_many_windows_says_whose_trades_they_are(command, folder, tmp_path):

@@ -4,7 +4,7 @@ Run as ``python -m tests.support.losing``. The device calls itself cuda and comp
 processor. ``LOSING`` names a file: each program that begins adds a line with its process and
 arguments, and takes the next word of ``LOSING_PLAN``, or the last one when there are no more:
 ``start``, ``evaluate:3``, ``ledgers:1``, ``hang:3``, or ``none``. The number says at which call it
-happens.
+happens. With ``illegal:3`` or ``endless:3`` it is this machine's own GPU that is broken so.
 """
 
 import atexit
@@ -18,6 +18,9 @@ import engine.devices
 from engine.cpu import CpuBackend
 from engine.errors import DeviceLostError
 from optimizer.__main__ import main
+
+OF_A_GPU = ("illegal", "endless")
+"""Words that need one."""
 
 FASTER = 1000
 """A watchdog's minute is so much shorter here."""
@@ -74,11 +77,21 @@ def plan_of_this_program():
     return words[min(begun, len(words)) - 1]
 
 
-if __name__ == "__main__":
-    backend, load_backend = losing(plan_of_this_program()), engine.devices.load_backend
+def pretend(plan):
+    """Have a device that is lost as a plan says."""
+    backend, load_backend = losing(plan), engine.devices.load_backend
     engine.devices.why_absent = lambda name: ""
     engine.devices.count_gpus = lambda: 1
     engine.devices.load_backend = lambda name, devices: (
         backend if name == "cuda" else load_backend(name, devices)
     )
+
+
+if __name__ == "__main__":
+    if os.environ["LOSING_PLAN"].startswith(OF_A_GPU):
+        from tests.support.gpu_faults import breaking
+
+        breaking(plan_of_this_program())
+    else:
+        pretend(plan_of_this_program())
     sys.exit(main())

@@ -102,7 +102,7 @@ def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -
     chosen = np.unique(
         np.linspace(0, max(n_members - 1, 0), min(n_members, MOST_LINES)).astype(np.int64)
     )
-    scaled = np.stack([_unit(columns[name]) for name in names], axis=1)  # [F, N]
+    scaled = np.stack([_unit(columns[one]) for one in names], axis=1)  # [F, N]
     shade = _unit(columns[colour])
     titles = [name(words(one)) for one in names]
     data = [

@@ -6,12 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from optimizer.commands.console import (
+from optimizer.commands.console import WIDTH_OF_A_FILE, Lines, facts_table
+from optimizer.commands.tables import (
     SHOWN_INDIVIDUALS,
-    WIDTH_OF_A_FILE,
-    Lines,
     certificate_line,
-    facts_table,
     front_table,
     front_title,
     genes_table,

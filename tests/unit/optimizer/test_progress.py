@@ -17,7 +17,7 @@ def found(tmp_path_factory):
     spec = write_market(tmp_path_factory.mktemp("market") / "bars.csv")
     task = prepare(RunConfig(data=spec, population=8, min_trades=3, device="cpu"))
     problem = task.problem(task.engine())
-    return task, next(iter(evolve(problem, task.settings())))
+    return task, next(iter(evolve(problem, task.config)))
 
 
 def test_before_a_process_is_warm_it_has_no_rate(found):

@@ -122,7 +122,7 @@ class Failing(Committer):
 
 def test_failing_disk_is_told_at_every_next_call_and_never_tried_again(tmp_path, monkeypatch):
     """Record, flush, finish and close all refuse; nothing is written after the first failure."""
-    monkeypatch.setattr("optimizer.runs.store.Committer", Failing)
+    monkeypatch.setattr("optimizer.runs.writer.Committer", Failing)
     monkeypatch.setattr(Failing, "tries", 0)
     store = RunStore.create(tmp_path, RUN, HEADER)
     for number in range(3):
@@ -148,7 +148,7 @@ def test_failing_disk_is_told_at_every_next_call_and_never_tried_again(tmp_path,
 
 def test_failure_in_the_body_is_not_hidden_by_the_failing_disk(tmp_path, monkeypatch):
     """The body's own exception goes on, with the disk's failure as a note."""
-    monkeypatch.setattr("optimizer.runs.store.Committer", Failing)
+    monkeypatch.setattr("optimizer.runs.writer.Committer", Failing)
 
     def body():
         with RunStore.create(tmp_path, RUN, HEADER) as store:

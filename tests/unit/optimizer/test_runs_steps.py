@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from optimizer.runs import RunStore
-from optimizer.runs import store as store_module
+from optimizer.runs import writer as writer_module
 from optimizer.runs.lock import OWNER, OwnerLock
 from tests.support.recording import (
     HEADER,
@@ -41,7 +41,7 @@ class Camera:
         self.shots = []
         self._run = run
         self._album = album
-        open_writer, note = store_module.open_writer, OwnerLock.note
+        open_writer, note = writer_module.open_writer, OwnerLock.note
 
         def traced(path, journal):
             connection = open_writer(path, journal)
@@ -53,7 +53,7 @@ class Camera:
             note(lock, committed)
             self.shoot()
 
-        monkeypatch.setattr(store_module, "open_writer", traced)
+        monkeypatch.setattr(writer_module, "open_writer", traced)
         monkeypatch.setattr(OwnerLock, "note", noted)
 
     def shoot(self, _statement=""):
