@@ -6,7 +6,7 @@ from pathlib import Path
 from optimizer.commands.console import Lines, stderr, stdout
 from optimizer.commands.live import Watcher
 from optimizer.commands.output import print_json
-from optimizer.commands.report import tell_report
+from optimizer.commands.report import write_run_report
 from optimizer.commands.restart import Restart
 from optimizer.commands.symbols import held_out_table, windows_table
 from optimizer.commands.tables import (
@@ -68,7 +68,7 @@ def evolve_command(
     else:
         print_result(result)
     if flags.get("report", True):
-        tell_report(Path(result.path), stderr() if as_json else stdout())
+        write_run_report(Path(result.path), stderr() if as_json else stdout())
     refuse_red(result.certificate)
 
 

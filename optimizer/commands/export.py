@@ -25,12 +25,12 @@ def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) 
         if to.suffix == STUDY:
             from optimizer.commands.study import write_study
 
-            told = write_study(store, to, sample)
+            line = write_study(store, to, sample)
         elif to.suffix == ".json" and what == "front":
-            told = _written(to, _json(require_result(store).payload()))
+            line = _written(to, _json(require_result(store).payload()))
         else:
-            told = _written(to, WRITERS[to.suffix](table_of(store, what)))
-    stdout().say(told)
+            line = _written(to, WRITERS[to.suffix](table_of(store, what)))
+    stdout().say(line)
 
 
 def _written(to: Path, content: str | bytes) -> str:

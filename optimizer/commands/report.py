@@ -20,7 +20,7 @@ def report_command(
     stdout().say(f"report {write_report(run, out, member)}")
 
 
-def tell_report(run: Path, console: Lines) -> None:
+def write_run_report(run: Path, console: Lines) -> None:
     """Write the report of a run that has just ended, and say where it is."""
     from optimizer.report import Run, write_report
 

@@ -92,8 +92,8 @@ def delete_command(name: str, runs: Path, *, is_meant: bool) -> None:
     """Remove a run; without `is_meant` only say what would be removed, which is an error."""
     path = find_run(runs, name)
     size = sum(place.lstat().st_size for place in path.rglob("*"))
-    told = f"run '{path.name}' in {path}, {size / 1e6:,.1f} MB"
+    target = f"run '{path.name}' in {path}, {size / 1e6:,.1f} MB"
     if not is_meant:
-        raise ConfigError(f"{told}, would be removed for ever; if that is meant, add --yes")
+        raise ConfigError(f"{target}, would be removed for ever; if that is meant, add --yes")
     delete_run(path)
-    stdout().say(f"removed {told}")
+    stdout().say(f"removed {target}")

@@ -25,7 +25,7 @@ class History:
         best: [N, O] best objective found by then, minimised; NaN without a feasible individual.
         median: [N, O] of the feasible individuals, minimised; NaN without one.
         quantiles: [N, G, 7] of the genes at `charts.progress.LEVELS`.
-        volume_generations: [H] int64, generations whose hypervolume is told, kept or not.
+        volume_generations: [H] int64, generations with a hypervolume, whether kept or not.
         volume: [H] hypervolume of the best found so far, as a share of the last one's.
         left_out: Generations that were recorded but are not shown.
         only_fronts: Whether of some of them only the front was kept.

@@ -83,8 +83,8 @@ def choose(run: Tables, member: int | None) -> Chosen:
     shown = min(len(run.members), MOST_MEMBERS)
     evenly = [_even_places(shown, most) for most in (MOST_MOVED, MOST_DETAILED, shown)]
     order = dict.fromkeys([first, *roles, *(place for places in evenly for place in places)])
-    told = {number: ", ".join(names) for number, names in roles.items()}
-    return Chosen(first, member is not None, told, tuple(order))
+    texts = {number: ", ".join(names) for number, names in roles.items()}
+    return Chosen(first, member is not None, texts, tuple(order))
 
 
 def _even_places(count: int, most: int) -> list[int]:

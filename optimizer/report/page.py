@@ -136,13 +136,13 @@ def _search_note(run: Tables) -> str:
     if not run.is_search:
         return ""
     history = run.history
-    told = f"{counted(len(run.summaries), 'generation')} of up to "
-    told += counted(int(run.generations["individuals"].max()), "individual") + "."
+    note = f"{counted(len(run.summaries), 'generation')} of up to "
+    note += counted(int(run.generations["individuals"].max()), "individual") + "."
     if history.left_out:
-        told += f" {counted(history.left_out, 'generation')} are not drawn."
+        note += f" {counted(history.left_out, 'generation')} are not drawn."
     if history.only_fronts:
-        told += " Of older generations only the front was kept, so that is what is drawn."
-    return told
+        note += " Of older generations only the front was kept, so that is what is drawn."
+    return note
 
 
 def _footer(run: Tables) -> str:

@@ -100,10 +100,10 @@ def _days(time_ns: Ints) -> Floats:
 
 def _title(run: Tables, member: int) -> str:
     row = run.front.iloc[member]
-    told = ", ".join(f"{words(n)} {metric(n, float(row[n]))}" for n in SHOWN if n in row.index)
+    figures = ", ".join(f"{words(n)} {metric(n, float(row[n]))}" for n in SHOWN if n in row.index)
     simulated = " (SIMULATED)" if run.header.is_simulated else ""
     name = _plain(f"{run.header.strategy} on {run.header.data}{simulated}")
-    return f"{name}\n{told}"
+    return f"{name}\n{figures}"
 
 
 def _plain(text: str) -> str:

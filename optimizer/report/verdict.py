@@ -67,8 +67,8 @@ def data_facts(run: Tables) -> list[Fact]:
         facts.append(("Held out", _range(markets, markets.held_out)))
     gaps = [bars.gaps() for bars in run.series]
     count, missing = sum(gap.count for gap in gaps), sum(gap.missing_bars for gap in gaps)
-    told = f"{counted(count, 'gap')}, {counted(missing, 'bar')} missing" if count else "no gap"
-    facts.append(("Gaps", told))
+    missed = f"{counted(count, 'gap')}, {counted(missing, 'bar')} missing" if count else "no gap"
+    facts.append(("Gaps", missed))
     return facts
 
 
@@ -216,13 +216,13 @@ def _luck(run: Tables) -> list[Caution]:
     if not np.isfinite(scores).any():
         return []
     best, chance = float(scores.max()), best_by_luck(count)
-    told = (
+    yardstick = (
         f"the strongest member's mean R is {number(best)} standard errors above 0; the best of "
         f"{number(count)} independent candidates without any edge would show about {number(chance)}"
     )
     if best > chance:
         return []
-    return [Caution("luck", f"This could be luck: {told}.")]
+    return [Caution("luck", f"This could be luck: {yardstick}.")]
 
 
 def _few(run: Tables) -> list[Caution]:
@@ -275,9 +275,9 @@ def _rejected(run: Tables) -> list[Caution]:
             counts[name] = counts.get(name, 0) + count
     if not counts:
         return []
-    told = ", ".join(f"{words(name)} {number(count)}" for name, count in sorted(counts.items()))
+    reasons = ", ".join(f"{words(name)} {number(count)}" for name, count in sorted(counts.items()))
     total = sum(summary.evaluated for summary in run.summaries)
-    return [Caution("rejected", f"Rejected candidates: {told}, of {number(total)} evaluated.")]
+    return [Caution("rejected", f"Rejected candidates: {reasons}, of {number(total)} evaluated.")]
 
 
 def _range(markets: Markets, windows: Sequence[Window]) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from optimizer import load_run
 from optimizer.runs import RunStore, list_runs
-from tests.support.commands import SMALL
+from tests.support.commands import SMALL, write_market
 
 LARGER = ("--population", "24", "--generations", "4", "--min-trades", "3")
 
@@ -189,6 +189,18 @@ def test_a_run_is_not_compared_with_itself(command, result, names, code, told):
     """Nobody learns anything from that."""
     outcome = command("runs", "compare", *names)
     assert (outcome.code, told in outcome.error) == (code, True)
+
+
+def test_a_run_with_an_empty_front_is_compared(command, result, tmp_path):
+    """It has found nothing, beats nobody and shares nothing."""
+    flat = write_market(tmp_path / "flat.csv", flat=1.0, silent=1.0)
+    other = command("evolve", "--data", flat, *SMALL, "--json").json
+    assert other["front"] == []
+    outcome = command("runs", "compare", result["run"], other["run"], "--json")
+    assert outcome.code == 0
+    one, two = outcome.json["runs"]
+    assert (one["hypervolume"], two["hypervolume"]) == (1.0, 0.0)
+    assert (two["front"], two["best"], two["beaten"], two["shared"]) == (0, [], [0, 0], [0, 0])
 
 
 def test_runs_with_other_objectives_are_not_compared(command, market, result):
