@@ -196,22 +196,3 @@ def test_a_run_that_is_killed_again_and_again_finds_the_same_front(tmp_path, mar
             assert process.returncode == 0, err
             break
         assert Outcome(0, out, err).json["front_hash"] == expected["front_hash"]
-
-
-def test_a_lost_device_costs_no_bit(command, market, monkeypatch, tmp_path):
-    """A device that fails in the middle is replaced, and the front is the undisturbed run's."""
-    import engine.devices as chosen
-
-    small = ("evolve", "--data", market, "--population", "16", "--generations", "6", "--json",
-             "--quiet", "--no-report", "--min-trades", "0")  # fmt: skip
-    undisturbed = command(*small, "--device", "cpu").json
-    module = "tests.support.failing_child"
-    fails = [sys.executable, "-m", module, "killed", "3", str(tmp_path / "calls")]
-    monkeypatch.setattr(chosen, "child_command", lambda name, device, module: fails)
-    choice = chosen.choose_backend("cpu")._replace(devices=(0,))
-    monkeypatch.setattr(chosen, "choose_backend", lambda device: choice)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    outcome = command(*small)
-    assert outcome.code == 0
-    assert len(set((tmp_path / "calls").read_text().split())) > 1
-    assert outcome.json["front_hash"] == undisturbed["front_hash"]
