@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 
 from data.bars import Bars, Window
-from engine.cuda.waiting import to_device
+from engine.cuda.waiting import moved, to_device
 from engine.errors import DeviceError
 from engine.rows.coders import Coder, coder_maps
 from engine.rows.sources import sources_of
@@ -130,7 +130,7 @@ class DeviceMarket:
         for start, end, sources in zip(self.starts, self.ends, all_sources, strict=True):
             for name, number in self.source_numbers.items():
                 columns[number, start:end] = sources[name]
-        return host.to(self.device)
+        return moved(host, self.device)
 
     def _maps_of(self, all_sources: list[dict[str, Floats]], highest: int) -> torch.Tensor:
         """The maps of all coders, 1 where there is no bar."""
@@ -139,7 +139,7 @@ class DeviceMarket:
             for start, end, sources in zip(self.starts, self.ends, all_sources, strict=True):
                 maps = coder_maps(coder, sources, highest)
                 host.numpy()[number, :, start:end] = maps
-        return host.to(self.device)
+        return moved(host, self.device)
 
 
 def axis_of(lengths: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:

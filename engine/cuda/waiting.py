@@ -97,8 +97,13 @@ def wait_for_launches(device: torch.device) -> None:
 
 def to_device(array: npt.NDArray[np.generic], device: torch.device) -> torch.Tensor:
     """A copy of an array on a device, behind what was launched there; raises as `wait_for`."""
+    return moved(torch.from_numpy(np.array(array, order="C")), device)
+
+
+def moved(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A tensor of the host on a device, behind what was launched there; raises as `wait_for`."""
     wait_for_launches(device)
-    return torch.from_numpy(np.array(array, order="C")).to(device)
+    return tensor.to(device)
 
 
 def to_host(tensor: torch.Tensor) -> npt.NDArray[Any]:

@@ -6,7 +6,7 @@ from data import load_bars
 from data.cache import measure_cache
 from data.vendor.account import tell_key
 from engine.compiling.kept_code import kernels_folder, loops_folder
-from engine.devices import BACKENDS, choose_backend
+from engine.devices import BACKENDS, Choice, choose_backend
 from engine.errors import DeviceError
 from engine.gpus import describe_gpus
 from engine.machine import available_cores, describe_processor, versions
@@ -28,7 +28,7 @@ def doctor_command(*, as_json: bool) -> None:
         "processor": describe_processor(),
         "cores for this process": available_cores(),
         "backends": ", ".join(sorted(BACKENDS)),
-        "device chosen by auto": f"{choice.name} ({choice.reason})",
+        "device chosen by auto": _auto(choice),
         "GPU": describe_gpus(),
         "compiled loops": str(loops_folder() or "in memory only: no folder can be written"),
         "compiled kernels": _kernels(),
@@ -40,6 +40,12 @@ def doctor_command(*, as_json: bool) -> None:
         print_json(facts)
     else:
         stdout().print(facts_table(facts))
+
+
+def _auto(choice: Choice) -> str:
+    if choice.name == "cpu":
+        return f"cpu ({choice.reason})"
+    return f"{choice.label} for runs that take longer than a GPU to start, cpu for others"
 
 
 def _kernels() -> str:

@@ -50,13 +50,13 @@ def evolve_command(
     """
     if resume is not None and config_file is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")
-    kept = {"--json": as_json, "--quiet": quiet, "--no-report": not flags.get("report", True)}
-    restart = own and Restart.of_command(
-        own,
-        [*(flag for flag, given in kept.items() if given), *({"--debug"} & {*own})],
-        is_resumed=resume is not None,
-    )
-    with Watcher(quiet=quiet, restart=restart or None).listening() as watcher:
+    restart = None
+    if own is not None:
+        kept = {"--json": as_json, "--quiet": quiet, "--no-report": not flags.get("report", True)}
+        kept["--debug"] = "--debug" in own
+        flags_kept = [flag for flag, is_given in kept.items() if is_given]
+        restart = Restart.of_command(own, flags_kept, is_resumed=resume is not None)
+    with Watcher(quiet=quiet, restart=restart).listening() as watcher:
         if begun is not None:
             result = start_run(begun, watcher, watcher.should_stop)
         else:
