@@ -13,7 +13,7 @@ from engine.costs import Costs
 from engine.devices import Device, choose_device
 from engine.errors import EngineError
 from engine.ledger import ACCUMULATORS, Ledger
-from engine.memory_plan import MemoryPlan, row_capacity
+from engine.memory_plan import FREE_SHARE, MemoryPlan, row_capacity
 from engine.rows.bank import RowBank
 from engine.rows.plan import RowGroup, only_columns, plan_chunks, plan_rows
 from strategy.genes import Floats
@@ -54,8 +54,8 @@ class Engine:
         device: ``"auto"``, or the name of a device, which then runs or raises: see
             `engine.devices.choose_backend`; or one that `choose_device` chose.
         threads: Cores of the CPU backend; all when None.
-        memory_bytes: Room for rows and for what a device needs beside them, on each device; one GiB
-            on the CPU and half of what is free on a GPU when None.
+        memory_bytes: Most that rows and what a device needs beside them may take, on each device;
+            half of what is free there when None. It is taken as rows are computed.
         chunk: Most individuals that are evaluated together; all that fit when None. It changes
             no bit of any result.
 
@@ -102,7 +102,9 @@ class Engine:
         load_loops(layout.defaults[None].copy(), self._limits, self._only_columns)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
-        self._room = maker.room(memory_bytes, self._series_bytes)
+        self._free_bytes = maker.free_bytes()
+        allowed = int(FREE_SHARE * self._free_bytes) if memory_bytes is None else memory_bytes
+        self._room = maker.room(allowed, self._series_bytes)
         capacity = row_capacity(spec, self._slot_bytes, self._room.rows)
         self._backend = maker(
             spec,
@@ -143,6 +145,7 @@ class Engine:
             series_bytes=self._series_bytes,
             result_bytes=individuals * len(self.windows) * len(ACCUMULATORS) * 8,
             bars=bars,
+            free_bytes=self._free_bytes,
         )
 
     def evaluate(self, genomes: Floats) -> Floats:

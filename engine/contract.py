@@ -249,8 +249,12 @@ class BackendMaker(Protocol):
         """Bytes that series take beside all rows, with what computing a row needs."""
         ...
 
-    def room(self, memory_bytes: int | None, series_bytes: int) -> Room:
-        """How an amount of memory is divided; the device's own default when None.
+    def free_bytes(self) -> int:
+        """Bytes that are free on the device now."""
+        ...
+
+    def room(self, memory_bytes: int, series_bytes: int) -> Room:
+        """How an amount of memory is divided.
 
         A device with memory of its own leaves room for series in it.
         """

@@ -7,6 +7,9 @@ import numpy as np
 from engine.errors import MemoryPlanError
 from strategy.spec import StrategySpec
 
+FREE_SHARE = 0.5
+"""How much of what is free on a device is taken where nobody says how much."""
+
 
 @dataclass(frozen=True)
 class MemoryPlan:
@@ -20,6 +23,7 @@ class MemoryPlan:
         series_bytes: Bytes of the series themselves, with what computing a row takes beside it.
         result_bytes: Bytes of the accumulators [P, W, A].
         bars: Bars of all series.
+        free_bytes: Bytes that were free on the device.
     """
 
     individuals: int
@@ -29,21 +33,23 @@ class MemoryPlan:
     series_bytes: int
     result_bytes: int
     bars: int
+    free_bytes: int
 
     def __str__(self) -> str:
-        rows, work, series, results = (
-            f"{count / 2**20:,.0f} MiB"
+        rows, work, series, results, free = (
+            _shown(count)
             for count in (
                 self.slots * self.slot_bytes,
                 self.work_bytes,
                 self.series_bytes,
                 self.result_bytes,
+                self.free_bytes,
             )
         )
         lists = f", lists up to {work}" if self.work_bytes else ""
         return (
-            f"{self.individuals:,} individuals on {self.bars:,} bars: up to {self.slots:,} rows "
-            f"in {rows}{lists}, series {series}, results {results}"
+            f"{self.individuals:,} individuals on {self.bars:,} bars: up to {self.slots:,} rows, "
+            f"{rows} of {free} free{lists}, series {series}, results {results}"
         )
 
 
@@ -74,3 +80,7 @@ def most_rows(spec: StrategySpec) -> int:
         genes = [spec.layout.gene(name) for name in row.lengths]
         most += int(np.prod([gene.high - gene.low + 1 for gene in genes])) if genes else 1
     return max(most, len(spec.rows))
+
+
+def _shown(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

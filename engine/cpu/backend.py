@@ -14,14 +14,12 @@ from engine.cpu.evaluate import evaluate, signal_bars
 from engine.cpu.filling import RowFiller
 from engine.cpu.types import Floats, Ints, Market, Slots
 from engine.errors import DeviceError
+from engine.free_memory import free_host_bytes
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.lowered import entry_of, exits_of
 from engine.rows.coders import coders_of
 from engine.rows.sources import sources_of
 from strategy.spec import StrategySpec
-
-DEFAULT_MEMORY_BYTES = 2**30
-"""Room for rows unless told otherwise: one GiB, about 3,400 rows of a year of 15-minute bars."""
 
 
 class CpuBackend(AnswersAtOnce, ListsOneByOne):
@@ -70,13 +68,18 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
 
     @staticmethod
     def series_bytes(series: Sequence[Bars]) -> int:
-        """Bytes that series take beside all rows: their columns, and those that follow."""
-        return sum(len(bars) for bars in series) * 8 * (5 + 2)
+        """Bytes that series take beside all rows: columns, the sources of rows, and two maps."""
+        return sum(len(bars) for bars in series) * 8 * (5 + 7 + 2 * 2)
 
     @staticmethod
-    def room(memory_bytes: int | None, series_bytes: int) -> Room:
-        """How an amount of memory is divided: all of it holds rows, one GiB when None."""
-        return Room(DEFAULT_MEMORY_BYTES if memory_bytes is None else memory_bytes, 0)
+    def free_bytes() -> int:
+        """Bytes that are free on this host."""
+        return free_host_bytes()
+
+    @staticmethod
+    def room(memory_bytes: int, series_bytes: int) -> Room:
+        """How an amount of memory is divided: all of it may hold rows."""
+        return Room(memory_bytes, 0)
 
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows of any forms into their slots, in every series."""

@@ -15,7 +15,9 @@ def encode(value: float, low: float, scale: float) -> int:
     if math.isnan(value):
         return 0
     position = (value - low) * scale
-    return 1 + int(min(max(position, 0.0), HIGHEST_CODE - 1.0))
+    # Also where a map is so wide that it is no number.
+    above = position if position > 0.0 else 0.0
+    return 1 + int(above if above < HIGHEST_CODE - 1.0 else HIGHEST_CODE - 1.0)
 
 
 @compiled_part

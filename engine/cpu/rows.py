@@ -287,7 +287,8 @@ def _begin(
             for t in range(bar):
                 averages[lane] += alphas[lane] * (values[zero + t] - averages[lane])
                 rows[place + t] = averages[lane]
-        begun[i] = averages[lane]
+        if first + lane < last:
+            begun[i] = averages[lane]
 
 
 @compiled_part

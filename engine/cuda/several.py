@@ -179,11 +179,12 @@ class CudaMaker:
         return CudaBackend.series_bytes(series)
 
     @device_errors
-    def room(self, memory_bytes: int | None, series_bytes: int) -> Room:
-        """How an amount of memory is divided, on each device; half of what is free when None."""
-        if memory_bytes is None:
-            # What an engine before this one used is free, though torch keeps it at hand.
-            torch.cuda.empty_cache()
-            free = (torch.cuda.mem_get_info(number)[0] for number in self._devices)
-            memory_bytes = min(free) // 2
+    def free_bytes(self) -> int:
+        """Bytes that are free on the device that has the least."""
+        # What an engine before this one used is free, though torch keeps it at hand.
+        torch.cuda.empty_cache()
+        return min(torch.cuda.mem_get_info(number)[0] for number in self._devices)
+
+    def room(self, memory_bytes: int, series_bytes: int) -> Room:
+        """How an amount of memory is divided, on each device."""
         return CudaBackend.room(memory_bytes, series_bytes)

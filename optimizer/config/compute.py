@@ -31,6 +31,6 @@ class ComputeSettings(Settings):
         None,
         decides="nothing",
         ge=1,
-        description="Room for indicator rows, such as 512MiB or 4GB; 1GiB on the CPU and half of "
-        "a GPU's free memory if unset.",
+        description="Most that indicator rows may take, such as 512MiB or 4GB; half of what is "
+        "free on the device if unset.",
     )

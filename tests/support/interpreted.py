@@ -36,9 +36,14 @@ class Interpreted(CudaBackend):
     """The CUDA backend on tensors in host memory."""
 
     @staticmethod
+    def free_bytes():
+        """As much as a small world needs."""
+        return 2**29
+
+    @staticmethod
     def room(memory_bytes, series_bytes):
-        """As on a device beside the series, with room for a small world when nothing is said."""
-        return CudaBackend.room(memory_bytes or 2**28, 0)
+        """As on a device beside the series."""
+        return CudaBackend.room(memory_bytes, 0)
 
     def __init__(self, *arguments, **options):
         """Take what the engine gives, on the host."""

@@ -1,0 +1,52 @@
+"""How much memory a process may still take on this host."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+GROUPS = Path("/sys/fs/cgroup")
+OWN_GROUPS = Path("/proc/self/cgroup")
+
+NAMES = ("memory.max", "memory.current", "inactive_file")
+OLD_NAMES = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+"""A control group's limit, what of it is taken, and how much of that is files kept at hand."""
+
+
+def free_host_bytes(groups: Path = GROUPS, own: Path = OWN_GROUPS) -> int:
+    """Bytes that are free on this host, within the control groups of this process.
+
+    Args:
+        groups: Where control groups are shown.
+        own: Which of them are this process's.
+
+    Returns:
+        What can be taken without anything being swapped out, as far as anybody knows.
+    """
+    return min([psutil.virtual_memory().available, *_left_in_groups(groups, own)])
+
+
+def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
+    """What each memory group around this process leaves, where it has a limit."""
+    try:
+        lines = own.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, kinds, path = line.split(":", 2)
+        if kinds and "memory" not in kinds.split(","):
+            continue
+        root, names = (groups / "memory", OLD_NAMES) if kinds else (groups, NAMES)
+        inmost = root / path.lstrip("/")
+        for folder in (inmost, *inmost.parents):
+            # A group without a limit says "max"; one that is not shown here has no files.
+            with suppress(OSError, ValueError):
+                if folder.is_relative_to(root):
+                    yield _left_in(folder, *names)
+
+
+def _left_in(folder: Path, limit: str, taken: str, kept: str) -> int:
+    most = int((folder / limit).read_text())
+    counts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    return max(most - int((folder / taken).read_text()) + int(counts.get(kept, 0)), 0)

@@ -1,0 +1,183 @@
+"""Rows of the CPU equal the readable loops in every bit, however they are cut and shared out."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numba import njit
+
+from engine.contract import Form, RowRequest
+from engine.cpu import filling
+from engine.cpu.codes import HIGHEST_CODE, encode
+from engine.cpu.filling import LEAD_LENGTHS, RowFiller
+from engine.cpu.lanes import LANES, load, quotient, splat, store
+from engine.cpu.types import Market
+from engine.rows.coders import FixedCoder, WanderingCoder, coder_maps
+from strategy.indicators import INDICATORS
+from tests.support.parity import assert_same_bits
+from tests.support.worlds import make_bars
+
+EMA, SMA, SCORE = (Form(name, "close") for name in ("ema", "sma", "zscore"))
+LEVEL = Form("level", "close")
+CODERS = {
+    EMA: WanderingCoder("close", 50),
+    LEVEL: WanderingCoder("close", 50),
+    SCORE: FixedCoder(-2.0, 60.0),
+}
+SLOTS, POISON = 40, -12345.0
+
+
+class Rows:
+    """Slots for rows of one series, and what computes them."""
+
+    def __init__(self, values, threads=1):
+        values = np.asarray(values, np.float64)
+        self.rows = np.empty((SLOTS, len(values)))
+        self.codes = np.empty(self.rows.shape, np.uint8)
+        self.sources = {"open": values[::-1].copy(), "close": values}
+        market = Market(values, values, values, values, self.rows, self.codes)
+        self.filler = RowFiller([self.sources], [market], CODERS, threads)
+
+    def fill(self, asked):
+        """Compute rows (form, length) in one call, and hold each against its definition."""
+        self.rows[:], self.codes[:] = POISON, 99
+        requests, left = [], list(range(SLOTS))[::-1]
+        for form in dict.fromkeys(form for form, _ in asked):
+            lengths = [length for of_row, length in asked if of_row == form]
+            columns = np.array(lengths, np.int64)[:, None]
+            slots = np.array([left.pop() for _ in lengths])
+            wanted = INDICATORS[form.indicator].n_lengths
+            requests.append(RowRequest(form, columns[:, :wanted], slots))
+            left.reverse()
+        self.filler.fill(requests)
+        for form, lengths, slots in requests:
+            for length, slot in zip(lengths.tolist(), slots.tolist(), strict=True):
+                self.check(form, length, slot)
+        assert (self.rows[left] == POISON).all()
+
+    def check(self, form, lengths, slot):
+        """A slot holds what the definition says, and its codes."""
+        with np.errstate(all="ignore"):
+            expected = INDICATORS[form.indicator].loop(self.sources[form.source], *lengths)
+        assert_same_bits(expected, self.rows[slot], f"{form} {lengths}")
+        if form in CODERS:
+            low, scale = coder_maps(CODERS[form], self.sources, HIGHEST_CODE)
+            of_bars = zip(expected.tolist(), low.tolist(), scale.tolist(), strict=True)
+            codes = [encode.py_func(*of_bar) for of_bar in of_bars]
+            assert_same_bits(np.array(codes, np.uint8), self.codes[slot], f"codes of {form}")
+
+
+def hard_series(name, count):
+    """Values [count] that bring a recurrence or a sum to its limits."""
+    rng = np.random.Generator(np.random.PCG64(len(name)))
+    walk = 100.0 + np.cumsum(rng.normal(0.0, 0.5, count))
+    step = np.where(np.arange(count) < count // 2, 100.0, 101.1)
+    return {
+        "walk": walk,
+        "ticks": np.round(walk),
+        "constant": np.full(count, 0.1),
+        "step": step,
+        "steps_among_noise": np.where(np.arange(count) % 1000 < 300, walk, step),
+        "alternating": np.where(np.arange(count) % 2 == 0, 1e-5, 1e9),
+        "all_sizes": 10.0 ** rng.uniform(-300.0, 300.0, count),
+        "tiny": 5e-324 * rng.integers(0, 1000, count),
+        "huge": 1e308 * rng.choice([-1.0, 1.0], count),
+        "zeros": rng.choice([0.0, 0.0, 3.0], count),
+        "unknown": np.where(np.arange(count) == count // 3, math.nan, walk),
+    }[name]
+
+
+HARD = ["walk", "ticks", "constant", "step", "steps_among_noise", "alternating", "all_sizes",
+        "tiny", "huge", "zeros", "unknown"]  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("name", HARD)
+def test_few_averages_equal_the_recurrence(name, threads):
+    """Stretches that are begun early give what the recurrence gives from bar 0 on."""
+    rows = Rows(hard_series(name, 4111), threads)
+    rows.fill([(EMA, length) for length in (1, 2, 25)])
+    rows.fill([(EMA, 12)])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_stretches_that_do_not_meet_are_computed_again(threads):
+    """After a step, an average that comes from before it stops short of where one begun there is.
+
+    Rounding keeps them apart for as long as nothing moves.
+    """
+    rows = Rows(hard_series("step", 8192), threads)
+    rows.fill([(EMA, 25)])
+    assert rows.filler.mended > 0
+
+
+def test_most_stretches_meet():
+    """On prices that move, hardly any stretch is computed again."""
+    rows = Rows(make_bars(7, 50_000).close, 8)
+    rows.fill([(EMA, 20)])
+    assert rows.filler.mended <= 1
+
+
+def test_stretches_are_twice_as_long_as_what_comes_before_them(monkeypatch):
+    """An average is cut as soon as the series has two leads for each lane, not before."""
+    cut = []
+    original = filling._stretches
+    monkeypatch.setattr(
+        filling, "_stretches", lambda *given: cut.append(given[-1]) or original(*given)
+    )
+    enough = 2 * LEAD_LENGTHS * 10 * LANES
+    for count in (enough - 1, enough):
+        Rows(hard_series("walk", count)).fill([(EMA, 10)])
+    assert cut == [LANES]
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_rolling_rows_equal_their_definition(name):
+    """Means and scores are right where a division may be replaced and where it may not."""
+    rows = Rows(hard_series(name, 700))
+    rows.fill([(form, length) for form in (SMA, SCORE) for length in (2, 7, 64, 233, 700, 701)])
+
+
+@given(
+    name=st.sampled_from(HARD),
+    count=st.integers(1, 400),
+    threads=st.integers(1, 3),
+    part_bars=st.sampled_from([1, 16, 100, 2**15]),
+    asked=st.lists(
+        st.tuples(st.sampled_from([EMA, SMA, SCORE, LEVEL, Form("sma", "open")]),
+                  st.integers(2, 450)),
+        min_size=1, max_size=SLOTS,
+    ),
+)  # fmt: skip
+def test_rows_do_not_depend_on_their_company(name, count, threads, part_bars, asked):
+    """However rows are mixed, cut and shared out, each is what its definition says."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(filling, "PART_BARS", part_bars)
+        Rows(hard_series(name, count), threads).fill(asked)
+
+
+@njit
+def divide(numbers, count, out):
+    """Quotients of numbers [4 n] by a count, without dividing; kept nowhere, so never an old one."""
+    for k in range(0, numbers.size, LANES):
+        of_four = quotient(load(numbers, k), splat(float(count)), splat(1.0 / count))
+        store(out, k, of_four)
+
+
+@given(st.integers(1, 2**50), st.integers(-900, 900), st.integers(0, 2**32))
+def test_a_quotient_without_division_is_that_of_a_division(count, exponent, seed):
+    """Also for numbers whose quotient is as near as can be to where rounding changes."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    halves = rng.integers(2**53, 2**54, 200) | 1
+    near = [float(int(half) * count) for half in halves]
+    numbers = np.array([*near, *rng.normal(0.0, 1.0, 200), 0.0, 1.0, count, -count])
+    numbers = np.ldexp(numbers, exponent)
+    numbers = numbers[
+        (np.abs(numbers) < 2.0**1000) & ((numbers == 0.0) | (np.abs(numbers) > 2.0**-900))
+    ]
+    numbers = np.append(numbers, np.zeros(-len(numbers) % LANES))
+    out = np.empty(len(numbers))
+    divide(numbers, count, out)
+    assert_same_bits(numbers / count, out, f"divided by {count}")
