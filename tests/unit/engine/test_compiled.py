@@ -11,7 +11,7 @@ import numpy as np
 import engine
 from engine.compiling.loops import digest_of
 from optimizer.search.compiled import sorting
-from optimizer.search.compiled.sorting import rising_order
+from optimizer.search.compiled.sorting import rising_orders
 
 CALLER = """
 from engine.loops_of_a_test.callee import callee
@@ -82,6 +82,6 @@ def test_a_digest_is_that_of_names_and_contents(tmp_path):
 
 def test_each_room_has_a_cache_of_its_own():
     """Loops of the search lie beside it, so that a change of theirs leaves the engine's alone."""
-    rising_order(np.array([2.0, 1.0]), np.empty(2, np.int64))
+    rising_orders(np.array([[2.0, 1.0]]))
     room = Path(sorting.__file__).parent
     assert f"loops-{digest_of(room)}" in [place.name for place in (room / "__pycache__").iterdir()]
