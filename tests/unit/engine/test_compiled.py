@@ -62,6 +62,19 @@ def test_a_changed_loop_reaches_its_callers(tmp_path):
         assert [ask(tmp_path), ask(tmp_path)] == [1.0 + change] * 2
 
 
+def test_a_kept_loop_is_loaded_without_what_compiling_needs(tmp_path):
+    """A process that only loads imports none of numba's typing, and may compile after that."""
+    rising_orders(np.array([[2.0, 1.0]]))
+    code = """
+import sys, numba, numpy as np
+from optimizer.search.compiled.sorting import rising_orders
+print(rising_orders(np.array([[2.0, 1.0]])).tolist(), "numba.typed.typeddict" in sys.modules)
+print(numba.njit(lambda x: np.sort(x))(np.array([2.0, 1.0])).tolist())
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split("\n")[:2] == ["[[1, 0]] False", "[1.0, 2.0]"]
+
+
 def test_the_second_process_finds_what_the_first_compiled(tmp_path):
     """The cache has one place for one version, inside the package."""
     places = list((Path(engine.__file__).parent / "__pycache__").glob("loops-*"))
