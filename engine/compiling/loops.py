@@ -48,6 +48,16 @@ class _SharedCache(FunctionCache):
         except OSError as error:
             LOG.warning("a compiled loop could not be kept (%s)", error)
 
+    def is_empty(self) -> bool:
+        """Whether nothing was kept of the loop as it is."""
+        return not self._cache_file._load_index()  # type: ignore[no-untyped-call]
+
+
+def is_missing(loop: Callable[..., object]) -> bool:
+    """Whether no process compiled a loop yet, where it could be kept."""
+    kept = cast(Any, loop)._cache
+    return isinstance(kept, _SharedCache) and kept.is_empty()
+
 
 def compiled(loop: Loop) -> Loop:
     """Compile a loop: no fast-math, so nothing is fused or reordered; x / 0 follows IEEE."""

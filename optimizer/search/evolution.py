@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.config.search import SearchSettings
+from optimizer.search.compiling import compile_beside
 from optimizer.search.generation import Codes, Floats, Generation, Population
 from optimizer.search.memory import to_numbers
 from optimizer.search.problem import Problem
@@ -52,6 +53,7 @@ def evolve(
     """
     first = 0 if resume_from is None else resume_from.number + 1
     state = begun(problem, settings, resume_from)
+    compile_beside()
     steps = Steps(problem, settings, warm_start)
     for number in range(first, settings.generations + 1):
         started, before = perf_counter(), state.memory.evaluated
