@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba import njit
 from numba.core.caching import FunctionCache
+from numba.core.runtime.nrt import rtsys
 
 from engine.compiling.kept_code import loops_folder, taking_turns
 
@@ -29,8 +30,12 @@ class _SharedCache(FunctionCache):
     """A loop's place on disk, for many processes at once."""
 
     def load_overload(self, sig: object, target_context: object) -> object:
-        """What is kept of a loop; without it numba compiles, and the log says so beforehand."""
-        found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        """What is kept of a loop; without it numba compiles, and the log says so beforehand.
+
+        numba's own first loads all that compiling needs, which takes half a second a process.
+        """
+        rtsys.initialize(target_context)
+        found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         if found is None:
             _say_that_it_takes_a_while()
         return found
@@ -42,6 +47,16 @@ class _SharedCache(FunctionCache):
                 super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as error:
             LOG.warning("a compiled loop could not be kept (%s)", error)
+
+    def is_empty(self) -> bool:
+        """Whether nothing was kept of the loop as it is."""
+        return not self._cache_file._load_index()  # type: ignore[no-untyped-call]
+
+
+def is_missing(loop: Callable[..., object]) -> bool:
+    """Whether no process compiled a loop yet, where it could be kept."""
+    kept = cast(Any, loop)._cache
+    return isinstance(kept, _SharedCache) and kept.is_empty()
 
 
 def compiled(loop: Loop) -> Loop:

@@ -1,4 +1,4 @@
-"""The best compromises ever seen: how they are kept, thinned and measured, without randomness.
+"""The best compromises ever seen: how they are kept, truncated and measured, without randomness.
 
 An archive holds feasible individuals that nobody found so far dominates, one for each combination
 of objectives (the first that had it), in the order in which they were found.
@@ -7,26 +7,26 @@ When it is full, those leave that are missed least: with two or three objectives
 removal costs the least hypervolume, else those that are most crowded. The best in each objective
 always stay, and of two that are missed alike the older one stays.
 
-What members of a front of three objectives are worth is a whole number: each objective is cut into
-2**20 cells, and a worth counts the cells that a member alone dominates, so that no program's order
-of sums decides who stays.
+Contributions to the hypervolume of three objectives are whole numbers: each objective is cut into
+2**20 cells, and the cells that a member alone dominates are counted, so that no program's order of
+sums decides who stays.
 
 Sources: hypervolume, and contributions of two objectives, by moocore (Fonseca, Paquete,
 Lopez-Ibanez, 2006; Guerreiro and Fonseca, 2018); whole numbers, and removal in rounds, because one
-removal changes what its neighbours are worth, are house rules.
+removal changes the contributions of its neighbours, are house rules.
 """
 
 import moocore
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.search.compiled.worth import CELLS, thin_three, worths_of_three
+from optimizer.search.compiled.contributions import CELLS, Front
 from optimizer.search.generation import Floats, Population
 from optimizer.search.randomness import stream
 from optimizer.search.ranking import crowding_distances, undominated
 
 Indices = npt.NDArray[np.int64]
-Worths = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+Contributions = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 MARGIN = 0.1
 """The reference point lies this share of the front's extent beyond its worst values."""
@@ -47,7 +47,7 @@ CONTRIBUTION_OBJECTIVES = 3
 """Up to so many objectives contributions are fast for any size of archive."""
 
 WHOLE_OBJECTIVES = 3
-"""With so many objectives worths are whole numbers, found by a loop of our own."""
+"""With so many objectives contributions are whole numbers, found by a loop of our own."""
 
 SAMPLES = 2048
 """Points of the estimate; the share of them that is dominated."""
@@ -64,21 +64,18 @@ def extended(archive: Population, newcomers: Population, keep: int) -> tuple[Pop
     Returns:
         The archive, and which of the newcomers are in it [N].
     """
-    places = np.flatnonzero(newcomers.violations == 0)
-    places = places[undominated(newcomers.objectives[places])]
-    joined = (
-        Population.joined(archive, newcomers.take(places))
-        if len(archive)
-        else (newcomers.take(places))
-    )
-    best = np.flatnonzero(undominated(joined.objectives))
+    feasible = np.flatnonzero(newcomers.violations == 0)
+    objectives = np.concatenate([archive.objectives, newcomers.objectives[feasible]])
+    best = np.flatnonzero(undominated(objectives))
     if len(best) > keep:
-        best = best[thinned(joined.objectives[best], keep, ARCHIVE_ROUNDS)]
-    admitted = places[best[best >= len(archive)] - len(archive)]
-    return joined.take(best), admitted
+        best = best[truncated(objectives[best], keep, ARCHIVE_ROUNDS)]
+    n_before = int(np.searchsorted(best, len(archive)))
+    admitted = feasible[best[n_before:] - len(archive)]
+    stayed, added = archive.take(best[:n_before]), newcomers.take(admitted)
+    return Population.joined(stayed, added).frozen(), admitted
 
 
-def thinned(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
+def truncated(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
     """Which of a front to keep when there are too many.
 
     Args:
@@ -89,47 +86,51 @@ def thinned(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
     Returns:
         [min(F, keep)] places, in their order.
     """
-    if objectives.shape[1] == WHOLE_OBJECTIVES:
-        return thin_three(np.array(objectives.T, order="C"), keep, rounds, REFERENCE)
     places: Indices = np.arange(len(objectives))
     excess = len(places) - keep
+    if excess <= 0:
+        return places
     step = -(-excess // rounds)
-    while len(places) > keep:
-        worth = worths(objectives[places])
-        n_leaving = min(step, len(places) - keep)
+    leaving = [min(step, excess - gone) for gone in range(0, excess, step)]
+    if objectives.shape[1] == WHOLE_OBJECTIVES:
+        front = Front(objectives, REFERENCE)
+        for n_leaving in leaving:
+            front.drop_least(n_leaving)
+        return front.places
+    for n_leaving in leaving:
+        missed = contributions(objectives[places])
         # Stable on the reversed order: of equals the later one leaves.
-        by_worth = len(places) - 1 - np.argsort(worth[::-1], kind="stable")
+        by_loss = len(places) - 1 - np.argsort(missed[::-1], kind="stable")
         stays = np.ones(len(places), dtype=np.bool_)
-        stays[by_worth[:n_leaving]] = False
+        stays[by_loss[:n_leaving]] = False
         places = places[stays]
     return places
 
 
-def worths(objectives: Floats) -> Worths:
+def contributions(objectives: Floats) -> Contributions:
     """How much each member of a front would be missed.
 
-    With three objectives: objectives are scaled by the front's extent to 0..1, times `CELLS`,
-    rounded down, and a worth is the volume below `REFERENCE` that no other member dominates;
-    where two are equal after rounding neither has any.
+    With two objectives that is its hypervolume contribution, with one and from four on its crowding
+    distance. With three it is the contribution in whole cells: objectives are scaled by the front's
+    extent to 0..1, times `CELLS`, rounded down, and the volume below `REFERENCE` counts that no
+    other member dominates; where two are equal after rounding neither has any.
 
     Args:
         objectives: [F, O], mutually undominated, F at least 1.
 
     Returns:
         [F], 0 for the later ones of equals; for the first of the best in each objective infinite,
-        with three objectives `compiled.worth.MOST`.
+        with three objectives `compiled.contributions.MOST`.
     """
     count, n_objectives = objectives.shape
     if n_objectives == 1 or n_objectives > CONTRIBUTION_OBJECTIVES:
         return crowding_distances(objectives, np.zeros(count, dtype=np.int64))
     if n_objectives == WHOLE_OBJECTIVES:
-        volumes = np.empty(count, dtype=np.int64)
-        worths_of_three(np.array(objectives.T, order="C"), REFERENCE, volumes)
-        return volumes
+        return Front(objectives, REFERENCE).contributions()
     scaled = _scaled(objectives)
-    worth = np.asarray(moocore.hv_contributions(scaled, ref=1.0 + MARGIN), dtype=np.float64)
-    worth[scaled.argmin(axis=0)] = np.inf
-    return worth
+    volumes = np.asarray(moocore.hv_contributions(scaled, ref=1.0 + MARGIN), dtype=np.float64)
+    volumes[scaled.argmin(axis=0)] = np.inf
+    return volumes
 
 
 def box_of(objectives: Floats) -> tuple[Floats, Floats]:

@@ -9,18 +9,17 @@ the selection algorithm", 1987; that no genome is judged twice is a house rule, 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.search.compiled.repeats import admit
+from optimizer.search.compiled.repeats import Seen
 from optimizer.search.compiled.variation import repair
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population, Serials
 from optimizer.search.operators import plain
-from optimizer.search.randomness import restart, stream
+from optimizer.search.randomness import Draws
 from optimizer.search.ranking import Ranking
 from optimizer.search.toolbox import Toolbox
 from strategy import GenomeLayout
@@ -31,6 +30,11 @@ Redraw = Callable[[Floats], Floats]
 
 ADAPTED = ("cross", "exchange", "difference", "mutate")
 """Operators whose rates adapt, in the order of a memory's credits."""
+
+BRED = tuple(OPERATORS.index(name) for name in (*ADAPTED, "immigrate"))
+"""Codes of the operators that make children, in the order of `sizes_of`."""
+
+MUTATE, IMMIGRATE = OPERATORS.index("mutate"), OPERATORS.index("immigrate")
 
 FLOOR = 0.25
 """This share of the newcomers is divided evenly, so that no operator is forgotten."""
@@ -43,35 +47,6 @@ MUTATION_ROUNDS = 4
 
 IMMIGRANT_ROUNDS = 4
 """How often an individual from anywhere is then tried in its place before the place stays empty."""
-
-
-class Draws:
-    """The random streams of one generation, each opened once and then drawn from in turn.
-
-    Args:
-        seed: Of the run.
-        generation: Its number.
-    """
-
-    def __init__(self, seed: int, generation: int) -> None:
-        self._address = (seed, generation)
-        self._made: dict[str, np.random.Generator] = {}
-        self._open: set[str] = set()
-
-    def turn_to(self, generation: int) -> "Draws":
-        """The streams of another generation; those of the one before must no longer be used."""
-        self._address = (self._address[0], generation)
-        self._open.clear()
-        return self
-
-    def __call__(self, purpose: str) -> np.random.Generator:
-        """The stream of a purpose, where it was left."""
-        if purpose not in self._made:
-            self._made[purpose] = stream(*self._address, purpose)
-        elif purpose not in self._open:
-            restart(self._made[purpose], *self._address, purpose)
-        self._open.add(purpose)
-        return self._made[purpose]
 
 
 @dataclass(frozen=True)
@@ -104,7 +79,7 @@ def settle(
         layout: Genes.
         draws: Of the generation.
         count: How many in all.
-        warm_start: [N, G] genomes to begin with, of which as many as fit are taken.
+        warm_start: [N, G] genomes to begin with, of which at most `count` less one are taken.
 
     Returns:
         The brood, each genome new.
@@ -117,7 +92,7 @@ def settle(
     codes[0] = OPERATORS.index("published")
     codes[1 : 1 + n_given] = OPERATORS.index("warm_start")
     drawn = _Drawn(genomes, codes, np.full((count, 2), UNKNOWN))
-    return _distinct(toolbox, layout, draws, drawn, genomes[:0], can_mutate=False)
+    return _distinct(toolbox, layout, draws, drawn, genomes)
 
 
 def breed(
@@ -135,24 +110,30 @@ def breed(
         layout: Genes.
         draws: Of the generation.
         parents: Population of each island.
-        archive: Where elite parents come from.
+        archive: Where elite parents come from; nobody when there are several islands.
         plan: How many children, and by which operators.
 
     Returns:
         The brood of all islands.
     """
+    known = [*(island.genomes for island in parents), archive.genomes]
+    n_known = sum(map(len, known))
+    rows = np.empty((n_known + sum(plan.counts), len(layout)))
+    pool = np.concatenate(known, out=rows[:n_known])
+    pools = [pool] if len(parents) == 1 else known
     drawn = [
-        _children(toolbox, draws, island, archive, plan, number)
+        _children(toolbox, draws, island, archive, pools[number], plan, number)
         for number, island in enumerate(parents)
     ]
-    together = _Drawn(
-        np.concatenate([part.genomes for part in drawn]),
-        np.concatenate([part.codes for part in drawn]),
-        np.concatenate([part.parents for part in drawn]),
-    )
-    known = np.concatenate([*(island.genomes for island in parents), archive.genomes])
-    brood = _distinct(toolbox, layout, draws, together, known, can_mutate=True)
-    return replace(brood, island=np.repeat(np.arange(len(parents)), plan.counts)[brood.island])
+    together = drawn[0]
+    if len(drawn) > 1:
+        together = _Drawn(
+            np.concatenate([part.genomes for part in drawn]),
+            np.concatenate([part.codes for part in drawn]),
+            np.concatenate([part.parents for part in drawn]),
+        )
+    islands = np.repeat(np.arange(len(parents)), plan.counts)
+    return _distinct(toolbox, layout, draws, together, rows, islands)
 
 
 @dataclass(frozen=True)
@@ -227,9 +208,10 @@ def shares(rates: Sequence[float], count: int, offset: float) -> list[int]:
 
 def sizes_of(draws: Draws, plan: Plan, island: int) -> tuple[int, ...]:
     """How many children of an island each operator in `ADAPTED` makes, and immigrants at last."""
-    count = plan.counts[island]
-    stirred = (plan.immigrants, 1.0 - plan.immigrants)
-    n_immigrants, n_bred = shares(stirred, count, float(draws("stir").random()))
+    n_immigrants, n_bred = 0, plan.counts[island]
+    if plan.immigrants:
+        stirred = (plan.immigrants, 1.0 - plan.immigrants)
+        n_immigrants, n_bred = shares(stirred, n_bred, float(draws("stir").random()))
     return (*shares(plan.rates, n_bred, float(draws("operator").random())), n_immigrants)
 
 
@@ -247,65 +229,55 @@ def _children(
     draws: Draws,
     population: Population,
     archive: Population,
+    pool: Floats,
     plan: Plan,
     island: int,
 ) -> _Drawn:
-    """Children of one island, repeats and broken constraints among them."""
+    """Children of one island, repeats and broken constraints among them.
+
+    Args:
+        toolbox: Operators.
+        draws: Of the generation.
+        population: Of the island.
+        archive: Where elite parents come from.
+        pool: [N, G], genomes of both.
+        plan: How many children, and by which operators.
+        island: Number of the island.
+    """
     sizes = sizes_of(draws, plan, island)
-    n_cross, _, n_differ, _, n_immigrants = sizes
-    parts = sizes[:-1]
-    n_bred = sum(parts)
+    n_cross, n_swap, n_differ, _, n_immigrants = sizes
+    n_bred = sum(sizes[:-1])
+    # Most numbers are drawn while parents are selected.
+    crossing = draws.ahead("crossover", n_cross * (1 + 3 * pool.shape[1]))
+    mutating = draws.ahead("mutate", 2 * n_bred * pool.shape[1])
     known = plan.rankings[island] if plan.rankings else None
     ranking = known or toolbox.rank(population.objectives, population.violations)
-    pool, chosen = _parents(toolbox, draws, population, archive, ranking, plan.elite, n_bred)
-    mothers, fathers = chosen[:, 0], chosen[:, 1]
-    ends = np.cumsum(parts)
-    crossed = _crossed(toolbox, draws, pool, chosen[:n_cross])
-    swapped = slice(n_cross, ends[1])
-    genomes_of = partial(pool.take, axis=0)
-    swaps = toolbox.exchange(
-        draws("exchange"), genomes_of(mothers[swapped]), genomes_of(fathers[swapped])
-    )
-    differing = slice(ends[1], ends[2])
+    chosen = toolbox.select(draws("select"), ranking, count=2 * n_bred)
+    if plan.elite and len(archive):
+        numbers = draws("elite").random((2, 2 * n_bred))
+        places = len(population) + (numbers[1] * len(archive)).astype(np.int64)
+        chosen = np.where(numbers[0] < plan.elite, places, chosen)
+    chosen = chosen.reshape(n_bred, 2)
+    # Who swaps, who moves by a difference, and who is nudged, after those who are crossed.
+    moving, nudged = n_cross + n_swap, n_cross + n_swap + n_differ
+    # Of both children that one counts which the crossover puts in the mother's place.
+    crossed = toolbox.mate(crossing, pool.take(chosen[:n_cross].ravel(), axis=0))[0::2]
+    mothers = pool.take(chosen[n_cross:, 0], axis=0)
+    fathers = pool.take(chosen[n_cross:moving, 1], axis=0)
+    swaps = toolbox.exchange(draws("exchange"), mothers[:n_swap], fathers)
     others = draws("difference").random((2, n_differ))
-    ahead, behind = np.floor(others * len(pool)).astype(np.int64)
-    moves = toolbox.differ(
-        draws("difference"), genomes_of(mothers[differing]), genomes_of(ahead), genomes_of(behind)
-    )
-    bred = toolbox.mutate(draws("mutate"), np.concatenate([crossed, swaps, moves]))
-    nudged = toolbox.nudge(draws("mutate"), genomes_of(mothers[ends[2] :]))
-    immigrants = toolbox.sample(draws("immigrate"), count=n_immigrants)
-    codes = [OPERATORS.index(name) for name in (*ADAPTED, "immigrate")]
+    ahead, behind = pool.take((others * len(pool)).astype(np.int64), axis=0)
+    parents = mothers[n_swap : n_swap + n_differ]
+    moves = toolbox.differ(draws("difference"), parents, ahead, behind)
+    parts = [toolbox.mutate(mutating, np.concatenate([crossed, swaps, moves]))]
+    parts.append(toolbox.nudge(mutating, mothers[n_swap + n_differ :]))
     serials = np.concatenate([population.lineage[:, 0], archive.lineage[:, 0]])
-    lineage = serials.take(chosen)
-    lineage[ends[2] :, 1] = UNKNOWN
-    lineage = np.concatenate([lineage, np.full((n_immigrants, 2), UNKNOWN)])
-    genomes = np.concatenate([bred, nudged, immigrants])
-    return _Drawn(genomes, np.repeat(codes, sizes), lineage)
-
-
-def _parents(
-    toolbox: Toolbox,
-    draws: Draws,
-    population: Population,
-    archive: Population,
-    ranking: Ranking,
-    elite: float,
-    count: int,
-) -> tuple[Floats, Indices]:
-    """Genomes to breed from, and a mother and a father for each child [count, 2]."""
-    pool = np.concatenate([population.genomes, archive.genomes])
-    chosen = toolbox.select(draws("select"), ranking, count=2 * count)
-    if not (elite and len(archive)):
-        return pool, chosen.reshape(count, 2)
-    numbers = draws("elite").random((2, 2 * count))
-    places = len(population) + np.floor(numbers[1] * len(archive)).astype(np.int64)
-    return pool, np.where(numbers[0] < elite, places, chosen).reshape(count, 2)
-
-
-def _crossed(toolbox: Toolbox, draws: Draws, pool: Floats, chosen: Indices) -> Floats:
-    """One child of each pair [N, 2]: the one that the crossover puts in the mother's place."""
-    return np.asarray(toolbox.mate(draws("crossover"), pool.take(chosen.ravel(), axis=0)))[0::2]
+    lineage = np.full((n_bred + n_immigrants, 2), UNKNOWN)
+    lineage[:n_bred] = serials[chosen]
+    lineage[nudged:n_bred, 1] = UNKNOWN
+    if n_immigrants:
+        parts.append(toolbox.sample(draws("immigrate"), count=n_immigrants))
+    return _Drawn(np.concatenate(parts), np.repeat(BRED, sizes), lineage)
 
 
 def _distinct(
@@ -313,9 +285,8 @@ def _distinct(
     layout: GenomeLayout,
     draws: Draws,
     drawn: _Drawn,
-    known: Floats,
-    *,
-    can_mutate: bool,
+    rows: Floats,
+    islands: Indices | None = None,
 ) -> Brood:
     """Repair genomes and replace those that are known; give up those that stay known.
 
@@ -324,32 +295,31 @@ def _distinct(
         layout: Bounds and constraints.
         draws: Of the generation.
         drawn: P individuals as the operators left them.
-        known: [N, G] genomes that exist already.
-        can_mutate: Whether a repeat is mutated before it is drawn from anywhere.
+        rows: [N + P, G], N genomes that exist already, before the place of those that are born.
+        islands: [P], where each is born; None for the first newcomers, of whom a repeat is drawn
+            anew where another is mutated before that, and who are divided among the islands later.
 
     Returns:
-        Legal genomes, each new and there only once, at most P; `island` is the place that each
-        had in `drawn`.
+        Legal genomes, each new and there only once, at most P.
     """
-    seen = Seen(known, len(drawn.genomes))
-    codes = drawn.codes.copy()
-    genomes, is_repaired = repaired(layout, drawn.genomes)
-    repeats = np.flatnonzero(seen.admit(genomes))
-    for redraw, code in _redraws(toolbox, draws, can_mutate=can_mutate):
+    n_known = len(rows) - len(drawn.genomes)
+    seen, genomes, codes = Seen(rows, n_known), rows[n_known:], drawn.codes
+    genomes[:], is_repaired = repaired(layout, drawn.genomes)
+    repeats = np.flatnonzero(seen.admit(np.arange(n_known, len(rows))))
+    for redraw, code in _redraws(toolbox, draws, can_mutate=islands is not None):
         if not repeats.size:
             break
         genomes[repeats], is_repaired[repeats] = repaired(layout, redraw(genomes[repeats]))
         codes[repeats] = code
-        repeats = repeats[seen.admit(genomes[repeats])]
-    is_kept = np.ones(len(genomes), dtype=np.bool_)
-    is_kept[repeats] = False
-    places = np.flatnonzero(is_kept)
-    lineage = np.full((len(genomes), len(LINEAGE)), UNKNOWN)
-    lineage[:, 1:3], lineage[:, 3] = drawn.parents, codes
-    lineage[codes == OPERATORS.index("immigrate"), 1:3] = UNKNOWN
-    if len(places) == len(genomes):
-        return Brood(genomes, lineage, is_repaired, places)
-    return Brood(genomes[places], lineage[places], is_repaired[places], places)
+        repeats = repeats[seen.admit(n_known + repeats)]
+    lineage = np.empty((len(genomes), len(LINEAGE)), dtype=np.int64)
+    lineage[:, 0], lineage[:, 1:3], lineage[:, 3] = UNKNOWN, drawn.parents, codes
+    lineage[codes == IMMIGRATE, 1:3] = UNKNOWN
+    born = np.zeros(len(genomes), dtype=np.int64) if islands is None else islands
+    if not repeats.size:
+        return Brood(genomes, lineage, is_repaired, born)
+    places = np.delete(np.arange(len(genomes)), repeats)
+    return Brood(genomes[places], lineage[places], is_repaired[places], born[places])
 
 
 def _redraws(toolbox: Toolbox, draws: Draws, *, can_mutate: bool) -> list[tuple[Redraw, int]]:
@@ -361,10 +331,8 @@ def _redraws(toolbox: Toolbox, draws: Draws, *, can_mutate: bool) -> list[tuple[
     def immigrate(genomes: Floats) -> Floats:
         return np.asarray(toolbox.sample(draws("immigrate"), count=len(genomes)))
 
-    tries: list[tuple[Redraw, int]] = []
-    if can_mutate:
-        tries += [(mutate, OPERATORS.index("mutate"))] * MUTATION_ROUNDS
-    return tries + [(immigrate, OPERATORS.index("immigrate"))] * IMMIGRANT_ROUNDS
+    tries: list[tuple[Redraw, int]] = [(immigrate, IMMIGRATE)] * IMMIGRANT_ROUNDS
+    return [(mutate, MUTATE)] * MUTATION_ROUNDS + tries if can_mutate else tries
 
 
 def repaired(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, Bools]:
@@ -373,26 +341,3 @@ def repaired(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, Bools]:
     legal, is_broken = np.empty(given.shape), np.empty(len(given), dtype=np.bool_)
     repair(given, layout.low, layout.high, layout.is_int, layout.ordered, legal, is_broken)
     return legal, is_broken
-
-
-class Seen:
-    """Genomes that exist already, to ask which others are new.
-
-    Args:
-        known: [N, G] genomes, none with a negative zero.
-        room: How many more may be added.
-    """
-
-    def __init__(self, known: Floats, room: int) -> None:
-        most = len(known) + room
-        self._rows = np.empty((most, known.shape[1]), dtype=np.uint64)
-        self._table = np.full(1 << (2 * most).bit_length(), -1)
-        self._count = 0
-        self.admit(known)
-
-    def admit(self, genomes: Floats) -> Bools:
-        """Add genomes [P, G] to those seen, and say which were there before [P]."""
-        is_known = np.empty(len(genomes), dtype=np.bool_)
-        rows = plain(genomes).view(np.uint64)
-        self._count = admit(rows, self._rows, self._count, self._table, is_known)
-        return is_known

@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.config.search import SearchSettings
+from optimizer.search.compiling import compile_beside
 from optimizer.search.generation import Codes, Floats, Generation, Population
 from optimizer.search.memory import to_numbers
 from optimizer.search.problem import Problem
 from optimizer.search.ranking import first_front
 from optimizer.search.state import begun
-from optimizer.search.steps import HostSteps
+from optimizer.search.steps import Steps
 
 Indices = npt.NDArray[np.int64]
 
@@ -43,7 +44,7 @@ def evolve(
         warm_start: [N, G] genomes to begin with, beside the default one; they are repaired.
 
     Yields:
-        Generations 0 (the strategy's default genome, the warm start, a uniform sample) to
+        Generations 0 (the strategy's default genome, the warm start and a uniform sample) to
         `settings.generations`, or those after `resume_from`. Arrays are read-only. A population is
         smaller than asked only when no further distinct individual was found.
 
@@ -52,7 +53,8 @@ def evolve(
     """
     first = 0 if resume_from is None else resume_from.number + 1
     state = begun(problem, settings, resume_from)
-    steps = HostSteps(problem, settings, warm_start)
+    compile_beside()
+    steps = Steps(problem, settings, warm_start)
     for number in range(first, settings.generations + 1):
         started, before = perf_counter(), state.memory.evaluated
         step = steps.step(state, number)

@@ -1,7 +1,7 @@
 """Every point of a declared grid, judged chunk by chunk with the same engine.
 
 A chunk is a generation, so that recording, stopping and going on work as for any search. The
-archive after the last chunk is the true front of the grid, which is why nothing is thinned here.
+archive after the last chunk is the true front of the grid, which is why it is never truncated here.
 Points are counted with the last gene running fastest: neighbours in that order share indicators.
 
 `regret_of` then asks a genetic search for the front of the same grid, and says what share of it

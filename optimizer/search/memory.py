@@ -37,7 +37,7 @@ class Memory:
     @property
     def has_box(self) -> bool:
         """Whether hypervolume can be measured."""
-        return bool(np.isfinite(self.low).all())
+        return not np.isnan(self.low[0])
 
 
 def fresh_memory(n_operators: int, n_objectives: int) -> Memory:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from optimizer.config.values import ETAS
 from optimizer.errors import ConfigError
-from optimizer.search.compiled.sorting import rising_order
+from optimizer.search.compiled.sorting import rising_orders
 from optimizer.search.compiled.variation import choose_winners, cross, move, mutate
 from optimizer.search.ranking import Ranking
 from strategy import GenomeLayout
@@ -31,7 +31,8 @@ FINE, COARSE = 63, 3
 
 def plain(genomes: Floats) -> Floats:
     """Genomes [P, G] as compiled loops take them, copied only where they lie otherwise."""
-    return np.require(genomes, np.float64, ["C", "W"])
+    is_plain = genomes.flags.carray and genomes.dtype == np.float64
+    return genomes if is_plain else np.require(genomes, np.float64, ["C", "W"])
 
 
 def squarings(eta: int, name: str = "eta") -> int:
@@ -90,11 +91,8 @@ def select_parents(rng: np.random.Generator, ranking: Ranking, count: int) -> In
     n_individuals = len(ranking.ranks)
     n_permutations = -(-2 * count // n_individuals)
     draws = rng.random((n_permutations, n_individuals))
-    permutations = np.empty(draws.shape, dtype=np.int64)
-    for row, permutation in zip(draws, permutations, strict=True):
-        rising_order(row, permutation)
     chosen = np.empty(count, dtype=np.int64)
-    choose_winners(permutations.ravel(), ranking.ranks, ranking.crowding, chosen)
+    choose_winners(rising_orders(draws).ravel(), ranking.ranks, ranking.crowding, chosen)
     return chosen
 
 
@@ -127,7 +125,8 @@ def cross_simulated_binary(
     is_crossed = rng.random((n_pairs, 1)) < probability
     draws = rng.random((3, n_pairs, len(layout)))
     children = np.empty(parents.shape)
-    children[2 * n_pairs :] = layout.clip(parents[2 * n_pairs :])
+    if len(parents) % 2:
+        children[-1] = layout.clip(parents[-1])
     given = plain(parents)
     low, high, is_int = layout.low, layout.high, layout.is_int
     cross(given, is_crossed, draws, low, high, is_int, n_squarings, children)
@@ -210,26 +209,28 @@ def move_by_difference(
     draws = rng.random((3, len(parents)))
     chances = rng.random(parents.shape)
     to, away = plain(ahead), plain(behind)
-    bounds, moved = np.stack([layout.low, layout.high]), np.empty(parents.shape)
-    move(plain(parents), to, away, draws, chances, bounds, layout.is_int, moved)
+    moved = np.empty(parents.shape)
+    move(plain(parents), to, away, draws, chances, layout.low, layout.high, layout.is_int, moved)
     return moved
 
 
-def nudge_genomes(rng: np.random.Generator, genomes: Floats, layout: GenomeLayout) -> Floats:
-    """Mutate one gene of each genome on average, half of the genomes finely and half coarsely.
+def nudge_genomes(
+    rng: np.random.Generator, genomes: Floats, layout: GenomeLayout, probability: float
+) -> Floats:
+    """Mutate genes, half of the genomes finely and half coarsely.
 
     Args:
         rng: Random stream.
         genomes: [P, G] inside their bounds.
         layout: Bounds and kinds of the genes.
+        probability: Chance of each gene that is not frozen, as of `nudge_chance`.
 
     Returns:
         [P, G] inside their bounds. Constraints are not repaired.
     """
     half = len(genomes) // 2
-    chance = nudge_chance(layout)
     parts = [
-        mutate_polynomial(rng, part, layout, eta=eta, probability=chance)
+        mutate_polynomial(rng, part, layout, eta=eta, probability=probability)
         for part, eta in ((genomes[:half], FINE), (genomes[half:], COARSE))
     ]
     return np.concatenate(parts)

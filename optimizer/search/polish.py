@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from optimizer.search.archive import extended, worths
-from optimizer.search.breeding import Seen, repaired
+from optimizer.search.archive import contributions, extended
+from optimizer.search.breeding import repaired
+from optimizer.search.compiled.repeats import Seen
 from optimizer.search.evolution import final_front
 from optimizer.search.generation import OPERATORS, UNKNOWN, Floats, Generation, Population
 from optimizer.search.memory import from_numbers
@@ -40,7 +41,8 @@ def neighbours(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, np.ndarra
     moved = (genomes[:, None, :] + moves).reshape(-1, len(layout))
     origins = np.repeat(np.arange(len(genomes)), len(moves))
     moved, _ = repaired(layout, moved)
-    is_new = ~Seen(genomes, len(moved)).admit(moved)
+    rows = np.concatenate([genomes, moved])
+    is_new = ~Seen(rows, len(genomes)).admit(np.arange(len(genomes), len(rows)))
     return moved[is_new], origins[is_new]
 
 
@@ -62,7 +64,7 @@ def polished(
     """
     if not len(archive) or at_most <= 0:
         return archive, 0
-    order = np.argsort(-worths(archive.objectives), kind="stable")
+    order = np.argsort(-contributions(archive.objectives), kind="stable")
     genomes, origins = neighbours(problem.layout, archive.genomes[order])
     genomes, origins = genomes[:at_most], order[origins[:at_most]]
     if not len(genomes):

@@ -7,6 +7,9 @@ before. A search that is resumed at generation 40 draws what an unbroken one wou
 Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
 
+from concurrent.futures import Executor
+from math import prod
+
 import numpy as np
 import numpy.typing as npt
 
@@ -81,6 +84,58 @@ def restart(opened: np.random.Generator, seed: int, generation: int, purpose: st
         "has_uint32": 0,
         "uinteger": 0,
     }
+
+
+class Ahead:
+    """Numbers of a stream that a thread draws before they are asked for.
+
+    Args:
+        opened: From `stream`.
+        count: How many numbers are asked for in all.
+        threads: Who draws.
+    """
+
+    def __init__(self, opened: np.random.Generator, count: int, threads: Executor) -> None:
+        self._numbers = threads.submit(opened.random, count)
+        self._taken = 0
+
+    def random(self, size: tuple[int, ...]) -> npt.NDArray[np.float64]:
+        """The next numbers, as the stream itself would give them."""
+        first, self._taken = self._taken, self._taken + prod(size)
+        return self._numbers.result()[first : self._taken].reshape(size)
+
+
+class Draws:
+    """The random streams of one generation, each opened once and then drawn from in turn.
+
+    Args:
+        seed: Of the run.
+        threads: Who draws what is asked for ahead.
+    """
+
+    def __init__(self, seed: int, threads: Executor) -> None:
+        self._address, self._threads = (seed, 0), threads
+        self._made: dict[str, np.random.Generator] = {}
+        self._open: set[str] = set()
+
+    def turn_to(self, generation: int) -> "Draws":
+        """The streams of another generation; those of the one before must no longer be used."""
+        self._address = (self._address[0], generation)
+        self._open.clear()
+        return self
+
+    def __call__(self, purpose: str) -> np.random.Generator:
+        """The stream of a purpose, where it was left."""
+        if purpose not in self._made:
+            self._made[purpose] = stream(*self._address, purpose)
+        elif purpose not in self._open:
+            restart(self._made[purpose], *self._address, purpose)
+        self._open.add(purpose)
+        return self._made[purpose]
+
+    def ahead(self, purpose: str, count: int) -> Ahead:
+        """The next numbers of a purpose, which must not be drawn from before all are taken."""
+        return Ahead(self(purpose), count, self._threads)
 
 
 def _key_of(seed: int, generation: int, purpose: str) -> npt.NDArray[np.uint64]:

@@ -16,14 +16,9 @@ import numpy.typing as npt
 
 from optimizer.errors import OptimizerError
 from optimizer.search.compiled.blocks import rank_in_blocks
-from optimizer.search.compiled.crowding import add_gaps, standing_order
-from optimizer.search.compiled.fronts import (
-    find_copies,
-    find_undominated,
-    rank_in_order,
-    spread_to_copies,
-)
-from optimizer.search.compiled.sorting import column_order
+from optimizer.search.compiled.crowding import distances_of
+from optimizer.search.compiled.fronts import rank_in_order
+from optimizer.search.compiled.sorting import orders_of, rising_orders
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -32,11 +27,8 @@ Indices = npt.NDArray[np.int64]
 SWEPT = (2, 3)
 """Numbers of objectives for which fronts are found by a sweep of our own, faster than moocore's."""
 
-MANY = 3072
+MANY = 1024
 """From so many individuals on fronts of three objectives are found by blocks."""
-
-LARGE = 2.0**1000
-"""Objectives beyond this are scaled before they are subtracted, so that no distance overflows."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +41,21 @@ class Ranking:
         crowding: [P], distance to the neighbours in the same front, infinite at its ends; 0 for
             infeasible individuals.
         is_copy: [P], who has the objectives of a feasible individual before; nobody when left out.
+        is_scaled: Whether objectives are so large that they were scaled for crowding.
     """
 
     ranks: Indices
     crowding: Floats
     is_copy: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    is_scaled: bool = False
 
     def order(self) -> Indices:
         """Indices [P], best first; the earlier index first where rank and crowding are equal."""
-        order = np.empty(len(self.ranks), dtype=np.int64)
-        standing_order(self.ranks, self.crowding, order)
-        return order
+        order: Indices = rising_orders(-self.crowding[None])[0]
+        ranks = self.ranks[order]
+        # Of 16 bits or less, so that numpy counts instead of comparing.
+        kind = np.uint16 if ranks.max(initial=0) < 2**16 else np.int64
+        return order.take(ranks.astype(kind).argsort(kind="stable"))
 
 
 def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
@@ -77,10 +73,11 @@ def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
         OptimizerError: When shapes disagree, a violation is negative or NaN, or a feasible
             individual has an objective that is not a finite number.
     """
-    _check(objectives, violations)
-    feasible = np.flatnonzero(violations == 0)
-    if len(feasible) == len(objectives):
+    is_feasible = violations == 0
+    _check(objectives, violations, is_feasible)
+    if is_feasible.all():
         return _rank_feasible(objectives)
+    feasible = np.flatnonzero(is_feasible)
     ranks = np.zeros(len(objectives), dtype=np.int64)  # [P]
     crowding = np.zeros(len(objectives), dtype=np.float64)  # [P]
     is_copy = np.zeros(len(objectives), dtype=np.bool_)  # [P]
@@ -91,17 +88,16 @@ def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
     infeasible = np.flatnonzero(violations > 0)
     steps = np.unique(violations[infeasible], return_inverse=True)[1]
     ranks[infeasible] = n_fronts + steps
-    return Ranking(ranks, crowding, is_copy)
+    return Ranking(ranks, crowding, is_copy, found.is_scaled)
 
 
 def _rank_feasible(objectives: Floats) -> Ranking:
     """Ranking of individuals who are all feasible, objectives [P, O]."""
     columns = _columns(objectives)
-    orders = _orders(columns)
-    ranks = _ranks(objectives, columns, orders)
-    is_copy = np.empty(len(objectives), dtype=np.bool_)
-    find_copies(columns, orders[0], is_copy)
-    return Ranking(ranks, _crowding(columns, orders, ranks), is_copy)
+    orders = orders_of(columns)
+    ranks, is_copy = _ranks(columns, orders)
+    crowding, is_scaled = distances_of(columns, orders, ranks)
+    return Ranking(ranks, crowding, is_copy, is_scaled)
 
 
 def rank_survivors(
@@ -126,7 +122,7 @@ def rank_survivors(
     sizes = np.bincount(ranking.ranks)
     is_changed = sizes != np.bincount(ranks, minlength=len(sizes))  # of a front
     is_changed[ranking.ranks[np.flatnonzero(ranking.is_copy)]] = True
-    is_measured = is_changed[ranks] | _is_large(objectives)
+    is_measured = is_changed[ranks] | ranking.is_scaled
     again = np.flatnonzero(is_measured & (violations[survivors] == 0))
     crowding[again] = crowding_distances(objectives[survivors[again]], ranks[again])
     return Ranking(ranks, crowding)
@@ -165,11 +161,8 @@ def first_front(objectives: Floats) -> Bools:
     if objectives.shape[1] not in SWEPT:
         found = moocore.is_nondominated(objectives, keep_weakly=True) if len(objectives) else ()
         return np.asarray(found, dtype=np.bool_)
-    columns = _columns(objectives)
-    order, is_best = _order(columns), np.empty(len(objectives), dtype=np.bool_)
-    find_undominated(columns, order, is_best)
-    spread_to_copies(columns, order, is_best)
-    return is_best
+    ranks, _ = _first_ranks(objectives)
+    return np.equal(ranks, 0)
 
 
 def undominated(objectives: Floats) -> Bools:
@@ -184,9 +177,8 @@ def undominated(objectives: Floats) -> Bools:
     if objectives.shape[1] not in SWEPT:
         found = moocore.is_nondominated(objectives) if len(objectives) else ()
         return np.asarray(found, dtype=np.bool_)
-    columns, is_best = _columns(objectives), np.empty(len(objectives), dtype=np.bool_)
-    find_undominated(columns, _order(columns), is_best)
-    return is_best
+    ranks, is_copy = _first_ranks(objectives)
+    return np.equal(ranks, 0) & ~is_copy
 
 
 def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
@@ -205,7 +197,7 @@ def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
         [P], infinite for the first and the last of each front in each objective.
     """
     columns = _columns(objectives)
-    return _crowding(columns, _orders(columns), ranks)
+    return distances_of(columns, orders_of(columns), ranks)[0]
 
 
 def _columns(objectives: Floats) -> Floats:
@@ -213,63 +205,50 @@ def _columns(objectives: Floats) -> Floats:
     return np.array(objectives.T, dtype=np.float64, order="C")
 
 
-def _order(columns: Floats) -> Indices:
-    """Lexicographic order [P] of objectives [O, P], the earlier of equals first."""
-    order = np.empty(columns.shape[1], dtype=np.int64)
-    column_order(columns, 0, order)
-    return order
+def _first_ranks(objectives: Floats) -> tuple[Indices, Bools]:
+    """Ranks [P], 1 for all behind the first front, and who repeats somebody before [P]."""
+    columns = _columns(objectives)
+    return rank_in_order(columns, orders_of(columns, 1)[0], 1)
 
 
-def _orders(columns: Floats) -> Indices:
-    """For each objective the order by it [O, P]; each sorted on top of the one before it."""
-    orders = np.empty(columns.shape, dtype=np.int64)
-    for number, order in enumerate(orders):
-        column_order(columns, number, order)
-    return orders
+def _ranks(columns: Floats, orders: Indices) -> tuple[Indices, Bools]:
+    """Number of the front of each individual [P], and who repeats somebody before [P].
+
+    Args:
+        columns: [O, P].
+        orders: [O, P], by each objective.
+    """
+    n_objectives, count = columns.shape
+    if n_objectives not in SWEPT:
+        found = moocore.pareto_rank(columns.T) if count else ()
+        return np.asarray(found, dtype=np.int64), _copies(columns, orders[0])
+    if n_objectives == 3 and count >= MANY:
+        ranked = rank_in_blocks(columns, orders)
+        if ranked is not None:
+            return ranked
+    return rank_in_order(columns, orders[0], count)
 
 
-def _ranks(objectives: Floats, columns: Floats, orders: Indices) -> Indices:
-    """Number of the front of each individual [P], from the orders by each objective [O, P]."""
-    if len(columns) not in SWEPT:
-        found = moocore.pareto_rank(objectives) if len(objectives) else ()
-        return np.asarray(found, dtype=np.int64)
-    ranks = np.empty(len(objectives), dtype=np.int64)
-    is_for_blocks = len(columns) == 3 and len(objectives) >= MANY
-    if not (is_for_blocks and rank_in_blocks(columns, orders, ranks)):
-        rank_in_order(columns, orders[0], ranks)
-    return ranks
+def _copies(columns: Floats, order: Indices) -> Bools:
+    """Who repeats somebody before [P], from objectives [O, P] and their lexicographic order."""
+    listed = columns[:, order]
+    is_copy = np.zeros(len(order), dtype=np.bool_)
+    is_copy[order[1:]] = (listed[:, 1:] == listed[:, :-1]).all(axis=0)
+    return is_copy
 
 
-def _crowding(columns: Floats, orders: Indices, ranks: Indices) -> Floats:
-    """Crowding distances [P]; see `crowding_distances`."""
-    distances = np.zeros(len(ranks), dtype=np.float64)
-    for column, order in zip(columns, orders, strict=True):
-        add_gaps(_subtractable(column), order, ranks, len(columns), distances)
-    return distances
-
-
-def _subtractable(values: Floats) -> Floats:
-    """Values [P], halved often enough that differences of them stay finite."""
-    return values * 2.0**-10 if _is_large(values) else values
-
-
-def _is_large(values: Floats) -> bool:
-    """Whether a difference of two values may overflow; what is not a number is not looked at."""
-    return bool((np.abs(values) > LARGE).any())
-
-
-def _check(objectives: Floats, violations: Floats) -> None:
+def _check(objectives: Floats, violations: Floats, is_feasible: Bools) -> None:
     if objectives.ndim != 2 or violations.shape != objectives.shape[:1] or not objectives.shape[1]:
         raise OptimizerError(
             "objectives must be [P, O] with at least one column and violations [P], "
             f"got {objectives.shape} and {violations.shape}"
         )
-    if not (violations >= 0).all():
+    if not (is_feasible | (violations > 0)).all():
         raise OptimizerError("violations must be 0 or above, and never NaN")
     is_finite = np.isfinite(objectives)
     if is_finite.all():
         return
-    wrong = np.flatnonzero((violations == 0) & ~is_finite.all(axis=1))
+    wrong = np.flatnonzero(is_feasible & ~is_finite.all(axis=1))
     if wrong.size:
         row = int(wrong[0])
         raise OptimizerError(

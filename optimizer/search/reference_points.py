@@ -20,8 +20,9 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from optimizer.search.compiled.crowding import LARGE
 from optimizer.search.generation import Floats
-from optimizer.search.ranking import LARGE, Ranking, rank_individuals
+from optimizer.search.ranking import Ranking, rank_individuals
 
 Indices = npt.NDArray[np.int64]
 

@@ -1,14 +1,13 @@
 """What a search has between two generations, and what follows from it for the next one."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from optimizer.config.search import SearchSettings
-from optimizer.search.archive import box_of, extended, hypervolume
-from optimizer.search.breeding import ADAPTED, Plan, credited, rates_of
+from optimizer.search.archive import box_of, extended
+from optimizer.search.breeding import ADAPTED, Plan, rates_of
 from optimizer.search.generation import Floats, Generation, Population, nobody
 from optimizer.search.memory import Memory, fresh_memory, from_numbers
 from optimizer.search.problem import Problem
@@ -47,25 +46,6 @@ class State:
         return [self.population.take(np.arange(*pair)) for pair in pairwise(ends)]
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a generation led to, beside the survivors.
-
-    Args:
-        evaluated: Newcomers that were judged.
-        tried: How many of them each operator in `OPERATORS` made.
-        admitted: How many of these are in the archive.
-        low: [O], best corner of the box of the hypervolume, NaN where it is not known.
-        high: [O], its worst corner.
-    """
-
-    evaluated: int
-    tried: Sequence[int]
-    admitted: Sequence[int]
-    low: Floats
-    high: Floats
-
-
 def begun(problem: Problem, settings: SearchSettings, last: Generation | None) -> State:
     """The state after a generation, or before the first."""
     n_genes, n_objectives = len(problem.layout), problem.n_objectives
@@ -79,54 +59,6 @@ def begun(problem: Problem, settings: SearchSettings, last: Generation | None) -
     sizes = tuple(parts(len(last.population), settings.islands))
     archive, _ = extended(empty, last.population, settings.archive)
     return State(last.population, archive, replace(memory, sizes=sizes))
-
-
-def ended(
-    survivors: Sequence[tuple[Population, Ranking | None]],
-    archive: Population,
-    memory: Memory,
-    number: int,
-) -> State:
-    """The state after a generation.
-
-    Args:
-        survivors: Of each island, with their ranking where it is known.
-        archive: As the generation left it.
-        memory: From `remembered`.
-        number: Of the generation.
-    """
-    size = hypervolume(archive.objectives, memory.low, memory.high) if memory.has_box else 0.0
-    if size > memory.best * (1.0 + TRIFLE):
-        memory = replace(memory, best=size, grown_at=number)
-    population, _ = survivors[0]
-    for island, _ in survivors[1:]:
-        population = Population.joined(population, island)
-    rankings = tuple(ranking for _, ranking in survivors if ranking is not None)
-    return State(population.frozen(), archive, memory, size, rankings)
-
-
-def remembered(
-    settings: SearchSettings, before: Memory, sizes: Sequence[int], found: Found, number: int
-) -> Memory:
-    """What is known after a generation, but for the hypervolume, which is not measured yet.
-
-    Args:
-        settings: Of the search.
-        before: What was known before it.
-        sizes: Survivors of each island.
-        found: What it led to.
-        number: Of the generation.
-    """
-    is_stirred = number > 0 and is_stagnant(settings, before, number)
-    return replace(
-        before,
-        evaluated=before.evaluated + found.evaluated,
-        stirred_at=number if is_stirred else before.stirred_at,
-        sizes=tuple(sizes),
-        credits=credited(before.credits, found.tried, found.admitted),
-        low=found.low,
-        high=found.high,
-    )
 
 
 def box_after(memory: Memory, newcomers: Population) -> tuple[Floats, Floats]:

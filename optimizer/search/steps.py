@@ -1,32 +1,33 @@
 """From one generation to the next: newcomers are bred, judged and chosen from."""
 
-from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
 
 from optimizer.config.search import SearchSettings
 from optimizer.errors import OptimizerError
-from optimizer.search.archive import extended
-from optimizer.search.breeding import Brood, Draws, breed, settle
+from optimizer.search.archive import extended, hypervolume
+from optimizer.search.breeding import Brood, breed, credited, settle
 from optimizer.search.generation import OPERATORS, Codes, Evaluation, Floats, Population, nobody
+from optimizer.search.memory import Memory
 from optimizer.search.problem import Problem
+from optimizer.search.randomness import Draws
 from optimizer.search.ranking import Ranking, rank_survivors
 from optimizer.search.state import (
-    Found,
+    TRIFLE,
     State,
     box_after,
-    ended,
     is_new_start,
+    is_stagnant,
     is_visited,
     parts,
     planned,
-    remembered,
 )
 from optimizer.search.toolbox import Toolbox, make_toolbox
 
-Bools = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
 
 NONE: Indices = np.empty(0, dtype=np.int64)
@@ -50,7 +51,7 @@ class Step:
     failures: Codes
 
 
-class HostSteps:
+class Steps:
     """Makes generations.
 
     Args:
@@ -63,31 +64,42 @@ class HostSteps:
         self, problem: Problem, settings: SearchSettings, warm_start: Floats | None = None
     ) -> None:
         self._problem, self._settings = problem, settings
-        nobody_yet = np.empty((0, len(problem.layout)))
-        self._warm_start = nobody_yet if warm_start is None else warm_start
+        self._warm_start = np.empty((0, len(problem.layout))) if warm_start is None else warm_start
         self._toolbox = make_toolbox(problem, settings)
-        self._draws = Draws(settings.seed, 0)
+        self._beside = ThreadPoolExecutor(1, "search")
+        self._draws = Draws(settings.seed, self._beside)
 
     def step(self, state: State, number: int) -> Step:
-        """Make a generation."""
-        settings = self._settings
+        """Make a generation from the state before it; equal arguments give equal bits."""
+        settings, before = self._settings, state.memory
         brood = self._brood(state, number)
-        newcomers = self._judged(brood, state.memory.evaluated)
-        archive, admitted = extended(state.archive, newcomers, settings.archive)
-        hosts: Sequence[Population] = ()
-        if number and not is_new_start(settings, state.memory, number):
-            hosts = _hosts(state, settings, number)
-        survivors = [
-            self._survivors(hosts[i] if hosts else None, newcomers, brood.island == i, keep)
-            for i, keep in enumerate(parts(settings.population, settings.islands))
-        ]
+        newcomers = self._judged(brood, before.evaluated)
+        low, high = box_after(before, newcomers)
+        # Archive and survivors do not know each other, and either takes as long.
+        archiving = self._beside.submit(
+            archived, state.archive, newcomers, settings.archive, low, high
+        )
+        pools = self._pools(state, newcomers, brood.island, number)
+        sizes = parts(settings.population, settings.islands)
+        survivors = [self._survivors(*given) for given in zip(pools, sizes, strict=True)]
+        archive, admitted, size = archiving.result()
         codes = newcomers.lineage[:, 3]
-        tried, taken = _counts(codes), _counts(codes[admitted])
-        found = Found(len(newcomers), tried, taken, *box_after(state.memory, newcomers))
-        sizes = [len(island) for island, _ in survivors]
-        memory = remembered(settings, state.memory, sizes, found, number)
-        after = ended(survivors, archive, memory, number)
-        return Step(after, int(brood.is_repaired.sum()), newcomers.failures)
+        is_stirred = number > 0 and is_stagnant(settings, before, number)
+        has_grown = size > before.best * (1.0 + TRIFLE)
+        memory = Memory(
+            evaluated=before.evaluated + len(newcomers),
+            best=size if has_grown else before.best,
+            grown_at=number if has_grown else before.grown_at,
+            stirred_at=number if is_stirred else before.stirred_at,
+            sizes=tuple(len(island) for island, _ in survivors),
+            credits=credited(before.credits, _counts(codes), _counts(codes[admitted])),
+            low=low,
+            high=high,
+        )
+        population = reduce(Population.joined, (island for island, _ in survivors)).frozen()
+        rankings = tuple(ranking for _, ranking in survivors)
+        after = State(population, archive, memory, size, rankings)
+        return Step(after, int(np.count_nonzero(brood.is_repaired)), newcomers.failures)
 
     def _brood(self, state: State, number: int) -> Brood:
         settings, layout = self._settings, self._problem.layout
@@ -97,9 +109,9 @@ class HostSteps:
             # Divided among the islands in turn.
             return replace(brood, island=np.arange(len(brood)) % settings.islands)
         elders = state.archive if settings.islands == 1 else state.archive.take(NONE)
-        hosts = _hosts(state, settings, number)
+        parents = _parents(state, settings, number)
         plan = planned(settings, state.memory, number, state.rankings)
-        return breed(self._toolbox, layout, draws, hosts, elders, plan)
+        return breed(self._toolbox, layout, draws, parents, elders, plan)
 
     def _judged(self, brood: Brood, first: int) -> Population:
         """A brood with its evaluation, numbered from `first`."""
@@ -114,18 +126,47 @@ class HostSteps:
             lineage,
         )
 
-    def _survivors(
-        self, hosts: Population | None, newcomers: Population, is_native: Bools, keep: int
-    ) -> tuple[Population, Ranking]:
+    def _pools(
+        self, state: State, newcomers: Population, island: Indices, number: int
+    ) -> list[Population]:
+        """Who competes on each island: its parents, and who was born there."""
+        settings, natives = self._settings, [newcomers]
+        if settings.islands > 1:
+            born = [np.flatnonzero(island == i) for i in range(settings.islands)]
+            natives = [newcomers.take(places) for places in born]
+        if number == 0 or is_new_start(settings, state.memory, number):
+            return natives
+        parents = _parents(state, settings, number)
+        return [Population.joined(*pair) for pair in zip(parents, natives, strict=True)]
+
+    def _survivors(self, pool: Population, keep: int) -> tuple[Population, Ranking]:
         """The best of an island, best first, and their ranking; of equals the old come first."""
         toolbox: Toolbox = self._toolbox
-        pool = newcomers if is_native.all() else newcomers.take(np.flatnonzero(is_native))
-        if hosts is not None:
-            pool = Population.joined(hosts, pool)
         ranking: Ranking = toolbox.rank(pool.objectives, pool.violations)
         order: Indices = toolbox.survive(pool.objectives, pool.violations, keep, ranking)
         kept = rank_survivors(ranking, pool.objectives, pool.violations, order)
         return pool.take(order), kept
+
+
+def archived(
+    archive: Population, newcomers: Population, keep: int, low: Floats, high: Floats
+) -> tuple[Population, Indices, float]:
+    """An archive after newcomers were judged; see `extended`.
+
+    Args:
+        archive: Before.
+        newcomers: Any individuals.
+        keep: How many it holds at most.
+        low: [O], best corner of the box of the hypervolume; NaN where it is not known.
+        high: [O], its worst corner.
+
+    Returns:
+        The archive, which of the newcomers are in it [N], and its hypervolume, 0 where that is not
+        known.
+    """
+    archive, admitted = extended(archive, newcomers, keep)
+    size = 0.0 if np.isnan(low[0]) else hypervolume(archive.objectives, low, high)
+    return archive, admitted, size
 
 
 def judged(problem: Problem, genomes: Floats) -> Evaluation:
@@ -159,7 +200,7 @@ def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
         raise OptimizerError(f"failure codes must be below {len(problem.failure_names)}")
 
 
-def _hosts(state: State, settings: SearchSettings, number: int) -> list[Population]:
+def _parents(state: State, settings: SearchSettings, number: int) -> list[Population]:
     """Who breeds on each island: its own, and at times the best of the island before it."""
     own = state.islands()
     if not is_visited(settings, number):

@@ -2,9 +2,9 @@
 
 ``crowding`` is NSGA-II's own, in `ranking`. ``hypervolume`` differs from it in two ways. Of
 individuals with equal objectives only the first counts, the others come after all fronts. And the
-front that does not fit is thinned by what its members are worth (see `archive.thinned`), in
-rounds, while crowding judges all of them at once. ``reference`` is NSGA-III, in
-`reference_points`.
+front that does not fit loses those of its members in rounds that contribute least to its
+hypervolume (see `archive.truncated`), while crowding judges all of them at once. ``reference`` is
+NSGA-III, in `reference_points`.
 
 Source: Beume, Naujoks and Emmerich, "SMS-EMOA: multiobjective selection based on dominated
 hypervolume", 2007, for the second rule; that it removes many at a time is a house rule.
@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.search.archive import CONTRIBUTION_OBJECTIVES, thinned
+from optimizer.search.archive import CONTRIBUTION_OBJECTIVES, truncated
 from optimizer.search.generation import Floats
 from optimizer.search.ranking import Ranking, rank_individuals, survive
 from optimizer.search.reference_points import survive_by_reference
@@ -44,7 +44,7 @@ def rule_of(name: str, n_objectives: int) -> Rule:
 def survive_by_hypervolume(
     objectives: Floats, violations: Floats, keep: int, ranking: Ranking | None = None
 ) -> Indices:
-    """Choose who goes on, distinct fronts first, the last of them thinned by what it would cost.
+    """Choose who goes on, distinct fronts first, the last of them truncated by hypervolume.
 
     Args:
         objectives: [P, O], as in `rank_individuals`.
@@ -60,18 +60,15 @@ def survive_by_hypervolume(
     """
     ranking = ranking or rank_individuals(objectives, violations)
     ranks = _copies_last(violations, ranking)
-    order = Ranking(ranks, ranking.crowding).order()
-    if len(order) <= keep or not keep:
-        return order[:keep]
-    cut = ranks[order[keep - 1]]
-    whole = order[ranks[order] < cut]
+    ends = np.cumsum(np.bincount(ranks))
+    cut = int(ends.searchsorted(keep))  # number of the front that may not fit
     last = np.flatnonzero(ranks == cut)
-    if violations[last[0]] > 0 or len(whole) + len(last) == keep:
-        return order[:keep]
-    is_kept = np.zeros(len(ranks), dtype=np.bool_)
-    is_kept[last[thinned(objectives[last], keep - len(whole))]] = True
-    best: Indices = np.concatenate([whole, order[is_kept[order]]])
-    return best
+    if len(ranks) <= keep or not keep or ends[cut] == keep or violations[last[0]] > 0:
+        return Ranking(ranks, ranking.crowding).order()[:keep]
+    is_kept = ranks < cut
+    is_kept[last[truncated(objectives[last], keep - int(ends[cut] - len(last)))]] = True
+    kept = np.flatnonzero(is_kept)
+    return kept[Ranking(ranks[kept], ranking.crowding[kept]).order()]
 
 
 def _copies_last(violations: Floats, ranking: Ranking) -> Indices:

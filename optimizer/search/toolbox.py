@@ -66,7 +66,7 @@ def make_toolbox(problem: Problem, settings: SearchSettings) -> Toolbox:
     )
     toolbox.register("exchange", exchange_genes, share=0.5)
     toolbox.register("differ", move_by_difference, layout=layout)
-    toolbox.register("nudge", nudge_genomes, layout=layout)
+    toolbox.register("nudge", nudge_genomes, layout=layout, probability=nudge_chance(layout))
     toolbox.register("evaluate", problem.evaluate)
     toolbox.register("rank", rank_individuals)
     toolbox.register("survive", rule_of(settings.survival, problem.n_objectives))

@@ -16,13 +16,13 @@ would not fit, staircases do better anyway, because many fronts are short ones.
 import numpy as np
 import numpy.typing as npt
 
-from engine.compiling.loops import compiled, compiled_unlocked
-from optimizer.search.compiled.fronts import is_same
+from engine.compiling.loops import compiled_unlocked
+from optimizer.search.compiled.fronts import ONE, ZERO, Bools
 from optimizer.search.compiled.sorting import Floats, Places
 
 Levels = npt.NDArray[np.int32]
 
-BLOCK_BITS = 7
+BLOCK_BITS = 6
 BLOCK = 1 << BLOCK_BITS
 """Places of a block."""
 
@@ -31,156 +31,130 @@ WIDTH = 1 << WIDTH_BITS
 """Fronts that are compared at a time."""
 
 MOST_ENTRIES = 1 << 22
-"""Room of the table; 16 MiB."""
+"""Most entries of the table; 16 MiB."""
 
 FURTHEST = np.int32(2**31 - 1)
-ONE = np.int32(1)
+NOBODY, NEXT = np.int32(0), np.int32(1)
+TO_BLOCK, IN_BLOCK = np.uint64(BLOCK_BITS), np.uint64(BLOCK - 1)
+TO_GROUP, IN_GROUP = np.uint64(WIDTH_BITS), np.uint64(WIDTH - 1)
+PLACE, LAST, LEVEL, IS_COPY = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+"""What is known of an individual: its place in the order of the second objective, the last place
+of an equal there, a number that compares as the third objective does, and whether the individual
+before it in the first order has the same objectives."""
 
 
-@compiled
-def number_levels(column: Floats, order: Places, levels: Levels) -> None:
-    """Whole numbers that compare as an objective does.
-
-    Args:
-        column: [P].
-        order: [P], by it.
-        levels: [P] receives the numbers, equal where the objective is.
-    """
-    level = -ONE
-    for i in range(order.size):
-        if i == 0 or column[order[i]] != column[order[i - 1]]:
-            level += ONE
-        levels[order[i]] = level
-
-
-@compiled
-def last_of_equals(column: Floats, order: Places, places: Levels, lasts: Levels) -> None:
-    """Where each individual stands in the order of an objective, and its last equal.
-
-    Args:
-        column: [P].
-        order: [P], by it.
-        places: [P] receives places in the order.
-        lasts: [P] receives the place of the last individual that is equal.
-    """
-    last = order.size - 1
-    for i in range(order.size - 1, -1, -1):
-        if i + 1 < order.size and column[order[i]] != column[order[i + 1]]:
-            last = i
-        places[order[i]], lasts[order[i]] = i, last
-
-
-@compiled
-def rank_above_block(zs: Levels, ranks: Levels, place: int, z: int) -> int:
-    """One more than the best rank of those in a block who dominate an individual; 0 if none does.
-
-    Args:
-        zs: [B, BLOCK], third objective of those who came, else `FURTHEST`.
-        ranks: [B, BLOCK].
-        place: Last place that counts.
-        z: Third objective of the individual.
-    """
-    block, last = np.uint64(place >> BLOCK_BITS), np.int32(place & (BLOCK - 1))
-    above = np.int32(0)
-    for k in range(BLOCK):
-        is_better = zs[block, k] <= z and np.int32(k) <= last
-        above = max(above, ranks[block, k] + ONE if is_better else np.int32(0))
-    return int(above)
-
-
-@compiled
-def rank_above_table(least: Levels, n_groups: int, lowest: int, block: int, z: int) -> int:
-    """How many fronts have a member in the blocks up to one that dominates an individual.
-
-    Args:
-        least: [N, B, WIDTH], least third objective of each front up to each block.
-        n_groups: Groups of `WIDTH` fronts that are in use.
-        lowest: So many fronts are known to have one.
-        block: The last block.
-        z: Third objective of the individual.
-    """
-    low, high, at = lowest >> WIDTH_BITS, n_groups, np.uint64(block)
-    while low < high:
-        middle = (low + high) // 2
-        if least[np.uint64(middle), at, WIDTH - 1] <= z:
-            low = middle + 1
-        else:
-            high = middle
-    if low == n_groups:
-        return low * WIDTH
-    group, n_worse = np.uint64(low), np.int32(0)
-    for k in range(WIDTH):
-        n_worse += np.int32(least[group, at, k] <= z)
-    return low * WIDTH + int(n_worse)
-
-
-@compiled
-def clear(least: Levels, group: int) -> None:
-    """Begin a group of fronts without a member."""
-    for b in range(least.shape[1]):
-        for k in range(WIDTH):
-            least[group, b, k] = FURTHEST
-
-
-@compiled
-def lay_out(columns: Floats, orders: Places, course: Levels) -> None:
-    """What the sweep needs of each individual, in the order in which it comes.
-
-    Args:
-        columns: [3, P].
-        orders: [3, P].
-        course: [P, 4] receives place, last place of an equal, level of the third objective, and
-            1 for who has the objectives of the one before.
-    """
-    n = orders.shape[1]
-    places, lasts, levels = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
-    last_of_equals(columns[1], orders[1], places, lasts)
-    number_levels(columns[2], orders[2], levels)
-    for i in range(n):
-        p = orders[0, i]
-        course[i, 0], course[i, 1], course[i, 2] = places[p], lasts[p], levels[p]
-        course[i, 3] = i > 0 and is_same(columns, p, orders[0, i - 1])
-
-
-@compiled_unlocked
-def rank_in_blocks(columns: Floats, orders: Places, ranks: Places) -> bool:
-    """Number of the front of each individual.
+def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | None:
+    """Number of the front of each individual, and who repeats somebody before.
 
     Args:
         columns: [3, P], P at least 1.
         orders: [3, P], by each objective, the first one lexicographic.
-        ranks: [P] receives the numbers.
 
     Returns:
-        Whether they were found; not when there are too many fronts for the table.
+        [P] numbers and [P]; None when there are too many fronts for the table.
     """
-    n = ranks.size
-    course = np.empty((n, 4), np.int32)
-    lay_out(columns, orders, course)
-    n_blocks = ((n - 1) >> BLOCK_BITS) + 1
-    least = np.empty((max(1, MOST_ENTRIES // (n_blocks * WIDTH)), n_blocks, WIDTH), np.int32)
-    zs, known = np.empty((n_blocks, BLOCK), np.int32), np.empty((n_blocks, BLOCK), np.int32)
-    for b in range(n_blocks):
-        for k in range(BLOCK):
-            zs[b, k], known[b, k] = FURTHEST, 0
-    n_groups, rank = 0, 0
+    count = columns.shape[1]
+    n_blocks = ((count - 1) >> BLOCK_BITS) + 1
+    known = np.empty((count, 4), dtype=np.int32)
+    levels = np.full((n_blocks, BLOCK), FURTHEST)
+    above = np.zeros((n_blocks, BLOCK), dtype=np.int32)
+    most = max(1, MOST_ENTRIES // (n_blocks * WIDTH))
+    least = np.empty((min(most, -(-count // WIDTH)), n_blocks, WIDTH), dtype=np.int32)
+    ranks = np.empty(count, dtype=np.int64)
+    note_places(columns, orders, known)
+    if not sweep_blocks(orders[0], known, levels, above, least, ranks):
+        return None
+    return ranks, known[:, IS_COPY] > 0
+
+
+@compiled_unlocked
+def note_places(columns: Floats, orders: Places, known: Levels) -> None:
+    """What the sweep needs of each individual.
+
+    Args:
+        columns: [3, P].
+        orders: [3, P].
+        known: [P, 4] receives `PLACE`, `LAST`, `LEVEL` and `IS_COPY`.
+    """
+    n = orders.shape[1]
+    last = n - 1
+    for i in range(n - 1, -1, -1):
+        p = np.uint64(orders[1, i])
+        if i + 1 < n and columns[1, p] != columns[1, np.uint64(orders[1, i + 1])]:
+            last = i
+        known[p, PLACE], known[p, LAST] = i, last
+    level, before = 0, np.uint64(orders[2, 0])
     for i in range(n):
-        place, last, z = course[i, 0], course[i, 1], course[i, 2]
-        if not course[i, 3]:
-            rank = rank_above_block(zs, known, last, z)
-            before = (last >> BLOCK_BITS) - 1
-            if before >= 0:
-                rank = max(rank, rank_above_table(least, n_groups, rank, before, z))
-            group, front = rank >> WIDTH_BITS, rank & (WIDTH - 1)
-            own, seat = place >> BLOCK_BITS, place & (BLOCK - 1)
-            if group == n_groups:
-                if group == least.shape[0]:
-                    return False
-                clear(least, group)
-                n_groups += 1
-            zs[own, seat], known[own, seat] = z, rank
-            while own < n_blocks and least[group, own, front] > z:
-                least[group, own, front] = z
-                own += 1
-        ranks[orders[0, i]] = rank
+        p = np.uint64(orders[2, i])
+        level += columns[2, p] != columns[2, before]
+        known[p, LEVEL], before = level, p
+    for i in range(n):
+        p = np.uint64(orders[0, i])
+        is_copy = i > 0 and columns[0, p] == columns[0, before]
+        is_copy = is_copy and known[p, LAST] == known[before, LAST]
+        known[p, IS_COPY] = is_copy and known[p, LEVEL] == known[before, LEVEL]
+        before = p
+
+
+@compiled_unlocked
+def sweep_blocks(
+    order: Places, known: Levels, levels: Levels, above: Levels, least: Levels, ranks: Places
+) -> bool:
+    """Rank individuals; see `rank_in_blocks`.
+
+    Args:
+        order: [P], lexicographic.
+        known: [P, 4], from `note_places`.
+        levels: [B, BLOCK], third objective of those who came, by place; `FURTHEST` at first.
+        above: [B, BLOCK], one more than their ranks; 0 at first.
+        least: [N, B, WIDTH] scratch, least third objective of each front up to each block.
+        ranks: [P] receives numbers.
+
+    Returns:
+        False when there are more fronts than the table holds.
+    """
+    n_blocks, n_groups, rank = np.uint64(levels.shape[0]), ZERO, ZERO
+    for i in range(order.size):
+        p = np.uint64(order[i])
+        if known[p, IS_COPY]:
+            ranks[p] = rank
+            continue
+        last, level = np.uint64(known[p, LAST]), known[p, LEVEL]
+        block, last_seat = last >> TO_BLOCK, np.int32(last & IN_BLOCK)
+        best = NOBODY
+        for k in range(BLOCK):
+            is_above = levels[block, k] <= level and np.int32(k) <= last_seat
+            other = above[block, k] if is_above else NOBODY
+            best = other if other > best else best
+        rank = np.uint64(best)
+        if block > ZERO:
+            before, low, high = block - ONE, rank >> TO_GROUP, n_groups
+            while low < high:
+                middle = (low + high) >> ONE
+                if least[middle, before, IN_GROUP] <= level:
+                    low = middle + ONE
+                else:
+                    high = middle
+            n_above = low << TO_GROUP
+            if low < n_groups:
+                n_more = NOBODY
+                for k in range(WIDTH):
+                    n_more += np.int32(least[low, before, k] <= level)
+                n_above += np.uint64(n_more)
+            rank = n_above if n_above > rank else rank
+        ranks[p] = rank
+        group, front = rank >> TO_GROUP, rank & IN_GROUP
+        if group == n_groups:
+            if group == np.uint64(least.shape[0]):
+                return False
+            for b in range(n_blocks):
+                for k in range(WIDTH):
+                    least[group, b, k] = FURTHEST
+            n_groups += ONE
+        place = np.uint64(known[p, PLACE])
+        block, seat = place >> TO_BLOCK, place & IN_BLOCK
+        levels[block, seat], above[block, seat] = level, np.int32(rank) + NEXT
+        while block < n_blocks and least[group, block, front] > level:
+            least[group, block, front] = level
+            block += ONE
     return True

@@ -1,4 +1,4 @@
-"""Crowding distances of all fronts at once, and the order of standing, without sorting by front.
+"""Crowding distances of all fronts at once, without sorting by front.
 
 Going through everybody in the order of one objective, each front is met in that order too: the
 neighbours of a member are the members of its front that were met last and that are met next.
@@ -6,78 +6,85 @@ neighbours of a member are the members of its front that were met last and that 
 
 import numpy as np
 
-from engine.compiling.loops import compiled
-from optimizer.search.compiled.sorting import Floats, Places, sort_by_keys
+from engine.compiling.loops import compiled_unlocked
+from optimizer.search.compiled.sorting import Floats, Places
+
+LARGE = 2.0**1000
+"""Objectives beyond this are scaled before they are subtracted, so that no distance overflows."""
+
+SCALE = 2.0**-10
+
+LOW, EXTENT, BEFORE, NEAR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+"""Rows of a table of fronts: the least value, the extent, and the last two values that were met."""
 
 
-@compiled
-def add_gaps(values: Floats, order: Places, ranks: Places, n_objectives: int, out: Floats) -> None:
-    """Add what one objective gives to crowding distances.
+def distances_of(columns: Floats, orders: Places, ranks: Places) -> tuple[Floats, bool]:
+    """Crowding distances.
 
     Args:
-        values: [P] of the objective; no difference of two overflows.
-        order: [P], those of smaller values first.
+        columns: [O, P], finite.
+        orders: [O, P], by each objective.
         ranks: [P], number of the front.
-        n_objectives: O.
-        out: [P], added to: infinite for either end of a front, else the gap between both
-            neighbours over O times the extent of the front, 0 where the front has none.
+
+    Returns:
+        [P], a sum over objectives: infinite for either end of a front, else the gap between both
+        neighbours over O times the extent of the front, 0 where the front has none; and whether an
+        objective had to be scaled.
     """
-    n_fronts = 0
-    for i in range(ranks.size):
-        n_fronts = max(n_fronts, ranks[i] + 1)
-    low, high = np.empty(n_fronts), np.empty(n_fronts)
-    last, before = np.empty(n_fronts, np.int64), np.empty(n_fronts, np.int64)
-    for f in range(n_fronts):
-        last[f], before[f] = -1, -1
-    for i in range(order.size):
-        p = order[i]
-        f = ranks[p]
-        if last[f] < 0:
-            low[f] = values[p]
-        high[f] = values[p]
-        last[f] = p
-    for f in range(n_fronts):
-        extent = n_objectives * (high[f] - low[f])
-        high[f] = extent if extent > 0 else np.inf
-        if last[f] >= 0:
-            out[last[f]] += np.inf
-        last[f] = -1
-    for i in range(order.size):
-        p = order[i]
-        f = ranks[p]
-        if last[f] < 0:
-            out[p] += np.inf
-        elif before[f] >= 0:
-            out[last[f]] += (values[p] - values[before[f]]) / high[f]
-        before[f] = last[f]
-        last[f] = p
+    n_fronts = int(ranks.max(initial=-1)) + 1
+    distances = np.zeros(len(ranks))
+    met = np.empty(n_fronts, dtype=np.int64)
+    is_scaled = add_gaps(columns, orders, ranks, np.empty((4, n_fronts)), met, distances)
+    return distances, is_scaled
 
 
-@compiled
-def standing_order(ranks: Places, crowding: Floats, order: Places) -> None:
-    """Who stands before whom: by rank, then by crowding, widest first, then by place.
+@compiled_unlocked
+def add_gaps(
+    columns: Floats, orders: Places, ranks: Places, fronts: Floats, met: Places, out: Floats
+) -> bool:
+    """Add what each objective gives to crowding distances; see `distances_of`.
 
     Args:
-        ranks: [P], 0 or more.
-        crowding: [P], 0 or more.
-        order: [P] receives places.
+        columns: [O, P].
+        orders: [O, P].
+        ranks: [P].
+        fronts: [4, F] scratch.
+        met: [F] scratch, the member that was met last, -1 before the first.
+        out: [P], added to.
+
+    Returns:
+        Whether an objective was scaled.
     """
-    n = ranks.size
-    if not n:
-        return
-    keys, by_crowding = np.empty(n, np.uint64), np.empty(n, np.int64)
-    n_ranks = 0
-    for i in range(n):
-        keys[i] = ~np.float64(crowding[i] + 0.0).view(np.uint64)
-        by_crowding[i] = i
-        n_ranks = max(n_ranks, ranks[i] + 1)
-    sort_by_keys(keys, by_crowding)
-    counts = np.zeros(n_ranks + 1, np.int64)
-    for i in range(n):
-        counts[ranks[i] + 1] += 1
-    for f in range(n_ranks):
-        counts[f + 1] += counts[f]
-    for i in range(n):
-        p = by_crowding[i]
-        order[counts[ranks[p]]] = p
-        counts[ranks[p]] += 1
+    n_objectives, n = orders.shape
+    is_scaled = False
+    for j in range(n_objectives):
+        scale = 1.0
+        if n and (columns[j, orders[j, 0]] < -LARGE or columns[j, orders[j, n - 1]] > LARGE):
+            scale, is_scaled = SCALE, True
+        for f in range(met.size):
+            met[f] = -1
+        for i in range(n):
+            p = np.uint64(orders[j, i])
+            front, value = np.uint64(ranks[p]), columns[j, p] * scale
+            if met[front] < 0:
+                fronts[LOW, front] = value
+                out[p] += np.inf
+            fronts[EXTENT, front], met[front] = value, orders[j, i]
+        for f in range(met.size):
+            extent = n_objectives * (fronts[EXTENT, f] - fronts[LOW, f])
+            fronts[EXTENT, f] = extent if extent > 0 else np.inf
+            if met[f] >= 0:
+                out[met[f]] += np.inf
+            met[f] = -1
+        for i in range(n):
+            p = np.uint64(orders[j, i])
+            front, value = np.uint64(ranks[p]), columns[j, p] * scale
+            if met[front] >= 0:
+                # Whoever is the first of a front is infinite already.
+                gap = (value - fronts[BEFORE, front]) / fronts[EXTENT, front]
+                out[np.uint64(met[front])] += gap
+                fronts[BEFORE, front] = fronts[NEAR, front]
+            else:
+                fronts[BEFORE, front] = value
+            fronts[NEAR, front], met[front] = value, orders[j, i]
+    return is_scaled

@@ -2,8 +2,10 @@
 
 Individuals come in lexicographic order, so that nobody is dominated by one who comes later. Of
 each front only the staircase is kept: those of its members that no other of it dominates in the
-second and third objective. If a front holds nobody who dominates an individual then no later front
-does, which is why the first such front is found by halving.
+last two objectives. If a front holds nobody who dominates an individual then no later front does,
+which is why the first such front is found by halving.
+
+Places are unsigned here, so that no access looks whether one is counted from the end.
 
 Source: Zhang, Tian, Cheng and Jin, "An efficient approach to nondominated sorting for evolutionary
 multiobjective optimization", 2015, for the search over fronts; the staircases are those of Kung,
@@ -13,160 +15,112 @@ Luccio and Preparata, "On finding the maxima of a set of vectors", 1975.
 import numpy as np
 import numpy.typing as npt
 
-from engine.compiling.loops import compiled
+from engine.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.sorting import Floats, Places
 
 Bools = npt.NDArray[np.bool_]
+Unsigned = npt.NDArray[np.uint64]
 
-FIRST_ROOM = 8
-"""Room that a staircase begins with; it doubles when it is full."""
+ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
+FIRST_SIZE = np.uint64(8)
+"""Steps that a staircase has space for at first; the space doubles when it is full."""
 
-
-@compiled
-def stair_above(ys: Floats, start: int, length: int, y: float) -> int:
-    """First position of a staircase whose y is above `y`, counted from 0 of the arena."""
-    low, high = start, start + length
-    while low < high:
-        middle = (low + high) // 2
-        if ys[middle] <= y:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+START, LENGTH, SIZE = ZERO, ONE, TWO
+"""Rows of the table of fronts: where a staircase begins, its steps, and its space."""
 
 
-@compiled
-def put_stair(ys: Floats, zs: Floats, start: int, length: int, at: int, y: float, z: float) -> int:
-    """Put a step into a staircase and take out those that it dominates.
+def rank_in_order(columns: Floats, order: Places, most: int) -> tuple[Places, Bools]:
+    """Number of the front of each individual, and who repeats somebody before.
 
     Args:
-        ys: Arena; rising within a staircase.
-        zs: Arena; falling within a staircase.
-        start: Where the staircase begins; there is room for one more step.
-        length: Its steps.
-        at: From `stair_above` for y.
-        y: Of the new step, which no other dominates.
-        z: Of the new step.
+        columns: [O, P], O is 2 or 3.
+        order: [P], lexicographic, the earlier of equals first.
+        most: Fronts from this number on are not told apart, at least 1.
 
     Returns:
-        The new length.
+        [P] numbers, at most `most`; and [P], whether somebody before has the same objectives.
     """
-    first = at - 1 if at > start and ys[at - 1] == y else at
-    end = start + length
-    last = first
-    while last < end and zs[last] >= z:
-        last += 1
-    if last == first:
-        for i in range(end, first, -1):
-            ys[i] = ys[i - 1]
-            zs[i] = zs[i - 1]
-    elif last > first + 1:
-        gone = last - first - 1
-        for i in range(last, end):
-            ys[i - gone] = ys[i]
-            zs[i - gone] = zs[i]
-    ys[first] = y
-    zs[first] = z
-    return length + 1 - (last - first)
+    count = len(order)
+    ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
+    # A staircase of s steps has had spaces of 8, 16, ... up to less than 2 s + 8 steps.
+    steps = np.empty((2, 20 * count))
+    fronts = np.empty((3, min(most, count)), dtype=np.uint64)
+    sweep_fronts(columns, order, most, steps, fronts, ranks, is_copy)
+    return ranks, is_copy
 
 
-@compiled
-def is_same(columns: Floats, a: int, b: int) -> bool:
-    """Whether two individuals have equal objectives [O, P]."""
-    n_different = 0
-    for j in range(columns.shape[0]):
-        n_different += columns[j, a] != columns[j, b]
-    return n_different == 0
-
-
-@compiled
-def find_copies(columns: Floats, order: Places, is_copy: Bools) -> None:
-    """Who has the objectives of somebody before.
+@compiled_unlocked
+def sweep_fronts(
+    columns: Floats, order: Places, most: int, steps: Floats, fronts: Unsigned,
+    ranks: Places, is_copy: Bools,
+) -> None:  # fmt: skip
+    """Rank individuals; see `rank_in_order`.
 
     Args:
         columns: [O, P].
-        order: [P], lexicographic, earlier places first among equals.
-        is_copy: [P] receives the answer.
+        order: [P].
+        most: Fronts that are told apart.
+        steps: [2, 20 P] scratch: the last objective but one, rising within a staircase, and the
+            last one, falling.
+        fronts: [3, N] scratch, rows `START`, `LENGTH` and `SIZE`; N is the lesser of `most` and P.
+        ranks: [P] receives numbers.
+        is_copy: [P] receives whether somebody before has the same objectives.
     """
+    last_but_one, last = np.uint64(columns.shape[0] - 2), np.uint64(columns.shape[0] - 1)
+    used, n_fronts, rank, before = ZERO, ZERO, ZERO, ZERO
     for i in range(order.size):
-        is_copy[order[i]] = i > 0 and is_same(columns, order[i], order[i - 1])
-
-
-@compiled
-def rank_in_order(columns: Floats, order: Places, ranks: Places) -> None:
-    """Number of the front of each individual.
-
-    Args:
-        columns: [O, P], O is 2 or 3.
-        order: [P], lexicographic.
-        ranks: [P] receives the numbers.
-    """
-    n, n_objectives = order.size, columns.shape[0]
-    # A staircase of s steps has had rooms of 8, 16, ... up to less than 2 s + 8 places.
-    ys, zs = np.empty(20 * n), np.empty(20 * n)
-    starts, lengths, rooms = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    used, n_fronts, rank = 0, 0, 0
-    for i in range(n):
-        p = order[i]
-        if i and is_same(columns, p, order[i - 1]):
+        p = np.uint64(order[i])
+        y, z = columns[last_but_one, p], columns[last, p]
+        is_same = i > 0 and columns[ZERO, p] == columns[ZERO, before]
+        is_same = is_same and y == columns[last_but_one, before] and z == columns[last, before]
+        is_copy[p], before = is_same, p
+        if is_same:
             ranks[p] = rank
             continue
-        y, z = columns[n_objectives - 2, p], columns[n_objectives - 1, p]
-        low, high, at = 0, n_fronts, used
-        while low < high:
-            middle = (low + high) // 2
-            found = stair_above(ys, starts[middle], lengths[middle], y)
-            if found > starts[middle] and zs[found - 1] <= z:
-                low = middle + 1
+        rank, high, at = ZERO, n_fronts, used
+        while rank < high:
+            middle = (rank + high) >> ONE
+            start = fronts[START, middle]
+            found, end = start, start + fronts[LENGTH, middle]
+            while found < end:
+                half = (found + end) >> ONE
+                if steps[ZERO, half] <= y:
+                    found = half + ONE
+                else:
+                    end = half
+            if found > start and steps[ONE, found - ONE] <= z:
+                rank = middle + ONE
             else:
                 high, at = middle, found
-        rank = low
         ranks[p] = rank
+        if rank == np.uint64(most):
+            continue
         if rank == n_fronts:
-            starts[rank], lengths[rank], rooms[rank], at = used, 0, FIRST_ROOM, used
-            used += FIRST_ROOM
-            n_fronts += 1
-        elif lengths[rank] == rooms[rank]:
-            start = starts[rank]
-            for k in range(lengths[rank]):
-                ys[used + k], zs[used + k] = ys[start + k], zs[start + k]
-            at += used - start
-            starts[rank], rooms[rank] = used, 2 * rooms[rank]
-            used += rooms[rank]
-        lengths[rank] = put_stair(ys, zs, starts[rank], lengths[rank], at, y, z)
-
-
-@compiled
-def find_undominated(columns: Floats, order: Places, is_best: Bools) -> None:
-    """Who is dominated by none and equal to none before.
-
-    Args:
-        columns: [O, P], O is 2 or 3.
-        order: [P], lexicographic, earlier places first among equals.
-        is_best: [P] receives the answer.
-    """
-    n_objectives = columns.shape[0]
-    ys, zs = np.empty(order.size), np.empty(order.size)
-    # Typed, because a loop is compiled anew for each literal that it is called with.
-    start, length = int(np.int64(0)), int(np.int64(0))
-    for i in range(order.size):
-        p = order[i]
-        y, z = columns[n_objectives - 2, p], columns[n_objectives - 1, p]
-        at = stair_above(ys, start, length, y)
-        is_best[p] = at == 0 or zs[at - 1] > z
-        if is_best[p]:
-            length = put_stair(ys, zs, start, length, at, y, z)
-
-
-@compiled
-def spread_to_copies(columns: Floats, order: Places, is_best: Bools) -> None:
-    """Say of each copy what is said of the first of its equals.
-
-    Args:
-        columns: [O, P].
-        order: [P], lexicographic, earlier places first among equals.
-        is_best: [P], changed.
-    """
-    for i in range(1, order.size):
-        if is_same(columns, order[i], order[i - 1]):
-            is_best[order[i]] = is_best[order[i - 1]]
+            fronts[START, rank], fronts[LENGTH, rank], fronts[SIZE, rank] = used, ZERO, FIRST_SIZE
+            at, used, n_fronts = used, used + FIRST_SIZE, n_fronts + ONE
+        elif fronts[LENGTH, rank] == fronts[SIZE, rank]:
+            start = fronts[START, rank]
+            for k in range(fronts[LENGTH, rank]):
+                steps[ZERO, used + k] = steps[ZERO, start + k]
+                steps[ONE, used + k] = steps[ONE, start + k]
+            fronts[START, rank], fronts[SIZE, rank] = used, TWO * fronts[SIZE, rank]
+            at, used = at + used - start, used + fronts[SIZE, rank]
+        start = fronts[START, rank]
+        end = start + fronts[LENGTH, rank]
+        # The new step takes the place of those that it dominates.
+        if at > start and steps[ZERO, at - ONE] == y:
+            at -= ONE
+        kept = at
+        while kept < end and steps[ONE, kept] >= z:
+            kept += ONE
+        fronts[LENGTH, rank] = end - start + ONE + at - kept
+        if kept == at:
+            while kept < end:
+                steps[ZERO, end], steps[ONE, end] = steps[ZERO, end - ONE], steps[ONE, end - ONE]
+                end -= ONE
+        else:
+            to = at + ONE
+            while to < kept < end:
+                steps[ZERO, to], steps[ONE, to] = steps[ZERO, kept], steps[ONE, kept]
+                to, kept = to + ONE, kept + ONE
+        steps[ZERO, at], steps[ONE, at] = y, z

@@ -7,46 +7,57 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.compiling.loops import compiled
-from optimizer.search.compiled.sorting import Keys, Places
-
-Bools = npt.NDArray[np.bool_]
+from optimizer.search.compiled.fronts import ONE, ZERO, Bools, Unsigned
+from optimizer.search.compiled.sorting import Floats, Places
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
 
 
-@compiled
-def admit(rows: Keys, seen: Keys, count: int, table: Places, is_known: Bools) -> int:
-    """Add rows to those seen, and say which were there before.
+class Seen:
+    """Genomes by place, to ask which of them repeat others.
 
     Args:
-        rows: [P, G], the bits of genomes.
-        seen: [N, G], room for rows seen, filled up to `count`.
-        count: How many were seen.
-        table: [S] places in `seen` or -1; S is a power of two, more than twice N.
-        is_known: [P] receives which rows were seen before, in this call or an earlier one.
-
-    Returns:
-        How many were seen now.
+        rows: [N, G], none with a negative zero where it is asked for; may change until then.
+        n_known: The first so many are there already.
     """
-    n_genes, mask = rows.shape[1], np.uint64(table.size - 1)
-    for i in range(rows.shape[0]):
-        hashed = np.uint64(0)
-        for g in range(n_genes):
-            hashed = (hashed ^ rows[i, g]) * MULTIPLIER
-            hashed ^= hashed >> HALF
-        at = hashed & mask
-        is_found = False
-        while table[at] >= 0 and not is_found:
-            n_equal = 0
-            while n_equal < n_genes and seen[table[at], n_equal] == rows[i, n_equal]:
-                n_equal += 1
-            is_found = n_equal == n_genes
-            at = (at + np.uint64(1)) & mask
-        is_known[i] = is_found
-        if not is_found:
-            table[at] = count
-            for g in range(n_genes):
-                seen[count, g] = rows[i, g]
-            count += 1
-    return count
+
+    def __init__(self, rows: Floats, n_known: int) -> None:
+        self._rows = rows.view(np.uint64)
+        self._table = np.full(1 << (2 * len(rows)).bit_length(), -1, dtype=np.int32)
+        self.admit(np.arange(n_known))
+
+    def admit(self, places: Places) -> Bools:
+        """Say which rows [P] equal one that was admitted before, and admit the others."""
+        is_known = np.empty(len(places), dtype=np.bool_)
+        admit(self._rows, places, self._table, is_known)
+        return is_known
+
+
+@compiled
+def admit(rows: Unsigned, places: Places, table: npt.NDArray[np.int32], is_known: Bools) -> None:
+    """Admit rows that are new; see `Seen.admit`.
+
+    Args:
+        rows: [N, G], the bits of genomes.
+        places: [P] of the rows that are asked for.
+        table: [S] places that were admitted, else -1; S is a power of two, more than twice N.
+        is_known: [P] receives which rows equal one that was admitted before.
+    """
+    n_genes, mask = np.uint64(rows.shape[1]), np.uint64(table.size - 1)
+    for i in range(places.size):
+        row = np.uint64(places[i])
+        at = ZERO
+        for k in range(n_genes):
+            at = (at ^ rows[row, k]) * MULTIPLIER
+        # What differs in high bits only is in high bits of a product.
+        at = (at ^ (at >> HALF)) * MULTIPLIER >> HALF & mask
+        is_known[i] = False
+        while table[at] >= 0 and not is_known[i]:
+            other, g = np.uint64(table[at]), ZERO
+            while g < n_genes and rows[other, g] == rows[row, g]:
+                g += ONE
+            is_known[i] = g == n_genes
+            at = (at + ONE) & mask
+        if not is_known[i]:
+            table[at] = np.int32(row)

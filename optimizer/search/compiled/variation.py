@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from engine.compiling.loops import compiled
+from engine.compiling.loops import compiled, compiled_part
 from optimizer.search.compiled.sorting import Floats, Places
 
 Bools = npt.NDArray[np.bool_]
@@ -12,7 +12,7 @@ SHARES = (0.125, 0.5, 1.0)
 """Chances of a gene to be moved by a difference."""
 
 
-@compiled
+@compiled_part
 def power(value: float, n_squarings: int) -> float:
     """The power of order 2 ** n_squarings."""
     for _ in range(n_squarings):
@@ -20,7 +20,7 @@ def power(value: float, n_squarings: int) -> float:
     return value
 
 
-@compiled
+@compiled_part
 def root(value: float, n_squarings: int) -> float:
     """The root of that order."""
     for _ in range(n_squarings):
@@ -28,7 +28,7 @@ def root(value: float, n_squarings: int) -> float:
     return value
 
 
-@compiled
+@compiled_part
 def confined(value: float, low: float, high: float, is_int: bool) -> float:
     """A gene inside its bounds, whole where it has to be; NaN stays NaN."""
     inside = np.rint(value) if is_int else value
@@ -36,7 +36,7 @@ def confined(value: float, low: float, high: float, is_int: bool) -> float:
     return high if inside > high else inside
 
 
-@compiled
+@compiled_part
 def mutate_gene(old: float, draw: float, low: float, high: float, n_squarings: int) -> float:
     """A gene that is not whole after polynomial mutation, inside its bounds."""
     is_down = draw < 0.5
@@ -81,7 +81,7 @@ def mutate(
             out[i, g] = moved
 
 
-@compiled
+@compiled_part
 def spread(draw: float, gap: float, room: float, n_squarings: int) -> float:
     """Distance of children in units of their parents' gap, so that none leaves its bounds."""
     nearness = gap / (gap + 2.0 * max(room, 0.0))
@@ -123,8 +123,8 @@ def cross(
 
 @compiled
 def move(
-    parents: Floats, ahead: Floats, behind: Floats, draws: Floats, chances: Floats,
-    bounds: Floats, is_int: Bools, out: Floats,
+    parents: Floats, ahead: Floats, behind: Floats, draws: Floats, chances: Floats, low: Floats,
+    high: Floats, is_int: Bools, out: Floats,
 ) -> None:  # fmt: skip
     """Differences of two added to a third; see `operators.move_by_difference`.
 
@@ -134,7 +134,8 @@ def move(
         behind: [P, G].
         draws: [3, P]: how far, how many genes, and which one in any case.
         chances: [P, G], which other genes.
-        bounds: [2, G], lowest and highest.
+        low: [G].
+        high: [G].
         is_int: [G].
         out: [P, G] receives the children.
     """
@@ -144,15 +145,15 @@ def move(
         share = SHARES[int(draws[1, i] * len(SHARES))]
         one = int(draws[2, i] * n_genes)
         for g in range(n_genes):
-            old, low, high = parents[i, g], bounds[0, g], bounds[1, g]
+            old = parents[i, g]
             moved = old
             if chances[i, g] < share or g == one:
                 moved = old + step * (ahead[i, g] - behind[i, g])
-            if moved < low:
-                moved = 0.5 * (old + low)
-            if moved > high:
-                moved = 0.5 * (old + high)
-            out[i, g] = confined(moved, low, high, is_int[g])
+            if moved < low[g]:
+                moved = 0.5 * (old + low[g])
+            if moved > high[g]:
+                moved = 0.5 * (old + high[g])
+            out[i, g] = confined(moved, low[g], high[g], is_int[g])
 
 
 @compiled

@@ -11,7 +11,7 @@ import numpy as np
 import engine
 from engine.compiling.loops import digest_of
 from optimizer.search.compiled import sorting
-from optimizer.search.compiled.sorting import rising_order
+from optimizer.search.compiled.sorting import rising_orders
 
 CALLER = """
 from engine.loops_of_a_test.callee import callee
@@ -62,6 +62,19 @@ def test_a_changed_loop_reaches_its_callers(tmp_path):
         assert [ask(tmp_path), ask(tmp_path)] == [1.0 + change] * 2
 
 
+def test_a_kept_loop_is_loaded_without_what_compiling_needs(tmp_path):
+    """A process that only loads imports none of numba's typing, and may compile after that."""
+    rising_orders(np.array([[2.0, 1.0]]))
+    code = """
+import sys, numba, numpy as np
+from optimizer.search.compiled.sorting import rising_orders
+print(rising_orders(np.array([[2.0, 1.0]])).tolist(), "numba.typed.typeddict" in sys.modules)
+print(numba.njit(lambda x: np.sort(x))(np.array([2.0, 1.0])).tolist())
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split("\n")[:2] == ["[[1, 0]] False", "[1.0, 2.0]"]
+
+
 def test_the_second_process_finds_what_the_first_compiled(tmp_path):
     """The cache has one place for one version, inside the package."""
     places = list((Path(engine.__file__).parent / "__pycache__").glob("loops-*"))
@@ -82,6 +95,6 @@ def test_a_digest_is_that_of_names_and_contents(tmp_path):
 
 def test_each_room_has_a_cache_of_its_own():
     """Loops of the search lie beside it, so that a change of theirs leaves the engine's alone."""
-    rising_order(np.array([2.0, 1.0]), np.empty(2, np.int64))
+    rising_orders(np.array([[2.0, 1.0]]))
     room = Path(sorting.__file__).parent
     assert f"loops-{digest_of(room)}" in [place.name for place in (room / "__pycache__").iterdir()]

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from optimizer.search.archive import (
     EXACT_OBJECTIVES,
     box_of,
+    contributions,
     extended,
     hypervolume,
-    thinned,
+    truncated,
     undominated,
-    worths,
 )
 from optimizer.search.generation import Population, nobody
 
@@ -71,27 +71,27 @@ def test_an_archive_holds_all_that_nobody_dominates(seed, count, n_objectives):
 def test_a_full_archive_keeps_the_best_of_each_objective(n_objectives):
     """Ends of the front stay, and who stays keeps the order that he had."""
     front = staircase(60, n_objectives)
-    places = thinned(front, 2 * n_objectives)
+    places = truncated(front, 2 * n_objectives)
     assert set(front.argmin(axis=0).tolist()) <= set(places.tolist())
-    assert (np.diff(thinned(front, 17)) > 0).all()
-    assert len(thinned(front, 17)) == 17
-    assert thinned(front, 99).tolist() == list(range(60))
+    assert (np.diff(truncated(front, 17)) > 0).all()
+    assert len(truncated(front, 17)) == 17
+    assert truncated(front, 99).tolist() == list(range(60))
 
 
-def test_thinning_costs_less_hypervolume_than_chance():
+def test_truncation_costs_less_hypervolume_than_chance():
     """What stays of a curved front dominates more than what random choices leave."""
     front = 1.0 - np.sqrt(staircase(80, 3))
     rng = np.random.default_rng(1)
-    kept = moocore.hypervolume(front[thinned(front, 20)], ref=1.1)
+    kept = moocore.hypervolume(front[truncated(front, 20)], ref=1.1)
     drawn = [front[rng.permutation(80)[:20]] for _ in range(50)]
     assert kept > max(moocore.hypervolume(points, ref=1.1) for points in drawn)
 
 
 def test_of_copies_the_later_one_leaves():
-    """Two that are worth the same: the older stays."""
+    """Two that contribute the same: the older stays."""
     front = np.array([[0.0, 4.0], [1.0, 2.0], [2.0, 1.0], [4.0, 0.0], [1.0, 2.0]])
-    assert worths(front)[4] == worths(front)[1] == 0.0
-    assert 4 not in thinned(front, 4)
+    assert contributions(front)[4] == contributions(front)[1] == 0.0
+    assert 4 not in truncated(front, 4)
 
 
 def test_hypervolume_counts_in_units_of_the_box():

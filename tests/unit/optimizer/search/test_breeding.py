@@ -1,14 +1,16 @@
 """How operators share a generation, and what children say of their origin."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.search.breeding import ADAPTED, FLOOR, Draws, credited, rates_of, shares
+from optimizer.search.breeding import ADAPTED, FLOOR, credited, rates_of, shares
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS, UNKNOWN
-from optimizer.search.randomness import stream
+from optimizer.search.randomness import Draws, stream
 from tests.support.searches import Zdt1, float_layout, settings
 
 
@@ -74,10 +76,18 @@ def test_what_works_is_used_more():
 
 def test_draws_of_another_generation_are_its_streams():
     """Turned to another generation, each stream begins where one opened there would, once."""
-    draws = Draws(5, 0)
+    draws = Draws(5, ThreadPoolExecutor(1))
     for generation in (0, 1, 9):
         draws.turn_to(generation)
         for purpose in ("select", "mutate"):
             expected = stream(5, generation, purpose).random(30)
             found = [draws(purpose).random(10) for _ in range(3)]
             assert expected.tolist() == np.concatenate(found).tolist()
+
+
+def test_numbers_drawn_ahead_are_those_of_the_stream():
+    """In whatever shapes they are taken, and the stream goes on behind them."""
+    draws = Draws(5, ThreadPoolExecutor(1))
+    ahead = draws.turn_to(3).ahead("mutate", 24)
+    found = [ahead.random((2, 3, 3)).ravel(), ahead.random((6,)), draws("mutate").random(4)]
+    assert stream(5, 3, "mutate").random(28).tolist() == np.concatenate(found).tolist()

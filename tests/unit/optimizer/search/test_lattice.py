@@ -67,7 +67,7 @@ def test_every_legal_point_is_judged_once(monkeypatch):
 
 @pytest.mark.parametrize("chunk", [1, 10, 10_000])
 def test_the_archive_is_the_true_front_whatever_the_chunk(monkeypatch, chunk):
-    """The same front for any chunk, nothing thinned."""
+    """The same front for any chunk, never truncated."""
     monkeypatch.setattr(module, "CHUNK", chunk)
     problem = Zdt1(float_layout(2))
     grid = make_lattice(problem.layout, {"gene_0": 0.05, "gene_1": 0.1})

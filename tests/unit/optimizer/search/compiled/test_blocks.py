@@ -6,7 +6,7 @@ import pytest
 
 from optimizer.search.compiled import blocks
 from optimizer.search.compiled.blocks import BLOCK, WIDTH, rank_in_blocks
-from optimizer.search.compiled.sorting import column_order
+from optimizer.search.compiled.sorting import orders_of
 from optimizer.search.ranking import MANY, rank_individuals
 
 KINDS = ("random", "sphere", "ties", "copies", "chain")
@@ -33,13 +33,9 @@ def ranks_of(objectives):
 
 
 def found(objectives):
-    """Whether ranks were found, and which."""
+    """Ranks and copies; None where there are too many fronts."""
     columns = np.array(objectives.T, order="C")
-    orders = np.empty(columns.shape, dtype=np.int64)
-    for number, order in enumerate(orders):
-        column_order(columns, number, order)
-    ranks = np.empty(len(objectives), dtype=np.int64)
-    return rank_in_blocks(columns, orders, ranks), ranks
+    return rank_in_blocks(columns, orders_of(columns))
 
 
 @pytest.mark.parametrize("count", [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 2500])
@@ -47,9 +43,10 @@ def found(objectives):
 def test_ranks_are_those_of_moocore(kind, count):
     """Ties, copies, a single front and one individual a front, in one block and in several."""
     objectives = objectives_of(kind, count)
-    is_found, ranks = found(objectives)
-    assert is_found
+    ranks, is_copy = found(objectives)
     assert moocore.pareto_rank(objectives).tolist() == ranks.tolist()
+    _, first, inverse = np.unique(objectives, axis=0, return_index=True, return_inverse=True)
+    assert (first[inverse.ravel()] != np.arange(count)).tolist() == is_copy.tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -66,6 +63,6 @@ def test_too_many_fronts_for_the_table_are_said():
     room = blocks.MOST_ENTRIES // (n_blocks * WIDTH) * WIDTH
     assert room < count
     chain = np.repeat(np.arange(count, 0.0, -1.0)[:, None], 3, axis=1)
-    assert not found(chain)[0]
+    assert found(chain) is None
     assert ranks_of(chain) == list(range(count - 1, -1, -1))
-    assert found(chain[: room // 2])[0]
+    assert found(chain[: room // 2]) is not None

@@ -1,11 +1,11 @@
-"""Worths of three objectives are exact volumes of whole cells, and who leaves follows from them."""
+"""Contributions of three objectives are exact volumes of whole cells; who leaves follows."""
 
 import moocore
 import numpy as np
 import pytest
 
-from optimizer.search.archive import MARGIN, REFERENCE, thinned, worths
-from optimizer.search.compiled.worth import CELLS, MOST
+from optimizer.search.archive import MARGIN, REFERENCE, contributions, truncated
+from optimizer.search.compiled.contributions import CELLS, MOST
 from tests.support.looping import each
 
 
@@ -46,20 +46,20 @@ def volumes_of(cells):
     return [sum(boxes[own].tolist()) for own in is_alone]
 
 
-def stated_worths(objectives, volumes=volumes_of):
+def stated_contributions(objectives, volumes=volumes_of):
     """The definition: volumes, and above all of them the best of each objective."""
-    worth = np.array(volumes(cells_of(objectives)))
-    worth[objectives.argmin(axis=0)] = MOST
-    return worth
+    found = np.array(volumes(cells_of(objectives)))
+    found[objectives.argmin(axis=0)] = MOST
+    return found
 
 
-def stated_thinned(objectives, keep, rounds, stated=stated_worths):
-    """The definition of who stays: in rounds the least worth leave, of equals the later one."""
+def stated_truncated(objectives, keep, rounds, stated=stated_contributions):
+    """The definition: in rounds those leave that contribute least, of equals the later one."""
     places = np.arange(len(objectives))
     step = -(-(len(places) - keep) // rounds)
     while len(places) > keep:
-        worth = stated(objectives[places]).tolist()
-        leaving = sorted(range(len(places)), key=lambda i: (worth[i], -i))
+        missed = stated(objectives[places]).tolist()
+        leaving = sorted(range(len(places)), key=lambda i: (missed[i], -i))
         places = np.delete(places, leaving[: min(step, len(places) - keep)])
     return places
 
@@ -70,30 +70,35 @@ def numbers_to_keep(count):
 
 
 def test_the_grid_reaches_beyond_the_worst():
-    """A volume of all cells fits a whole number of 64 bits, below what the best are worth."""
+    """A volume of all cells fits a whole number of 64 bits, below what the best count for."""
     assert int((1.0 + MARGIN) * 2**20) == REFERENCE == 1_153_433
     assert REFERENCE**3 < 2**61 < MOST
 
 
-def test_a_member_is_worth_the_cells_that_it_alone_covers():
+def test_a_member_contributes_the_cells_that_it_alone_covers():
     """Three at the corners that are best somewhere, and one in their middle."""
     objectives = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0], [0.5, 0.5, 0.5]])
     lonely = (REFERENCE - CELLS // 2) ** 3
     shared = (REFERENCE - CELLS) ** 2 * (REFERENCE - CELLS // 2)
     corner = (REFERENCE - CELLS) ** 3
-    assert worths(objectives).tolist() == [MOST, MOST, MOST, lonely - 3 * shared + 2 * corner]
+    assert contributions(objectives).tolist() == [
+        MOST,
+        MOST,
+        MOST,
+        lonely - 3 * shared + 2 * corner,
+    ]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 9, 24])
 @each("seed", range(80))
-def test_worths_and_thinning_are_as_defined(seed, count):
+def test_contributions_and_truncation_are_as_defined(seed, count):
     """Ties, copies and members that others dominate included; in one round and in four."""
     objectives = front_of(seed, count)
-    assert stated_worths(objectives).tolist() == worths(objectives).tolist()
+    assert stated_contributions(objectives).tolist() == contributions(objectives).tolist()
     for keep in numbers_to_keep(count):
         for rounds in (1, 4):
-            expected = stated_thinned(objectives, keep, rounds)
-            assert expected.tolist() == thinned(objectives, keep, rounds).tolist()
+            expected = stated_truncated(objectives, keep, rounds)
+            assert expected.tolist() == truncated(objectives, keep, rounds).tolist()
 
 
 def undominated_cells(objectives):
@@ -107,28 +112,28 @@ def undominated_cells(objectives):
 
 @pytest.mark.parametrize("count", [40, 300, 3000])
 @each("seed", range(8))
-def test_worths_are_the_contributions_that_moocore_finds(seed, count):
+def test_contributions_are_those_that_moocore_finds(seed, count):
     """Of the same whole cells, to what its floats hold."""
     objectives = undominated_cells(front_of(seed, count))
     cells = cells_of(objectives).astype(np.float64)
     expected = moocore.hv_contributions(cells, ref=REFERENCE)
-    found = worths(objectives)
+    found = contributions(objectives)
     is_best = found == MOST
     assert set(np.flatnonzero(is_best)) == set(objectives.argmin(axis=0))
     np.testing.assert_allclose(found[~is_best], expected[~is_best], rtol=1e-9)
 
 
 @each("seed", range(8))
-def test_many_members_leave_in_rounds_by_their_worths(seed):
+def test_many_members_leave_in_rounds_by_their_contributions(seed):
     """Some hundreds, each round judged anew."""
     objectives = front_of(seed, 700)
     for keep, rounds in ((300, 4), (650, 2), (2, 3)):
-        expected = stated_thinned(objectives, keep, rounds, stated=worths)
-        assert expected.tolist() == thinned(objectives, keep, rounds).tolist()
+        expected = stated_truncated(objectives, keep, rounds, stated=contributions)
+        assert expected.tolist() == truncated(objectives, keep, rounds).tolist()
 
 
 def test_the_order_of_a_front_decides_between_equals_alone():
-    """Members in another order are worth the same; the volumes have no order of sums."""
+    """Members in another order contribute the same; the volumes have no order of sums."""
     objectives = front_of(0, 500)
     order = np.random.default_rng(1).permutation(500)
-    assert worths(objectives)[order].tolist() == worths(objectives[order]).tolist()
+    assert contributions(objectives)[order].tolist() == contributions(objectives[order]).tolist()

@@ -1,0 +1,301 @@
+"""Hypervolume contributions of a front of three objectives, and who leaves a front that is full.
+
+Objectives become cells of a grid, and a contribution is the number of cells that a member alone
+covers: a whole number, so that any order of sums gives the same one.
+
+Members come by rising third objective. Below a height the front is a staircase in x and y, and the
+share of a member of it is the area that it alone covers: a box up to its two neighbours, less what
+those cover that it hides. A member that comes hides a run of the staircase, which bounds its share
+from then on, and cuts the shares of its two neighbours, never anybody else's. Each member is put
+into the staircase once, and once cut off what bounds a share.
+
+Members are named by their seat in the order of x, from 1 on. The staircase is a set of bits, one a
+name, so that the neighbour of a new member is found without asking many.
+
+Source: Guerreiro and Fonseca, "Computing and updating hypervolume contributions in up to four
+dimensions", IEEE Transactions on Evolutionary Computation 22(3), 2018, for the sweep; the grid and
+the set of bits are house rules.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.compiling.loops import compiled_inline, compiled_unlocked
+from optimizer.search.compiled.fronts import ONE, TWO, ZERO, Unsigned
+from optimizer.search.compiled.sorting import Floats, Places
+
+Cells = npt.NDArray[np.int64]
+Name = np.uint64
+
+CELLS = 2**20
+"""Cells that the extent of an objective is cut into."""
+
+MOST = np.iinfo(np.int64).max
+"""Contribution of the best in an objective, above all volumes."""
+
+NODE = 4
+"""Numbers of a member, in either array of nodes."""
+
+X, Y, SHARE, VOLUME = ZERO, ONE, TWO, np.uint64(3)
+"""Where they stand in `values`: the cell, the area that the member alone covers at the height that
+was reached, and the volume up to the reference if nobody else came."""
+
+EAST, NORTH, RING = ZERO, ONE, TWO
+"""Where they stand in `links`: the next of the staircase to the east and to the north, x rising to
+the east and y to the north; and from `RING` on, each way, the next in the ring of a member and of
+what bounds its share."""
+
+WORD_BITS = 5
+LAST_BIT = (1 << WORD_BITS) - 1
+"""A word of a set has 32 bits, so that a float64 holds it and its exponent tells the highest."""
+
+
+class Front:
+    """Members of a front of three objectives, of whom those that contribute least may leave.
+
+    Args:
+        objectives: [F, 3], F at least 1.
+        reference: Of every objective, in cells.
+    """
+
+    def __init__(self, objectives: Floats, reference: int) -> None:
+        count = len(objectives)
+        self._count, self._reference = count, reference
+        self._columns = np.array(objectives.T, order="C")
+        self._orders: Places = self._columns[::2].argsort(axis=1)  # by x and by z
+        self._members = np.empty((3, count), dtype=np.int64)
+        self._members[0] = np.arange(count)
+        self._values = np.empty(NODE * (count + 2), dtype=np.int64)
+        self._links = np.empty(NODE * (count + 2), dtype=np.uint64)
+
+    @property
+    def places(self) -> Places:
+        """Rows of the members that are left [N], rising."""
+        return self._members[0, : self._count]
+
+    def contributions(self) -> Cells:
+        """Volumes of the members that are left [N], `MOST` for the first best in an objective."""
+        count = self._count
+        best, volumes = np.empty(3, dtype=np.int64), np.empty(count, dtype=np.int64)
+        names = np.zeros(((count + 1) >> WORD_BITS) + 1, dtype=np.int64)
+        words = np.zeros((len(names) >> WORD_BITS) + 1, dtype=np.int64)
+        values, members = self._values, self._members
+        enter_cells(self._columns, self._orders, count, self._reference, values, members, best)
+        sweep(self._orders, values, self._links, members, names, words, volumes)
+        volumes[best] = MOST
+        return volumes
+
+    def drop_least(self, n_leaving: int) -> None:
+        """Let those leave that contribute least, of equals the later ones.
+
+        Args:
+            n_leaving: How many, from 1 to all but one.
+        """
+        volumes = self.contributions()
+        bound = np.partition(volumes, n_leaving - 1)[n_leaving - 1]
+        drop(volumes, bound, n_leaving, self._columns, self._orders, self._members)
+        self._count -= n_leaving
+
+
+@compiled_unlocked
+def enter_cells(
+    columns: Floats, orders: Places, count: int, reference: int, values: Cells, members: Places,
+    best: Places,
+) -> None:  # fmt: skip
+    """Cut objectives into cells of the members' extent.
+
+    Args:
+        columns: [3, F], of which the first N count.
+        orders: [2, F], members by x and by z, of which the first N count.
+        count: N.
+        reference: Of every objective, in cells.
+        values: [`NODE` (F + 2)] receives cells by name, and corners before and after them.
+        members: [3, F]; row 1 receives names, row 2 depths: from each height to the reference.
+        best: [3] receives the first of the best in each objective.
+    """
+    for j in range(3):
+        low, high, first = columns[j, 0], columns[j, 0], 0
+        for m in range(count):
+            value = columns[j, m]
+            if value < low:
+                low, first = value, m
+            high = value if value > high else high
+        best[j] = first
+        # Halved first, so that no extent overflows.
+        low *= 0.5
+        extent = high * 0.5 - low
+        extent = extent if extent > 0.0 else 1.0
+        for i in range(count):
+            m = orders[0, i]
+            cell = np.int64((columns[j, m] * 0.5 - low) / extent * CELLS)
+            if j < 2:
+                values[NODE * (i + 1) + j] = cell
+            else:
+                members[1, m], members[2, m] = i + 1, reference - cell
+    last = NODE * (count + 1)
+    values[0] = values[last + 1] = -1
+    values[1] = values[last] = reference
+
+
+@compiled_unlocked
+def sweep(
+    orders: Places, values: Cells, links: Unsigned, members: Places, names: Cells, words: Cells,
+    volumes: Cells,
+) -> None:  # fmt: skip
+    """Find contributions, going through members by rising height.
+
+    Args:
+        orders: [2, F], of which the first N count.
+        values: [`NODE` (F + 2)], from `enter_cells`; of the corners the first one lies in the
+            north, the last one in the east.
+        links: [`NODE` (F + 2)] scratch.
+        members: [3, F], from `enter_cells`.
+        names: [S], 0: a set with a bit for each name.
+        words: [M], 0: a bit for each word of `names` that is not 0.
+        volumes: [N] receives volumes.
+    """
+    north, east = ZERO, np.uint64(NODE * (volumes.size + 1))
+    for corner in (north, east):
+        links[corner + EAST], links[corner + NORTH] = east, north
+        links[corner + RING], links[corner + RING + ONE] = corner, corner
+        values[corner + SHARE] = values[corner + VOLUME] = 0
+    names[0] = words[0] = 1
+    for i in range(volumes.size):
+        name, depth = members[1, orders[1, i]], members[2, orders[1, i]]
+        p = np.uint64(NODE * name)
+        x, y = values[p + X], values[p + Y]
+        values[p + VOLUME] = 0
+        # The greatest name of the set that is less.
+        word = name >> WORD_BITS
+        left = names[word] & ((1 << (name & LAST_BIT)) - 1)
+        if left == 0:
+            group = word >> WORD_BITS
+            left = words[group] & ((1 << (word & LAST_BIT)) - 1)
+            while left == 0:
+                group -= 1
+                left = words[group]
+            word = (group << WORD_BITS) + (np.float64(left).view(np.int64) >> 52) - 1023
+            left = names[word]
+        below = (word << WORD_BITS) + (np.float64(left).view(np.int64) >> 52) - 1023
+        west = np.uint64(NODE * below)
+        east = links[west + EAST]
+        # Of two with the same x either may have come first.
+        if values[east + X] == x and values[east + Y] <= y:
+            west = east
+        elif values[west + X] == x and values[west + Y] > y:
+            west, east = links[west + NORTH], west
+        top = values[west + Y]
+        if top <= y:
+            if values[links[west + NORTH] + Y] > y:
+                hide(values, links, p, west, depth)
+            continue
+        edge, share, last = x, 0, p
+        while values[east + Y] >= y:
+            values[east + VOLUME] -= values[east + SHARE] * depth
+            gone = np.int64(east) // NODE
+            word = gone >> WORD_BITS
+            names[word] ^= 1 << (gone & LAST_BIT)
+            if names[word] == 0:
+                words[word >> WORD_BITS] ^= 1 << (word & LAST_BIT)
+            share += (values[east + X] - edge) * (top - y)
+            links[last + RING + EAST], links[east + RING + NORTH] = east, last
+            edge, top, last, east = values[east + X], values[east + Y], east, links[east + EAST]
+        share += (values[east + X] - edge) * (top - y)
+        word = name >> WORD_BITS
+        names[word] |= 1 << (name & LAST_BIT)
+        words[word >> WORD_BITS] |= 1 << (word & LAST_BIT)
+        links[last + RING + EAST], links[p + RING + NORTH] = p, last
+        links[p + EAST], links[p + NORTH] = east, west
+        values[p + SHARE], values[p + VOLUME] = share, share * depth
+        for way in (EAST, NORTH):
+            cut(values, links, p, west if way == EAST else east, way, depth)
+    for m in range(volumes.size):
+        volumes[m] = values[NODE * members[1, m] + 3]
+
+
+@compiled_inline
+def cut(values: Cells, links: Unsigned, p: Name, q: Name, way: Name, depth: int) -> None:
+    """Take from member q what it loses to a member p that becomes its neighbour.
+
+    Args:
+        values: [`NODE` (F + 2)].
+        links: [`NODE` (F + 2)]; of q still with its former neighbour.
+        p: The new member.
+        q: The neighbour.
+        way: Where p lies, `EAST` or `NORTH`.
+        depth: From the height of p up to the reference.
+    """
+    back = ONE - way
+    edge, base, limit = values[links[q + way] + way], values[q + back], values[p + way]
+    lost, bound = 0, links[q + RING + back]
+    while values[bound + way] >= limit:
+        lost += (edge - values[bound + way]) * (values[bound + back] - base)
+        edge, bound = values[bound + way], links[bound + RING + back]
+    top = values[(links[q + back] if bound == q else bound) + back]
+    lost += (edge - limit) * (top - base)
+    links[q + RING + back], links[bound + RING + way], links[q + way] = bound, q, p
+    values[q + SHARE] -= lost
+    values[q + VOLUME] -= lost * depth
+
+
+@compiled_inline
+def hide(values: Cells, links: Unsigned, p: Name, q: Name, depth: int) -> None:
+    """Take from member q what it loses to a member p that of the staircase it alone hides.
+
+    Args:
+        values: [`NODE` (F + 2)].
+        links: [`NODE` (F + 2)]; p becomes a bound of q unless one of these hides it too.
+        p: The new member.
+        q: Who hides it.
+        depth: From the height of p up to the reference.
+    """
+    x, y = values[p + X], values[p + Y]
+    west, bound, top = q, links[q + RING + EAST], values[links[q + NORTH] + Y]
+    while bound != q and values[bound + X] <= x:
+        west, bound, top = bound, links[bound + RING + EAST], values[bound + Y]
+    if top > y:
+        lost, edge = 0, x
+        while bound != q and values[bound + Y] >= y:
+            lost += (values[bound + X] - edge) * (top - y)
+            edge, top, bound = values[bound + X], values[bound + Y], links[bound + RING + EAST]
+        last = links[q + EAST] if bound == q else bound
+        lost += (values[last + X] - edge) * (top - y)
+        links[p + RING + EAST], links[p + RING + NORTH] = bound, west
+        links[west + RING + EAST] = links[bound + RING + NORTH] = p
+        values[q + SHARE] -= lost
+        values[q + VOLUME] -= lost * depth
+
+
+@compiled_unlocked
+def drop(
+    volumes: Cells, bound: int, n_leaving: int, columns: Floats, orders: Places, members: Places
+) -> None:
+    """Take out those that contribute least.
+
+    Args:
+        volumes: [N], contributions.
+        bound: Contribution of the last one to leave.
+        n_leaving: How many leave; of those at the bound the later ones.
+        columns: [3, F]; those who stay move to the front, in their order, here and below.
+        orders: [2, F].
+        members: [3, F], of which row 0 is kept and row 1 lost.
+    """
+    n_staying, n_equal = volumes.size - n_leaving, 0
+    for m in range(volumes.size):
+        n_staying -= volumes[m] > bound
+    seat = 0
+    for m in range(volumes.size):
+        stays = volumes[m] > bound or (volumes[m] == bound and n_equal < n_staying)
+        n_equal += volumes[m] == bound
+        members[1, m] = seat if stays else -1
+        if stays:
+            members[0, seat] = members[0, m]
+            for j in range(3):
+                columns[j, seat] = columns[j, m]
+            seat += 1
+    for row in range(2):
+        last = 0
+        for i in range(volumes.size):
+            seat = members[1, orders[row, i]]
+            orders[row, last] = seat
+            last += seat >= 0
