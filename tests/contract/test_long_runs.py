@@ -74,8 +74,8 @@ def test_memory_and_files_are_flat_over_10000_generations(tmp_path):
         )
         result = start_run(config, meter, lambda: False)
         # The log is folded in on closing, so that what is left is the record itself.
-        taken = sum(file.stat().st_size for file in Path(result["path"]).iterdir())
-        with RunStore.open(Path(result["path"])) as store:
+        taken = sum(file.stat().st_size for file in Path(result.path).iterdir())
+        with RunStore.open(Path(result.path)) as store:
             assert store.verify() == []
     quarter = len(meter.memory) // 4
     assert set(meter.handles[quarter:]) == {meter.handles[quarter]}

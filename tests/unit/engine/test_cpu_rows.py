@@ -160,7 +160,7 @@ def test_rows_do_not_depend_on_their_company(name, count, threads, part_bars, as
 
 @njit
 def divide(numbers, count, out):
-    """Quotients of numbers [4 n] by a count, without dividing; kept nowhere, so never an old one."""
+    """Quotients of numbers [4 n] by a count, without dividing. Not cached, so never an old one."""
     for k in range(0, numbers.size, LANES):
         of_four = quotient(load(numbers, k), splat(float(count)), splat(1.0 / count))
         store(out, k, of_four)
