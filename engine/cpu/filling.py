@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.contract import Form, RowRequest
 from engine.cpu.codes import HIGHEST_CODE
-from engine.cpu.kinds import EMA, KINDS, LEVEL, SMA, ZSCORE
+from engine.cpu.kinds import EMA, GIVEN, KINDS, LEVEL, SMA, ZSCORE
 from engine.cpu.lanes import LANES
 from engine.cpu.rows import (
     BEGIN,
@@ -27,8 +27,8 @@ from engine.cpu.rows import (
 from engine.cpu.types import Floats, Ints, Market
 from engine.rows.coders import Coder, FixedCoder, coder_maps
 
-COSTS = np.zeros(len(KINDS))
-COSTS[[LEVEL, SMA, ZSCORE]] = 1.5, 2.7, 4.4
+COSTS = np.zeros(GIVEN + 1)
+COSTS[[LEVEL, SMA, ZSCORE, GIVEN]] = 1.5, 2.7, 4.4, 0.5
 """Nanoseconds of a core for a bar of a row, so that what takes long is begun first."""
 
 PART_BARS = 2**15
@@ -91,7 +91,8 @@ class RowFiller:
         """Compute rows in every series.
 
         Args:
-            requests: Rows and where each goes.
+            requests: Rows and where each goes; those of an indicator that is none of `KINDS` lie
+                there already.
         """
         lengths = {columns.n_bars for columns in self._columns}
         works = {n_bars: self._work_of(requests, n_bars) for n_bars in lengths}
@@ -128,12 +129,13 @@ class RowFiller:
 
     def _rows_of(self, request: RowRequest) -> Ints:
         """Whole rows as tasks [n, 8], bars left out."""
-        form, lengths, slots = request
+        form, parameters, slots = request
         rows = np.zeros((len(slots), 8), np.int64)
-        rows[:, KIND] = KINDS[form.indicator]
+        kind = KINDS.get(form.indicator, GIVEN)
+        rows[:, KIND] = kind
         rows[:, SOURCE] = self._names.index(form.source)
         rows[:, CODER] = self._coder_of.get(form, -1)
-        rows[:, LENGTH] = lengths[:, 0] if lengths.shape[1] else 1
+        rows[:, LENGTH] = 1 if kind in (LEVEL, GIVEN) else parameters[:, 0]
         rows[:, SLOT] = slots
         return rows
 

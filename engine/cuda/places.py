@@ -11,6 +11,7 @@ from engine.cuda.admission import admission_kernel
 from engine.cuda.lists import CandidateLists, Packing
 from engine.cuda.waiting import overwrite, to_device
 from engine.cuda.workspace import Workspace
+from engine.rows.plan import only_columns
 from strategy.spec import StrategySpec
 
 LANES = 128
@@ -20,7 +21,7 @@ FEWEST_ADMITTED = 1024
 """Fewer individuals the host has looked up before a launch would begin."""
 
 LONGEST = 2**16
-"""Rows up to this length are found on the device, longer ones by the host."""
+"""Rows with a whole parameter up to this are found on the device, others by the host."""
 
 
 class Admission:
@@ -37,9 +38,9 @@ class Admission:
     def __init__(
         self, spec: StrategySpec, packing: Packing, capacity: int, device: torch.device
     ) -> None:
-        columns = [[spec.layout.index(name) for name in row.lengths] for row in spec.rows]
-        self._is_possible = all(len(of_row) <= 1 for of_row in columns)
-        self._lengths = tuple(of_row[0] if of_row else -1 for of_row in columns)
+        columns = only_columns(spec)
+        self._is_possible = columns is not None and bool((columns >= -1 - LONGEST).all())
+        self._lengths = tuple(columns.tolist()) if columns is not None else ()
         self._forms = [Form.of(row) for row in spec.rows]
         self._width = self._width_for(spec)
         self._owner: list[tuple[Form, int] | None] = [None] * capacity
@@ -67,9 +68,9 @@ class Admission:
         """
         if not self._is_possible:
             return
-        for form, lengths, slots in requests:
-            own = lengths[:, 0] if lengths.shape[1] else np.zeros(len(lengths), np.int64)
-            for length, slot in zip(own.tolist(), slots.tolist(), strict=True):
+        for form, parameters, slots in requests:
+            own = parameters[:, 0] if parameters.shape[1] else np.zeros(len(parameters))
+            for length, slot in zip(own.astype(np.int64).tolist(), slots.tolist(), strict=True):
                 old = self._owner[slot]
                 if old is not None:
                     self._leave(old[0], old[1], slot)
@@ -114,6 +115,10 @@ class Admission:
 
     @staticmethod
     def _width_for(spec: StrategySpec) -> int:
-        """Entries of the table: lengths within the bounds, as far as a table pays."""
-        most = [spec.layout.gene(name).high for row in spec.rows for name in row.lengths]
+        """Entries of the table: parameters within the bounds, as far as a table pays."""
+        most = [
+            spec.layout.gene(value).high if isinstance(value, str) else value
+            for row in spec.rows
+            for value in row.parameters
+        ]
         return int(min(max(most, default=0), LONGEST)) + 1

@@ -5,7 +5,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-LOGGERS = ("data.vendor",)
+LOGGERS = ("data.vendor", "engine.compiling.forms")
 """Whose lines a person wants to see."""
 
 
