@@ -42,7 +42,9 @@ class Admission:
         self._is_possible = columns is not None and bool((columns >= -1 - LONGEST).all())
         self._lengths = tuple(columns.tolist()) if columns is not None else ()
         self._forms = [Form.of(row) for row in spec.rows]
-        self._width = self._width_for(spec)
+        # Parameters within the bounds, as far as a table pays.
+        most = [spec.layout.high[c] if c >= 0 else -1 - c for c in self._lengths]
+        self._width = int(min(max(most, default=0), LONGEST)) + 1
         self._owner: list[tuple[Form, int] | None] = [None] * capacity
         self._device = device
         self._here = np.full((len(spec.rows), self._width), -1, np.int32)
@@ -112,13 +114,3 @@ class Admission:
 
     def _rows_of(self, form: Form) -> Sequence[int]:
         return [row for row, other in enumerate(self._forms) if other == form]
-
-    @staticmethod
-    def _width_for(spec: StrategySpec) -> int:
-        """Entries of the table: parameters within the bounds, as far as a table pays."""
-        most = [
-            spec.layout.gene(value).high if isinstance(value, str) else value
-            for row in spec.rows
-            for value in row.parameters
-        ]
-        return int(min(max(most, default=0), LONGEST)) + 1
