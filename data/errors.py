@@ -62,14 +62,6 @@ class WindowError(DataError):
 
 
 def near_match(name: str, known: list[str]) -> str:
-    """The hint that ends an error about an unknown name.
-
-    Args:
-        name: What was not found.
-        known: All names that exist.
-
-    Returns:
-        ``"; did you mean 'x'?"``, or nothing when no name is near.
-    """
+    """The hint that ends an error about an unknown name; empty when no known name is near."""
     near = get_close_matches(name.lower(), known, n=1)
     return f"; did you mean '{near[0]}'?" if near else ""

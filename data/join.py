@@ -1,25 +1,22 @@
-"""Several files of one market as one series: months or years that follow each other."""
+"""Files of one market joined to one series, and a series cut where bars are missing for long."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from data.bars import Bars
 from data.checks import COLUMNS, VALUES, format_time
 from data.errors import BarsError
+from data.timeframe import format_timeframe
 
 
 def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
     """Put series of one market together, oldest first.
 
-    Args:
-        series: At least one, of equal durations, in any order; where two of them have bars of one
-            time, these must be equal.
-        symbol: Name of the market.
-
-    Returns:
-        One series; its notes are those of its parts, each once, and how many bars stood in two.
+    Series are of equal durations, in any order; bars of one time must be equal. Notes are kept
+    once.
 
     Raises:
         BarsError: When durations differ, or two parts tell different things about one time.
@@ -59,3 +56,25 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
         is_simulated=any(bars.is_simulated for bars in series),
         notes=(f"joined from {len(series)} parts", *notes, *overlap),
     )
+
+
+def cut_at_gaps(bars: Bars, max_gap_ns: int) -> tuple[tuple[int, Bars], ...]:
+    """Cut a series into parts that know nothing of each other.
+
+    For each part the number of its first bar in the series, and its bars. `max_gap_ns` is the
+    longest step between opens within a part; a series without a longer one is its only part,
+    unchanged.
+    """
+    starts = np.flatnonzero(np.diff(bars.timestamp) > max_gap_ns) + 1
+    edges = [0, *starts.tolist(), len(bars)]
+    if len(edges) == 2:
+        return ((0, bars),)
+    note = f"cut into {len(edges) - 1} parts at gaps longer than {format_timeframe(max_gap_ns)}"
+    return tuple(
+        (start, _part(bars, start, end, () if start else (*bars.notes, note)))
+        for start, end in pairwise(edges)
+    )
+
+
+def _part(bars: Bars, start: int, end: int, notes: tuple[str, ...]) -> Bars:
+    return replace(bars, **{name: getattr(bars, name)[start:end] for name in COLUMNS}, notes=notes)

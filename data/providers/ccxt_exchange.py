@@ -65,12 +65,8 @@ class Request:
 def read(address: str, options: LoadOptions) -> RawTable:
     """Fetch bars.
 
-    Args:
-        address: ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``, days in UTC, the last not included.
-        options: `max_bytes` caps what the range may hold.
-
-    Returns:
-        Raw rows.
+    Days of the address ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]`` are UTC, the last not included;
+    `max_bytes` caps what the range may hold.
 
     Raises:
         SourceError: When exchange, symbol, timeframe or range make no sense.
@@ -109,14 +105,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
 
 
 def parse_address(address: str, now_ms: int) -> Request:
-    """Read what is wanted.
-
-    Args:
-        address: ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``.
-        now_ms: The present, where no end is given; milliseconds UTC.
-
-    Returns:
-        The request; its end never lies in the future.
+    """Read ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``; the end never lies after `now_ms`.
 
     Raises:
         SourceError: When it has another form, the exchange is unknown, or the range is empty.

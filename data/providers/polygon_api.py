@@ -12,12 +12,14 @@ from data.checks import VALUES, format_time
 from data.errors import LimitError, SourceError
 from data.table import FetchOptions, LoadOptions, RawTable
 from data.timeframe import SECOND_NS, UNITS_NS, format_timeframe, parse_timeframe
-from data.vendor.progress import FetchStep, Watch, log_step
 from data.vendor.series import (
     Fetching,
+    FetchStep,
     Range,
+    Watch,
     bars_of,
     cached_range,
+    log_step,
     name_days,
     set_all_aside,
     settled_end_ns,
@@ -44,12 +46,8 @@ the vendor and for us. Longer ones are merged here from the longest of these tha
 def read(address: str, options: LoadOptions) -> RawTable:
     """Read bars, fetching what the cache lacks of the range that is asked for.
 
-    Args:
-        address: Symbol as the vendor names it, such as ``X:ADAUSD`` or ``AAPL``.
-        options: ``timeframe`` (15m when None) and ``fetch`` say what is wanted.
-
-    Returns:
-        Raw rows, whose notes say when they were fetched and which sessions are missing.
+    `timeframe` (15m when None) and `fetch` say what is wanted. Notes say when the bars were
+    fetched and which sessions are missing.
 
     Raises:
         SourceError: When the symbol is none, or nothing says which range is wanted.
@@ -69,14 +67,8 @@ def fetch(
 ) -> SeriesCache:
     """Bring a range into the cache.
 
-    Args:
-        address: Symbol as the vendor names it.
-        options: As in `read`; without an end, up to the last day that is complete.
-        watch: Is told how far it is.
-        refetch: Set all that is cached of the series aside first, and fetch it again too.
-
-    Returns:
-        The series, which holds the whole range.
+    Without an end, up to the last day that is complete; `refetch` sets all that is cached of
+    the series aside first.
 
     Raises:
         DataError: As in `read`.

@@ -19,13 +19,6 @@ NOTE = "simulated market: a program invented it, and results on it say nothing a
 def read(address: str, options: LoadOptions) -> RawTable:
     """Read the embedded sample.
 
-    Args:
-        address: Must be empty: there is one sample.
-        options: How to read.
-
-    Returns:
-        Its rows, marked as simulated.
-
     Raises:
         SourceError: When there is an address, or the file is damaged.
     """
@@ -35,14 +28,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
 
 
 def read_sample(folder: Path, options: LoadOptions) -> RawTable:
-    """Read a sample with its hashes from a folder.
-
-    Args:
-        folder: Holds sample.parquet and sample.sha256.
-        options: How to read.
-
-    Returns:
-        Its rows, marked as simulated.
+    """Read sample.parquet, checked by sample.sha256, from a folder; marked as simulated.
 
     Raises:
         SourceError: When a file is missing or does not have the hash it should.

@@ -95,14 +95,7 @@ def main() -> None:
 
 
 def simulate(seed: int = SEED) -> Bars:
-    """Invent the market.
-
-    Args:
-        seed: Seed of the one random stream; the shipped file has the default.
-
-    Returns:
-        `BARS` bars of 15 minutes with gaps, prices on the tick, whole volumes.
-    """
+    """Invent the market: `BARS` bars of 15 minutes with gaps, prices on the tick, whole volumes."""
     rng = np.random.Generator(np.random.PCG64(seed))
     total = BARS + sum(OUTAGES) + SINGLE_GAPS
     regime = _draw_regimes(rng, total)

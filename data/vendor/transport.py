@@ -55,23 +55,14 @@ class CallError(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer of status 200, as the client wants it.
-
-    Args:
-        data: The body, unpacked.
-        status: Always 200.
-    """
+    """A whole answer of status 200, unpacked, as the client wants it."""
 
     data: bytes
     status: int = 200
 
 
 class BoundedPool:
-    """Stands where the vendor's client keeps its pool of connections.
-
-    Args:
-        pool: Makes the connections and checks certificates.
-    """
+    """Stands where the vendor's client keeps its pool of connections."""
 
     def __init__(self, pool: urllib3.PoolManager) -> None:
         self._pool = pool

@@ -20,7 +20,7 @@ from data import (
     quirks_of,
 )
 from data.bars import check_symbol
-from data.cached import CachedSeries, list_cached
+from data.cache import CachedSeries, list_cached
 from optimizer.commands.chart import price_chart
 from optimizer.commands.console import facts_table, stderr, stdout
 from optimizer.commands.output import print_json

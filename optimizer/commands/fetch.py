@@ -18,7 +18,7 @@ from rich.text import Text
 from data import load_bars
 from data.providers import find_provider
 from data.table import LoadOptions
-from data.vendor.progress import FetchStep
+from data.vendor.series import FetchStep
 from optimizer.commands.console import Lines, stderr
 from optimizer.commands.data import print_series
 from optimizer.config.run_config import resolve_config
