@@ -8,9 +8,8 @@ import typer
 from optimizer.commands.data_app import data_app
 from optimizer.commands.flags import config_flags
 from optimizer.config.compute import ComputeSettings
-from optimizer.config.data import DataSettings, WindowSettings
+from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.run_config import RunConfig
-from optimizer.config.strategy import CostSettings, StrategySettings
 
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="TOML file; flags win over it.", metavar="FILE")
@@ -272,7 +271,7 @@ def runs_export(
     ] = 500,
 ) -> None:
     """Write what a run recorded to a file, exactly."""
-    from optimizer.commands.export import export_command
+    from optimizer.commands.runs import export_command
 
     export_command(run, to, runs, what=what, sample=sample)
 

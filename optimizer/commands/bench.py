@@ -9,8 +9,7 @@ from data import Bars
 from engine.bench import BenchResult, Case, Limits, Line, Matrix, run_bench, run_matrix
 from engine.devices import choose_backend, choose_device
 from engine.workload import Workload
-from optimizer.commands.console import facts_table, stdout
-from optimizer.commands.output import print_json
+from optimizer.commands.console import facts_table, print_json, stdout
 from optimizer.commands.parity import random_individuals
 from optimizer.commands.tables import certificate_line
 from optimizer.config.run_config import resolve_config

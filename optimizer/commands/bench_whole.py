@@ -24,8 +24,7 @@ from engine.bench.matrix import extended
 from engine.compiling.kept_code import APP
 from engine.machine import describe_processor
 from engine.replay.certificate import certify
-from optimizer.commands.console import facts_table, stderr, stdout
-from optimizer.commands.output import print_json
+from optimizer.commands.console import facts_table, print_json, stderr, stdout
 from optimizer.commands.parity import random_individuals
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError, OptimizerError
@@ -107,10 +106,7 @@ class WholeTime:
 def whole_command(device: str, wanted: str, *, as_json: bool) -> None:
     """Verify, run the cases one after another, and print them beside the last table.
 
-    Args:
-        device: As for `evolve`.
-        wanted: Names of cases, with commas; ``all`` for those that suit the device.
-        as_json: Whether to print one JSON object.
+    `wanted` names cases with commas; ``all`` stands for those that suit the device.
 
     Raises:
         ConfigError: When a name is unknown.

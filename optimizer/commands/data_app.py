@@ -47,7 +47,7 @@ def data_fetch(
     as_json: AsJson = False,
 ) -> None:
     """Bring a vendor's bars into the cache: polygon:SYMBOL, --from and --to."""
-    from optimizer.commands.fetch import fetch_command
+    from optimizer.commands.data import fetch_command
 
     fetch_command(flags, specs, refetch=refetch, as_json=as_json)
 

@@ -59,11 +59,8 @@ class Restart:
     ) -> None:
         """Replace this process's program; returns only when that has been tried often enough.
 
-        Args:
-            config: Says what to do after `MOST_RESTARTS`.
-            store: The run to resume, None to begin the command anew.
-            why: What happened to the device.
-            say: Tells a person.
+        `config` says what to do after `MOST_RESTARTS`; the command begins anew where there
+        is no store.
         """
         environment: Mapping[str, str] = {}
         newest = NO_GENERATION

@@ -1,9 +1,8 @@
-"""Where to evaluate, and with how much of the machine; none of it changes a result."""
+"""Where to evaluate, with how much of the machine, what is recorded; none changes a result."""
 
 from typing import Literal
 
-from optimizer.config.knobs import Settings, knob
-from optimizer.config.values import Device, MaybeBytes
+from optimizer.config.values import Bytes, Device, Folder, MaybeBytes, Settings, knob
 
 
 class DeviceSettings(Settings):
@@ -34,3 +33,19 @@ class ComputeSettings(Settings):
         description="Most that indicator rows may take, such as 512MiB or 4GB; half of what is "
         "free on the device if unset.",
     )
+
+
+class RecordSettings(Settings):
+    """The run store and the report."""
+
+    runs: Folder = knob("runs", decides="nothing", description="Folder in which runs are recorded.")
+    keep: Literal["all", "front", "last"] = knob(
+        "all", decides="nothing", description="What to keep of older generations."
+    )
+    budget: Bytes = knob(
+        1_000_000_000,
+        decides="nothing",
+        ge=0,
+        description="Room for populations; the oldest give way to newer ones.",
+    )
+    report: bool = knob(True, decides="nothing", description="Write the report of a finished run.")

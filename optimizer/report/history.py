@@ -42,14 +42,7 @@ class History:
 
 
 def read_history(path: Path, n_objectives: int) -> History:
-    """Read a run's generations.
-
-    Args:
-        path: Directory of the run.
-        n_objectives: O.
-
-    Returns:
-        The history of at most `MOST_GENERATIONS` of them, the first and the last included.
+    """The history of at most `MOST_GENERATIONS` of a run, the first and the last included.
 
     Raises:
         StoreError: When the run is damaged.

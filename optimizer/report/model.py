@@ -70,12 +70,7 @@ class Chosen:
 
 
 def choose(run: Tables, member: int | None) -> Chosen:
-    """Decide which members matter: the one asked for, the knee, the best of each objective.
-
-    Args:
-        run: With at least one member.
-        member: The one that a person asked for.
-    """
+    """Decide which members matter: the one asked for, the knee, the best of each objective."""
     roles: dict[int, list[str]] = {run.knee(): ["the knee: closest to the best of everything"]}
     for o, objective in enumerate(run.objectives):
         roles.setdefault(int(run.minimised[:, o].argmin()), []).append(f"best {words(objective)}")
@@ -94,12 +89,7 @@ def _even_places(count: int, most: int) -> list[int]:
 
 
 def page_data(run: Tables, chosen: Chosen | None) -> Plain:
-    """Everything that the script of a page draws.
-
-    Args:
-        run: Any run.
-        chosen: As `choose` says; None for an empty front.
-    """
+    """Everything that the script of a page draws."""
     shared: Plain = {}
     if run.is_search:
         shared["convergence"] = [_chart(chart) for chart in gallery.convergence(run)]

@@ -19,14 +19,12 @@ from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_robustness, by_weight, knee, weights_of
 from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve, trades_frame
 from optimizer.runs import GenerationSummary, RunStore
-from optimizer.runs.header import RunHeader
-from optimizer.runs.result import Figures, Member, RunResult, best_first, recorded_result
+from optimizer.runs.result import Figures, Member, RunHeader, RunResult, best_first, recorded_result
 from optimizer.search.evolution import final_front
 from optimizer.search.generation import Floats
+from optimizer.session.header import recorded_task
 from optimizer.session.individuals import describe_individuals
-from optimizer.session.problem import EngineProblem
-from optimizer.session.recorded import recorded_task
-from optimizer.session.task import Task
+from optimizer.session.task import EngineProblem, Task
 from optimizer.shown import HELD_OUT
 from strategy.errors import StrategyError, unknown
 
@@ -218,16 +216,11 @@ class Tables:
         return collect_trades(ledgers, self.windows, self.series, self.task.costs)
 
     def trades(self, member: int) -> pd.DataFrame:
-        """All trades of a member.
+        """All trades of a member, a row each, in the order of windows and time.
 
-        Args:
-            member: Row of `front`.
-
-        Returns:
-            A row a trade, in the order of windows and time: symbol, sample (``in`` or
-            ``held out``), entry_time and exit_time (when those bars open, UTC), bars_held, reason,
-            the prices entry, stop, target, exit, the net result r and cost_r in units of risk, and
-            the numbers of its bars.
+        Symbol, sample (``in`` or ``held out``), entry_time and exit_time (when those bars
+        open, UTC), bars_held, reason, the prices entry, stop, target, exit, the net result
+        r and cost_r in units of risk, and the numbers of its bars.
 
         Raises:
             ConfigError: When there is no such member.
@@ -292,11 +285,7 @@ class Tables:
     def robustness(self, objective: str | None = None) -> pd.Series:
         """What is left of an objective when one gene of a member is slightly off, at worst.
 
-        Args:
-            objective: Its name; the first when None.
-
-        Returns:
-            A value a member, in natural sign; NaN where a near neighbour is infeasible.
+        In natural sign; NaN where a near neighbour is infeasible.
         """
         at = 0 if objective is None else self.number_of(objective, self.objectives, "objective")
         worst = by_robustness(self.problem, self.genomes, at)

@@ -128,17 +128,7 @@ def collect_trades(
     series: Sequence[Bars],
     costs: Costs,
 ) -> Trades:
-    """Put an individual's ledgers side by side.
-
-    Args:
-        ledgers: One a window, [W].
-        windows: [W].
-        series: Bars that windows refer to.
-        costs: As the trades were made with.
-
-    Returns:
-        Its trades.
-    """
+    """Put an individual's ledgers, one a window [W], side by side."""
     times = [series[window.series].timestamp for window in windows]
     number = np.repeat(np.arange(len(windows)), [len(ledger) for ledger in ledgers])
     owner = np.array([window.series for window in windows], np.int64)
@@ -177,13 +167,7 @@ def collect_trades(
 
 
 def trades_frame(trades: Trades, symbols: Sequence[str], windows: Sequence[Window]) -> pd.DataFrame:
-    """Trades as a frame, as `Tables.trades` describes it.
-
-    Args:
-        trades: Of one individual.
-        symbols: Name of each window's market, [W].
-        windows: [W].
-    """
+    """Trades as a frame, as `Tables.trades` describes it."""
     samples = [SAMPLES[window.role] for window in windows]
     symbol, sample = (
         pd.Categorical.from_codes(places[trades.window], categories=pd.Index(names))
@@ -216,17 +200,11 @@ def equity_curve(
 ) -> Curve:
     """Equity after each trade, from 1.
 
+    `accounts` names each window's market, [W]; `risk_fraction` is what one R is worth. [K + 1]
+    at the time of each exit bar; with one window the last value is the law's.
+
     A market is an account, which goes from window to window. Several are of equal size and stand
     side by side; their mean is shown.
-
-    Args:
-        trades: Of one individual.
-        accounts: Name of each window's market, [W].
-        risk_fraction: Share of equity that one R is worth.
-        start_ns: When the accounts are opened.
-
-    Returns:
-        [K + 1] equity, at the time of each exit bar. With one window the last value is the law's.
     """
     names, owner = numbered(accounts)
     order = np.argsort(trades.exit_ns, kind="stable")
@@ -258,16 +236,9 @@ def buy_and_hold(
 ) -> Curve:
     """What buying at the first open and holding would have given, from 1, entry cost paid.
 
-    Args:
-        ranges: One a series, [S].
-        series: Bars that they refer to.
-        accounts: Name of each series' market, [S]; an account goes from one part to the next.
-        costs: Of each purchase.
-        points: How many values to give, at least 2.
-
-    Returns:
-        `points` values at even times from the first bar to the last, the mean of all accounts. One
-        that has not begun yet is worth 1, one whose bars are over what it was worth at their end.
+    `points` values at even times from the first bar to the last, the mean of all accounts [S];
+    an account goes from one part to the next. One that has not begun yet is worth 1, one whose
+    bars are over what it was worth at their end.
     """
     first = min(series[w.series].timestamp[w.start] for w in ranges)
     end = max(series[w.series].timestamp[w.end - 1] for w in ranges)
@@ -284,14 +255,9 @@ def buy_and_hold(
 
 
 def cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
-    """What an individual's trading cost, and how much it could have borne.
+    """What the chosen [K] trades cost, and how much they could have borne.
 
     Where a trade ends does not depend on costs, so that the same trades are simply dearer.
-
-    Args:
-        trades: Of one individual.
-        chosen: [K], which of them count.
-        costs: As they were made with.
     """
     entry, leave = trades.entry[chosen], trades.exit[chosen]
     risk = entry - trades.stop[chosen]
@@ -302,12 +268,7 @@ def cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
 
 
 def by_reason(trades: Trades, chosen: Bools) -> Groups:
-    """Trades by why they ended; every reason of the law, in its order.
-
-    Args:
-        trades: Of one individual.
-        chosen: [K], which of them count; the groups are those of all.
-    """
+    """The chosen [K] trades by why they ended; every reason of the law, in its order."""
     labels = tuple(reason.replace("_", " ") for reason in REASONS)
     return _grouped(trades, chosen, trades.reason, labels)
 
@@ -335,13 +296,7 @@ def by_weekday(trades: Trades, chosen: Bools) -> Groups:
 
 
 def by_label(trades: Trades, chosen: Bools, labels: Sequence[str]) -> Groups:
-    """Trades by what their window is called; labels without a trade are there too.
-
-    Args:
-        trades: Of one individual.
-        chosen: [K], which of them count.
-        labels: Of each window, [W].
-    """
+    """The chosen [K] trades by the label of their window [W]; labels without a trade too."""
     names, places = numbered(labels)
     return _grouped(trades, chosen, places[trades.window], names)
 

@@ -84,10 +84,8 @@ def recover(
 ) -> Recovery:
     """Find the newest generation to go on from.
 
-    Args:
-        connection: Inside a transaction, so that nothing changes meanwhile.
-        genesis: Digest of the header.
-        committed: Newest generation that its owner noted to be on disk.
+    `committed` is the newest generation that its owner noted to be on disk; the connection is
+    inside a transaction, so that nothing changes meanwhile.
 
     Raises:
         StoreError: When generations were recorded and none of them can be used.

@@ -85,9 +85,6 @@ class OwnerLock:
     def acquire(cls, directory: Path) -> "OwnerLock":
         """Become the owner of a run, or stay it where this process's last program was.
 
-        Args:
-            directory: Of the run; it may be renamed while the lock is held.
-
         Raises:
             StoreError: When another process owns it, naming that owner, within a quarter of a
                 second; or when the directory cannot be written.
@@ -123,8 +120,8 @@ class OwnerLock:
     def hand_on(self) -> Mapping[str, str]:
         """Keep the lock held when this process replaces its program.
 
-        Returns:
-            What the new program's environment needs besides, for `acquire` to take the lock over.
+        Returns what the new program's environment needs besides, for `acquire` to take the
+        lock over.
         """
         os.set_inheritable(self._descriptor, True)
         return {INHERITED: str(self._descriptor)}

@@ -1,5 +1,6 @@
 """Reading a run: while somebody writes it, after it ended, or what damage has left of it."""
 
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,12 +24,34 @@ from optimizer.runs.database import (
     read_result,
     read_resumptions,
 )
-from optimizer.runs.former import has_former_names, with_present_names
 from optimizer.runs.lock import NO_GENERATION, read_owner
+from optimizer.runs.payload import decode, sha256
 from optimizer.runs.repair import rebuild
 from optimizer.runs.rows import Digests, GenerationSummary, front_population, unpack
-from optimizer.runs.texts import decode, sha256
 from optimizer.search.generation import Generation, Population
+
+FIRST_WITH_PRESENT_NAMES = 3
+"""Engine version from which on `sharpe` is that of a year and `sharpe_trade` that of trades."""
+
+PRESENT_NAMES = {"sharpe": "sharpe_trade", "sharpe_annual": "sharpe"}
+
+FIELDS = frozenset(
+    [
+        "by_window",
+        "constraints",
+        "failure_names",
+        "infeasible",
+        "metrics",
+        "objectives",
+        "rejected",
+        "undefined",
+    ]
+)
+"""Fields of headers, results and summaries that hold names of metrics, or texts with such in them.
+
+Others keep what they say: a gene, a folder or a symbol may bear the same name."""
+
+_FORMER_NAME = re.compile(rf"\b({'|'.join(PRESENT_NAMES)})\b")
 
 
 class Reader:
@@ -86,10 +109,9 @@ class Reader:
             return recover(self._connection, sha256(self.payload), committed)
 
     def rebuild_if_broken(self, newest: int) -> bool:
-        """Replace the file when SQLite finds it damaged; whether it did, this reader is then stale.
+        """Replace the file by one up to a generation when SQLite finds it damaged.
 
-        Args:
-            newest: Last generation to keep.
+        Returns whether it did; this reader is then stale.
         """
         with self._snapshot():
             if not self._integrity():
@@ -216,6 +238,21 @@ class Reader:
             raise StoreError(f"{self.path.parent.name}, generation {number}: {error}") from None
 
 
+def has_former_names(header: Mapping[str, object]) -> bool:
+    """Whether a run's header says that an older engine made it."""
+    versions = header.get("versions")
+    engine = versions.get("engine") if isinstance(versions, Mapping) else None
+    return isinstance(engine, int) and engine < FIRST_WITH_PRESENT_NAMES
+
+
+def with_present_names(recorded: Mapping[str, object]) -> dict[str, object]:
+    """What an older run recorded, as plain JSON, with the present names of metrics."""
+    return {
+        key: _renamed(value) if key in FIELDS else _searched(value)
+        for key, value in recorded.items()
+    }
+
+
 def _parted(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:
     """What the store, and what the caller of `create`, put into the header."""
     try:
@@ -233,3 +270,18 @@ def _as_mapping(value: object) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise ValueError("not a JSON object where there must be one")
     return value
+
+
+def _searched(value: object) -> object:
+    if isinstance(value, Mapping):
+        return with_present_names(value)
+    return [_searched(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _renamed(value: object) -> object:
+    """The same with present names in every key and text."""
+    if isinstance(value, str):
+        return _FORMER_NAME.sub(lambda found: PRESENT_NAMES[found[1]], value)
+    if isinstance(value, Mapping):
+        return {_renamed(key): _renamed(inner) for key, inner in value.items()}
+    return [_renamed(inner) for inner in value] if isinstance(value, list) else value

@@ -2,15 +2,33 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from optimizer.errors import StoreError
-from optimizer.runs.committer import Record
+from optimizer.runs.rows import Snapshot
 
 GROUP_SECONDS = 0.5
 """A group is committed at the latest so long after its first record was handed over."""
 
 QUEUE_BYTES = 16 * 2**20
 """Records beyond this wait at the caller's side until the disk has caught up; a group is half."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """JSON to be recorded beside the generations."""
+
+    kind: Literal["result", "resumption"]
+    payload: bytes
+
+    @property
+    def n_bytes(self) -> int:
+        """Size in bytes."""
+        return len(self.payload)
+
+
+Record = Snapshot | Note
 
 
 class Recorder:
@@ -75,11 +93,6 @@ class Recorder:
             self._is_closing = True
             self._changed.notify_all()
         self._thread.join()
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether recording has failed."""
-        return self._failure is not None
 
     def check(self) -> None:
         """Say so when recording has failed.

@@ -1,16 +1,19 @@
-"""What a run ended with: its front, what proves it, and what it was found on."""
+"""What a run says of itself: its header, and its result with the front and what proves it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, TypeVar
+from math import nan
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from engine.metrics import METRICS
 from engine.replay.certificate import Certificate
 from optimizer.config.values import Specs
 from optimizer.errors import ParityError
-from optimizer.goals.aggregation import MEAN
+from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import is_maximised
-from optimizer.runs.header import RunHeader
 from optimizer.runs.payload import OPTIONAL, Payload
 from optimizer.runs.store import RunStore
 from optimizer.search.lattice import Regret
@@ -162,11 +165,7 @@ class RunResult(Payload):
     resumed: Annotated[str, OPTIONAL] = ""
 
     def numbered(self, genes: Sequence[str]) -> "RunResult":
-        """The same with members by their numbers, and names in order: JSON has them sorted.
-
-        Args:
-            genes: Names, in the order of a genome.
-        """
+        """The same with members by their numbers, and names in order: JSON has them sorted."""
         orders = {"genes": genes, "objectives": self.objectives, "metrics": METRICS}
         front = [
             replace(
@@ -180,9 +179,6 @@ class RunResult(Payload):
 
 def recorded_result(store: RunStore) -> RunResult | None:
     """The result of a run, members by their numbers; None before it is finished.
-
-    Args:
-        store: Open for reading.
 
     Raises:
         StoreError: When it is damaged.
@@ -217,11 +213,9 @@ def words_of(certificate: Certificate) -> str:
 
 
 def best_first(front: Sequence[Member], objectives: Sequence[str]) -> tuple[Member, ...]:
-    """Members of a front in the order of their numbers: the best in the first objective first.
+    """Members in the order of their numbers: the best in the first objective first.
 
-    Args:
-        front: Equal members stay in their order.
-        objectives: Names, the first one counts.
+    Equal members stay in their order.
     """
     sign = -1.0 if is_maximised(objectives[0]) else 1.0
     return tuple(sorted(front, key=lambda one: sign * one.objectives[objectives[0]]))
@@ -233,6 +227,56 @@ def noun_of(windows: Iterable[WindowDescription]) -> str:
 
 
 Described = TypeVar("Described", Member, Figures)
+
+
+@dataclass(frozen=True)
+class GeneRecord(Payload):
+    """A gene, ``int`` or ``float``, with its bounds."""
+
+    name: str
+    kind: str = "float"
+    low: float = nan
+    high: float = nan
+
+
+@dataclass(frozen=True)
+class RunHeader(Payload):
+    """The circumstances of a recorded run.
+
+    Args:
+        data: Symbol and duration of a bar.
+        windows: One entry for each window to search on.
+        held_out: One for each that is held out.
+        failure_names: By the code of a failure.
+        notes: A line for each thing that a person must know of the bars.
+    """
+
+    what: ClassVar[str] = "the header"
+
+    created_at: str = ""
+    strategy: str = ""
+    data: str = ""
+    is_simulated: bool = False
+    windows: tuple[Any, ...] = ()
+    held_out: tuple[Any, ...] = ()
+    genes: tuple[GeneRecord, ...] = ()
+    objectives: tuple[str, ...] = ()
+    costs: Mapping[str, float] = field(default_factory=dict)
+    seed: int | None = None
+    failure_names: tuple[str, ...] = ("",)
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gene_names(self) -> tuple[str, ...]:
+        """Names of the genes, in the order of a genome."""
+        return tuple(gene.name for gene in self.genes)
+
+    def natural(self, objectives: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Minimised objectives [..., O] in the sign that people know, and back again."""
+        signs = np.array([-1.0 if is_maximised(name) else 1.0 for name in self.objectives])
+        natural: npt.NDArray[np.float64] = signs * objectives + 0.0
+        return natural
 
 
 def _in_order(one: Described, orders: Mapping[str, Sequence[str]]) -> Described:

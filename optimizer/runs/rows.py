@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import StoreError
-from optimizer.runs.payload import Payload
-from optimizer.runs.texts import decode, encode, sha256
+from optimizer.runs.payload import Payload, decode, encode, sha256
 from optimizer.search.generation import LINEAGE, Generation, Population, nobody
 from optimizer.search.ranking import first_front
 
@@ -171,9 +170,6 @@ class Digests:
 def snapshot(generation: Generation) -> Snapshot:
     """Copy a generation into bytes, so that the search may go on with its arrays.
 
-    Args:
-        generation: With arrays [P, G], [P, O], [P], [P].
-
     Raises:
         StoreError: When shapes disagree, or a number of the summary is not finite.
     """
@@ -279,12 +275,7 @@ def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
 
 
 def damage_of(digests: Digests, columns: Columns) -> str:
-    """What is wrong with the columns of a row, or an empty string.
-
-    Args:
-        digests: The row's, already found to be linked.
-        columns: What the row holds.
-    """
+    """What is wrong with the columns of a row that is linked, or an empty string."""
     if not _fits(columns, digests.rows_kept(), digests.genes, digests.objectives):
         return "its population does not have the recorded shape"
     expected = {"whole": digests.whole_sha, "front": digests.front_sha}.get(digests.kept)

@@ -15,12 +15,12 @@ from typing import Literal
 
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery
-from optimizer.runs.committer import Note
 from optimizer.runs.database import JOURNALS, create_tables, no_room
+from optimizer.runs.listing import DATABASE, run_path
 from optimizer.runs.lock import OwnerLock, is_owned
-from optimizer.runs.mounts import refuse_network
-from optimizer.runs.names import DATABASE, run_path
+from optimizer.runs.payload import encode
 from optimizer.runs.reader import Reader
+from optimizer.runs.recorder import Note
 from optimizer.runs.repair import (
     DAMAGED,
     draft_path,
@@ -29,8 +29,7 @@ from optimizer.runs.repair import (
     sync_directory,
 )
 from optimizer.runs.rows import GenerationSummary
-from optimizer.runs.space import KEEPS, Keep
-from optimizer.runs.texts import encode
+from optimizer.runs.space import KEEPS, Keep, refuse_network
 from optimizer.runs.writer import Writer
 from optimizer.search.generation import Generation, Population
 
@@ -107,11 +106,9 @@ class RunStore:
     ) -> "RunStore":
         """Open a run.
 
-        Args:
-            path: Its directory.
-            writable: Whether to own it and go on with it; readers need no permission and may
-                read while an owner writes.
-            journal: How to write from now on; as the run was created when left out.
+        `writable` asks to own it and go on with it; readers need no permission and may read
+        while an owner writes. `journal` says how to write from now on; as the run was
+        created when left out.
 
         Raises:
             StoreError: When it is not a run, is damaged beyond use, was made by a newer version,
@@ -181,11 +178,10 @@ class RunStore:
         return self._reader.resumptions()
 
     def last_generation(self) -> Generation | None:
-        """The newest generation that is whole and undamaged, to go on from.
+        """The newest generation that is whole and undamaged, None when none was ever recorded.
 
-        Returns:
-            None when none was ever recorded. When newer ones were damaged or lost, `warnings`
-            says which; the first commit after that removes them.
+        When newer ones were damaged or lost, `warnings` says which; the first commit
+        removes them.
 
         Raises:
             StoreError: When generations were recorded and none of them can be used.
@@ -217,11 +213,7 @@ class RunStore:
         return self._reader.front(number)
 
     def verify(self) -> list[str]:
-        """Read everything and check it.
-
-        Returns:
-            What is wrong, one line each; empty for a sound run.
-        """
+        """Read everything and check it: what is wrong, one line each."""
         return list(self._reader.problems())
 
     def record(self, generation: Generation) -> None:
@@ -253,9 +245,8 @@ class RunStore:
     def note_resumption(self, differences: Sequence[str], generations: int) -> None:
         """Record that the run is taken up again.
 
-        Args:
-            differences: A line for each circumstance that is another one now.
-            generations: How many it is asked for now.
+        `differences` has a line for each circumstance that is another one now,
+        `generations` is how many it is asked for now.
         """
         writer = self._owned()
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -266,9 +257,8 @@ class RunStore:
     def hand_on(self) -> tuple[Mapping[str, str], int]:
         """Record what is left and keep the lock alone, for a process that replaces its program.
 
-        Returns:
-            What the new program's environment needs besides, for `open` to take the lock over; and
-            the newest generation on disk, -1 without one.
+        Returns what the new program's environment needs besides, for `open` to take the
+        lock over, and the newest generation on disk, -1 without one.
 
         Raises:
             StoreError: When recording has failed.

@@ -9,11 +9,10 @@ import numpy as np
 from optimizer.config.run_config import names_deciding
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
-from optimizer.runs.header import RunHeader
+from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats, Population
-from optimizer.session.differences import different_lines
 from optimizer.session.exported import newest_front
-from optimizer.session.identity import recorded_identity
+from optimizer.session.identity import different_lines, recorded_identity
 
 REFERENCE = 1.1
 """Corner of the box that is measured, where the fronts of all runs together span 0 to 1.
@@ -65,13 +64,7 @@ class Compared:
 
 
 def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
-    """Compare the newest fronts of runs.
-
-    Args:
-        stores: Two or more, open for reading, with the same objectives.
-
-    Returns:
-        One for each, in the same order.
+    """Compare the newest fronts of two runs or more with the same objectives, open for reading.
 
     Raises:
         StoreError: When a run has recorded nothing, is damaged, or strives for something else.

@@ -11,8 +11,7 @@ import numpy as np
 
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
-from optimizer.runs.header import RunHeader
-from optimizer.runs.result import Figures, Member, RunResult, recorded_result
+from optimizer.runs.result import Figures, Member, RunHeader, RunResult, recorded_result
 from optimizer.search.evolution import final_front
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population, Serials
 
@@ -38,12 +37,9 @@ class Recorded:
 def table_of(store: RunStore, what: What) -> Columns:
     """One table of a run.
 
-    Args:
-        store: The run, open for reading.
-        what: ``front``, the certified members of a finished run, by the numbers that tables and
-            report give them, with their metrics, also on bars that were held out;
-            ``generations``, one row each; ``individuals``, every one that is still recorded, with
-            its parents and the operator that made it.
+    ``front`` has the certified members of a finished run, by the numbers that tables and report
+    give them, also on bars that were held out; ``generations`` one row each; ``individuals``
+    every one that is still recorded, with its parents and the operator that made it.
 
     Raises:
         StoreError: When a run without a result is asked for its front, or is damaged.
@@ -69,13 +65,7 @@ def require_result(store: RunStore) -> RunResult:
 
 
 def recorded_individuals(store: RunStore) -> Recorded:
-    """Every individual that is still recorded, once.
-
-    Args:
-        store: The run, open for reading.
-
-    Returns:
-        Them, whole populations or fronts, as the run keeps them.
+    """Every individual that is still recorded, once: whole populations or fronts, as kept.
 
     Raises:
         StoreError: When the run is damaged, or has recorded nobody.
@@ -98,9 +88,6 @@ def recorded_individuals(store: RunStore) -> Recorded:
 
 def newest_front(store: RunStore) -> Population:
     """The front of a run: that of its result, polished, or else that of its newest generation.
-
-    Args:
-        store: The run, open for reading.
 
     Raises:
         StoreError: When it has recorded no generation.

@@ -217,13 +217,7 @@ class Markets:
 
 
 def load_series(config: RunConfig) -> tuple[Bars, ...]:
-    """Load the series that a configuration names.
-
-    Args:
-        config: Any configuration.
-
-    Returns:
-        Checked bars, one series a source.
+    """Load the series that a configuration names, one a source.
 
     Raises:
         ConfigError: When a source is named twice.
@@ -273,12 +267,6 @@ def load_options(config: RunConfig) -> LoadOptions:
 
 def load_markets(config: RunConfig) -> Markets:
     """Load series and cut the windows that a configuration asks for.
-
-    Args:
-        config: Any configuration.
-
-    Returns:
-        The markets.
 
     Raises:
         ConfigError: When bars of different durations would be scaled differently.

@@ -51,13 +51,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Mark:
-    """How far a process was at some moment.
-
-    Args:
-        generations: That it has found.
-        evaluated: Individuals sent to the engine.
-        seconds: Since the search began in it.
-    """
+    """How many generations and individuals a process had found at a time of its search."""
 
     generations: int
     evaluated: int
@@ -71,11 +65,7 @@ WARMING = 2
 def progress_of(task: Task, generation: Generation, start: Mark | None, now: Mark) -> Progress:
     """How a search stands after a generation.
 
-    Args:
-        task: What is searched.
-        generation: The newest.
-        start: When the process was warm, None before `WARMING` generations of its own.
-        now: Behind the newest generation.
+    `start` is when the process was warm, None before `WARMING` generations of its own.
     """
     population, found = generation.population, generation.archive
     natural = task.goals.natural(found.objectives)

@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
+from optimizer.runs.listing import DATABASE
 from optimizer.runs.lock import OWNER
-from optimizer.runs.names import DATABASE
 from tests.support.recording import HEADER, assert_same_generation, made, quick_directory
 
 RUN = "run-1"

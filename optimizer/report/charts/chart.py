@@ -85,14 +85,9 @@ def milliseconds(time_ns: npt.NDArray[np.int64]) -> Floats:
 
 
 def thinned(values: Floats, most: int = MOST_POINTS) -> npt.NDArray[np.int64]:
-    """Which points of a line to draw: the extremes of each stretch, the first and the last.
+    """Places in values [N] to draw: the extremes of each stretch, the first and the last.
 
-    Args:
-        values: [N], without NaN.
-        most: About how many to keep, at least 4.
-
-    Returns:
-        Ascending places in `values`; all of them when there are no more than `most`.
+    All of them when there are no more than `most`, at least 4.
     """
     if len(values) <= most:
         return np.arange(len(values))

@@ -15,14 +15,7 @@ MOST_LINES = 300
 def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None = None) -> Chart:
     """Members of a front by two of their numbers.
 
-    Args:
-        columns: Name to values [F] of the members, objectives and metrics.
-        x: Name of the horizontal one.
-        y: Name of the vertical one.
-        colour: Name of the one that colours the points; None for none.
-
-    Returns:
-        The chart; `customdata` of a point is its member.
+    `columns` maps names to values [F]; `customdata` of a point is its member.
     """
     members = np.arange(len(columns[x]))
     marker: dict[str, object] = {"size": 10, "color": BLUE, "line": {"width": 1, "color": "#fff"}}
@@ -54,12 +47,7 @@ def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None =
 def front_3d(columns: Mapping[str, Floats], names: Sequence[str]) -> Chart:
     """Members of a front by three objectives, which can be turned.
 
-    Args:
-        columns: Name to values [F].
-        names: Three of them: x, y and z.
-
-    Returns:
-        The chart; `customdata` of a point is its member.
+    `columns` maps names to values [F]; `customdata` of a point is its member.
     """
     x, y, z = names
     members = np.arange(len(columns[x]))
@@ -89,14 +77,8 @@ def front_3d(columns: Mapping[str, Floats], names: Sequence[str]) -> Chart:
 def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -> Chart:
     """A line a member through all its genes and objectives, each on a scale of its own.
 
-    Args:
-        columns: Name to values [F], genes and objectives.
-        names: In the order in which they stand side by side.
-        colour: Name of the one that colours the lines.
-
-    Returns:
-        The chart; `customdata` of a line is its member. With more than `MOST_LINES` members an even
-        choice of them is drawn, and `alt` says so.
+    `columns` maps genes and objectives to values [F]; `customdata` of a line is its member.
+    With more than `MOST_LINES` members an even choice of them is drawn, and `alt` says so.
     """
     n_members = len(columns[colour])
     chosen = np.unique(

@@ -58,9 +58,8 @@ def market(bars: Bars, window: Window) -> Chart:
 def entries_and_exits(trades: Trades, series: int) -> Chart:
     """Marks of an individual's entries and exits in one series.
 
-    Returns:
-        The chart; `customdata` of a mark is the trade's number. Of more than `MOST_MARKS` trades
-        an even choice is marked, and `alt` says so.
+    `customdata` of a mark is the trade's number. Of more than `MOST_MARKS` trades an even
+    choice is marked, and `alt` says so.
     """
     own = np.flatnonzero(trades.series == series)
     chosen = own
@@ -84,13 +83,7 @@ def entries_and_exits(trades: Trades, series: int) -> Chart:
 
 
 def trade(bars: Bars, trades: Trades, number_of_trade: int) -> Chart:
-    """One trade bar by bar: its entry, stop, target and exit.
-
-    Args:
-        bars: The series that it was made on.
-        trades: Of the individual.
-        number_of_trade: Place in `trades`.
-    """
+    """One trade bar by bar: its entry, stop, target and exit."""
     k = number_of_trade
     first = max(int(trades.signal_bar[k]) - BARS_AROUND, 0)
     last = min(int(trades.exit_bar[k]) + BARS_AROUND, len(bars) - 1)

@@ -17,12 +17,7 @@ LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
 def hypervolume(generations: Ints, volume: Floats) -> Chart:
-    """The volume that the best found so far dominate, generation by generation.
-
-    Args:
-        generations: [N], their numbers.
-        volume: [N], as a share of the last one's.
-    """
+    """The volume [N] that the best found so far dominate, as a share of the last one's."""
     data = {
         "type": "scatter",
         "mode": "lines",
@@ -45,11 +40,7 @@ def hypervolume(generations: Ints, volume: Floats) -> Chart:
 def best_objective(generations: Ints, objective: str, best: Floats, median: Floats) -> Chart:
     """The best and the median value of an objective, generation by generation.
 
-    Args:
-        generations: [N], their numbers.
-        objective: Its name.
-        best: [N], natural sign; NaN without a feasible individual.
-        median: [N], of the feasible individuals.
+    `best` and `median` are [N] in natural sign; NaN without a feasible individual.
     """
     lines = (("best", best, ORANGE, 2), ("median of the population", median, GREY, 1))
     data = [
@@ -81,12 +72,7 @@ def gene_fan(
 ) -> Chart:
     """How a gene's values spread over the population, generation by generation.
 
-    Args:
-        gene: Its name.
-        generations: [N], their numbers.
-        quantiles: [N, 7], at `LEVELS`.
-        bounds: Its low and high bound.
-        final: [F], values of the members of the final front.
+    `quantiles` are [N, 7] at `LEVELS`; `final` [F] are the values of the final front.
     """
     data = [*_bands(generations, quantiles), _median(generations, quantiles[:, 3])]
     last = int(generations[-1]) if len(generations) else 0

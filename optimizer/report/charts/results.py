@@ -44,12 +44,9 @@ EQUITY_LAYOUT = {
 
 
 def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) -> Chart:
-    """What the equity of one individual is seen against.
+    """What the equity of one individual is seen against: holding, and members of the front.
 
-    Args:
-        hold: Buying and holding.
-        others: Members of the front.
-        held_out_ns: When the bars begin that were held out, nanoseconds UTC; None without any.
+    `held_out_ns` is when the bars begin that were held out; None without any.
     """
     x, y = _broken([_drawn(curve) for curve in others])
     faint = {"color": GREY, "width": 0.8, "shape": "hv"}
@@ -93,12 +90,7 @@ def border(held_out_ns: int | None) -> Layout:
 
 
 def equity(curve: Curve, label: str) -> Chart:
-    """Equity and drawdown of one individual.
-
-    Args:
-        curve: Its equity after each trade, from 1.
-        label: What to call it.
-    """
+    """Equity and drawdown of one individual."""
     data = _curve(curve, label, BLUE, shape="hv")
     ends = float(curve.value[-1])
     alt = (
@@ -143,12 +135,8 @@ def distribution(trades: Trades) -> Chart:
 def parts_of(trades: Trades) -> list[tuple[str, Bools, str]]:
     """In-sample and held-out trades apart, where there are both.
 
-    Args:
-        trades: Of one individual.
-
-    Returns:
-        For each part its name, which trades are in it, and its colour: empty for a single part,
-        which is coloured by what it shows.
+    For each part its name, which trades are in it, and its colour: empty for a single part,
+    which is coloured by what it shows.
     """
     if not trades.has_held_out:
         return [("", np.ones(len(trades), np.bool_), "")]
@@ -159,13 +147,9 @@ def parts_of(trades: Trades) -> list[tuple[str, Bools, str]]:
 
 
 def grouped(trades: Trades, group: Grouping, title: str, *, show: str = "sum_r") -> Chart:
-    """Results of groups of trades.
+    """Results of groups of trades; `group` puts those of a part into the same groups.
 
-    Args:
-        trades: Of one individual.
-        group: Puts the trades of a part into groups, the same groups for every part.
-        title: What the trades of a group have in common.
-        show: ``"sum_r"`` or ``"trades"``.
+    `show` is ``"sum_r"`` or ``"trades"``.
     """
     data: list[Trace] = []
     told: list[str] = []

@@ -13,12 +13,8 @@ from optimizer.shown import is_fraction, metric, number
 def along(gene: str, objective: str, values: Floats, results: Floats, own: float) -> Chart:
     """An objective while one gene alone changes.
 
-    Args:
-        gene: The gene that changes.
-        objective: Its name.
-        values: [N] of the gene.
-        results: [N] of the objective, natural sign; NaN where an individual is infeasible.
-        own: The gene of the individual itself, one of `values`.
+    `results` are [N] at the values [N] of the gene, natural sign; NaN where infeasible. `own`
+    is the gene of the individual itself.
     """
     at = int(np.abs(values - own).argmin())
     data: list[Trace] = [
@@ -69,13 +65,8 @@ def heat_map(
 ) -> Chart:
     """An objective over a pair of genes.
 
-    Args:
-        genes: Two names, x and y.
-        objective: Its name.
-        x: [N] values of the first gene.
-        y: [M] values of the second.
-        results: [M, N] of the objective, natural sign; NaN where an individual is infeasible.
-        own: Both genes of the individual itself.
+    `results` are [M, N] over y [M] and x [N], natural sign; NaN where infeasible. `own` are
+    both genes of the individual itself.
     """
     data: list[Trace] = [
         {
