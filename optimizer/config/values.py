@@ -77,9 +77,9 @@ class Settings(BaseModel):
 
 def knob(
     default: Value,
+    description: str,
     *,
     decides: Decides,
-    description: str,
     ge: float | None = None,
     gt: float | None = None,
     le: float | None = None,
