@@ -14,6 +14,13 @@ from optimizer.errors import ConfigError
 Command = Callable[..., None]
 
 
+def option(
+    flag: str, text: str, form: str | None = None, *, min: int | None = None, max: int | None = None
+) -> Any:  # noqa: ANN401 - as the library has it
+    """A flag of one command alone: its help, what stands behind it, and its limits."""
+    return typer.Option(flag, help=text, metavar=form, min=min, max=max)
+
+
 def config_flags(
     *names: str, descriptions: Mapping[str, str] | None = None
 ) -> Callable[[Command], Command]:
