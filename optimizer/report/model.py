@@ -154,10 +154,7 @@ def _columns_of_front(run: Tables) -> Plain:
 
 def _front_charts(run: Tables) -> Plain:
     """Charts of the whole front."""
-    charts = {
-        "front": gallery.front(run, None, None, None),
-        "parallel": gallery.parallel(run),
-    }
+    charts = {"front": gallery.front(run, None, None, None), "parallel": gallery.parallel(run)}
     if len(run.objectives) > 2:
         charts["front3d"] = gallery.front_3d(run)
     return {name: _chart(chart) for name, chart in charts.items()}

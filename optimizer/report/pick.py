@@ -67,11 +67,7 @@ def compare(fronts: Mapping[str, Floats]) -> pd.DataFrame:
     kept = np.bincount(owner[best], minlength=len(arrays))
     members = np.array([len(front) for front in arrays])
     return pd.DataFrame(
-        {
-            "members": members,
-            "undominated": kept,
-            "hypervolume": hypervolume_shares(arrays),
-        },
+        {"members": members, "undominated": kept, "hypervolume": hypervolume_shares(arrays)},
         index=pd.Index(names, name="front"),
     )
 

@@ -123,10 +123,7 @@ class CostFacts:
 
 
 def collect_trades(
-    ledgers: Sequence[Ledger],
-    windows: Sequence[Window],
-    series: Sequence[Bars],
-    costs: Costs,
+    ledgers: Sequence[Ledger], windows: Sequence[Window], series: Sequence[Bars], costs: Costs
 ) -> Trades:
     """Put an individual's ledgers, one a window [W], side by side."""
     times = [series[window.series].timestamp for window in windows]

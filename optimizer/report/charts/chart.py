@@ -30,6 +30,9 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
 SCALE = [[0.0, "#3a4cc0"], [0.5, "#b8b8b8"], [1.0, "#c0392b"]]
 """Colour scale of values without a sign of their own: blue is low, red is high."""
 
+LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
+"""A legend in a line above the chart."""
+
 MOST_CHARACTERS = 60
 """Longer names are cut in charts; tables hold them whole."""
 
@@ -76,6 +79,16 @@ def words(identifier: str) -> str:
 def axis(title: str, **more: object) -> Layout:
     """An axis with a title."""
     return {"title": {"text": name(title)}, "automargin": True, **more}
+
+
+def scatter(mode: str, x: object, y: object, **more: object) -> Trace:
+    """Points or lines, by plotly's names of its properties."""
+    return {"type": "scatter", "mode": mode, "x": x, "y": y, **more}
+
+
+def bar(x: object, y: object, **more: object) -> Trace:
+    """Bars, likewise."""
+    return {"type": "bar", "x": x, "y": y, **more}
 
 
 def milliseconds(time_ns: npt.NDArray[np.int64]) -> Floats:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from optimizer.report.charts.chart import BLUE, SCALE, Chart, axis, name, words
+from optimizer.report.charts.chart import BLUE, SCALE, Chart, axis, name, scatter, words
 from optimizer.search.generation import Floats
 from optimizer.shown import counted, is_fraction, metric
 
@@ -26,17 +26,16 @@ def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None =
             "colorscale": SCALE,
             "colorbar": {"title": {"text": name(words(colour))}, "thickness": 12, **form},
         }
-    data = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": columns[x],
-        "y": columns[y],
-        "customdata": members,
-        "text": hover_texts(columns, [x, y] if colour is None else [x, y, colour]),
-        "hoverinfo": "text",
-        "marker": marker,
-        "name": "front",
-    }
+    data = scatter(
+        "markers",
+        columns[x],
+        columns[y],
+        customdata=members,
+        text=hover_texts(columns, [x, y] if colour is None else [x, y, colour]),
+        hoverinfo="text",
+        marker=marker,
+        name="front",
+    )
     alt = (
         f"{counted(len(members), 'member')} of the front; {_span(columns, x)}; {_span(columns, y)}"
     )
@@ -88,23 +87,22 @@ def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -
     shade = _unit(columns[colour])
     titles = [name(words(one)) for one in names]
     data = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "x": titles,
-            "y": scaled[member],
-            "customdata": np.full(len(names), member),
-            "text": [
+        scatter(
+            "lines+markers",
+            titles,
+            scaled[member],
+            customdata=np.full(len(names), member),
+            text=[
                 f"member {member}<br>{name(words(n))} {metric(n, float(columns[n][member]))}"
                 for n in names
             ],
-            "hoverinfo": "text",
-            "line": {"width": 1.2, "color": _mixed(float(shade[member]))},
-            "marker": {"size": 4},
-            "opacity": 0.75,
-            "showlegend": False,
-            "meta": {"member": member},
-        }
+            hoverinfo="text",
+            line={"width": 1.2, "color": _mixed(float(shade[member]))},
+            marker={"size": 4},
+            opacity=0.75,
+            showlegend=False,
+            meta={"member": member},
+        )
         for member in chosen.tolist()
     ]
     shown = "" if len(chosen) == n_members else f", {len(chosen)} of them evenly chosen"

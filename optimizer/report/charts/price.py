@@ -9,6 +9,7 @@ from optimizer.report.charts.chart import (
     BLUE,
     GREEN,
     GREY,
+    LEGEND,
     ORANGE,
     PURPLE,
     RED,
@@ -16,6 +17,7 @@ from optimizer.report.charts.chart import (
     Trace,
     axis,
     milliseconds,
+    scatter,
     thinned,
     words,
 )
@@ -35,21 +37,20 @@ def market(bars: Bars, window: Window) -> Chart:
     """The closes of a window as a line; of many bars the extremes of each stretch."""
     close = bars.close[window.start : window.end]
     at = thinned(close)
-    data = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": milliseconds(bars.timestamp[window.start + at]),
-        "y": close[at],
-        "line": {"color": GREY, "width": 1},
-        "name": "close",
-        "hoverinfo": "skip",
-    }
+    data = scatter(
+        "lines",
+        milliseconds(bars.timestamp[window.start + at]),
+        close[at],
+        line={"color": GREY, "width": 1},
+        name="close",
+        hoverinfo="skip",
+    )
     alt = f"{bars.symbol} closes between {number(float(close.min()))} and "
     alt += f"{number(float(close.max()))}"
     layout = {
         "xaxis": {"type": "date", "automargin": True},
         "yaxis": axis("price"),
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "legend": LEGEND,
         "hovermode": "closest",
     }
     return Chart("price and trades", alt, [data], layout)
@@ -132,7 +133,7 @@ def trade_frame() -> Chart:
     layout = {
         "xaxis": {"type": "date", "rangeslider": {"visible": False}, "automargin": True},
         "yaxis": axis("price"),
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "legend": LEGEND,
         "hovermode": "closest",
     }
     return Chart("one trade", "", data, layout)
@@ -146,13 +147,12 @@ def _marks(
     colour: str,
     symbol: str,
 ) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": milliseconds(time_ns),
-        "y": price,
-        "customdata": numbers,
-        "name": label,
-        "hovertemplate": f"trade %{{customdata}}: {label} %{{y:.6g}}<extra></extra>",
-        "marker": {"color": colour, "size": 8, "symbol": symbol},
-    }
+    return scatter(
+        "markers",
+        milliseconds(time_ns),
+        price,
+        customdata=numbers,
+        name=label,
+        hovertemplate=f"trade %{{customdata}}: {label} %{{y:.6g}}<extra></extra>",
+        marker={"color": colour, "size": 8, "symbol": symbol},
+    )

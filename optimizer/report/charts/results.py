@@ -9,14 +9,17 @@ from optimizer.report.charts.chart import (
     BLUE,
     GREEN,
     GREY,
+    LEGEND,
     ORANGE,
     RED,
     Chart,
     Layout,
     Trace,
     axis,
+    bar,
     milliseconds,
     name,
+    scatter,
     thinned,
 )
 from optimizer.report.trades import Bools, CostFacts, Curve, Groups, Trades, drawdown
@@ -53,16 +56,7 @@ def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) 
     data: list[Trace] = []
     if others:
         data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": x,
-                "y": y,
-                "name": "other members",
-                "opacity": 0.55,
-                "line": faint,
-                "hoverinfo": "skip",
-            }
+            scatter("lines", x, y, name="other members", opacity=0.55, line=faint, hoverinfo="skip")
         )
     data += _curve(hold, "buy and hold", ORANGE, shape="linear")
     alt = f"buying and holding ends at {number(float(hold.value[-1]))}"
@@ -113,14 +107,13 @@ def distribution(trades: Trades) -> Chart:
         counts, _ = np.histogram(r[chosen], bins=edges)
         signs = [GREEN if value > 0 else RED for value in middle[kept].tolist()]
         data.append(
-            {
-                "type": "bar",
-                "x": middle[kept],
-                "y": counts[kept],
-                "name": label,
-                "marker": {"color": colour or signs},
-                "hovertemplate": f"%{{x:.3f}} R: %{{y}} trades<extra>{label}</extra>",
-            }
+            bar(
+                middle[kept],
+                counts[kept],
+                name=label,
+                marker={"color": colour or signs},
+                hovertemplate=f"%{{x:.3f}} R: %{{y}} trades<extra>{label}</extra>",
+            )
         )
     layout = {
         "xaxis": axis("result in R"),
@@ -140,10 +133,7 @@ def parts_of(trades: Trades) -> list[tuple[str, Bools, str]]:
     """
     if not trades.has_held_out:
         return [("", np.ones(len(trades), np.bool_), "")]
-    return [
-        ("in-sample", ~trades.is_held_out, BLUE),
-        ("held out", trades.is_held_out, ORANGE),
-    ]
+    return [("in-sample", ~trades.is_held_out, BLUE), ("held out", trades.is_held_out, ORANGE)]
 
 
 def grouped(trades: Trades, group: Grouping, title: str, *, show: str = "sum_r") -> Chart:
@@ -158,16 +148,14 @@ def grouped(trades: Trades, group: Grouping, title: str, *, show: str = "sum_r")
         values = groups.sum_r if show == "sum_r" else groups.trades.astype(np.float64)
         signs = [GREEN if value > 0 else RED for value in values.tolist()]
         data.append(
-            {
-                "type": "bar",
-                "x": [name(one) for one in groups.labels],
-                "y": values,
-                "name": label,
-                "customdata": groups.trades,
-                "marker": {"color": colour or (signs if show == "sum_r" else BLUE)},
-                "hovertemplate": "%{x}: %{y:.4g}, %{customdata} trades"
-                f"<extra>{label}</extra>",
-            }
+            bar(
+                [name(one) for one in groups.labels],
+                values,
+                name=label,
+                customdata=groups.trades,
+                marker={"color": colour or (signs if show == "sum_r" else BLUE)},
+                hovertemplate=f"%{{x}}: %{{y:.4g}}, %{{customdata}} trades<extra>{label}</extra>",
+            )
         )
         told.append(
             f"{label}: {_group_words(groups, show)}" if label else _group_words(groups, show)
@@ -203,22 +191,14 @@ def cost_line(facts: CostFacts, costs: Costs, has_trades: bool) -> Chart:
         per_bp = facts.gross_r / facts.break_even_bp
     y: Floats = facts.gross_r - per_bp * x
     data = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": x,
-            "y": y,
-            "line": {"color": BLUE, "width": 2},
-            "name": "sum of R",
-        },
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": np.array([paid]),
-            "y": np.array([facts.net_r]),
-            "marker": {"color": ORANGE, "size": 11},
-            "name": "as traded",
-        },
+        scatter("lines", x, y, line={"color": BLUE, "width": 2}, name="sum of R"),
+        scatter(
+            "markers",
+            np.array([paid]),
+            np.array([facts.net_r]),
+            marker={"color": ORANGE, "size": 11},
+            name="as traded",
+        ),
     ]
     alt = "no trade, no cost"
     if has_trades:
@@ -230,7 +210,7 @@ def cost_line(facts: CostFacts, costs: Costs, has_trades: bool) -> Chart:
     layout = {
         "xaxis": axis("fee and slippage a side, basis points"),
         "yaxis": axis("sum of R", zeroline=True, zerolinewidth=2),
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "legend": LEGEND,
     }
     return Chart("costs", alt, data, layout)
 
@@ -243,17 +223,16 @@ def _curve(curve: Curve, label: str, colour: str, *, shape: str) -> list[Trace]:
     for values, place, width in parts:
         at = thinned(values)
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": milliseconds(curve.time_ns[at]),
-                "y": values[at],
-                "yaxis": place,
-                "name": name(label),
-                "legendgroup": name(label),
-                "showlegend": place == "y",
-                "line": {"color": colour, "shape": shape, **width},
-            }
+            scatter(
+                "lines",
+                milliseconds(curve.time_ns[at]),
+                values[at],
+                yaxis=place,
+                name=name(label),
+                legendgroup=name(label),
+                showlegend=place == "y",
+                line={"color": colour, "shape": shape, **width},
+            )
         )
     return traces
 
@@ -275,7 +254,7 @@ def _legend(data: Sequence[Trace]) -> Layout:
     """A legend where there is more than one trace."""
     if len(data) < 2:
         return {"showlegend": False}
-    return {"legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"}}
+    return {"legend": LEGEND}
 
 
 def _spread_words(trades: Trades) -> str:
