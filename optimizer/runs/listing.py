@@ -146,7 +146,7 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
     header = reader.header
     damaged, generations, result = "", 0, None
     try:
-        result = reader.result()
+        result = reader.result
         generations = len(reader.generations())
         damaged = "; ".join(reader.recover().warnings)
     except StoreError as error:

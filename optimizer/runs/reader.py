@@ -57,17 +57,20 @@ _FORMER_NAME = re.compile(rf"\b({'|'.join(PRESENT_NAMES)})\b")
 class Reader:
     """A run's database, open for reading; metrics bear their present names.
 
-    Args:
-        path: Of the database.
-
     Raises:
         StoreError: When it is not a run that this version can read, or its header is damaged.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, database: Path) -> None:
+        self.database = database
+        self.path = database.parent
+        """Directory of the run."""
+        self._open()
+
+    def _open(self) -> None:
+        path = self.database
         if path.is_symlink() or not path.is_file():
             raise StoreError(f"{path.parent} is not a run: there is no file {path.name} in it")
-        self.path = path
         self._connection = open_reader(path)
         self._followed: tuple[int, Chain] | None = None
         try:
@@ -85,7 +88,7 @@ class Reader:
 
         A run may be resumed for more than it was begun for; the header stays as it was.
         """
-        plans = [self.header, *self.resumptions()]
+        plans = [self.header, *self.resumptions]
         said = [plan["generations"] for plan in plans if isinstance(plan.get("generations"), int)]
         newest = said[-1] if said else None
         return newest if isinstance(newest, int) else None
@@ -103,7 +106,7 @@ class Reader:
     def recover(self) -> Recovery:
         """Where the run can be taken up, as `chain.recover` says."""
         # Before the rows are looked at: the owner may commit more meanwhile, never less.
-        owner = read_owner(self.path.parent)
+        owner = read_owner(self.path)
         committed = NO_GENERATION if owner is None else owner.committed
         with self._snapshot():
             return recover(self._connection, sha256(self.payload), committed)
@@ -116,7 +119,7 @@ class Reader:
         with self._snapshot():
             if not self._integrity():
                 return False
-            rebuild(self._connection, self.path, self.payload, newest)
+            rebuild(self._connection, self.database, self.payload, newest)
         return True
 
     def generations(self) -> tuple[GenerationSummary, ...]:
@@ -147,6 +150,7 @@ class Reader:
             population = unpack(columns, digests.genes, digests.objectives)
             return front_population(population)
 
+    @property
     def result(self) -> Mapping[str, object] | None:
         """What the run ended with, None before its end.
 
@@ -158,16 +162,17 @@ class Reader:
                 recorded = read_result(self._connection)
             return None if recorded is None else self._present(_mapping(recorded[0]))
         except ValueError as error:
-            raise StoreError(f"{self.path}: {error}") from None
+            raise StoreError(f"{self.database}: {error}") from None
 
+    @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
         """When the run was taken up again, and what had changed that may."""
         with self._snapshot():
             return tuple(_mapping(payload) for payload in read_resumptions(self._connection))
 
-    def problems(self) -> tuple[str, ...]:
+    def verify(self) -> list[str]:
         """Everything that is wrong, one line each, found by reading everything."""
-        owner = read_owner(self.path.parent)
+        owner = read_owner(self.path)
         committed = NO_GENERATION if owner is None else owner.committed
         with self._snapshot():
             lines = [f"database: {line}" for line in self._integrity()]
@@ -178,7 +183,7 @@ class Reader:
                 lines.append(f"generations {len(chain.rows)} to {committed} are gone")
             lines.extend(self._row_problems(chain))
             lines.extend(self._result_problems(chain))
-        return tuple(lines)
+        return lines
 
     def _present(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
         return with_present_names(recorded) if self._is_older else recorded
@@ -222,7 +227,7 @@ class Reader:
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
         """See one state of the run throughout, whatever its owner does meanwhile."""
-        with explained(self.path):
+        with explained(self.database):
             self._connection.execute("BEGIN")
             try:
                 yield
@@ -235,7 +240,7 @@ class Reader:
         try:
             yield
         except ValueError as error:
-            raise StoreError(f"{self.path.parent.name}, generation {number}: {error}") from None
+            raise StoreError(f"{self.path.name}, generation {number}: {error}") from None
 
 
 def has_former_names(header: Mapping[str, object]) -> bool:

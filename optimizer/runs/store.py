@@ -7,7 +7,7 @@ header, so that what is read back is what was recorded, in the order in which it
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -28,29 +28,27 @@ from optimizer.runs.repair import (
     sweep_drafts,
     sync_directory,
 )
-from optimizer.runs.rows import GenerationSummary
 from optimizer.runs.space import KEEPS, Keep, refuse_network
 from optimizer.runs.writer import Writer
-from optimizer.search.generation import Generation, Population
+from optimizer.search.generation import Generation
 
 Status = Literal["running", "finished", "interrupted"]
 Journal = Literal["wal", "delete"]
 
 
-class RunStore:
+class RunStore(Reader):
     """One run, open for reading or owned for writing; made by `create` and `open`.
 
     Args:
-        reader: The run's database.
         lock: Of its owner, None to read only.
         swept: How many directories of runs never begun were removed.
         journal: As in `open`.
     """
 
     def __init__(
-        self, reader: Reader, lock: OwnerLock | None, *, swept: int = 0, journal: str | None = None
+        self, database: Path, lock: OwnerLock | None, *, swept: int = 0, journal: str | None = None
     ) -> None:
-        self._reader = reader
+        super().__init__(database)
         self._lock = lock
         self._writer: Writer | None = None
         self.warnings: tuple[str, ...] = ()
@@ -58,7 +56,7 @@ class RunStore:
         if swept:
             self.warnings = (f"removed what {swept} interrupted starts of runs had left",)
         if lock is not None:
-            self._take_up(lock, str(journal or reader.format["journal"]))
+            self._take_up(lock, str(journal or self.format["journal"]))
 
     @classmethod
     def create(
@@ -117,7 +115,7 @@ class RunStore:
         if journal is not None:
             _require_known("all", journal)
         if not writable:
-            return cls(Reader(path / DATABASE), None)
+            return cls(path / DATABASE, None)
         Reader(path / DATABASE).close()
         return cls._opened(path, OwnerLock.acquire(path), journal=journal)
 
@@ -126,15 +124,10 @@ class RunStore:
         cls, path: Path, lock: OwnerLock, *, swept: int = 0, journal: str | None = None
     ) -> "RunStore":
         try:
-            return cls(Reader(path / DATABASE), lock, swept=swept, journal=journal)
+            return cls(path / DATABASE, lock, swept=swept, journal=journal)
         except BaseException:
             lock.release()
             raise
-
-    @property
-    def path(self) -> Path:
-        """Directory of the run."""
-        return self._reader.path.parent
 
     @property
     def run_id(self) -> str:
@@ -142,40 +135,11 @@ class RunStore:
         return self.path.name
 
     @property
-    def header(self) -> Mapping[str, object]:
-        """What `create` was given."""
-        return self._reader.header
-
-    @property
-    def keep(self) -> str:
-        """How much of older generations is kept."""
-        return str(self._reader.format["keep"])
-
-    @property
     def status(self) -> Status:
         """``finished`` with a result, else ``running`` with an owner, else ``interrupted``."""
         if self.result is not None:
             return "finished"
         return "running" if self._lock is not None or is_owned(self.path) else "interrupted"
-
-    @property
-    def planned(self) -> int | None:
-        """How many generations it was last asked for."""
-        return self._reader.planned
-
-    @property
-    def result(self) -> Mapping[str, object] | None:
-        """What `finish` was given, None before.
-
-        Raises:
-            StoreError: When it is damaged.
-        """
-        return self._reader.result()
-
-    @property
-    def resumptions(self) -> tuple[Mapping[str, object], ...]:
-        """What `note_resumption` was given, oldest first."""
-        return self._reader.resumptions()
 
     def last_generation(self) -> Generation | None:
         """The newest generation that is whole and undamaged, None when none was ever recorded.
@@ -188,33 +152,9 @@ class RunStore:
         """
         if self._writer is not None:
             self._writer.recorder.flush()
-        recovery = self._reader.recover()
+        recovery = self.recover()
         self._warn(recovery.warnings)
         return recovery.generation
-
-    def generations(self) -> Iterator[GenerationSummary]:
-        """Summaries of all generations that can be trusted, oldest first."""
-        return iter(self._reader.generations())
-
-    def generation(self, number: int) -> Generation:
-        """A whole generation, checked.
-
-        Raises:
-            StoreError: When it was not recorded, not kept, or is damaged.
-        """
-        return self._reader.generation(number)
-
-    def front(self, number: int) -> Population:
-        """Feasible individuals of a generation that nobody dominates, in order of survival.
-
-        Raises:
-            StoreError: When it was not recorded, not kept, or is damaged.
-        """
-        return self._reader.front(number)
-
-    def verify(self) -> list[str]:
-        """Read everything and check it: what is wrong, one line each."""
-        return list(self._reader.problems())
 
     def record(self, generation: Generation) -> None:
         """Hand a generation over; it is copied, and on disk within a second.
@@ -266,7 +206,7 @@ class RunStore:
         lock, writer = self._lock, self._owned()
         assert lock is not None
         self._writer = None
-        self._reader.close()
+        self._connection.close()
         writer.close()
         return lock.hand_on(), writer.last
 
@@ -277,7 +217,7 @@ class RunStore:
             StoreError: When recording has failed.
         """
         writer, self._writer = self._writer, None
-        self._reader.close()
+        self._connection.close()
         try:
             if writer is not None:
                 writer.close()
@@ -307,22 +247,21 @@ class RunStore:
         try:
             refuse_network(self.path, journal)
             remove_leftovers(self.path)
-            recovery = self._reader.recover()
+            recovery = self.recover()
             self._warn(recovery.warnings)
             self._mend(recovery)
-            self._writer = Writer(self._reader, lock, journal, recovery)
+            self._writer = Writer(self, lock, journal, recovery)
         except (OSError, sqlite3.Error) as error:
-            self._reader.close()
-            raise no_room(error, self._reader.path, 0) from None
+            self._connection.close()
+            raise no_room(error, self.database, 0) from None
         except BaseException:
-            self._reader.close()
+            self._connection.close()
             raise
 
     def _mend(self, recovery: Recovery) -> None:
-        if self._reader.rebuild_if_broken(recovery.number):
-            path = self._reader.path
-            self._reader.close()
-            self._reader = Reader(path)
+        if self.rebuild_if_broken(recovery.number):
+            self._connection.close()
+            self._open()
             self._warn((f"the database was rebuilt; the damaged one is kept as {DAMAGED}",))
 
     def _warn(self, lines: Iterable[str]) -> None:

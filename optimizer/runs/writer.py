@@ -59,8 +59,8 @@ class Writer:
             self._width = snapshot(recovery.generation).shape[1:]
         keep = reader.format["keep"]
         self._committer = Committer(
-            open_writer(reader.path, journal),
-            reader.path,
+            open_writer(reader.database, journal),
+            reader.database,
             lock,
             keep=next(known for known in KEEPS if known == keep),
             budget=reader.budget,
