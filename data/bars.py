@@ -9,12 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from data.checks import COLUMNS, VALUES, check_bars
+from data.checks import COLUMNS, VALUES, Floats, Ints, check_bars
 from data.errors import BarsError, WindowError
 from data.timeframe import format_timeframe
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 LONGEST_SYMBOL = 64
 

@@ -21,16 +21,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from platformdirs import user_cache_path
 
-from data.checks import COLUMNS, VALUES
+from data.checks import COLUMNS, VALUES, Floats, Ints
 from data.errors import CacheError
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 APP = "exhaustion-optimizer"
 VERSION = 1

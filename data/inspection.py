@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars
-from data.checks import faults, format_time, repeats
+from data.checks import Floats, faults, format_time, repeats
 from data.errors import DataError
 from data.load import DEFAULTS, load_bars
 from data.providers import find_provider
@@ -17,7 +17,6 @@ from data.table import LoadOptions, RawTable
 
 SHOWN_ROWS = 3
 
-Floats = npt.NDArray[np.float64]
 
 JUMP_FRAC = 0.25
 """Opens that differ more from the close before are looked at: no more than a few are real."""

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from data.bars import Bars, Floats, Ints, check_symbol
-from data.checks import PRICES, check_bars, faults, repeats
+from data.bars import Bars, check_symbol
+from data.checks import PRICES, Floats, Ints, check_bars, faults, repeats
 from data.errors import BarsError, TimeframeError
 from data.providers import find_provider
 from data.resample import resample

@@ -6,20 +6,16 @@ from pathlib import Path
 from stat import S_ISREG
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.bars import LONGEST_SYMBOL
-from data.checks import VALUES, format_time
+from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import LimitError, SourceError, TableError
 from data.providers.columns import Layout, choose_market, names_of, paired_names, recognise
 from data.providers.numbers import POINT, find_decimal, read_numbers
 from data.providers.times import read_times
 from data.table import LoadOptions, RawTable
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 ENDINGS = (".gz", ".zip", ".csv", ".parquet", ".feather", ".arrow", ".txt", ".tsv")
 

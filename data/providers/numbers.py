@@ -9,10 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.checks import SHOWN
+from data.checks import SHOWN, Floats
 from data.errors import TableError
-
-Floats = npt.NDArray[np.float64]
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-nan"})

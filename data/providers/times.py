@@ -8,12 +8,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, format_time
+from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints, format_time
 from data.errors import TableError, near_match
 from data.providers.numbers import array_of
 from data.providers.time_forms import as_iso, fitting, form_of
-
-Ints = npt.NDArray[np.int64]
 
 UNITS: tuple[tuple[str, int], ...] = (("s", 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1))
 """Units of whole-number times, with their length in nanoseconds."""

@@ -25,8 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.bars import Bars
+from data.checks import Floats
 
-Floats = npt.NDArray[np.float64]
 Generator = np.random.Generator
 
 SEED = 20_240_101

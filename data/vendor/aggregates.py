@@ -10,9 +10,8 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import numpy as np
-import numpy.typing as npt
 
-from data.checks import EARLIEST_NS, LATEST_NS
+from data.checks import EARLIEST_NS, LATEST_NS, Floats, Ints
 from data.errors import FetchError
 from data.vendor.account import HOSTS
 from data.vendor.client import Query, VendorClient
@@ -23,8 +22,6 @@ MOST_PAGES = 100
 LIMIT = "50000"
 """Base bars a page, the most that the vendor allows."""
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 MS_NS = 1_000_000
 FIELDS = {"open": "o", "high": "h", "low": "l", "close": "c", "volume": "v"}

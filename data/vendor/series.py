@@ -16,8 +16,6 @@ import numpy as np
 from data.cache import (
     SUPERSEDED,
     DamagedError,
-    Floats,
-    Ints,
     Part,
     PartBars,
     SeriesCache,
@@ -25,7 +23,7 @@ from data.cache import (
     missing_ranges,
     now_text,
 )
-from data.checks import VALUES, format_time
+from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, RewrittenError
 from data.timeframe import UNITS_NS, parse_timeframe
 from data.vendor.account import find_account

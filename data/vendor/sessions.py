@@ -24,7 +24,8 @@ from pandas.tseries.holiday import (
     sunday_to_monday,
 )
 
-Ints = npt.NDArray[np.int64]
+from data.checks import Ints
+
 Days = npt.NDArray[np.datetime64]
 
 DAY_NS = 86_400 * 10**9

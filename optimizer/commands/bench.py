@@ -6,6 +6,7 @@ from dataclasses import replace
 from rich.table import Table
 
 from data import Bars
+from data.checks import COLUMNS
 from engine.bench import BenchResult, Case, Limits, Line, Matrix, run_bench, run_matrix
 from engine.devices import choose_backend, choose_device
 from engine.workload import Workload
@@ -161,5 +162,4 @@ def _print(found: BenchResult, reason: str) -> None:
 
 
 def _last(bars: Bars, count: int) -> Bars:
-    names = ("timestamp", "open", "high", "low", "close", "volume")
-    return replace(bars, **{name: getattr(bars, name)[-count:] for name in names})
+    return replace(bars, **{name: getattr(bars, name)[-count:] for name in COLUMNS})

@@ -20,6 +20,7 @@ from platformdirs import user_cache_path
 from rich.table import Table
 
 from data import Bars
+from data.checks import COLUMNS
 from engine.bench.matrix import extended
 from engine.compiling.kept_code import APP
 from engine.machine import describe_processor
@@ -160,10 +161,7 @@ def _data_of(case: Case, sample: Bars, folder: Path) -> list[str]:
     for number in range(case.symbols):
         # Each symbol begins at another place of the sample.
         bars = extended(sample, case.bars + OFFSET_BARS * number)
-        columns = {
-            name: getattr(bars, name)[: case.bars]
-            for name in ("timestamp", "open", "high", "low", "close", "volume")
-        }
+        columns = {name: getattr(bars, name)[: case.bars] for name in COLUMNS}
         columns["timestamp"] = columns["timestamp"].astype("datetime64[ns]")
         pq.write_table(pa.table(columns), place / f"S{number:02d}.parquet")
     return ["--data", str(place)]

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.search.generation import Evaluation, Floats
 from optimizer.search.polish import STEPS
@@ -17,8 +16,6 @@ POINTS = 15
 
 PAIR_POINTS = 9
 """Values of each gene of a pair, likewise."""
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,15 +145,10 @@ def _judged(problem: Problem, parts: Sequence[Floats]) -> list[Floats]:
     if not parts:
         return []
     genomes = np.concatenate(parts)
-    is_legal = legal_genomes(problem.layout, genomes)
+    is_legal = problem.layout.is_legal(genomes)
     objectives = np.full((len(genomes), problem.n_objectives), np.nan)
     if is_legal.any():
         found: Evaluation = problem.evaluate(genomes[is_legal])
         objectives[is_legal] = found.objectives
     edges = np.cumsum([len(part) for part in parts])[:-1]
     return np.split(objectives, edges)
-
-
-def legal_genomes(layout: GenomeLayout, genomes: Floats) -> Bools:
-    """Which genomes [P, G] can be evaluated."""
-    return layout.is_legal(genomes)

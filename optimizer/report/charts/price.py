@@ -21,10 +21,8 @@ from optimizer.report.charts.chart import (
     thinned,
     words,
 )
-from optimizer.report.trades import Trades
+from optimizer.report.trades import Ints, Trades
 from optimizer.shown import counted, number
-
-Ints = npt.NDArray[np.int64]
 
 BARS_AROUND = 40
 """Bars before and after a trade that its chart shows."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.report.charts.chart import (
     BLUE,
@@ -17,10 +16,9 @@ from optimizer.report.charts.chart import (
     words,
 )
 from optimizer.report.charts.front import metric_axis
+from optimizer.report.trades import Ints
 from optimizer.search.generation import Floats
 from optimizer.shown import metric, number
-
-Ints = npt.NDArray[np.int64]
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Quantiles of a gene in a population that a fan shows."""
