@@ -221,11 +221,7 @@ def _frozen(name: str, column: npt.ArrayLike) -> Ints | Floats:
 
 
 def parse_time(text: str) -> int:
-    """Nanoseconds UTC of an ISO 8601 time, which is UTC where it names no zone.
-
-    Raises:
-        WindowError: When it is no time.
-    """
+    """Nanoseconds UTC of an ISO 8601 time, which is UTC where it names no zone."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

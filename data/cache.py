@@ -139,11 +139,7 @@ class SeriesCache:
         ]
 
     def read(self, part: Part) -> PartBars:
-        """Read a part and check it, byte for byte.
-
-        Raises:
-            DamagedError: When it is not what was written.
-        """
+        """Read a part; DamagedError when it is not what was written, byte for byte."""
         try:
             with open(part.path, "rb") as file:
                 content = file.read(LARGEST_PART_BYTES + 1)

@@ -29,9 +29,6 @@ class Holdout:
 def parse_holdout(text: str) -> Holdout:
     """Read what to hold out: ``20%``, or an ISO 8601 time such as ``2024-01-01``.
 
-    Raises:
-        WindowError: When it is neither.
-
     >>> parse_holdout("12.5%").share
     Fraction(1, 8)
     """

@@ -105,11 +105,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
 
 
 def parse_address(address: str, now_ms: int) -> Request:
-    """Read ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``; the end never lies after `now_ms`.
-
-    Raises:
-        SourceError: When it has another form, the exchange is unknown, or the range is empty.
-    """
+    """Read ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``; the end never lies after `now_ms`."""
     found = ADDRESS.fullmatch(address)
     if found is None:
         raise SourceError(

@@ -189,11 +189,7 @@ def part_market(address: str) -> tuple[str, str | None]:
 
 
 def choose_market(markets: Sequence[str], chosen: str | None, where: str) -> str | None:
-    """The market of a file that is meant; None where the file names none and none was asked for.
-
-    Raises:
-        TableError: When there are several and none was chosen, or it is not there.
-    """
+    """The market of a file that is meant; None where the file names none and none was asked for."""
     shown = ", ".join(repr(market)[:24] for market in markets[:5])
     more = f" and {len(markets) - 5} more" if len(markets) > 5 else ""
     if chosen is not None and chosen not in markets:

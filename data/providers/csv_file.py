@@ -38,9 +38,6 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """Read the rows of a CSV file.
 
     `options.max_bytes` caps the unpacked text.
-
-    Raises:
-        DataError: When the file is damaged, too large, or cannot be read without guessing.
     """
     address, market = part_market(address)
     path = open_path(address, "csv:PATH")

@@ -28,9 +28,6 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """Read the rows of a Feather file.
 
     `options.max_bytes` caps what its columns take unpacked.
-
-    Raises:
-        DataError: When the file is damaged, too large, or cannot be read without guessing.
     """
     address, market = part_market(address)
     path = open_path(address, "feather:PATH")
@@ -52,12 +49,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
 
 
 def unpacked_bytes(path: Path) -> int:
-    """Bytes of all columns of an Arrow file; of packed ones, what they say that they unpack to.
-
-    Raises:
-        pa.ArrowException: When the file is damaged.
-        struct.error: When a message is.
-    """
+    """Bytes of all columns of an Arrow file; of packed ones, what they say that they unpack to."""
     size = 0
     with pa.memory_map(str(path)) as file:
         file.seek(MAGIC_BYTES)

@@ -25,9 +25,6 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """Read the rows of a Parquet file.
 
     `options.max_bytes` caps rows x columns x 8 as the footer states them.
-
-    Raises:
-        DataError: When the file is damaged, too large, or cannot be read without guessing.
     """
     address, market = part_market(address)
     path = open_path(address, "parquet:PATH")

@@ -69,9 +69,6 @@ def fetch(
 
     Without an end, up to the last day that is complete; `refetch` sets all that is cached of
     the series aside first.
-
-    Raises:
-        DataError: As in `read`.
     """
     cache = open_series(address, options)
     wanted, notes = _wanted(cache, options.fetch, is_fetch=True)
@@ -87,12 +84,7 @@ def fetch(
 
 
 def open_series(address: str, options: LoadOptions) -> SeriesCache:
-    """The cached series that an address and options mean.
-
-    Raises:
-        SourceError: When the address is no symbol.
-        TimeframeError: When the timeframe is none.
-    """
+    """The cached series that an address and options mean."""
     if not SYMBOL.fullmatch(address):
         shown = ascii(address[:40])
         raise SourceError(

@@ -28,11 +28,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
 
 
 def read_sample(folder: Path, options: LoadOptions) -> RawTable:
-    """Read sample.parquet, checked by sample.sha256, from a folder; marked as simulated.
-
-    Raises:
-        SourceError: When a file is missing or does not have the hash it should.
-    """
+    """Read sample.parquet, checked by sample.sha256, from a folder; marked as simulated."""
     path = folder / "sample.parquet"
     try:
         expected = (folder / "sample.sha256").read_text(encoding="ascii").split()

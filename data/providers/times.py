@@ -96,11 +96,7 @@ def localise(local_ns: Ints, tz: str, place: str) -> Ints:
 
 
 def find_zone(tz: str) -> ZoneInfo:
-    """Look up a zone by its IANA name.
-
-    Raises:
-        TableError: When there is none of that name.
-    """
+    """Look up a zone by its IANA name."""
     try:
         return ZoneInfo(tz)
     except (ZoneInfoNotFoundError, ValueError, OSError):

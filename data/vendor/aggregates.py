@@ -90,11 +90,7 @@ class Page:
 
 
 def read_page(body: bytes, query: Query) -> Page:
-    """Read a page's raw body and check that it answers the query.
-
-    Raises:
-        FetchError: When the page is no whole answer to the query.
-    """
+    """Read a page's raw body and check that it answers the query."""
     where = f"polygon:{query.symbol}"
     said = _object(body, where)
     status = said.get("status")

@@ -97,11 +97,7 @@ def backtest_command(
 
 
 def drawer_of(plot: Path) -> Callable[[Task, Floats], str | bytes]:
-    """What draws an individual into a file of that name.
-
-    Raises:
-        ConfigError: When the name says no kind that is known.
-    """
+    """What draws an individual into a file of that name."""
     # Drawing libraries are loaded only when something is to be drawn.
     if plot.suffix.lower() == ".html":
         from optimizer.report.page import page_html
@@ -149,11 +145,7 @@ def _utc(stamp: int) -> str:
 
 
 def read_genes(path: Path) -> dict[str, float]:
-    """Read a JSON object of gene name to number.
-
-    Raises:
-        ConfigError: When the file is anything else.
-    """
+    """Read a JSON object of gene name to number."""
     try:
         # Whole numbers of any length become floats here, infinite ones among them.
         found = json.loads(

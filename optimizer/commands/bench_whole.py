@@ -108,11 +108,6 @@ def whole_command(device: str, wanted: str, *, as_json: bool) -> None:
     """Verify, run the cases one after another, and print them beside the last table.
 
     `wanted` names cases with commas; ``all`` stands for those that suit the device.
-
-    Raises:
-        ConfigError: When a name is unknown.
-        ParityError: When engine and reference disagree.
-        OptimizerError: When a run fails.
     """
     task = prepare(resolve_config(None, {"device": device}))
     engine = task.engine()

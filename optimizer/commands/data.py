@@ -130,11 +130,7 @@ def facts_of(bars: Bars) -> dict[str, object]:
 
 
 def check_command(flags: Mapping[str, object], *, as_json: bool) -> None:
-    """Look at every source, and refuse at the end when one cannot be used.
-
-    Raises:
-        ConfigError: Naming how many.
-    """
+    """Look at every source, and refuse at the end when one cannot be used."""
     config = resolve_config(None, flags)
     options = load_options(config)
     specs = named_specs(config)
@@ -168,11 +164,7 @@ def import_command(
     may_replace: bool,
     as_json: bool,
 ) -> None:
-    """Read sources and keep each as a Parquet file, or all as one; the first that fails ends it.
-
-    Raises:
-        DataError: When a source cannot be read, or a file may not be replaced.
-    """
+    """Read sources and keep each as a Parquet file, or all as one; the first that fails ends it."""
     config = resolve_config(None, flags)
     options = load_options(config)
     rows = []

@@ -60,11 +60,7 @@ def given_fields(flags: Mapping[str, object]) -> dict[str, object]:
 
 
 def parse_bounds(texts: Sequence[str]) -> dict[str, list[float]]:
-    """Read bounds such as ``ema_fast=10:50``.
-
-    Raises:
-        ConfigError: When a text has another form, or a gene is named twice.
-    """
+    """Read bounds such as ``ema_fast=10:50``."""
     bounds: dict[str, list[float]] = {}
     for text in texts:
         name, span = _named("--bound", text, bounds)
@@ -77,11 +73,7 @@ def parse_bounds(texts: Sequence[str]) -> dict[str, list[float]]:
 
 
 def parse_columns(texts: Sequence[str]) -> dict[str, str]:
-    """Read what columns hold, such as ``volume=Volume BTC``.
-
-    Raises:
-        ConfigError: When a text has another form, or a meaning is named twice.
-    """
+    """Read what columns hold, such as ``volume=Volume BTC``."""
     columns: dict[str, str] = {}
     for text in texts:
         meaning, name = _named("--column", text, columns)
@@ -97,11 +89,7 @@ def parse_steps(texts: Sequence[str]) -> dict[str, float]:
 
 
 def parse_settings(texts: Sequence[str], flag: str = "--set") -> dict[str, float]:
-    """Read genes such as ``reward_r=2.5``; `flag` is what errors call them.
-
-    Raises:
-        ConfigError: When a text has another form, or a gene is named twice.
-    """
+    """Read genes such as ``reward_r=2.5``; `flag` is what errors call them."""
     genes: dict[str, float] = {}
     for text in texts:
         name, value = _named(flag, text, genes)

@@ -50,11 +50,7 @@ class _Teller(logging.Handler):
 
 
 def stop_now(received: int, frame: FrameType | None) -> None:
-    """Handle a signal by ending whatever is going on.
-
-    Raises:
-        KeyboardInterrupt: Always.
-    """
+    """Handle a signal by ending whatever is going on."""
     raise KeyboardInterrupt
 
 

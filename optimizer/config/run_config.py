@@ -52,11 +52,7 @@ def names_deciding(*what: Decides) -> tuple[str, ...]:
 
 
 def resolve_config(path: Path | None, flags: Mapping[str, object]) -> RunConfig:
-    """Combine defaults, a TOML file and flags, which are field name to value.
-
-    Raises:
-        ConfigError: Naming every wrong key at once.
-    """
+    """Combine defaults, a TOML file and flags, which are field name to value."""
     given = {} if path is None else read_toml(path)
     return make_config(overlaid(given, flags), where=str(path), flags=flags)
 
@@ -164,11 +160,7 @@ def read_page(path: Path, otherwise: str) -> str:
 
 
 def read_toml(path: Path) -> dict[str, object]:
-    """Read a TOML file.
-
-    Raises:
-        ConfigError: When it cannot be read, or is no TOML.
-    """
+    """Read a TOML file."""
     try:
         if path.is_dir():
             raise ConfigError(f"{path}: is a folder; name a TOML file")

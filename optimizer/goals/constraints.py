@@ -148,11 +148,7 @@ def parse_constraints(texts: Sequence[str]) -> tuple[Constraint, ...]:
 
 
 def check_aggregation(text: str) -> str:
-    """Return ``mean``, ``worst``, or ``q`` with a whole percentage from 1 to 50.
-
-    Raises:
-        ConfigError: When it is anything else.
-    """
+    """Return ``mean``, ``worst``, or ``q`` with a whole percentage from 1 to 50."""
     found = _QUANTILE.fullmatch(text)
     if text in (MEAN, WORST) or (found and int(found[1]) <= HIGHEST_QUANTILE):
         return text

@@ -245,11 +245,7 @@ class Goals:
 
 
 def is_maximised(name: str) -> bool:
-    """Whether more is better of an objective that bears this name in a result.
-
-    Raises:
-        ConfigError: When no objective has it.
-    """
+    """Whether more is better of an objective that bears this name in a result."""
     return name != MISSED and parse_objective(name).maximise
 
 

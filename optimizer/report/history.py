@@ -42,11 +42,7 @@ class History:
 
 
 def read_history(path: Path, n_objectives: int) -> History:
-    """The history of at most `MOST_GENERATIONS` of a run, the first and the last included.
-
-    Raises:
-        StoreError: When the run is damaged.
-    """
+    """The history of at most `MOST_GENERATIONS` of a run, the first and the last included."""
     with RunStore.open(path) as store:
         summaries = list(store.generations())
         kept = [

@@ -112,11 +112,7 @@ def recover(
 
 
 def load_columns(connection: sqlite3.Connection, digests: Digests) -> Columns:
-    """Columns of a row, checked.
-
-    Raises:
-        ValueError: Saying what is wrong with them.
-    """
+    """Columns of a row; ValueError says what is wrong with them."""
     try:
         columns = read_columns(connection, digests.number)
     except sqlite3.Error as error:
@@ -138,11 +134,7 @@ def sound_columns(connection: sqlite3.Connection, digests: Digests) -> Columns |
 
 
 def load_generation(connection: sqlite3.Connection, digests: Digests) -> Generation:
-    """A whole generation, checked.
-
-    Raises:
-        ValueError: Saying why it cannot be had.
-    """
+    """A whole generation; ValueError says why it cannot be had."""
     columns, problem = _whole(connection, digests)
     if columns is None:
         raise ValueError(problem)

@@ -64,11 +64,7 @@ _KINDS = (int, int, int, int, int, str, bytes, bytes, bytes, bytes)
 
 
 def create_tables(path: Path, header: bytes) -> None:
-    """Make a database, which must not exist, with a header of JSON, in one plain file.
-
-    Raises:
-        sqlite3.Error: When it cannot be written.
-    """
+    """Make a database, which must not exist, with a header of JSON, in one plain file."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous=FULL")
         connection.executescript(
@@ -147,11 +143,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into one line that says where and what to do.
-
-    Raises:
-        StoreError: In place of any `sqlite3.Error`.
-    """
+    """Turn SQLite's errors into one line that says where and what to do."""
     try:
         yield
     except sqlite3.Error as error:
@@ -209,11 +201,7 @@ def read_digests(
 
 
 def read_columns(connection: sqlite3.Connection, number: int) -> Columns | None:
-    """Population of a row as bytes, or None when they are not there or are not bytes.
-
-    Raises:
-        sqlite3.DatabaseError: When the file cannot be read there.
-    """
+    """Population of a row as bytes, or None when they are not there or are not bytes."""
     query = f"SELECT {_COLUMNS} FROM generation WHERE number = ?"
     row = connection.execute(query, (number,)).fetchone()
     if row is None or not all(isinstance(value, bytes) for value in row):

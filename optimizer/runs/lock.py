@@ -109,11 +109,7 @@ class OwnerLock:
         return self._owner.committed
 
     def note(self, committed: int) -> None:
-        """Note the newest generation that is on disk; call it after the commit.
-
-        Raises:
-            OSError: When the note cannot be written.
-        """
+        """Note the newest generation that is on disk; call it after the commit."""
         self._owner = replace(self._owner, committed=committed)
         self._write()
 

@@ -152,11 +152,7 @@ class Reader:
 
     @property
     def result(self) -> Mapping[str, object] | None:
-        """What the run ended with, None before its end.
-
-        Raises:
-            StoreError: When it is damaged.
-        """
+        """What the run ended with, None before its end."""
         try:
             with self._snapshot():
                 recorded = read_result(self._connection)

@@ -34,6 +34,8 @@ Record = Snapshot | Note
 class Recorder:
     """A bounded queue, and a thread that empties it.
 
+    Whoever asks after recording has failed gets a StoreError.
+
     Args:
         commit: Writes a group, all or nothing; called by the thread alone.
         group_seconds: As `GROUP_SECONDS`.
@@ -61,11 +63,7 @@ class Recorder:
         self._thread.start()
 
     def submit(self, record: Record) -> None:
-        """Hand a record over; waits only while the queue is full.
-
-        Raises:
-            StoreError: When recording has failed before.
-        """
+        """Hand a record over; waits only while the queue is full."""
         with self._changed:
             self._changed.wait_for(lambda: self._failure or self._has_room(record))
             self._raise_failure()
@@ -75,11 +73,7 @@ class Recorder:
                 self._changed.notify_all()
 
     def flush(self) -> None:
-        """Wait until all that was handed over is on disk.
-
-        Raises:
-            StoreError: When recording has failed.
-        """
+        """Wait until all that was handed over is on disk."""
         with self._changed:
             self._is_urgent = True
             self._changed.notify_all()
@@ -95,11 +89,7 @@ class Recorder:
         self._thread.join()
 
     def check(self) -> None:
-        """Say so when recording has failed.
-
-        Raises:
-            StoreError: Then.
-        """
+        """Say so when recording has failed."""
         with self._changed:
             self._raise_failure()
 

@@ -83,11 +83,7 @@ def sweep_drafts(runs_dir: Path) -> int:
 
 
 def delete_run(path: Path) -> None:
-    """Remove a run from the disk; killed in between, the rest is swept like a run never begun.
-
-    Raises:
-        StoreError: When another process owns it, or it cannot be removed.
-    """
+    """Remove a run from the disk; killed in between, the rest is swept like a run never begun."""
     lock = OwnerLock.acquire(path)
     try:
         gone = draft_path(path.parent, path.name)

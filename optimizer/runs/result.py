@@ -178,11 +178,7 @@ class RunResult(Payload):
 
 
 def recorded_result(store: RunStore) -> RunResult | None:
-    """The result of a run, members by their numbers; None before it is finished.
-
-    Raises:
-        StoreError: When it is damaged.
-    """
+    """The result of a run, members by their numbers; None before it is finished."""
     recorded = store.result
     if recorded is None:
         return None
@@ -192,11 +188,7 @@ def recorded_result(store: RunStore) -> RunResult | None:
 
 
 def refuse_red(certificate: Certificate) -> None:
-    """Refuse what reference and engine disagree about.
-
-    Raises:
-        ParityError: With the first mismatch in full.
-    """
+    """Refuse what reference and engine disagree about."""
     if certificate.mismatches:
         raise ParityError(f"reference and engine disagree\n{certificate.first_mismatch}")
 

@@ -82,11 +82,7 @@ def free_bytes(path: Path) -> int:
 
 
 def require_space(path: Path, needed: int) -> None:
-    """Refuse to start what cannot fit.
-
-    Raises:
-        StoreError: When fewer are free, naming both.
-    """
+    """Refuse to start what cannot fit."""
     free = free_bytes(path)
     if needed > free:
         raise StoreError(
@@ -115,11 +111,7 @@ def network_kind(path: Path, mountinfo: str | None = None) -> str | None:
 
 
 def refuse_network(path: Path, journal: str, mountinfo: str | None = None) -> None:
-    """Refuse a write-ahead log on a network file system.
-
-    Raises:
-        StoreError: Naming the file system and both ways out.
-    """
+    """Refuse a write-ahead log on a network file system."""
     kind = network_kind(path, mountinfo) if journal == "wal" else None
     if kind is not None:
         raise StoreError(

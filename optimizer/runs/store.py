@@ -39,6 +39,8 @@ Journal = Literal["wal", "delete"]
 class RunStore(Reader):
     """One run, open for reading or owned for writing; made by `create` and `open`.
 
+    Whatever writes raises StoreError when recording has failed.
+
     Args:
         lock: Of its owner, None to read only.
         swept: How many directories of runs never begun were removed.
@@ -165,19 +167,11 @@ class RunStore(Reader):
         self._owned().record(generation)
 
     def flush(self) -> None:
-        """Wait until everything that was handed over is on disk.
-
-        Raises:
-            StoreError: When recording has failed.
-        """
+        """Wait until everything that was handed over is on disk."""
         self._owned().recorder.flush()
 
     def finish(self, result: Mapping[str, object]) -> None:
-        """Record what the run ended with, and wait until that is on disk.
-
-        Raises:
-            StoreError: When recording fails, or the result holds NaN.
-        """
+        """Record what the run ended with, and wait until that is on disk."""
         writer = self._owned()
         writer.recorder.submit(Note("result", encode(result, what="the result")))
         writer.recorder.flush()
@@ -199,9 +193,6 @@ class RunStore(Reader):
 
         Returns what the new program's environment needs besides, for `open` to take the
         lock over, and the newest generation on disk, -1 without one.
-
-        Raises:
-            StoreError: When recording has failed.
         """
         lock, writer = self._lock, self._owned()
         assert lock is not None
@@ -211,11 +202,7 @@ class RunStore(Reader):
         return lock.hand_on(), writer.last
 
     def close(self) -> None:
-        """Record what is left and let go of the run; a second call does nothing.
-
-        Raises:
-            StoreError: When recording has failed.
-        """
+        """Record what is left and let go of the run; a second call does nothing."""
         writer, self._writer = self._writer, None
         self._connection.close()
         try:

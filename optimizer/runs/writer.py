@@ -89,11 +89,7 @@ class Writer:
         self.last, self._width = generation.number, taken.shape[1:]
 
     def close(self) -> None:
-        """Record what is left.
-
-        Raises:
-            StoreError: When recording has failed.
-        """
+        """Record what is left."""
         self.recorder.stop()
         self.recorder.check()
         self._committer.close()
@@ -142,11 +138,7 @@ class Committer:
             raise no_room(error, self._path, needed) from None
 
     def close(self) -> None:
-        """Leave one plain file behind.
-
-        Raises:
-            StoreError: When the last of it cannot be written; all commits stay safe in the log.
-        """
+        """Leave one plain file behind; all commits stay safe in the log when that fails."""
         try:
             make_plain(self._connection)
         except sqlite3.Error as error:

@@ -50,11 +50,7 @@ def table_of(store: RunStore, what: What) -> Columns:
 
 
 def require_result(store: RunStore) -> RunResult:
-    """The result of a run.
-
-    Raises:
-        StoreError: When it has none yet, with how to get one.
-    """
+    """The result of a run, refused with how to get one when it has none yet."""
     result = recorded_result(store)
     if result is None:
         raise StoreError(

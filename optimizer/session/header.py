@@ -79,9 +79,6 @@ def recorded_front(path: Path, flags: Mapping[str, object]) -> tuple[Task, Float
     """The task of a recorded run and the genomes [F, G] of its newest front.
 
     `flags` say where the data is now, if it has moved.
-
-    Raises:
-        StoreError: When the run is damaged, or bars or rules are not those of the run.
     """
     with RunStore.open(path) as store:
         front = newest_front(store)

@@ -217,12 +217,7 @@ class Markets:
 
 
 def load_series(config: RunConfig) -> tuple[Bars, ...]:
-    """Load the series that a configuration names, one a source.
-
-    Raises:
-        ConfigError: When a source is named twice.
-        DataError: When bars cannot be had.
-    """
+    """Load the series that a configuration names, one a source."""
     options = load_options(config)
     return tuple(load_bars(spec, options) for spec in named_specs(config))
 

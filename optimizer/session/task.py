@@ -191,11 +191,7 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
 
 
 def goals_of(config: RunConfig) -> Goals:
-    """What a configuration strives for.
-
-    Raises:
-        ConfigError: Naming what is unknown or cannot be read, and the nearest of what is known.
-    """
+    """What a configuration strives for."""
     return Goals(
         parse_objectives(config.objectives),
         config.min_trades,
@@ -205,11 +201,7 @@ def goals_of(config: RunConfig) -> Goals:
 
 
 def check_genome_fits(task: Task, genome: Floats) -> None:
-    """Refuse a genome that needs more history than there is.
-
-    Raises:
-        ConfigError: Naming the longest length and what the data allows.
-    """
+    """Refuse a genome that needs more history than there is."""
     task.spec.check_genomes(genome[None])
     warm_up = task.spec.warm_up(task.spec.layout.decode(genome))
     n_bars, shown = _fewest_bars(task.markets)
