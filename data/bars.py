@@ -47,7 +47,6 @@ class Bars:
         open: [T], float64, finite and above zero, as are high, low and close.
         high: [T], at least open and close.
         low: [T], at most open and close.
-        close: [T].
         volume: [T], finite and not negative.
         symbol: Name of the market, text for people, never a path.
         timeframe_ns: Duration of one bar, nanoseconds.
@@ -135,7 +134,6 @@ class Window:
 
     Args:
         series: Number of the series, from 0.
-        start: First bar.
         end: The bar after the last; above `start`.
         role: What it is for; no engine computes anything else because of it.
 

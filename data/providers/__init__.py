@@ -29,7 +29,6 @@ class Provider:
     Args:
         name: The part of a spec before the colon.
         form: How a spec is written, for messages.
-        summary: One sentence for people.
         module: Module with the function ``read``.
         endings: Endings of a path that mean this source where a spec is a bare path.
     """

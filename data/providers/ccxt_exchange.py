@@ -43,9 +43,7 @@ class Request:
     """What is wanted of an exchange.
 
     Args:
-        exchange: Its name in ccxt.
         symbol: The market there, such as ``BTC/USDT``.
-        timeframe: Duration of a bar, such as ``1h``.
         start_ms: Open of the first bar, milliseconds UTC.
         end_ms: Bars that close by then count.
     """

@@ -97,12 +97,9 @@ class Layout:
         times: The column with the time, or the two with date and time of day.
         values: Column of open, high, low, close, volume, in that order; the last is empty where
             there is none.
-        symbol: Column that names the market, or None.
         same_times: Other columns that say when a bar opens; they must agree with `times`.
         tick_volume: Column that counts ticks, for where the volume is zero throughout.
         volumes: Asset to column, where there is a volume in each of the two assets of a pair.
-        market: The market that the columns are named after, where they are.
-        notes: What was passed over.
     """
 
     times: tuple[str, ...]

@@ -32,11 +32,8 @@ class Header:
     """What stands above the rows.
 
     Args:
-        separator: Between cells.
-        names: One a column.
         skip: Lines before the first row.
         market: The market that the header names, or None.
-        notes: What was assumed.
     """
 
     separator: str

@@ -49,12 +49,10 @@ class Query:
     """One range of bars, as the vendor is asked for it.
 
     Args:
-        symbol: Such as ``X:ADAUSD``.
         multiplier: Length of a bar in `timespan`.
         timespan: ``second``, ``minute``, ``hour`` or ``day``.
         start_ms: First time, milliseconds UTC.
         end_ms: Last time, included.
-        adjusted: Whether prices are adjusted for splits.
     """
 
     symbol: str
@@ -79,7 +77,6 @@ class VendorClient:
     """Asks for pages.
 
     Args:
-        account: Whose key, and where to.
         tell: Takes one line for each wait.
         name: One of `CLIENTS`; the first that is installed when None.
     """

@@ -55,7 +55,6 @@ class FetchStep:
         series: What is fetched, such as ``X:ADAUSD 15m``.
         done: Pieces that are safe in the cache.
         pieces: Pieces that this fetch is made of; 0 before that is known.
-        bars: Bars in the pieces that are done.
         left_s: Seconds until all pieces are done, as far as can be told.
         note: What a person should know now, such as what is waited for; empty for nothing.
     """

@@ -27,10 +27,9 @@ AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class CallError(Exception):
-    """A call failed.
+    """A call failed; its words hold neither the address nor the key.
 
     Args:
-        words: What happened, without the address and the key.
         status: Of the answer; 0 where there was none.
         can_repeat: Whether the same call may succeed later.
         retry_after_s: Seconds for which the vendor asks to wait; None where it does not say.

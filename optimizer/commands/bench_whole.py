@@ -50,11 +50,8 @@ class Case:
     """One whole run.
 
     Args:
-        name: As a person asks for it.
-        population: Individuals of a generation.
         generations: After the initial one.
         bars: Bars of each symbol; the sample as it is when 0.
-        symbols: How many symbols.
     """
 
     name: str
@@ -86,11 +83,9 @@ class WholeTime:
     """What a case took.
 
     Args:
-        case: Its name.
         wall_s: From the start of the process to its end.
         search_s: Of it, the search with polish.
         certificate_s: Of it, the replay by the reference.
-        members: Of the front.
         front_hash: Of the front, so that two machines can be compared.
         device: Where it ran, with the reason.
     """

@@ -27,9 +27,7 @@ class Restart:
     """How this process can begin its run anew.
 
     Args:
-        given: Arguments of the command line.
         kept: Those of a new run that its record does not hold, such as ``--json``.
-        is_resumed: Whether the command line resumes a run.
         failures: Failures in a row before this program.
         generation: The newest generation on disk at the last of them, -1 without one.
     """

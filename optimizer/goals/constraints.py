@@ -47,8 +47,6 @@ class Constraint:
     """A comparison of a metric with a number.
 
     Args:
-        metric: A name in `METRICS`.
-        sign: One of ``<``, ``<=``, ``>``, ``>=``.
         bound: The number, finite.
         is_soft: Whether it may be missed; how far is then one more objective.
         over: How windows are taken together, empty for the way of the run.

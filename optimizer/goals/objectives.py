@@ -48,7 +48,6 @@ class Objective:
 
     Args:
         name: How people ask for it, such as ``sharpe`` or ``sharpe@worst``.
-        metric: A name in `METRICS`.
         maximise: Whether more of it is better.
         over: How windows are taken together, empty for the way of the run.
 

@@ -23,9 +23,7 @@ class Apart:
     True
 
     Args:
-        task: What it trades.
         genome: [G], legal.
-        window: Number of the window.
     """
 
     def __init__(self, task: Task, genome: Floats, window: int = 0) -> None:

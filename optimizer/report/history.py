@@ -21,7 +21,6 @@ class History:
     """What generations of a run looked like.
 
     Args:
-        generations: [N] int64, their numbers.
         best: [N, O] best objective found by then, minimised; NaN without a feasible individual.
         median: [N, O] of the feasible individuals, minimised; NaN without one.
         quantiles: [N, G, 7] of the genes at `charts.progress.LEVELS`.

@@ -57,8 +57,6 @@ class Chosen:
     """Which members a page tells most about.
 
     Args:
-        first: The one that is shown when the page opens.
-        is_asked: Whether a person asked for it.
         roles: Member to what distinguishes it, such as ``"best sharpe trade"``.
         order: All members that may have details, the most wanted first.
     """

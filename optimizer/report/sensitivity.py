@@ -23,7 +23,6 @@ class Line:
     """An individual with one gene moved.
 
     Args:
-        gene: Number of the gene.
         values: [N] that it takes, ascending; the individual's own is one of them.
         objectives: [N, O] minimised; NaN where the genome is illegal or infeasible.
     """

@@ -27,20 +27,13 @@ THURSDAY = 3
 class Trades:
     """Trades of one individual over its windows, window after window, each in the order of time.
 
+    Every column is [K]; places are int64, prices and results float64.
+
     Args:
-        window: [K] int64, number of the window.
-        series: [K] int64, number of the series.
         is_held_out: [K], whether the window was held out from the search.
-        signal_bar: [K] int64, bar whose close gave the signal.
-        entry_bar: [K] int64.
-        exit_bar: [K] int64.
         entry_ns: [K] int64, when the entry bar opens, nanoseconds UTC.
         exit_ns: [K] int64, when the exit bar opens; the exit lies in it or at its close.
         reason: [K] int64, place in `engine.ledger.REASONS`.
-        entry: [K], price.
-        stop: [K], price.
-        target: [K], price.
-        exit: [K], price.
         r: [K], net result in units of risk.
         cost_r: [K], what fee and slippage took of it, in units of risk.
         rejected: Signals that risked too little to trade.
@@ -92,7 +85,6 @@ class Groups:
     """Trades put together by something that they share.
 
     Args:
-        labels: Name of each group, [N].
         trades: How many trades it has, [N] int64.
         sum_r: Their results added up, [N].
         wins: How many of them won, [N] int64.
@@ -110,8 +102,6 @@ class CostFacts:
 
     Args:
         gross_r: Results without fee and slippage.
-        cost_r: Fee and slippage.
-        net_r: What was left.
         break_even_bp: Fee and slippage a side at which nothing is left, basis points; NaN without
             trades. Below 0 where even free trades lose.
     """

@@ -16,7 +16,6 @@ class Chain:
     """The rows that follow from the header, one from the other.
 
     Args:
-        genesis: Digest of the header.
         rows: From generation 0 on, as far as the digests link.
         broken: Why there is no further row, or an empty string when there simply is none.
     """

@@ -25,12 +25,7 @@ class RunSummary:
     """One line about a run; None where the run does not say.
 
     Args:
-        id: Name of its directory.
-        path: Its directory.
         status: ``finished``, ``running``, ``interrupted``, or ``damaged`` where it cannot be read.
-        created_at: As in its header; of a run that cannot be read, None.
-        strategy: Name, as in its header.
-        data: What was searched on, as in its header.
         generations: How many are recorded and can be trusted, the initial one included.
         planned: How many it was to have, the initial one not included.
         front_size: Members of the final front, once it is finished.

@@ -47,8 +47,6 @@ class Owner:
     """Who holds a run, or held it last.
 
     Args:
-        pid: Process id on `host`.
-        host: Name of the machine.
         started_at: ISO time, UTC, at which the run was taken.
         committed: Newest generation that is on disk, `NO_GENERATION` before the first.
     """

@@ -28,13 +28,8 @@ class WindowDescription(Payload):
     """A window of bars [start, end).
 
     Args:
-        symbol: Its market.
         sample: What it is for, as `shown.SAMPLES` says.
-        start: First bar.
         end: The bar after the last.
-        first: When the first bar opens, UTC.
-        last: When the last bar opens.
-        bars: How many.
         label: What to call it; the symbol where that says enough.
     """
 
@@ -75,7 +70,6 @@ class Figures(Payload):
     """What an individual reached over some windows.
 
     Args:
-        metrics: Name to mean.
         undefined: Why metrics are None, by name.
         objectives: Name to value in natural sign, windows taken together as in the search.
     """
@@ -90,7 +84,6 @@ class Member(Figures):
     """An individual of a front, and its figures over the windows to search on.
 
     Args:
-        genes: Name to value.
         held_out: Its figures over the windows that are held out; None without any.
         by_window: Some metrics of each window, [W]; empty where there is only one.
     """
@@ -126,13 +119,9 @@ class RunResult(Payload):
 
     Args:
         individuals: Survivors of the last generation.
-        population: Individuals that were asked for.
-        infeasible: Failure to how many of the survivors have it.
         over_windows: How objectives take windows together where they do not say it themselves.
         front: Its members; as recorded in the order in which they were certified.
         front_hash: SHA-256 of genes and objectives of the front, in whatever order.
-        data_hash: SHA-256 of all series.
-        certificate: The comparison of the front with the reference.
         hypervolume: What the front dominates, as `Generation` says.
         polished: Individuals that were tried to polish the front.
         regret: How a genetic search fares on the lattice; None where nobody asked.
@@ -238,7 +227,6 @@ class RunHeader(Payload):
     Args:
         data: Symbol and duration of a bar.
         windows: One entry for each window to search on.
-        held_out: One for each that is held out.
         failure_names: By the code of a failure.
         notes: A line for each thing that a person must know of the bars.
     """

@@ -69,10 +69,7 @@ class GenerationSummary(Payload):
 
     Args:
         number: 0 for the initial population.
-        individuals: P, survivors.
         front: How many of them are feasible and dominated by none.
-        evaluated: Individuals that were sent to the engine.
-        seconds: Wall time.
         repaired: Individuals whose genes broke a constraint and were repaired.
         rejected: Name of a failure to how many of the evaluated had it.
         kept: How much of the population is still recorded, one of `KEPT`.
@@ -97,9 +94,7 @@ class Snapshot:
     """A generation as it was when it was handed over, not yet hashed.
 
     Args:
-        number: Of the generation.
         shape: P, G, O.
-        columns: Its population.
         summary: JSON of the rest.
     """
 
@@ -118,14 +113,11 @@ class Snapshot:
 class Digests:
     """The part of a row that links it to its neighbours; small, and never dropped.
 
+    `individuals`, `genes` and `objectives` are P, G and O.
+
     Args:
-        number: Of the generation.
-        individuals: P.
-        genes: G.
-        objectives: O.
         front: Individuals on the front.
         kept: One of `KEPT`; the only field that may change later, so the only one not hashed.
-        summary: JSON of the rest of the generation.
         whole_sha: Digest of the whole population's columns.
         front_sha: Digest of the front's columns.
         chain: Digest of all of these and of the row before.

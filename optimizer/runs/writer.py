@@ -43,7 +43,6 @@ class Writer:
 
     Args:
         reader: Of the same run, which says how it is kept.
-        lock: Of its owner.
         journal: How the database keeps what is being written.
         recovery: What the run holds already.
 

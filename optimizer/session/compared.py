@@ -32,12 +32,7 @@ class Compared:
     """One run beside others.
 
     Args:
-        run: Its id.
-        status: As `RunStore.status`.
         generations: Recorded, the initial one not included.
-        evaluated: Individuals in all of its generations.
-        seconds: That its generations took.
-        front: Members of its newest front.
         best: Best value of each objective in it, in the sign that people know; empty without one.
         hypervolume: What its front dominates, as a share of what the fronts of all dominate.
         beaten: For each run, the share of that one's front that a member of this one dominates.

@@ -49,14 +49,11 @@ class Identity:
 
     Args:
         settings: Knobs of the search, by value; the seed is one of them.
-        costs: Knobs of costs and risk, by value.
         goals: Objectives with what they measure and whether more is better, and constraints.
         strategy: With its bounds, as `StrategySpec.described`.
         data_hash: Of all series, as `engine.replay.certificate.data_hash`.
         windows: Each with its series, first bar, the bar after the last, and its role.
         warm_start: Hash of the genomes that the search begins with; None without any.
-        engine_version: Of the law.
-        search_version: Of the search.
     """
 
     settings: Mapping[str, object]

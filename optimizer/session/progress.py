@@ -15,18 +15,14 @@ class Progress:
     """How a search stands after a generation.
 
     Args:
-        generation: Its number.
         generations: Number of the last one planned.
-        individuals: Survivors.
-        evaluated: Individuals sent to the engine so far, by this process.
         feasible: Share of the survivors that are feasible.
-        front: Members of the front.
+        evaluated: Individuals sent to the engine so far, by this process.
         hypervolume: What the best compromises so far dominate, as `Generation` says.
         best: Best value of each objective in the front, in its natural sign; NaN without one.
         rejected: Failure to how many of this generation's newcomers had it.
         seconds: Since the search began in this process.
         individual_bars_per_s: Its rate; NaN before there is one.
-        seconds_per_generation: Likewise.
     """
 
     generation: int

@@ -69,11 +69,8 @@ class Task:
     """Markets, strategy, costs and goals that belong together.
 
     Args:
-        config: Where it all comes from.
         markets: Series, windows to search on, and windows that are held out.
         spec: The strategy, scaled to the bars and with the bounds that were asked for.
-        costs: Costs and risk rules.
-        goals: Objectives and constraint.
     """
 
     config: RunConfig

@@ -45,10 +45,8 @@ class Chart:
     """A chart in the words of plotly.
 
     Args:
-        title: What it shows, a few words.
         alt: What is to be seen in it, for people who cannot see it.
         data: Its traces; arrays are NumPy arrays, times are milliseconds since 1970 UTC.
-        layout: Its axes.
     """
 
     title: str
