@@ -128,11 +128,7 @@ def _wanted(
 
 
 def _joined(
-    cache: SeriesCache,
-    wanted: Range,
-    parts: list[PartBars],
-    notes: tuple[str, ...],
-    max_bytes: int,
+    cache: SeriesCache, wanted: Range, parts: list[PartBars], notes: tuple[str, ...], max_bytes: int
 ) -> RawTable:
     size = sum(part.timestamp.nbytes * (len(VALUES) + 1) for part in parts)
     if size > max_bytes:

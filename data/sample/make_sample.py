@@ -4,15 +4,7 @@ Run it with ``python -m data.sample.make_sample``; it writes sample.parquet and 
 itself. The file, not this script, is what everybody loads: another processor's ``exp`` may differ
 in the last bit, the shipped bytes do not.
 
-What it imitates, and why an optimizer needs it:
-
-- regimes (up, down, sideways) of days to weeks, so that one period is no proof for another;
-- volatility that clusters, has a daily rhythm, and jumps;
-- volume that follows activity, with the same rhythm and bursts of its own;
-- outages and single missing bars;
-- sell-offs that end in a climax, some of which reverse in part and some of which do not.
-
-Nothing in it is fitted to a real market, and results on it say nothing about one.
+What it imitates stands in README.md. Nothing in it is fitted to a real market.
 """
 
 import hashlib

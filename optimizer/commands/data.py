@@ -157,12 +157,7 @@ def check_command(flags: Mapping[str, object], *, as_json: bool) -> None:
 
 
 def import_command(
-    flags: Mapping[str, object],
-    folder: Path,
-    *,
-    join: str | None,
-    may_replace: bool,
-    as_json: bool,
+    flags: Mapping[str, object], folder: Path, *, join: str | None, may_replace: bool, as_json: bool
 ) -> None:
     """Read sources and keep each as a Parquet file, or all as one; the first that fails ends it."""
     config = resolve_config(None, flags)

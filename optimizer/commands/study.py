@@ -14,12 +14,7 @@ from optimizer.goals.objectives import is_maximised
 from optimizer.runs import RunStore
 from optimizer.runs.result import GeneRecord, RunHeader
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
-from optimizer.session.exported import (
-    Recorded,
-    natural,
-    newest_front,
-    recorded_individuals,
-)
+from optimizer.session.exported import Recorded, natural, newest_front, recorded_individuals
 from optimizer.written import write_whole
 
 try:

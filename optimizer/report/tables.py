@@ -205,11 +205,6 @@ class Tables:
         """Windows in which members traded, [W]: those searched on, then those held out."""
         return self.task.markets.all_windows
 
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """Names of the markets, each once."""
-        return tuple(dict.fromkeys(self.task.markets.names))
-
     def trade_columns(self, member: int) -> Trades:
         """Trades of a member as plain columns; `trades` gives them as a frame."""
         ledgers = self.engine.trades(self.genomes[self.check_member(member)])

@@ -66,9 +66,8 @@ class OwnerLock:
     def __init__(self, directory: Path, descriptor: int) -> None:
         self._descriptor = descriptor
         self._note = -1
-        before = read_owner(directory)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._owner = Owner(os.getpid(), socket.gethostname(), now, _committed(before))
+        self._owner = Owner(os.getpid(), socket.gethostname(), now, noted_generation(directory))
         try:
             self._note = os.open(directory / OWNER, os.O_RDWR | os.O_CREAT, 0o644)
             self._write()
@@ -100,11 +99,6 @@ class OwnerLock:
             f"run '{directory.name}' is owned by {owner or 'another process'}: "
             "wait for it, or stop it first"
         )
-
-    @property
-    def committed(self) -> int:
-        """Newest generation that was noted, by this owner or by the one before."""
-        return self._owner.committed
 
     def note(self, committed: int) -> None:
         """Note the newest generation that is on disk; call it after the commit."""
@@ -151,7 +145,9 @@ def read_owner(directory: Path) -> Owner | None:
     return None
 
 
-def _committed(owner: Owner | None) -> int:
+def noted_generation(directory: Path) -> int:
+    """Newest generation that an owner noted to be on disk, `NO_GENERATION` without one."""
+    owner = read_owner(directory)
     return NO_GENERATION if owner is None else owner.committed
 
 

@@ -24,7 +24,7 @@ from optimizer.runs.database import (
     read_result,
     read_resumptions,
 )
-from optimizer.runs.lock import NO_GENERATION, read_owner
+from optimizer.runs.lock import noted_generation
 from optimizer.runs.payload import decode, sha256
 from optimizer.runs.repair import rebuild
 from optimizer.runs.rows import Digests, GenerationSummary, front_population, unpack
@@ -106,8 +106,7 @@ class Reader:
     def recover(self) -> Recovery:
         """Where the run can be taken up, as `chain.recover` says."""
         # Before the rows are looked at: the owner may commit more meanwhile, never less.
-        owner = read_owner(self.path)
-        committed = NO_GENERATION if owner is None else owner.committed
+        committed = noted_generation(self.path)
         with self._snapshot():
             return recover(self._connection, sha256(self.payload), committed)
 
@@ -168,8 +167,7 @@ class Reader:
 
     def verify(self) -> list[str]:
         """Everything that is wrong, one line each, found by reading everything."""
-        owner = read_owner(self.path)
-        committed = NO_GENERATION if owner is None else owner.committed
+        committed = noted_generation(self.path)
         with self._snapshot():
             lines = [f"database: {line}" for line in self._integrity()]
             chain = self._chain()

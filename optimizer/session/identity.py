@@ -177,10 +177,7 @@ def require_same(
 
 
 def different_lines(
-    old: object,
-    new: object,
-    words: tuple[str, str] = ("recorded", "now"),
-    place: Place = (),
+    old: object, new: object, words: tuple[str, str] = ("recorded", "now"), place: Place = ()
 ) -> tuple[str, ...]:
     """A line for each value that differs, such as ``seed: recorded 1, now 2``.
 
