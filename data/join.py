@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +27,9 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
         named = ", ".join(f"{bars.timeframe} ({bars.symbol})" for bars in durations.values())
         raise BarsError(f"parts of one series must have bars of one duration, there are {named}")
     ordered = sorted(series, key=lambda bars: int(bars.timestamp[0]))
-    columns = {name: np.concatenate([getattr(bars, name) for bars in ordered]) for name in COLUMNS}
-    order = np.argsort(columns["timestamp"], kind="stable")
-    columns = {name: column[order] for name, column in columns.items()}
+    found = {name: np.concatenate([getattr(bars, name) for bars in ordered]) for name in COLUMNS}
+    order = np.argsort(found["timestamp"], kind="stable")
+    columns: dict[str, Any] = {name: column[order] for name, column in found.items()}
     twice = np.flatnonzero(np.diff(columns["timestamp"]) == 0) + 1
     for name in VALUES:
         differs = twice[columns[name][twice] != columns[name][twice - 1]]
@@ -45,12 +46,7 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
     overlap = (f"{len(twice)} bars stood in two parts, equal in both",) if len(twice) else ()
     return replace(
         ordered[0],
-        timestamp=columns["timestamp"][keep],
-        open=columns["open"][keep],
-        high=columns["high"][keep],
-        low=columns["low"][keep],
-        close=columns["close"][keep],
-        volume=columns["volume"][keep],
+        **{name: column[keep] for name, column in columns.items()},
         symbol=symbol,
         source=", ".join(bars.source for bars in ordered),
         is_simulated=any(bars.is_simulated for bars in series),

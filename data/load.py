@@ -41,11 +41,7 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS) -> Bars:
     timeframe_ns, assumed = _decide_timeframe(table, timestamp, wanted_ns)
     bars = Bars(
         timestamp,
-        open=values["open"],
-        high=values["high"],
-        low=values["low"],
-        close=values["close"],
-        volume=values["volume"],
+        **values,
         symbol=check_symbol(table.symbol),
         timeframe_ns=timeframe_ns,
         source=spec,

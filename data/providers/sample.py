@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from data.bars import Bars
 from data.errors import SourceError
@@ -38,23 +39,10 @@ def read_sample(folder: Path, options: LoadOptions) -> RawTable:
     if len(expected) != 4 or actual != expected[0]:
         raise _damaged(folder, f"its hash is {actual[:12]}...")
     table = parquet_file.read(str(path), options)
-    if _content_hash(table) != expected[2]:
+    columns: dict[str, Any] = {"timestamp": table.timestamp, **table.values}
+    if Bars(**columns, symbol=SYMBOL, timeframe_ns=TIMEFRAME_NS).content_hash != expected[2]:
         raise _damaged(folder, "its bars are not those that were written")
     return replace(table, symbol=SYMBOL, is_simulated=True, notes=(NOTE, *table.notes))
-
-
-def _content_hash(table: RawTable) -> str:
-    values = table.values
-    return Bars(
-        table.timestamp,
-        open=values["open"],
-        high=values["high"],
-        low=values["low"],
-        close=values["close"],
-        volume=values["volume"],
-        symbol=SYMBOL,
-        timeframe_ns=TIMEFRAME_NS,
-    ).content_hash
 
 
 def _damaged(folder: Path, reason: str) -> SourceError:

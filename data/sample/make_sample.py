@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.bars import Bars
-from data.checks import Floats
+from data.checks import VALUES, Floats
 
 Generator = np.random.Generator
 
@@ -73,11 +73,7 @@ def main() -> None:
     bars = simulate()
     columns = {
         "timestamp": pa.array(bars.timestamp, type=pa.timestamp("ns", tz="UTC")),
-        "open": bars.open,
-        "high": bars.high,
-        "low": bars.low,
-        "close": bars.close,
-        "volume": bars.volume,
+        **{name: getattr(bars, name) for name in VALUES},
     }
     path = folder / "sample.parquet"
     pq.write_table(pa.table(columns), path, compression="zstd", compression_level=19)

@@ -139,16 +139,11 @@ class Tables:
         >>> load_run(example).generations["evaluated"].tolist()
         [16, 16, 16, 16]
         """
+        shown = ("individuals", "front", "evaluated", "seconds", "repaired")
         names = sorted({name for summary in self.summaries for name in summary.rejected})
         rows = [
-            {
-                "individuals": summary.individuals,
-                "front": summary.front,
-                "evaluated": summary.evaluated,
-                "seconds": summary.seconds,
-                "repaired": summary.repaired,
-                **{f"rejected_{name}": summary.rejected.get(name, 0) for name in names},
-            }
+            {name: getattr(summary, name) for name in shown}
+            | {f"rejected_{name}": summary.rejected.get(name, 0) for name in names}
             for summary in self.summaries
         ]
         index = pd.Index([summary.number for summary in self.summaries], name="generation")

@@ -173,13 +173,8 @@ def snapshot(generation: Generation) -> Snapshot:
     columns = replace(pack(population), state=pack_state(generation))
     if not _fits(columns, shape[0], shape[1], shape[2]):
         raise StoreError(f"generation {generation.number}: its columns differ in length")
-    summary = {
-        "evaluated": generation.evaluated,
-        "seconds": generation.seconds,
-        "repaired": generation.repaired,
-        "rejected": generation.rejected,
-        "hypervolume": generation.hypervolume,
-    }
+    said = ("evaluated", "seconds", "repaired", "rejected", "hypervolume")
+    summary = {name: getattr(generation, name) for name in said}
     what = f"summary of generation {generation.number}"
     return Snapshot(generation.number, shape, columns, encode(summary, what=what))
 

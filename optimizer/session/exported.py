@@ -149,16 +149,9 @@ def _add(columns: Columns, place: str, described: Sequence[Member | Figures]) ->
 
 def _generations(store: RunStore) -> Columns:
     summaries = list(store.generations())
-    columns: Columns = {
-        "generation": [summary.number for summary in summaries],
-        "individuals": [summary.individuals for summary in summaries],
-        "front": [summary.front for summary in summaries],
-        "evaluated": [summary.evaluated for summary in summaries],
-        "repaired": [summary.repaired for summary in summaries],
-        "hypervolume": [summary.hypervolume for summary in summaries],
-        "seconds": [summary.seconds for summary in summaries],
-        "kept": [summary.kept for summary in summaries],
-    }
+    columns: Columns = {"generation": [summary.number for summary in summaries]}
+    for name in ("individuals", "front", "evaluated", "repaired", "hypervolume", "seconds", "kept"):
+        columns[name] = [getattr(summary, name) for summary in summaries]
     for reason in RunHeader.read(store.header).failure_names[1:]:
         columns[f"rejected.{reason}"] = [summary.rejected.get(reason, 0) for summary in summaries]
     return columns
