@@ -25,7 +25,7 @@ from engine.bench.matrix import extended
 from engine.compiling.kept_code import APP
 from engine.machine import describe_processor
 from engine.replay.certificate import certify
-from optimizer.commands.console import facts_table, print_json, stderr, stdout
+from optimizer.commands.console import facts_table, plain_table, print_json, stderr, stdout
 from optimizer.commands.parity import random_individuals
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError, OptimizerError
@@ -203,20 +203,12 @@ def _keep_last(
 
 
 def _table(found: Sequence[WholeTime], before: dict[str, float]) -> Table:
-    table = Table(box=None)
-    table.add_column("run")
-    for heading in ("all s", "last time s", "search s", "certificate s", "members"):
-        table.add_column(heading, justify="right")
-    table.add_column("front")
+    numbers = ("all s", "last time s", "search s", "certificate s", "members")
+    table = plain_table("run", *numbers, "front", right=numbers)
     for timed in found:
         last = before.get(timed.case)
-        table.add_row(
-            timed.case,
-            f"{timed.wall_s:.1f}",
-            "" if last is None else f"{last:.1f}",
-            f"{timed.search_s:.1f}",
-            f"{timed.certificate_s:.1f}",
-            f"{timed.members:,}",
-            timed.front_hash[:12],
-        )
+        before_s = "" if last is None else f"{last:.1f}"
+        parts = (f"{seconds:.1f}" for seconds in (timed.search_s, timed.certificate_s))
+        ends = (f"{timed.members:,}", timed.front_hash[:12])
+        table.add_row(timed.case, f"{timed.wall_s:.1f}", before_s, *parts, *ends)
     return table

@@ -5,10 +5,10 @@ import io
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, OverflowMethod
 from rich.table import Table
 
 from optimizer.shown import number
@@ -49,6 +49,18 @@ def stdout() -> Lines:
 def stderr() -> Lines:
     """The console of progress and notes."""
     return Lines(sys.stderr)
+
+
+def plain_table(
+    *headings: str, right: Collection[str] = (), title: str = "", is_folded: bool = False
+) -> Table:
+    """A table without lines; texts that are too long are folded or else cut."""
+    table = Table(title=title or None, title_justify="left", box=None)
+    for heading in headings:
+        is_right = heading in right
+        overflow: OverflowMethod = "fold" if is_folded and not is_right else "ellipsis"
+        table.add_column(heading, justify="right" if is_right else "left", overflow=overflow)
+    return table
 
 
 def facts_table(facts: Mapping[str, object], title: str = "") -> Table:

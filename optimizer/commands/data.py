@@ -19,7 +19,6 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
 from data import (
@@ -37,7 +36,7 @@ from data.cache import CachedSeries, list_cached
 from data.providers import find_provider
 from data.table import LoadOptions
 from data.vendor.series import FetchStep
-from optimizer.commands.console import Lines, facts_table, print_json, stderr, stdout
+from optimizer.commands.console import Lines, facts_table, plain_table, print_json, stderr, stdout
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.session.markets import load_options, load_series, named_specs
@@ -59,17 +58,14 @@ def list_command(flags: Mapping[str, object], *, as_json: bool) -> None:
         ]
         print_json({"sources": sources, "fetched": [_kept(one) for one in kept]})
         return
-    table = Table(box=None)
-    for heading in ("source", "how to name it", "what it is"):
-        table.add_column(heading, overflow="fold")
+    table = plain_table("source", "how to name it", "what it is", is_folded=True)
     for provider in PROVIDERS.values():
         table.add_row(provider.name, provider.form, provider.summary)
     stdout().print(table)
     if not kept:
         return
-    table = Table(title="Fetched and kept", title_justify="left", box=None)
-    for heading in ("series", "bars", "from", "to", "parts", "MB", "fetched"):
-        table.add_column(heading, justify="right" if heading in ("bars", "parts", "MB") else "left")
+    headings = ("series", "bars", "from", "to", "parts", "MB", "fetched")
+    table = plain_table(*headings, right=("bars", "parts", "MB"), title="Fetched and kept")
     for one in kept:
         size, parts = f"{one.size_bytes / 1e6:.1f}", number(one.parts)
         damaged = f" ({counted(one.unreadable, 'damaged file')})" if one.unreadable else ""
@@ -172,9 +168,8 @@ def import_command(
     if as_json:
         print_json(rows)
         return
-    table = Table(box=None)
-    for heading in ("symbol", "bars", "", "first bar opens", "last bar opens", "hash", "file"):
-        table.add_column(heading, justify="right" if heading == "bars" else "left")
+    headings = ("symbol", "bars", "", "first bar opens", "last bar opens", "hash", "file")
+    table = plain_table(*headings, right=("bars",))
     for row in rows:
         kept = f"{row['file']}{'' if row['written'] else ' (as it was)'}"
         hash_ = str(row["hash"])[:12]

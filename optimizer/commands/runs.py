@@ -7,11 +7,17 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from rich.table import Table
 
 from data.errors import DataError
 from engine.replay.certificate import certify
-from optimizer.commands.console import csv_text, facts_table, print_json, stdout, without_nan
+from optimizer.commands.console import (
+    csv_text,
+    facts_table,
+    plain_table,
+    print_json,
+    stdout,
+    without_nan,
+)
 from optimizer.commands.evolve import print_result
 from optimizer.errors import ConfigError, StoreError
 from optimizer.runs import RunStore, delete_run, find_run, list_runs
@@ -34,12 +40,8 @@ def list_command(runs: Path, *, as_json: bool) -> None:
     if not found:
         stdout().say(f"there are no runs in {runs}; start one with: python -m optimizer evolve")
         return
-    table = Table(box=None)
-    for name in ("run", "status", "strategy", "data"):
-        table.add_column(name, overflow="fold")
-    table.add_column("generations", justify="right")
-    table.add_column("front", justify="right")
-    table.add_column("note", overflow="fold")
+    headings = ("run", "status", "strategy", "data", "generations", "front", "note")
+    table = plain_table(*headings, right=("generations", "front"), is_folded=True)
     for run in found:
         done = f"{max(run.generations - 1, 0)} of {number(run.planned)}"
         front = number(run.front_size)

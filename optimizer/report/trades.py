@@ -19,6 +19,10 @@ Bools = npt.NDArray[np.bool_]
 NS_PER_HOUR = 3_600_000_000_000
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
+NUMBERS = ("entry", "stop", "target", "exit", "r", "cost_r", "signal_bar", "entry_bar", "exit_bar",
+           "window")  # fmt: skip
+"""Columns of a frame of trades that are plain numbers, in its order."""
+
 THURSDAY = 3
 """Weekday of 1 January 1970, Monday being 0."""
 
@@ -168,16 +172,7 @@ def trades_frame(trades: Trades, symbols: Sequence[str], windows: Sequence[Windo
             "exit_time": pd.to_datetime(trades.exit_ns, unit="ns", utc=True),
             "bars_held": trades.bars_held,
             "reason": pd.Categorical.from_codes(trades.reason, categories=pd.Index(REASONS)),
-            "entry": trades.entry,
-            "stop": trades.stop,
-            "target": trades.target,
-            "exit": trades.exit,
-            "r": trades.r,
-            "cost_r": trades.cost_r,
-            "signal_bar": trades.signal_bar,
-            "entry_bar": trades.entry_bar,
-            "exit_bar": trades.exit_bar,
-            "window": trades.window,
+            **{name: getattr(trades, name) for name in NUMBERS},
         }
     )
 

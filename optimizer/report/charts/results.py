@@ -70,16 +70,8 @@ def border(held_out_ns: int | None) -> Layout:
     at = held_out_ns / 1e6
     line = {"color": ORANGE, "width": 2, "dash": "dot"}
     shape = {"type": "line", "xref": "x", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1}
-    note = {
-        "xref": "x",
-        "yref": "paper",
-        "x": at,
-        "y": 1,
-        "text": "held out",
-        "showarrow": False,
-        "xanchor": "left",
-        "yanchor": "top",
-    }
+    place = {"xref": "x", "yref": "paper", "x": at, "y": 1, "xanchor": "left", "yanchor": "top"}
+    note = {**place, "text": "held out", "showarrow": False}
     return {"shapes": [{**shape, "line": line}], "annotations": [note]}
 
 
