@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from engine.errors import DeviceLostError
 from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
+from optimizer.runs.lock import NO_GENERATION
 
 TRIED = "OPTIMIZER_GPU_FAILURES"
 """Environment variable: failures in a row and the newest generation at the last, as ``2:14``."""
 
 MOST_RESTARTS = 3
 """In a row, without a generation recorded in between."""
-
-NO_GENERATION = -1
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from engine.replay.certificate import Certificate, certify
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
+from optimizer.runs.lock import NO_GENERATION
 from optimizer.runs.result import DeviceUsed, RunResult, Timing, best_first, recorded_result
 from optimizer.search.evolution import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
@@ -34,8 +35,6 @@ from optimizer.session.warm_start import hash_of, load_genomes
 
 REVERIFIED_INDIVIDUALS = 8
 """On resume, so many recorded individuals are evaluated anew before anything is built on them."""
-
-NO_GENERATION = -1
 
 ShouldStop = Callable[[], bool]
 
