@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.progress import (
@@ -35,12 +36,14 @@ from data.bars import check_symbol
 from data.cache import CachedSeries, list_cached
 from data.providers import find_provider
 from data.table import LoadOptions
-from data.vendor.series import FetchStep
 from optimizer.commands.console import Lines, facts_table, plain_table, print_json, stderr, stdout
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.session.markets import load_options, load_series, named_specs
 from optimizer.shown import counted, number
+
+if TYPE_CHECKING:
+    from data.vendor.series import FetchStep
 
 NS_PER_S = 10**9
 
@@ -267,7 +270,7 @@ class FetchShow:
         self._progress.reset(self._task, total=None, bars=0)
         polygon_api.fetch(address, options, self.show, refetch=refetch)
 
-    def show(self, step: FetchStep) -> None:
+    def show(self, step: "FetchStep") -> None:
         """Show one step."""
         self._progress.update(
             self._task,

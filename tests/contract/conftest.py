@@ -70,7 +70,6 @@ def vendor(client, monkeypatch, tmp_path_factory, command, caplog):
     monkeypatch.delenv("MASSIVE_API_KEY", raising=False)
     clock = FakeClock()
     monkeypatch.setattr("data.vendor.client.time", clock)
-    monkeypatch.setattr("data.vendor.client.time", clock)
     caplog.set_level("DEBUG")
     with running_vendor() as running:
         running.key, running.clock = KEY, clock

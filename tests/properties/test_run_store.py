@@ -40,7 +40,7 @@ class RunLife(RuleBasedStateMachine):
         self.place = ExitStack()
         patch = self.place.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(Clock, "behind", timedelta())
-        for module in ("lock", "names", "store"):
+        for module in ("lock", "listing", "store"):
             patch.setattr(f"optimizer.runs.{module}.datetime", Clock)
         self.runs_dir = self.place.enter_context(quick_directory())
         self.path = self.runs_dir / RUN
