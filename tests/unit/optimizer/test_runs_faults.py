@@ -13,10 +13,10 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
-from optimizer.runs.committer import Committer, Note
 from optimizer.runs.database import no_room
-from optimizer.runs.names import DATABASE
-from optimizer.runs.recorder import Recorder
+from optimizer.runs.listing import DATABASE
+from optimizer.runs.recorder import Note, Recorder
+from optimizer.runs.writer import Committer
 from tests.support.kill import child, child_fill, child_record, kill_after
 from tests.support.recording import (
     HEADER,
