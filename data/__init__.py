@@ -3,15 +3,12 @@
 from data.bars import Bars, Gaps, Window
 from data.errors import DataError
 from data.holdout import Holdout, parse_holdout, split_window
-from data.inspection import Inspection, inspect_source
-from data.join import join_bars
+from data.inspection import Inspection, inspect_source, longest_gaps, quirks_of, splits_of
+from data.join import cut_at_gaps, join_bars
 from data.keep import keep_bars
 from data.load import load_bars
-from data.parts import cut_at_gaps
-from data.providers import PROVIDERS
-from data.quirks import longest_gaps, quirks_of, splits_of
+from data.providers import PROVIDERS, expand_spec
 from data.resample import resample
-from data.selection import expand_spec
 from data.table import FetchOptions, LoadOptions
 from data.timeframe import format_timeframe, infer_timeframe, parse_timeframe
 

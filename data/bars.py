@@ -9,12 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from data.checks import COLUMNS, VALUES, check_bars
+from data.checks import COLUMNS, VALUES, Floats, Ints, check_bars
 from data.errors import BarsError, WindowError
 from data.timeframe import format_timeframe
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 LONGEST_SYMBOL = 64
 
@@ -50,7 +47,6 @@ class Bars:
         open: [T], float64, finite and above zero, as are high, low and close.
         high: [T], at least open and close.
         low: [T], at most open and close.
-        close: [T].
         volume: [T], finite and not negative.
         symbol: Name of the market, text for people, never a path.
         timeframe_ns: Duration of one bar, nanoseconds.
@@ -103,11 +99,8 @@ class Bars:
     def until(self, end: int) -> "Bars":
         """The same series as it was before a bar opened: bars [0, end), nothing after them.
 
-        Args:
-            end: Number of the first bar to leave out, at least 1; all stay from `len` on.
-
-        Returns:
-            Bars of their own, with a hash of their own.
+        `end` is the number of the first bar to leave out, at least 1; the hash is that of
+        the rest.
         """
         if end >= len(self):
             return self
@@ -125,11 +118,7 @@ class Bars:
         return digest.hexdigest()
 
     def gaps(self) -> Gaps:
-        """Count the steps between neighbours that are longer than one bar.
-
-        Returns:
-            Their number, the bars missing in them, and the longest.
-        """
+        """Count the steps between neighbours that are longer than one bar."""
         steps = np.diff(self.timestamp)
         longer = steps[steps > self.timeframe_ns]
         if len(longer) == 0:
@@ -145,7 +134,6 @@ class Window:
 
     Args:
         series: Number of the series, from 0.
-        start: First bar.
         end: The bar after the last; above `start`.
         role: What it is for; no engine computes anything else because of it.
 
@@ -171,15 +159,7 @@ class Window:
 
     @classmethod
     def whole(cls, bars: Bars, series: int = 0) -> "Window":
-        """The window of all bars of a series.
-
-        Args:
-            bars: The series.
-            series: Its number.
-
-        Returns:
-            The window from its first bar to its last.
-        """
+        """The window of all bars of a series."""
         return cls(series, 0, len(bars))
 
     @classmethod
@@ -188,14 +168,8 @@ class Window:
     ) -> "Window":
         """The window of the bars that open from `start` on and before `end`.
 
-        Args:
-            bars: The series.
-            start: ISO 8601 time, UTC where it names no zone; None for the first bar.
-            end: The same, not included; None for after the last bar.
-            series: Number of the series.
-
-        Returns:
-            The window.
+        Times are ISO 8601, UTC where they name no zone; None stands for the first bar and
+        for the end.
 
         Raises:
             WindowError: When a time cannot be read, or no bar opens in between.
@@ -213,12 +187,6 @@ class Window:
 
 def check_symbol(symbol: str) -> str:
     """Refuse a symbol that could harm a terminal or a page.
-
-    Args:
-        symbol: Text for people; it is never used as a path.
-
-    Returns:
-        The symbol unchanged.
 
     Raises:
         BarsError: When it is empty, longer than 64 characters, or holds control characters.
@@ -251,17 +219,7 @@ def _frozen(name: str, column: npt.ArrayLike) -> Ints | Floats:
 
 
 def parse_time(text: str) -> int:
-    """Read a time.
-
-    Args:
-        text: ISO 8601, UTC where it names no zone.
-
-    Returns:
-        Nanoseconds UTC.
-
-    Raises:
-        WindowError: When it is no time.
-    """
+    """Nanoseconds UTC of an ISO 8601 time, which is UTC where it names no zone."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -21,16 +21,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from platformdirs import user_cache_path
 
-from data.checks import COLUMNS, VALUES
+from data.checks import COLUMNS, VALUES, Floats, Ints
 from data.errors import CacheError
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 APP = "exhaustion-optimizer"
 VERSION = 1
@@ -50,10 +46,7 @@ class SeriesKey:
     """Which series.
 
     Args:
-        provider: Such as ``polygon``.
         symbol: As the provider names it; never used as a path.
-        timeframe: Duration of a bar, such as ``15m``.
-        adjusted: Whether prices are adjusted for splits.
     """
 
     provider: str
@@ -83,7 +76,6 @@ class Part:
         end_ns: The time after its last.
         bars_hash: First 16 hexadecimal digits of the hash of its bars.
         file_hash: SHA-256 of its bytes, hexadecimal.
-        path: The file.
     """
 
     start_ns: int
@@ -115,12 +107,7 @@ class DamagedError(Exception):
 
 
 class SeriesCache:
-    """The parts of one series.
-
-    Args:
-        root: Folder of the cache; the user's own when None.
-        key: Which series.
-    """
+    """The parts of one series; `root` is the cache's folder, the user's own when None."""
 
     def __init__(self, root: Path | None, key: SeriesKey) -> None:
         self.key = key
@@ -152,11 +139,7 @@ class SeriesCache:
         ]
 
     def read(self, part: Part) -> PartBars:
-        """Read a part and check it, byte for byte.
-
-        Raises:
-            DamagedError: When it is not what was written.
-        """
+        """Read a part; DamagedError when it is not what was written, byte for byte."""
         try:
             with open(part.path, "rb") as file:
                 content = file.read(LARGEST_PART_BYTES + 1)
@@ -179,13 +162,8 @@ class SeriesCache:
     def write(self, start_ns: int, end_ns: int, bars: PartBars) -> Part:
         """Keep the bars of a range that no part covers yet.
 
-        Args:
-            start_ns: Whole seconds, in nanoseconds UTC.
-            end_ns: The same, not included.
-            bars: Complete and checked.
-
-        Returns:
-            The part; it is on disk, whole.
+        `start_ns` and `end_ns` (not included) are whole seconds; the part that is returned
+        is on disk.
 
         Raises:
             CacheError: When it cannot be written.
@@ -210,12 +188,7 @@ class SeriesCache:
     def set_aside(self, part: Part, place: str = QUARANTINE) -> Path:
         """Move a part to where it is never read again.
 
-        Args:
-            part: Any, also one that was set aside before.
-            place: `QUARANTINE` for what is damaged, `SUPERSEDED` for what is fetched anew.
-
-        Returns:
-            Its new path.
+        `place` is `QUARANTINE` for what is damaged, `SUPERSEDED` for what is fetched anew.
         """
         try:
             aside = self.folder / place
@@ -230,8 +203,7 @@ class SeriesCache:
     def lock(self, on_wait: Callable[[str], None]) -> Iterator[None]:
         """Be the only one who fetches this series; a kernel lock, gone when its holder is.
 
-        Args:
-            on_wait: Called once with a line when another process holds it.
+        `on_wait` is called once, with a line, when another process holds it.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -257,16 +229,7 @@ class SeriesCache:
 
 
 def missing_ranges(parts: list[Part], start_ns: int, end_ns: int) -> list[tuple[int, int]]:
-    """What parts leave uncovered.
-
-    Args:
-        parts: Oldest first, none overlapping.
-        start_ns: Nanoseconds UTC.
-        end_ns: The same, not included.
-
-    Returns:
-        Ranges, oldest first.
-    """
+    """Ranges of [start_ns, end_ns) that parts, oldest first, leave uncovered."""
     ranges: list[tuple[int, int]] = []
     at = start_ns
     for part in parts:
@@ -288,14 +251,7 @@ def bars_hash(bars: PartBars) -> str:
 
 
 def measure_cache(root: Path | None = None) -> tuple[Path, int, int]:
-    """What a cache holds.
-
-    Args:
-        root: Its folder; the user's own when None.
-
-    Returns:
-        The folder, series, and bytes of their parts.
-    """
+    """The folder of a cache (the user's own when None), its series, and bytes of their parts."""
     folder = root or Path(user_cache_path(APP))
     parts = [part for place in folder.glob("*/*/*") for part in _parts_in(place)]
     size = sum(part.path.stat().st_size for part in parts)
@@ -305,6 +261,36 @@ def measure_cache(root: Path | None = None) -> tuple[Path, int, int]:
 def now_text() -> str:
     """The time of a fetch, ISO, UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class CachedSeries:
+    """A series of the cache.
+
+    Args:
+        name: Provider, symbol, timeframe and adjustment; empty where no part can say it.
+        start_ns: First time that its parts cover, nanoseconds UTC.
+        end_ns: The time after the last.
+        fetched_at: When the newest was fetched, ISO time; empty where none says it.
+        unreadable: Files that are damaged, or were set aside as damaged.
+    """
+
+    name: str
+    folder: Path
+    parts: int
+    bars: int
+    start_ns: int
+    end_ns: int
+    size_bytes: int
+    fetched_at: str
+    unreadable: int
+
+
+def list_cached(root: Path | None) -> list[CachedSeries]:
+    """The series of a cache (the user's own when None) that have parts, by their folders."""
+    folder = root or Path(user_cache_path(APP))
+    found = (_series(place) for place in sorted(folder.glob("*/*/*")) if place.is_dir())
+    return [one for one in found if one is not None]
 
 
 def _parts_in(folder: Path) -> list[Part]:
@@ -375,3 +361,31 @@ def _try_lock(descriptor: int) -> bool:
             f"the cache cannot be locked here ({error.strerror}); --cache names another folder"
         ) from None
     return True
+
+
+def _series(folder: Path) -> CachedSeries | None:
+    spans = {path: match for path in folder.iterdir() if (match := NAME.fullmatch(path.name))}
+    if not spans:
+        return None
+    aside = folder / QUARANTINE
+    unreadable = len(list(aside.iterdir())) if aside.is_dir() else 0
+    bars, name, fetched = 0, "", ""
+    for path in spans:
+        try:
+            footer = pq.read_metadata(path)
+            said = json.loads((footer.metadata or {})[META])
+            bars += footer.num_rows
+            name, fetched = str(said["series"]), max(fetched, str(said["fetched_at"]))
+        except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
+            unreadable += 1
+    return CachedSeries(
+        name=name,
+        folder=folder,
+        parts=len(spans),
+        bars=bars,
+        start_ns=min(int(match[1]) for match in spans.values()) * SECOND_NS,
+        end_ns=max(int(match[2]) for match in spans.values()) * SECOND_NS,
+        size_bytes=sum(path.stat().st_size for path in spans),
+        fetched_at=fetched,
+        unreadable=unreadable,
+    )

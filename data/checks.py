@@ -41,11 +41,8 @@ def check_bars(
 ) -> None:
     """Refuse rows that break the law of bars.
 
-    Args:
-        timestamp: [T], nanoseconds UTC.
-        values: The columns of `VALUES`, [T] each.
-        rows: [T], row numbers to show; 0, 1, ... when not given.
-        where: Starts every message, such as the name of a file.
+    `values` holds the columns of `VALUES`, [T] each; `rows` [T] are the numbers that a message
+    shows, which starts with `where`.
 
     Raises:
         BarsError: With the first five offending rows and the option that repairs them.
@@ -61,12 +58,7 @@ def check_bars(
 def faults(timestamp: Ints, values: Mapping[str, Floats]) -> Iterator[tuple[str, Flags]]:
     """The rows that are no bar, by reason, in the order in which they are reported.
 
-    Args:
-        timestamp: [T], nanoseconds UTC, `NO_TIME` where missing.
-        values: The columns of `VALUES`, [T] each.
-
-    Yields:
-        What is wrong, and which rows [T] it concerns.
+    Times [T] are `NO_TIME` where missing; yields what is wrong, and which rows [T] it concerns.
     """
     opening, high, low, close = (values[name] for name in PRICES)
     yield "without a time", timestamp == NO_TIME
@@ -83,15 +75,7 @@ def faults(timestamp: Ints, values: Mapping[str, Floats]) -> Iterator[tuple[str,
 
 
 def repeats(timestamp: Ints, values: Mapping[str, Floats]) -> tuple[Flags, Flags]:
-    """Rows that have the time of the row before them.
-
-    Args:
-        timestamp: [T], nanoseconds UTC.
-        values: The columns of `VALUES`, [T] each.
-
-    Returns:
-        Which rows [T] repeat a time, and which [T] of those repeat every value too.
-    """
+    """Which rows [T] repeat the time before them, and which [T] of those every value too."""
     same_time = np.zeros(len(timestamp), dtype=np.bool_)
     same_time[1:] = timestamp[1:] == timestamp[:-1]
     same_row = same_time.copy()
@@ -101,13 +85,7 @@ def repeats(timestamp: Ints, values: Mapping[str, Floats]) -> tuple[Flags, Flags
 
 
 def format_time(time_ns: int) -> str:
-    """Write a time for people, no longer than it needs to be.
-
-    Args:
-        time_ns: Nanoseconds UTC.
-
-    Returns:
-        ISO 8601 without a zone.
+    """Nanoseconds UTC as ISO 8601 without a zone, no longer than needed.
 
     >>> format_time(1_704_067_200_000_000_000)
     '2024-01-01T00:00'

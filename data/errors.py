@@ -1,16 +1,4 @@
-"""What can go wrong when bars are read.
-
-DataError (2, the exit code unless another is given)
-├── SourceError      the spec names nothing known, or the file is not what it claims to be
-├── TableError       columns or times cannot be recognised without guessing
-├── TimeframeError   the duration of a bar is unknown, or the one asked for cannot be made
-├── LimitError       the source is larger than --max-bytes allows
-├── FetchError       (3) who was asked for bars does not answer, or not as it should
-│   └── RewrittenError   bars are not those that were fetched before
-├── BarsError        rows break the law of bars
-├── CacheError       (4) the cache of fetched bars cannot be read or written
-└── WindowError      a range of bars is empty or reversed
-"""
+"""What can go wrong when bars are read; the exit code is 2 unless a class gives another."""
 
 from difflib import get_close_matches
 
@@ -62,14 +50,6 @@ class WindowError(DataError):
 
 
 def near_match(name: str, known: list[str]) -> str:
-    """The hint that ends an error about an unknown name.
-
-    Args:
-        name: What was not found.
-        known: All names that exist.
-
-    Returns:
-        ``"; did you mean 'x'?"``, or nothing when no name is near.
-    """
+    """The hint that ends an error about an unknown name; empty when no known name is near."""
     near = get_close_matches(name.lower(), known, n=1)
     return f"; did you mean '{near[0]}'?" if near else ""

@@ -27,16 +27,7 @@ class Holdout:
 
 
 def parse_holdout(text: str) -> Holdout:
-    """Read what to hold out.
-
-    Args:
-        text: ``20%``, or an ISO 8601 time such as ``2024-01-01``.
-
-    Returns:
-        The same, understood.
-
-    Raises:
-        WindowError: When it is neither.
+    """Read what to hold out: ``20%``, or an ISO 8601 time such as ``2024-01-01``.
 
     >>> parse_holdout("12.5%").share
     Fraction(1, 8)
@@ -57,13 +48,7 @@ def parse_holdout(text: str) -> Holdout:
 def split_window(bars: Bars, window: Window, holdout: Holdout) -> tuple[Window, Window]:
     """Part a window into bars to search on, and later ones to judge the result on.
 
-    Args:
-        bars: The series of the window.
-        window: Of that series.
-        holdout: What to hold out; a share is rounded down to whole bars.
-
-    Returns:
-        Two neighbouring windows without a common bar.
+    The two are neighbours; a share is rounded down to whole bars.
 
     Raises:
         WindowError: When one of them would be empty.

@@ -1,11 +1,15 @@
-"""Everything that is wrong with a source, told at once; `load_bars` stops at the first."""
+"""Everything that is wrong with a source, and what is legal but odd in bars.
+
+`load_bars` stops at the first fault.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from data.bars import Bars
-from data.checks import faults, format_time, repeats
+from data.checks import Floats, faults, format_time, repeats
 from data.errors import DataError
 from data.load import DEFAULTS, load_bars
 from data.providers import find_provider
@@ -14,15 +18,17 @@ from data.table import LoadOptions, RawTable
 SHOWN_ROWS = 3
 
 
+JUMP_FRAC = 0.25
+"""Opens that differ more from the close before are looked at: no more than a few are real."""
+
+SPLITS = (2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 25, 30, 50, 100)
+SPLIT_TOLERANCE = 0.05
+MOST_SHOWN = 5
+
+
 @dataclass(frozen=True)
 class Inspection:
-    """What was found in a source.
-
-    Args:
-        spec: The source.
-        bars: Its bars; None where it cannot be used as it is.
-        problems: What is in the way, one line each; empty where nothing is.
-    """
+    """The bars of a source, None where they cannot be used, and what is in the way."""
 
     spec: str
     bars: Bars | None
@@ -30,15 +36,7 @@ class Inspection:
 
 
 def inspect_source(spec: str, options: LoadOptions = DEFAULTS) -> Inspection:
-    """Look at a source as a whole.
-
-    Args:
-        spec: As `load_bars` takes it.
-        options: How to read.
-
-    Returns:
-        The bars, or every kind of fault with its rows and the option that helps.
-    """
+    """The bars of a source, or every kind of fault with its rows and the option that helps."""
     try:
         return Inspection(spec, load_bars(spec, options), ())
     except DataError as error:
@@ -50,6 +48,35 @@ def inspect_source(spec: str, options: LoadOptions = DEFAULTS) -> Inspection:
     except DataError:
         found = ()
     return Inspection(spec, None, found if len(found) > 1 else (told,))
+
+
+def quirks_of(bars: Bars) -> tuple[str, ...]:
+    """What is odd about a series, one line each."""
+    return (*_silent(bars), *_flat(bars), *_jumps(bars), *_gaps(bars))
+
+
+def splits_of(bars: Bars) -> tuple[str, ...]:
+    """Name the jumps that look like splits which prices are not adjusted for.
+
+    A trade across one has a result that nobody had, so that whoever searches must know.
+    """
+    ratio, places = _jumping(bars)
+    return _told(bars, ratio, [i for i in places if _split(ratio[i])])
+
+
+def longest_gaps(bars: Bars, most: int = MOST_SHOWN) -> list[dict[str, object]]:
+    """The longest steps between neighbours: the bars before and after, and how many miss."""
+    steps = np.diff(bars.timestamp)
+    longest = np.argsort(-steps, kind="stable")[:most]
+    return [
+        {
+            "from": format_time(int(bars.timestamp[i])),
+            "to": format_time(int(bars.timestamp[i + 1])),
+            "missing_bars": int(steps[i] // bars.timeframe_ns - 1),
+        }
+        for i in longest.tolist()
+        if steps[i] > bars.timeframe_ns
+    ]
 
 
 def _repairs(options: LoadOptions) -> bool:
@@ -84,3 +111,71 @@ def _line(
     more = f" and {len(rows) - SHOWN_ROWS} more" if len(rows) > SHOWN_ROWS else ""
     help_ = f"; {option}" if option else "; correct the file"
     return f"{len(rows)} {'row' if len(rows) == 1 else 'rows'} {what}: {shown}{more}{help_}"
+
+
+def _silent(bars: Bars) -> tuple[str, ...]:
+    silent = bars.volume == 0
+    if not silent.any():
+        return ()
+    share = f"{silent.mean():.1%}"
+    return (
+        f"{_bars(int(silent.sum()))} without volume ({share}), at most {_longest_run(silent)} in a "
+        "row",
+    )
+
+
+def _flat(bars: Bars) -> tuple[str, ...]:
+    flat = bars.high == bars.low
+    if not flat.any():
+        return ()
+    return (f"{_bars(int(flat.sum()))} whose high is the low ({flat.mean():.1%})",)
+
+
+def _jumps(bars: Bars) -> tuple[str, ...]:
+    return _told(bars, *_jumping(bars))
+
+
+def _jumping(bars: Bars) -> tuple[Floats, list[int]]:
+    """Opens over the closes before them [T - 1], and where these are far from 1."""
+    ratio: Floats = bars.open[1:] / bars.close[:-1]
+    found = np.flatnonzero((ratio > 1 + JUMP_FRAC) | (ratio < 1 / (1 + JUMP_FRAC)))
+    return ratio, found.tolist()
+
+
+def _told(bars: Bars, ratio: Floats, found: list[int]) -> tuple[str, ...]:
+    told = []
+    for i in found[:MOST_SHOWN]:
+        at, change = format_time(int(bars.timestamp[i + 1])), float(ratio[i]) - 1
+        told.append(f"the open of {at} is {change:+.0%} from the close before{_split(ratio[i])}")
+    more = [f"{len(found) - MOST_SHOWN} more such opens"] if len(found) > MOST_SHOWN else []
+    return (*told, *more)
+
+
+def _split(ratio: np.float64) -> str:
+    """A remark where a jump is about as large as a split that prices are not adjusted for."""
+    for parts in SPLITS:
+        if abs(ratio * parts - 1) < SPLIT_TOLERANCE:
+            return f", as a {parts}:1 split makes that is not adjusted for"
+        if abs(ratio / parts - 1) < SPLIT_TOLERANCE:
+            return f", as a 1:{parts} split makes that is not adjusted for"
+    return ""
+
+
+def _gaps(bars: Bars) -> tuple[str, ...]:
+    gaps = bars.gaps()
+    if not gaps.count:
+        return ()
+    longest = longest_gaps(bars, 1)[0]
+    return (
+        f"{gaps.count:,} {'gap' if gaps.count == 1 else 'gaps'}, {_bars(gaps.missing_bars)} "
+        f"missing; the longest from {longest['from']} to {longest['to']}",
+    )
+
+
+def _bars(count: int) -> str:
+    return "1 bar" if count == 1 else f"{count:,} bars"
+
+
+def _longest_run(flags: npt.NDArray[np.bool_]) -> int:
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], flags.astype(np.int8), [0]))))
+    return int((edges[1::2] - edges[::2]).max())

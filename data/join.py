@@ -1,25 +1,23 @@
-"""Several files of one market as one series: months or years that follow each other."""
+"""Files of one market joined to one series, and a series cut where bars are missing for long."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from data.bars import Bars
 from data.checks import COLUMNS, VALUES, format_time
 from data.errors import BarsError
+from data.timeframe import format_timeframe
 
 
 def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
     """Put series of one market together, oldest first.
 
-    Args:
-        series: At least one, of equal durations, in any order; where two of them have bars of one
-            time, these must be equal.
-        symbol: Name of the market.
-
-    Returns:
-        One series; its notes are those of its parts, each once, and how many bars stood in two.
+    Series are of equal durations, in any order; bars of one time must be equal. Notes are kept
+    once.
 
     Raises:
         BarsError: When durations differ, or two parts tell different things about one time.
@@ -29,9 +27,9 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
         named = ", ".join(f"{bars.timeframe} ({bars.symbol})" for bars in durations.values())
         raise BarsError(f"parts of one series must have bars of one duration, there are {named}")
     ordered = sorted(series, key=lambda bars: int(bars.timestamp[0]))
-    columns = {name: np.concatenate([getattr(bars, name) for bars in ordered]) for name in COLUMNS}
-    order = np.argsort(columns["timestamp"], kind="stable")
-    columns = {name: column[order] for name, column in columns.items()}
+    found = {name: np.concatenate([getattr(bars, name) for bars in ordered]) for name in COLUMNS}
+    order = np.argsort(found["timestamp"], kind="stable")
+    columns: dict[str, Any] = {name: column[order] for name, column in found.items()}
     twice = np.flatnonzero(np.diff(columns["timestamp"]) == 0) + 1
     for name in VALUES:
         differs = twice[columns[name][twice] != columns[name][twice - 1]]
@@ -48,14 +46,31 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
     overlap = (f"{len(twice)} bars stood in two parts, equal in both",) if len(twice) else ()
     return replace(
         ordered[0],
-        timestamp=columns["timestamp"][keep],
-        open=columns["open"][keep],
-        high=columns["high"][keep],
-        low=columns["low"][keep],
-        close=columns["close"][keep],
-        volume=columns["volume"][keep],
+        **{name: column[keep] for name, column in columns.items()},
         symbol=symbol,
         source=", ".join(bars.source for bars in ordered),
         is_simulated=any(bars.is_simulated for bars in series),
         notes=(f"joined from {len(series)} parts", *notes, *overlap),
     )
+
+
+def cut_at_gaps(bars: Bars, max_gap_ns: int) -> tuple[tuple[int, Bars], ...]:
+    """Cut a series into parts that know nothing of each other.
+
+    For each part the number of its first bar in the series, and its bars. `max_gap_ns` is the
+    longest step between opens within a part; a series without a longer one is its only part,
+    unchanged.
+    """
+    starts = np.flatnonzero(np.diff(bars.timestamp) > max_gap_ns) + 1
+    edges = [0, *starts.tolist(), len(bars)]
+    if len(edges) == 2:
+        return ((0, bars),)
+    note = f"cut into {len(edges) - 1} parts at gaps longer than {format_timeframe(max_gap_ns)}"
+    return tuple(
+        (start, _part(bars, start, end, () if start else (*bars.notes, note)))
+        for start, end in pairwise(edges)
+    )
+
+
+def _part(bars: Bars, start: int, end: int, notes: tuple[str, ...]) -> Bars:
+    return replace(bars, **{name: getattr(bars, name)[start:end] for name in COLUMNS}, notes=notes)

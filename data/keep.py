@@ -19,13 +19,7 @@ HASH_DIGITS = 8
 
 
 def file_name(symbol: str) -> str:
-    """A name for the file of a market that is safe on every system.
-
-    Args:
-        symbol: Any text.
-
-    Returns:
-        The symbol itself where it is plain; else its letters with a piece of its hash.
+    """A name for the file of a market that is safe on every system: a plain symbol stays as it is.
 
     >>> file_name("BTC-USD"), file_name("../BRK/B")
     ('BTC-USD.parquet', 'BRK_B-d32836ad.parquet')
@@ -40,13 +34,8 @@ def file_name(symbol: str) -> str:
 def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[Path, bool]:
     """Write bars into a folder, whole or not at all, and read them back.
 
-    Args:
-        bars: What to keep; not simulated ones, whose file would not say so.
-        folder: Made where it is not there.
-        may_replace: Whether a file with other bars may be replaced.
-
-    Returns:
-        The file, and whether it was written; it is left as it is where it holds these bars already.
+    Simulated bars are refused, whose file would not say so. Returns the file, and whether it
+    was written: one that holds these bars already is left as it is.
 
     Raises:
         SourceError: When it cannot be written, or holds other bars that may not be replaced.

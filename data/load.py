@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from data.bars import Bars, Floats, Ints, check_symbol
-from data.checks import PRICES, check_bars, faults, repeats
+from data.bars import Bars, check_symbol
+from data.checks import PRICES, Floats, Ints, check_bars, faults, repeats
 from data.errors import BarsError, TimeframeError
 from data.providers import find_provider
 from data.resample import resample
@@ -41,11 +41,7 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS) -> Bars:
     timeframe_ns, assumed = _decide_timeframe(table, timestamp, wanted_ns)
     bars = Bars(
         timestamp,
-        open=values["open"],
-        high=values["high"],
-        low=values["low"],
-        close=values["close"],
-        volume=values["volume"],
+        **values,
         symbol=check_symbol(table.symbol),
         timeframe_ns=timeframe_ns,
         source=spec,

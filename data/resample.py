@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from data.bars import Bars, Floats, Ints
-from data.checks import format_time
+from data.bars import Bars
+from data.checks import Floats, Ints, format_time
 from data.errors import TimeframeError
 from data.timeframe import UNITS_NS, format_timeframe
 

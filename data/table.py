@@ -20,8 +20,6 @@ class FetchOptions:
     Args:
         start: ISO time of the first bar wanted; None for the first that is cached.
         end: ISO time after the last bar wanted; None for the last that is cached.
-        adjusted: Whether prices are adjusted for splits.
-        accept_missing: Take bars although whole sessions are missing.
         cache: Folder of fetched bars; None for the user's own.
     """
 
@@ -86,9 +84,7 @@ class RawTable:
     Args:
         timestamp: [N], int64 nanoseconds UTC, `NO_TIME` where a row has none.
         values: open, high, low, close, volume, [N] float64 each, NaN where missing.
-        symbol: Name of the market.
         where: What errors about a row start with, such as the name of the file.
-        is_simulated: Whether a program invented the market.
         notes: One line for each assumption made while reading.
         timeframe_ns: Duration of a bar where the source states it, None where steps must tell.
     """

@@ -24,14 +24,7 @@ MOST_SHORT_STEPS_FRAC = 0.01
 
 
 def parse_timeframe(text: str, option: str = "--timeframe") -> int:
-    """Read a duration such as ``15m``.
-
-    Args:
-        text: A whole number and one of s, m, h, d, w.
-        option: What an error about it starts with.
-
-    Returns:
-        Nanoseconds.
+    """Nanoseconds of a duration such as ``15m``; `option` begins an error.
 
     Raises:
         TimeframeError: When the text is anything else.
@@ -49,13 +42,7 @@ def parse_timeframe(text: str, option: str = "--timeframe") -> int:
 
 
 def format_timeframe(timeframe_ns: int) -> str:
-    """Write a duration in the longest unit that divides it.
-
-    Args:
-        timeframe_ns: Nanoseconds, at least 1.
-
-    Returns:
-        Text such as ``15m``; ``250000000ns`` where no unit divides it.
+    """Write nanoseconds in the longest unit that divides them; ``250000000ns`` where none does.
 
     >>> format_timeframe(900_000_000_000)
     '15m'
@@ -67,13 +54,7 @@ def format_timeframe(timeframe_ns: int) -> str:
 
 
 def infer_timeframe(timestamp: npt.NDArray[np.int64]) -> int:
-    """The duration of the bars that a file holds: its most common step.
-
-    Args:
-        timestamp: [T], nanoseconds, strictly ascending.
-
-    Returns:
-        Nanoseconds.
+    """The most common step of ascending times [T], in nanoseconds.
 
     Raises:
         TimeframeError: When there are fewer than two bars, when no step makes up half of all, or

@@ -16,8 +16,7 @@ from typing import TextIO
 from typer.exceptions import TyperException
 
 from optimizer.commands.app import app
-from optimizer.commands.interrupts import stopping_at_once
-from optimizer.commands.notes import showing_notes
+from optimizer.commands.notes import showing_notes, stopping_at_once
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
 CLOSED_PIPE = 141

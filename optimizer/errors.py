@@ -1,11 +1,4 @@
-"""What can go wrong in a run, and the exit code that the command line gives it.
-
-OptimizerError (2)
-├── ConfigError (2)      a flag, a config key or a combination of them is not legal
-├── StoreError (4)       the run store cannot be read, written or resumed
-├── ParityError (1)      reference and engine disagree: a defect of ours
-└── StoppedError (130)   a person asked to stop; what was found so far is recorded
-"""
+"""What can go wrong in a run, and the exit code that the command line gives it."""
 
 
 class OptimizerError(Exception):

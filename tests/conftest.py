@@ -32,8 +32,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
 def pytest_addoption(parser):
-    """Add ``--bless``, the only writer of golden files."""
+    """Add ``--bless``, the only writer of golden files, and ``--kills``."""
     parser.addoption("--bless", action="store_true", help="write golden files anew")
+    parser.addoption("--kills", type=int, default=6, help="kills a test; 50 before a release")
+
+
+@pytest.fixture
+def kills(request):
+    """How often a test kills what it watches."""
+    return request.config.getoption("kills")
 
 
 @pytest.fixture(params=BACKEND_PARAMETERS)

@@ -6,35 +6,22 @@ from pathlib import Path
 from stat import S_ISREG
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.bars import LONGEST_SYMBOL
-from data.checks import VALUES, format_time
+from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import LimitError, SourceError, TableError
-from data.providers.columns import Layout, recognise
-from data.providers.decimals import POINT, find_decimal
-from data.providers.markets import choose_market, names_of, paired_names
-from data.providers.numbers import read_numbers
+from data.providers.columns import Layout, choose_market, names_of, paired_names, recognise
+from data.providers.numbers import POINT, find_decimal, read_numbers
 from data.providers.times import read_times
 from data.table import LoadOptions, RawTable
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 ENDINGS = (".gz", ".zip", ".csv", ".parquet", ".feather", ".arrow", ".txt", ".tsv")
 
 
 def open_path(address: str, form: str) -> Path:
     """Check that an address is a file that can be read.
-
-    Args:
-        address: Path of the file, `~` allowed.
-        form: How the spec is written, for messages.
-
-    Returns:
-        The path.
 
     Raises:
         SourceError: When it is empty, missing, no ordinary file, or closed to us.
@@ -57,43 +44,20 @@ def open_path(address: str, form: str) -> Path:
 
 
 def label(path: Path) -> str:
-    """The name of a file as errors show it: short, and safe for a terminal.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Its name, cut and escaped where needed.
-    """
+    """The name of a file as errors show it: short, and safe for a terminal."""
     name = path.name if path.name.isprintable() else ascii(path.name)
     return name if len(name) <= 80 else name[:80] + "..."
 
 
 def first_line(error: Exception) -> str:
-    """What a library says went wrong, on one line.
-
-    Args:
-        error: The library's error.
-
-    Returns:
-        At most 160 characters, all of them safe for a terminal.
-    """
+    """What a library says went wrong: one line, at most 160 characters, safe for a terminal."""
     text = " ".join(str(error).split()) or type(error).__name__
     text = "".join(letter if letter.isprintable() else "?" for letter in text)
     return text if len(text) <= 160 else text[:160] + "..."
 
 
 def refuse_size(where: str, size: str, max_bytes: int) -> LimitError:
-    """The error for a source that is too large.
-
-    Args:
-        where: Name of the file.
-        size: What it would take, in words.
-        max_bytes: The cap.
-
-    Returns:
-        The error, to be raised.
-    """
+    """The error for a source that would take `size`, in words."""
     return LimitError(f"{where}: {size}, above the cap of {max_bytes}; --max-bytes raises it")
 
 
@@ -102,15 +66,8 @@ def recognise_own(
 ) -> tuple[list[str], Layout, str | None]:
     """Recognise the columns of a file in which a column may have two names, price and market.
 
-    Args:
-        own: Column names as the file has them.
-        options: What a person says about columns.
-        market: The market that is meant, where a person names one.
-        where: What errors start with.
-
-    Returns:
-        Names as they were recognised, in the file's order, the layout in these names, and the
-        market that is still to be looked for in a column of symbols.
+    Returns names as recognised, in the file's order, the layout in these names, and the market
+    that is still to be looked for in a column of symbols.
     """
     pairs = paired_names(own)
     if pairs is None:
@@ -125,15 +82,8 @@ def to_raw(
 ) -> RawTable:
     """Read times, numbers and the symbol out of Arrow columns.
 
-    Args:
-        columns: The columns that `layout` names, [N] each.
-        layout: Which column holds what.
-        path: The file; its stem names the market unless a column does.
-        options: The zone of times that name none, and how times and numbers are written.
-        market: Which rows are meant, where a column names several markets.
-
-    Returns:
-        Raw rows.
+    `columns` are those that `layout` names, [N] each. The stem of `path` names the market
+    unless a column does; `market` says which rows are meant where a column names several.
 
     Raises:
         TableError: When a value has no single reading.

@@ -43,9 +43,7 @@ class Request:
     """What is wanted of an exchange.
 
     Args:
-        exchange: Its name in ccxt.
         symbol: The market there, such as ``BTC/USDT``.
-        timeframe: Duration of a bar, such as ``1h``.
         start_ms: Open of the first bar, milliseconds UTC.
         end_ms: Bars that close by then count.
     """
@@ -65,12 +63,8 @@ class Request:
 def read(address: str, options: LoadOptions) -> RawTable:
     """Fetch bars.
 
-    Args:
-        address: ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``, days in UTC, the last not included.
-        options: `max_bytes` caps what the range may hold.
-
-    Returns:
-        Raw rows.
+    Days of the address ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]`` are UTC, the last not included;
+    `max_bytes` caps what the range may hold.
 
     Raises:
         SourceError: When exchange, symbol, timeframe or range make no sense.
@@ -109,18 +103,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
 
 
 def parse_address(address: str, now_ms: int) -> Request:
-    """Read what is wanted.
-
-    Args:
-        address: ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``.
-        now_ms: The present, where no end is given; milliseconds UTC.
-
-    Returns:
-        The request; its end never lies in the future.
-
-    Raises:
-        SourceError: When it has another form, the exchange is unknown, or the range is empty.
-    """
+    """Read ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]``; the end never lies after `now_ms`."""
     found = ADDRESS.fullmatch(address)
     if found is None:
         raise SourceError(

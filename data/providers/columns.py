@@ -1,11 +1,12 @@
-"""Which column is which: names recognised, and anything that could be two things refused."""
+"""Which column is which, in a file of one market or of several; what is ambiguous is refused."""
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from data.errors import TableError, near_match
-from data.providers.names import ROLES, plain
 
 INDEX = "__index_level_0__"
 """Where pandas keeps an index without a name; read as the time when no column is."""
@@ -23,6 +24,70 @@ NO_VOLUME = "none"
 
 OF_ASSET = re.compile(r"volume_\(?([a-z0-9]{2,12})\)?")
 
+ALIASES: dict[str, tuple[str, ...]] = {
+    "timestamp": (
+        "timestamp", "ts", "t", "datetime", "date_time", "dt", "open_time", "opentime", "time_open",
+        "open_timestamp", "timestamp_utc", "datetime_utc", "start", "start_time", "unix",
+        "unix_time", "unix_timestamp", "unix_timestamp_utc", "epoch", "gmt_time", "time_utc",
+        "utc_time", "utc", "date_utc", "window_start", "ts_event", "local_time", "time_gmt",
+        "time_(utc)", "date/time", "datum/zeit", "candle_begin_time", "start_at", "begins_at",
+    ),
+    "date": (
+        "date", "day", "trade_date", "trading_date", "trading_day", "dtyyyymmdd",
+        "datum", "tag", "fecha", "data", "дата", "日期", "交易日期", "日付", "tarih",
+        "날짜", "dato", "paiva",
+    ),
+    "time": (
+        "time", "time_of_day", "uhrzeit", "zeit", "hora", "heure", "ora", "czas", "godzina", "tijd",
+        "время", "时间", "時刻", "時間", "saat", "시간",
+    ),
+    "close_time": (
+        "close_time", "closetime", "time_close", "close_timestamp", "end", "end_time",
+    ),
+    "open": (
+        "open", "o", "open_price", "price_open", "opening_price", "first", "openprice",
+        "eroffnung", "eroffnungskurs", "erster", "ouverture", "ouv", "apertura", "abertura",
+        "otwarcie", "opening", "открытие", "откр", "开盘", "开盘价", "始値", "acilis", "시가",
+    ),
+    "high": (
+        "high", "h", "high_price", "price_high", "max", "highprice", "highest", "day_high",
+        "hoch", "tageshoch", "hochst", "haut", "plus_haut", "maximo", "maxima", "massimo",
+        "najwyzszy", "hoog", "максимум", "макс", "最高", "最高价", "高値", "yuksek", "고가",
+    ),
+    "low": (
+        "low", "l", "low_price", "price_low", "min", "lowprice", "lowest", "day_low",
+        "tief", "tagestief", "tiefst", "bas", "plus_bas", "minimo", "minima", "minimum",
+        "najnizszy", "laag", "минимум", "мин", "最低", "最低价", "安値", "dusuk", "저가",
+    ),
+    "close": (
+        "close", "c", "close_price", "price_close", "closing_price", "last", "price", "close_last",
+        "close/last", "closeprice", "last_price", "settle",
+        "schluss", "schlusskurs", "letzter", "cloture", "fermeture", "clot", "dernier", "cierre",
+        "ultimo", "fechamento", "chiusura", "zamkniecie", "slot", "slotkoers", "закрытие", "закр",
+        "цена", "收盘", "收盘价", "終値", "kapanis", "simdi", "종가",
+    ),
+    "volume": (
+        "volume", "vol", "v", "base_volume", "volume_base", "volume_(base)", "basevolume", "qty",
+        "total_volume", "amount_base", "volumen", "volum", "umsatz", "stuck", "wolumen", "hacim",
+        "объем", "成交量", "出来高", "거래량",
+    ),
+    "tick_volume": ("tick_volume", "tickvol", "tickvolume", "ticks", "up_ticks"),
+    "symbol": (
+        "symbol", "ticker", "instrument", "sym", "secid", "ts_code", "act_symbol", "code", "pair",
+    ),
+}  # fmt: skip
+"""Names by meaning: lower case, without accents, with `_` for spaces, dots and dashes."""
+
+ROLES = {name: role for role, names in ALIASES.items() for name in names}
+
+PAIR = re.compile(r"\('([^']*)', '([^']*)'\)")
+"""How pandas writes the name of a column that has two, in a Parquet file."""
+
+TICKERS, PRICES = "ticker", "price"
+
+ELSEWHERE = "(of another market)"
+"""Stands for the name of a column that is not read."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -32,12 +97,9 @@ class Layout:
         times: The column with the time, or the two with date and time of day.
         values: Column of open, high, low, close, volume, in that order; the last is empty where
             there is none.
-        symbol: Column that names the market, or None.
         same_times: Other columns that say when a bar opens; they must agree with `times`.
         tick_volume: Column that counts ticks, for where the volume is zero throughout.
         volumes: Asset to column, where there is a volume in each of the two assets of a pair.
-        market: The market that the columns are named after, where they are.
-        notes: What was passed over.
     """
 
     times: tuple[str, ...]
@@ -61,13 +123,7 @@ class Layout:
 def recognise(names: Sequence[str], where: str, chosen: Mapping[str, str] | None = None) -> Layout:
     """Find the columns of bars among the names of a file.
 
-    Args:
-        names: The file's column names, in its order.
-        where: What errors start with, such as the name of the file.
-        chosen: Meaning to column name, or its place from 1, as a person says it.
-
-    Returns:
-        The layout.
+    `chosen` maps meaning to a column's name, or its place from 1.
 
     Raises:
         TableError: When a column is missing or two could be the same thing.
@@ -99,16 +155,74 @@ def recognise(names: Sequence[str], where: str, chosen: Mapping[str, str] | None
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Column names for a message, cut where they are many or long.
-
-    Args:
-        names: Column names.
-
-    Returns:
-        At most twelve of them, each at most 24 characters.
-    """
+    """At most twelve column names for a message, each at most 24 characters."""
     shown = [repr(name if len(name) <= 24 else name[:24] + "...") for name in names[:12]]
     return ", ".join(shown) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+
+
+def plain(name: str) -> str:
+    """A column's name as `ALIASES` writes names: without brackets, accents and case.
+
+    >>> plain("<TICKVOL>"), plain("Plus Haut"), plain("Eröffnung")
+    ('tickvol', 'plus_haut', 'eroffnung')
+    """
+    bare = name.strip().strip("<>").strip().rstrip(".%*").lower()
+    letters = unicodedata.normalize("NFKD", bare)
+    kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    found = re.sub(r"[\s.\-]+", "_", unicodedata.normalize("NFC", kept))
+    return found.replace("\u0142", "l").replace("\u0131", "i")
+
+
+def part_market(address: str) -> tuple[str, str | None]:
+    """Part ``PATH#MARKET`` into path and market; a file whose own name holds the sign wins.
+
+    >>> part_market("prices.csv#AAPL")
+    ('prices.csv', 'AAPL')
+    """
+    path, sign, market = address.rpartition("#")
+    if not sign or not path or not market or "\0" in address or Path(address).expanduser().exists():
+        return address, None
+    return path, market
+
+
+def choose_market(markets: Sequence[str], chosen: str | None, where: str) -> str | None:
+    """The market of a file that is meant; None where the file names none and none was asked for."""
+    shown = ", ".join(repr(market)[:24] for market in markets[:5])
+    more = f" and {len(markets) - 5} more" if len(markets) > 5 else ""
+    if chosen is not None and chosen not in markets:
+        have = f"it holds {shown}{more}" if markets else "it names none"
+        raise TableError(f"{where}: there is no market {chosen[:40]!r} in this file; {have}")
+    if chosen is None and len(markets) > 1:
+        raise TableError(
+            f"{where}: names {len(markets)} markets ({shown}{more}); name one of them behind the "
+            f"path, such as {where}#{markets[0][:24]}"
+        )
+    return chosen if chosen is not None else next(iter(markets), None)
+
+
+def paired_names(names: Sequence[str]) -> list[tuple[str, str]] | None:
+    """Price and market of each column, where columns have two names.
+
+    The market is empty where a column belongs to all; None for ordinary names.
+    """
+    found = [PAIR.fullmatch(name) for name in names]
+    if not any(found):
+        return None
+    pairs = [
+        (one[1], one[2]) if one else (name, "") for name, one in zip(names, found, strict=True)
+    ]
+    if {"close", "open"} & {market.lower() for _, market in pairs}:
+        pairs = [(market, price) if market else (price, "") for price, market in pairs]
+    return pairs
+
+
+def names_of(
+    pairs: Sequence[tuple[str, str]], chosen: str | None, where: str
+) -> tuple[list[str], str | None]:
+    """One name a column, `ELSEWHERE` for those of other markets, and the market that was chosen."""
+    markets = list(dict.fromkeys(market for _, market in pairs if market))
+    market = choose_market(markets, chosen, where)
+    return [price if own in ("", market) else ELSEWHERE for price, own in pairs], market
 
 
 def _find(meaning: str, name: str, names: Sequence[str], where: str) -> str:

@@ -1,18 +1,21 @@
 """Bars from a text file, plain, gzip or zip; what it unpacks to is counted first."""
 
+import gzip
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from data.errors import SourceError
-from data.providers.arrow_table import first_line, label, open_path, to_raw
-from data.providers.columns import recognise
+from data.providers.arrow_table import first_line, label, open_path, refuse_size, to_raw
+from data.providers.columns import part_market, recognise
 from data.providers.header import LONGEST_HEADER_BYTES, Header, NotUtf8Error, read_header
-from data.providers.markets import part_market
-from data.providers.packed import read_unpacked
 from data.table import LoadOptions, RawTable
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -26,19 +29,15 @@ NOT_TEXT = {
 }
 TAR_MAGIC_AT = 257
 
+PIECE_BYTES = 1 << 20
+GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
+ENCRYPTED = 0x1
+
 
 def read(address: str, options: LoadOptions) -> RawTable:
     """Read the rows of a CSV file.
 
-    Args:
-        address: Path of the file, plain, gzip, or a zip archive of one file.
-        options: How to read; `max_bytes` caps the unpacked text.
-
-    Returns:
-        Raw rows.
-
-    Raises:
-        DataError: When the file is damaged, too large, or cannot be read without guessing.
+    `options.max_bytes` caps the unpacked text.
     """
     address, market = part_market(address)
     path = open_path(address, "csv:PATH")
@@ -64,6 +63,33 @@ def read(address: str, options: LoadOptions) -> RawTable:
     if not columns.num_rows:
         raise SourceError(f"{where}: there are no bars after the header line")
     return to_raw(columns, layout, path, options, None if header.market else market)
+
+
+def read_unpacked(path: Path, max_bytes: int) -> bytes:
+    """Read a file whole, unpacked; a zip archive must hold one file and nothing else.
+
+    Raises:
+        LimitError: When it is larger; nothing of it has been kept then.
+        SourceError: When an archive holds several files, none, or a secret.
+        OSError, EOFError, zlib.error, zipfile.BadZipFile: When it is damaged.
+    """
+    with path.open("rb") as file:
+        magic = file.read(len(ZIP))
+    if not magic.startswith((GZIP, ZIP)):
+        if path.stat().st_size > max_bytes:
+            raise refuse_size(label(path), f"it has {path.stat().st_size} bytes", max_bytes)
+        with path.open("rb") as plain:
+            return plain.read(max_bytes + 1)
+    is_zip = magic == ZIP
+    size = 0
+    with _opened(path, is_zip=is_zip) as packed:
+        while piece := packed.read(PIECE_BYTES):
+            size += len(piece)
+            if size > max_bytes:
+                words = f"it unpacks to more than {max_bytes} bytes"
+                raise refuse_size(label(path), words, max_bytes)
+    with _opened(path, is_zip=is_zip) as packed:
+        return packed.read(max_bytes + 1)
 
 
 def _in_utf8(text: bytes, where: str) -> bytes:
@@ -104,3 +130,26 @@ def _parse(text: bytes, header: Header, used: tuple[str, ...]) -> pa.Table:
             strings_can_be_null=False,
         ),
     )
+
+
+@contextmanager
+def _opened(path: Path, *, is_zip: bool) -> Iterator[IO[bytes]]:
+    if not is_zip:
+        with gzip.open(path) as packed:
+            yield packed  # type: ignore[misc]
+        return
+    with zipfile.ZipFile(path) as archive:
+        (member,) = _only_member(archive, label(path))
+        with archive.open(member) as packed:
+            yield packed
+
+
+def _only_member(archive: zipfile.ZipFile, where: str) -> list[zipfile.ZipInfo]:
+    members = [member for member in archive.infolist() if not member.is_dir()]
+    if len(members) != 1:
+        raise SourceError(
+            f"{where}: is a zip archive of {len(members)} files; unpack it and name the one meant"
+        )
+    if members[0].flag_bits & ENCRYPTED:
+        raise SourceError(f"{where}: is a zip archive with a password; unpack it first")
+    return members

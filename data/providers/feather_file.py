@@ -6,7 +6,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from data.errors import SourceError
-from data.providers.arrow_size import unpacked_bytes
 from data.providers.arrow_table import (
     first_line,
     label,
@@ -15,24 +14,20 @@ from data.providers.arrow_table import (
     refuse_size,
     to_raw,
 )
-from data.providers.markets import part_market
+from data.providers.columns import part_market
 from data.table import LoadOptions, RawTable
 
 MAGIC, OLD_MAGIC = b"ARROW1", b"FEA1"
+
+MAGIC_BYTES = 8
+RECORD_BATCH, HEADER = 3, 2
+LENGTH, BUFFERS, COMPRESSION = 0, 2, 3
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
     """Read the rows of a Feather file.
 
-    Args:
-        address: Path of the file.
-        options: How to read; `max_bytes` caps what its columns take unpacked.
-
-    Returns:
-        Raw rows.
-
-    Raises:
-        DataError: When the file is damaged, too large, or cannot be read without guessing.
+    `options.max_bytes` caps what its columns take unpacked.
     """
     address, market = part_market(address)
     path = open_path(address, "feather:PATH")
@@ -53,6 +48,16 @@ def read(address: str, options: LoadOptions) -> RawTable:
     return to_raw(columns.rename_columns(list(layout.used)), layout, path, options, market)
 
 
+def unpacked_bytes(path: Path) -> int:
+    """Bytes of all columns of an Arrow file; of packed ones, what they say that they unpack to."""
+    size = 0
+    with pa.memory_map(str(path)) as file:
+        file.seek(MAGIC_BYTES)
+        for message in pa.ipc.MessageReader.open_stream(file):
+            size += _message_bytes(message)
+    return size
+
+
 def _check_kind(path: Path, where: str) -> None:
     with path.open("rb") as file:
         head = file.read(len(MAGIC))
@@ -60,3 +65,43 @@ def _check_kind(path: Path, where: str) -> None:
         raise SourceError(f"{where}: is a Feather file of version 1; write it anew as version 2")
     if head != MAGIC:
         raise SourceError(f"{where}: is no Feather file")
+
+
+def _message_bytes(message: pa.ipc.Message) -> int:
+    meta = message.metadata.to_pybytes()
+    (root,) = struct.unpack_from("<I", meta, 0)
+    kind, header = _field(meta, root, 1), _field(meta, root, HEADER)
+    body = 0 if message.body is None else message.body.size
+    if kind is None or header is None or meta[kind] != RECORD_BATCH:
+        return body
+    batch = header + _number(meta, header)
+    if _field(meta, batch, COMPRESSION) is None:
+        return body
+    buffers = _field(meta, batch, BUFFERS)
+    if buffers is None:
+        return body
+    start = buffers + _number(meta, buffers)
+    size = 0
+    for place in range(_number(meta, start)):
+        offset, length = struct.unpack_from("<qq", meta, start + 4 + 16 * place)
+        if length:
+            (unpacked,) = struct.unpack("<q", message.body.slice(offset, 8).to_pybytes())
+            size += length if unpacked < 0 else unpacked
+    return size
+
+
+def _field(meta: bytes, table: int, place: int) -> int | None:
+    """Where a field of a table lies; None where it has its default."""
+    (back,) = struct.unpack_from("<i", meta, table)
+    places = table - back
+    (length,) = struct.unpack_from("<H", meta, places)
+    at = 4 + 2 * place
+    if at >= length:
+        return None
+    (distance,) = struct.unpack_from("<H", meta, places + at)
+    return table + distance if distance else None
+
+
+def _number(meta: bytes, at: int) -> int:
+    (value,) = struct.unpack_from("<I", meta, at)
+    return int(value)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from data.errors import SourceError, TableError
-from data.providers.columns import list_names
-from data.providers.markets import PRICES, TICKERS, names_of
+from data.providers.columns import PRICES, TICKERS, list_names, names_of
 
 SEPARATORS = ",;\t|"
 LONGEST_HEADER_BYTES = 1 << 16
@@ -33,11 +32,8 @@ class Header:
     """What stands above the rows.
 
     Args:
-        separator: Between cells.
-        names: One a column.
         skip: Lines before the first row.
         market: The market that the header names, or None.
-        notes: What was assumed.
     """
 
     separator: str
@@ -50,14 +46,8 @@ class Header:
 def read_header(text: bytes, where: str, market: str | None, *, is_numbered: bool) -> Header:
     """Find out what the columns are called.
 
-    Args:
-        text: The file, in UTF-8.
-        where: What errors start with.
-        market: The market that a person names, where the header names several.
-        is_numbered: Whether a person names columns by their places.
-
-    Returns:
-        The header.
+    `market` is the one meant where the header names several; `is_numbered` says that a person
+    names columns by their places.
 
     Raises:
         SourceError: When the file is empty or no text.

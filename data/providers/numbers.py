@@ -1,35 +1,43 @@
 """Prices and volumes of a file to float64: read exactly, never by way of a local number format."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from data.checks import SHOWN
+from data.checks import SHOWN, Floats
 from data.errors import TableError
-from data.providers.arrays import array_of
-from data.providers.decimals import POINT, plain_numbers
-
-Floats = npt.NDArray[np.float64]
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-nan"})
 INFINITE = re.compile(r"[+-]?inf(inity)?")
 
+POINT, COMMA = ".", ","
+
+PROOFS = {
+    COMMA: r",(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|\.[0-9]{3}[.,]",
+    POINT: r"\.(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|,[0-9]{3}[,.]",
+}
+"""What only a decimal comma, or only a decimal point, can leave behind."""
+
+PREFIX = r"^([+-]?)[$\x{20AC}\x{A3}\x{A5}]? ?"
+GROUPED = {
+    POINT: r"^[+-]?(?:[0-9]{1,3}(?:[, '\x{A0}\x{202F}][0-9]{3})+(?:\.[0-9]*)?)(?:e[0-9]+)?$",
+    COMMA: r"^[+-]?(?:[0-9]{1,3}(?:[. '\x{A0}\x{202F}][0-9]{3})*(?:,[0-9]*)?|[0-9]+,[0-9]*)"
+    r"(?:e[0-9]+)?$",
+}
+SCALES = (("[kK]", "e3"), ("[mM]", "e6"), ("[bB]", "e9"), ("[tT]", "e12"))
+
 
 def read_numbers(column: pa.Array, name: str, where: str, decimal: str = POINT) -> Floats:
     """Read a column of numbers.
 
-    Args:
-        column: [N], text, whole numbers, floats or decimals.
-        name: Its name in the file.
-        where: What errors start with.
-        decimal: Mark that begins the decimals, ``.`` or ``,``.
-
-    Returns:
-        [N] float64, each the nearest to what the file says; NaN where missing, infinite where too
-        large.
+    Each of [N] float64 is the nearest to what the file says; NaN where missing, infinite where
+    too large.
 
     Raises:
         TableError: When a value is no number, or whole and too large to be held exactly.
@@ -47,6 +55,54 @@ def read_numbers(column: pa.Array, name: str, where: str, decimal: str = POINT) 
     except pa.ArrowInvalid:
         raise TableError(f"{place} holds whole numbers beyond 2^53, which lose digits") from None
     return array_of(exact, np.nan)
+
+
+def array_of(column: pa.Array, missing: float) -> npt.NDArray[Any]:
+    """The numbers [N] of an int64 or float64 column, read-only, `missing` where one is missing."""
+    if column.null_count:
+        filled: npt.NDArray[Any] = pc.fill_null(column, missing).to_numpy(zero_copy_only=False)
+        return filled
+    # pyarrow's own way imports pandas, which takes longer than to read most files.
+    return np.from_dlpack(column)
+
+
+def find_decimal(columns: Mapping[str, pa.Array], chosen: str | None, where: str) -> str:
+    """The mark that begins decimals in a file's text columns, ``.`` or ``,``; `chosen` settles it.
+
+    Raises:
+        TableError: When both occur, or commas could be either.
+    """
+    texts = {name: column for name, column in columns.items() if pa.types.is_string(column.type)}
+    with_comma = {name: column for name, column in texts.items() if _has(column, ",")}
+    if chosen is not None or not with_comma:
+        return chosen or POINT
+    proven = {
+        mark: any(_has(column, pattern) for column in texts.values())
+        for mark, pattern in PROOFS.items()
+    }
+    if proven[COMMA] != proven[POINT]:
+        return COMMA if proven[COMMA] else POINT
+    name, column = next(iter(with_comma.items()))
+    example = pc.filter(column, pc.match_substring_regex(column, ","))[0].as_py()[:40]
+    raise TableError(
+        f"{where}: column {name!r} holds numbers such as {example!r}; --decimal . or --decimal , "
+        "says which mark begins the decimals"
+    )
+
+
+def plain_numbers(column: pa.Array, decimal: str) -> pa.Array:
+    """Text [N] with numbers written anew with a decimal point; what is no number stays as it is."""
+    if decimal == COMMA and _all_plain(column):
+        return pc.replace_substring(column, ",", ".")
+    found = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), PREFIX, r"\1")
+    for letter, power in SCALES:
+        found = pc.replace_substring_regex(found, rf"^(.*[0-9]) ?{letter}$", rf"\1{power}")
+    is_grouped = pc.match_substring_regex(found, GROUPED[decimal])
+    marks = r"[, '\x{A0}\x{202F}]" if decimal == POINT else r"[. '\x{A0}\x{202F}]"
+    closed = pc.replace_substring_regex(found, marks, "")
+    if decimal == COMMA:
+        closed = pc.replace_substring(closed, ",", ".")
+    return pc.if_else(is_grouped, closed, found)
 
 
 def _from_text(column: pa.Array, place: str, decimal: str) -> Floats:
@@ -82,3 +138,12 @@ def _one_by_one(column: pa.Array, place: str) -> Floats:
             "write plain numbers with a decimal point, or name their mark with --decimal"
         )
     return numbers
+
+
+def _all_plain(column: pa.Array) -> bool:
+    """Whether nothing but digits and one decimal comma each stand in a column."""
+    return pc.all(pc.match_substring_regex(column, "^[+-]?[0-9]+(?:,[0-9]+)?$")).as_py() is True
+
+
+def _has(column: pa.Array, pattern: str) -> bool:
+    return pc.any(pc.match_substring_regex(column, pattern)).as_py() is True

@@ -15,7 +15,7 @@ from data.providers.arrow_table import (
     refuse_size,
     to_raw,
 )
-from data.providers.markets import part_market
+from data.providers.columns import part_market
 from data.table import LoadOptions, RawTable
 
 VALUE_BYTES = 8
@@ -24,15 +24,7 @@ VALUE_BYTES = 8
 def read(address: str, options: LoadOptions) -> RawTable:
     """Read the rows of a Parquet file.
 
-    Args:
-        address: Path of the file.
-        options: How to read; `max_bytes` caps rows x columns x 8 as the footer states them.
-
-    Returns:
-        Raw rows.
-
-    Raises:
-        DataError: When the file is damaged, too large, or cannot be read without guessing.
+    `options.max_bytes` caps rows x columns x 8 as the footer states them.
     """
     address, market = part_market(address)
     path = open_path(address, "parquet:PATH")

@@ -12,12 +12,14 @@ from data.checks import VALUES, format_time
 from data.errors import LimitError, SourceError
 from data.table import FetchOptions, LoadOptions, RawTable
 from data.timeframe import SECOND_NS, UNITS_NS, format_timeframe, parse_timeframe
-from data.vendor.progress import FetchStep, Watch, log_step
 from data.vendor.series import (
     Fetching,
+    FetchStep,
     Range,
+    Watch,
     bars_of,
     cached_range,
+    log_step,
     name_days,
     set_all_aside,
     settled_end_ns,
@@ -44,12 +46,8 @@ the vendor and for us. Longer ones are merged here from the longest of these tha
 def read(address: str, options: LoadOptions) -> RawTable:
     """Read bars, fetching what the cache lacks of the range that is asked for.
 
-    Args:
-        address: Symbol as the vendor names it, such as ``X:ADAUSD`` or ``AAPL``.
-        options: ``timeframe`` (15m when None) and ``fetch`` say what is wanted.
-
-    Returns:
-        Raw rows, whose notes say when they were fetched and which sessions are missing.
+    `timeframe` (15m when None) and `fetch` say what is wanted. Notes say when the bars were
+    fetched and which sessions are missing.
 
     Raises:
         SourceError: When the symbol is none, or nothing says which range is wanted.
@@ -69,17 +67,8 @@ def fetch(
 ) -> SeriesCache:
     """Bring a range into the cache.
 
-    Args:
-        address: Symbol as the vendor names it.
-        options: As in `read`; without an end, up to the last day that is complete.
-        watch: Is told how far it is.
-        refetch: Set all that is cached of the series aside first, and fetch it again too.
-
-    Returns:
-        The series, which holds the whole range.
-
-    Raises:
-        DataError: As in `read`.
+    Without an end, up to the last day that is complete; `refetch` sets all that is cached of
+    the series aside first.
     """
     cache = open_series(address, options)
     wanted, notes = _wanted(cache, options.fetch, is_fetch=True)
@@ -95,12 +84,7 @@ def fetch(
 
 
 def open_series(address: str, options: LoadOptions) -> SeriesCache:
-    """The cached series that an address and options mean.
-
-    Raises:
-        SourceError: When the address is no symbol.
-        TimeframeError: When the timeframe is none.
-    """
+    """The cached series that an address and options mean."""
     if not SYMBOL.fullmatch(address):
         shown = ascii(address[:40])
         raise SourceError(
@@ -144,11 +128,7 @@ def _wanted(
 
 
 def _joined(
-    cache: SeriesCache,
-    wanted: Range,
-    parts: list[PartBars],
-    notes: tuple[str, ...],
-    max_bytes: int,
+    cache: SeriesCache, wanted: Range, parts: list[PartBars], notes: tuple[str, ...], max_bytes: int
 ) -> RawTable:
     size = sum(part.timestamp.nbytes * (len(VALUES) + 1) for part in parts)
     if size > max_bytes:

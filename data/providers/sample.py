@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from data.bars import Bars
 from data.errors import SourceError
@@ -19,13 +20,6 @@ NOTE = "simulated market: a program invented it, and results on it say nothing a
 def read(address: str, options: LoadOptions) -> RawTable:
     """Read the embedded sample.
 
-    Args:
-        address: Must be empty: there is one sample.
-        options: How to read.
-
-    Returns:
-        Its rows, marked as simulated.
-
     Raises:
         SourceError: When there is an address, or the file is damaged.
     """
@@ -35,18 +29,7 @@ def read(address: str, options: LoadOptions) -> RawTable:
 
 
 def read_sample(folder: Path, options: LoadOptions) -> RawTable:
-    """Read a sample with its hashes from a folder.
-
-    Args:
-        folder: Holds sample.parquet and sample.sha256.
-        options: How to read.
-
-    Returns:
-        Its rows, marked as simulated.
-
-    Raises:
-        SourceError: When a file is missing or does not have the hash it should.
-    """
+    """Read sample.parquet, checked by sample.sha256, from a folder; marked as simulated."""
     path = folder / "sample.parquet"
     try:
         expected = (folder / "sample.sha256").read_text(encoding="ascii").split()
@@ -56,23 +39,10 @@ def read_sample(folder: Path, options: LoadOptions) -> RawTable:
     if len(expected) != 4 or actual != expected[0]:
         raise _damaged(folder, f"its hash is {actual[:12]}...")
     table = parquet_file.read(str(path), options)
-    if _content_hash(table) != expected[2]:
+    columns: dict[str, Any] = {"timestamp": table.timestamp, **table.values}
+    if Bars(**columns, symbol=SYMBOL, timeframe_ns=TIMEFRAME_NS).content_hash != expected[2]:
         raise _damaged(folder, "its bars are not those that were written")
     return replace(table, symbol=SYMBOL, is_simulated=True, notes=(NOTE, *table.notes))
-
-
-def _content_hash(table: RawTable) -> str:
-    values = table.values
-    return Bars(
-        table.timestamp,
-        open=values["open"],
-        high=values["high"],
-        low=values["low"],
-        close=values["close"],
-        volume=values["volume"],
-        symbol=SYMBOL,
-        timeframe_ns=TIMEFRAME_NS,
-    ).content_hash
 
 
 def _damaged(folder: Path, reason: str) -> SourceError:

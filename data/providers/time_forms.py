@@ -30,12 +30,7 @@ DIGITS = (
 
 @dataclass(frozen=True)
 class Form:
-    """One way to write a time.
-
-    Args:
-        words: For messages.
-        pattern: With groups y, m or b, d, and any of H, M, S, f, p, z.
-    """
+    """One way to write a time: words, and a pattern with groups y, m or b, d, H, M, S, f, p, z."""
 
     words: str
     pattern: str
@@ -76,13 +71,7 @@ TWO_DIGIT_PIVOT = 69
 
 
 def form_of(time_format: str) -> Form:
-    """Read what a person says about the times of a file.
-
-    Args:
-        time_format: Such as ``%d/%m/%Y %H:%M``.
-
-    Returns:
-        The form.
+    """The form that a text such as ``%d/%m/%Y %H:%M`` describes.
 
     Raises:
         TableError: When it holds something unknown or twice, or no day.
@@ -111,15 +100,7 @@ def form_of(time_format: str) -> Form:
 
 
 def as_iso(column: pa.Array, form: Form) -> pa.Array:
-    """Write times of a form anew as ISO 8601.
-
-    Args:
-        column: [N] text; missing values stay missing.
-        form: That fits every value.
-
-    Returns:
-        [N] text.
-    """
+    """Write times [N] of a form anew as ISO 8601; missing ones stay missing."""
     parts = pc.extract_regex(column, form.pattern)
     names = [field.name for field in parts.type]
     part = {name: pc.struct_field(parts, name) for name in names}
@@ -139,14 +120,7 @@ def as_iso(column: pa.Array, form: Form) -> pa.Array:
 
 
 def fitting(column: pa.Array) -> list[Form]:
-    """The forms that fit every value of a column.
-
-    Args:
-        column: [N] text; missing values fit all.
-
-    Returns:
-        None, one, or those between which the values leave the choice.
-    """
+    """The forms that fit every value of a column [N]; missing values fit all."""
     present = column.drop_null()
     few = present.slice(0, LOOKED_AT_FIRST)
     return [form for form in FORMS if _fits(few, form) and _fits(present, form)]

@@ -1,17 +1,17 @@
 """Times of a file to nanoseconds UTC: recognised when there is one reading, else refused."""
 
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.checks import NO_TIME, SHOWN
-from data.errors import TableError
-from data.providers.arrays import array_of
+from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints, format_time
+from data.errors import TableError, near_match
+from data.providers.numbers import array_of
 from data.providers.time_forms import as_iso, fitting, form_of
-from data.providers.zones import find_zone, localise
-
-Ints = npt.NDArray[np.int64]
 
 UNITS: tuple[tuple[str, int], ...] = (("s", 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1))
 """Units of whole-number times, with their length in nanoseconds."""
@@ -35,20 +35,17 @@ NAMED_ZONE = f"^(.*[^ ]) +{ZONE_NAME}$"
 CALENDAR = r"^(?:19|20)[0-9]{2}[01][0-9][0-3][0-9](?:[0-2][0-9][0-5][0-9](?:[0-5][0-9])?)?$"
 """Dates written as numbers: none of them is a time since 1970 in any unit."""
 
+DAY_NS = 86_400 * 10**9
+EPOCH = datetime(1970, 1, 1)
+
 
 def read_times(
     columns: dict[str, pa.Array], tz: str | None, where: str, time_format: str | None = None
 ) -> tuple[Ints, tuple[str, ...]]:
     """Read the time column, or a column of dates and one of times of day.
 
-    Args:
-        columns: Name to values, one entry or two, [N] each.
-        tz: IANA zone for times that name none; None for UTC.
-        where: What errors start with.
-        time_format: How times are written, such as ``%d/%m/%Y``, where several readings fit.
-
-    Returns:
-        [N] nanoseconds UTC, `NO_TIME` where a value is missing, and notes.
+    `columns` maps one or two names to values, [N] each; `tz` is the zone of times that name
+    none. Returns [N] nanoseconds UTC, `NO_TIME` where a value is missing, and notes.
 
     Raises:
         TableError: When the values have no reading, or more than one.
@@ -73,6 +70,49 @@ def read_times(
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         return _read_whole(column, tz, place)
     raise TableError(f"{place} holds {column.type}, which is no time; write ISO 8601 times")
+
+
+def localise(local_ns: Ints, tz: str, place: str) -> Ints:
+    """Turn local times into UTC.
+
+    `local_ns` [N] counts from 1970-01-01T00:00 local. `NO_TIME` and times outside 1900 to 2100
+    are left as they are.
+
+    Raises:
+        TableError: When the zone is unknown, or a time exists twice or not at all in it.
+    """
+    zone = find_zone(tz)
+    known = (local_ns != NO_TIME) & (local_ns >= EARLIEST_NS) & (local_ns < LATEST_NS)
+    days, day_of_row = np.unique(local_ns[known] // DAY_NS, return_inverse=True)
+    offsets = [_constant_offset_ns(int(day), zone) for day in days]
+    is_constant = np.array([offset is not None for offset in offsets], dtype=np.bool_)
+    shift_ns = np.array([offset or 0 for offset in offsets], dtype=np.int64)[day_of_row]
+    for row in np.flatnonzero(~is_constant[day_of_row]):
+        shift_ns[row] = _local_offset_ns(int(local_ns[known][row]), zone)
+    _refuse_impossible(local_ns, known, shift_ns, f"{place}, in --tz {tz}")
+    utc_ns = local_ns.copy()
+    utc_ns[known] -= shift_ns
+    return utc_ns
+
+
+def find_zone(tz: str) -> ZoneInfo:
+    """Look up a zone by its IANA name."""
+    try:
+        return ZoneInfo(tz)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        pass
+    if not available_timezones():
+        raise TableError("this machine has no zone data; install the package tzdata to use --tz")
+    lower = {name.lower(): name for name in available_timezones()}
+    hint = near_match(tz, list(lower)).split("'")
+    near = f"; did you mean '{lower[hint[1]]}'?" if len(hint) == 3 else ""
+    raise TableError(
+        f"--tz {tz[:64]!r} is no IANA zone; write one such as UTC or America/New_York{near}"
+    )
+
+
+TWICE, NEVER = -(2**62), -(2**62) - 1
+"""Stand in for an offset where a local time exists twice, or not at all."""
 
 
 def _digits(column: pa.Array, place: str) -> pa.Array:
@@ -281,3 +321,40 @@ def _strip(column: pa.Array) -> pa.Array:
 def _all_match(column: pa.Array, pattern: str) -> bool:
     matches = pc.match_substring_regex(column.drop_null(), pattern)
     return len(matches) > 0 and pc.all(matches).as_py() is True
+
+
+def _constant_offset_ns(day: int, zone: ZoneInfo) -> int | None:
+    try:
+        instants = [EPOCH + timedelta(days=day + k) for k in (-1, 0, 1, 2)]
+    except OverflowError:
+        return None
+    offsets = {instant.replace(tzinfo=UTC).astimezone(zone).utcoffset() for instant in instants}
+    only = offsets.pop()
+    return None if offsets or only is None else only // timedelta(microseconds=1) * 1000
+
+
+def _local_offset_ns(local_ns: int, zone: ZoneInfo) -> int:
+    local = EPOCH + timedelta(microseconds=local_ns // 1000)
+    readings = [local.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
+    real = {
+        reading.utcoffset()
+        for reading in readings
+        if reading.astimezone(UTC).astimezone(zone).replace(tzinfo=None) == local
+    }
+    if len(real) != 1:
+        return TWICE if real else NEVER
+    offset = real.pop() or timedelta(0)
+    return offset // timedelta(microseconds=1) * 1000
+
+
+def _refuse_impossible(local_ns: Ints, known: npt.NDArray[np.bool_], shift: Ints, at: str) -> None:
+    rows = np.flatnonzero(known)
+    for mark, words in ((TWICE, "exist twice"), (NEVER, "do not exist")):
+        bad = rows[shift == mark]
+        if len(bad):
+            shown = ", ".join(f"row {i} {format_time(int(local_ns[i]))}" for i in bad[:SHOWN])
+            more = f" and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
+            raise TableError(
+                f"{at}: {len(bad)} local times {words} because clocks change: {shown}{more}; "
+                "write the times in UTC or with their offset"
+            )

@@ -4,15 +4,7 @@ Run it with ``python -m data.sample.make_sample``; it writes sample.parquet and 
 itself. The file, not this script, is what everybody loads: another processor's ``exp`` may differ
 in the last bit, the shipped bytes do not.
 
-What it imitates, and why an optimizer needs it:
-
-- regimes (up, down, sideways) of days to weeks, so that one period is no proof for another;
-- volatility that clusters, has a daily rhythm, and jumps;
-- volume that follows activity, with the same rhythm and bursts of its own;
-- outages and single missing bars;
-- sell-offs that end in a climax, some of which reverse in part and some of which do not.
-
-Nothing in it is fitted to a real market, and results on it say nothing about one.
+What it imitates stands in README.md. Nothing in it is fitted to a real market.
 """
 
 import hashlib
@@ -25,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.bars import Bars
+from data.checks import VALUES, Floats
 
-Floats = npt.NDArray[np.float64]
 Generator = np.random.Generator
 
 SEED = 20_240_101
@@ -81,11 +73,7 @@ def main() -> None:
     bars = simulate()
     columns = {
         "timestamp": pa.array(bars.timestamp, type=pa.timestamp("ns", tz="UTC")),
-        "open": bars.open,
-        "high": bars.high,
-        "low": bars.low,
-        "close": bars.close,
-        "volume": bars.volume,
+        **{name: getattr(bars, name) for name in VALUES},
     }
     path = folder / "sample.parquet"
     pq.write_table(pa.table(columns), path, compression="zstd", compression_level=19)
@@ -95,14 +83,7 @@ def main() -> None:
 
 
 def simulate(seed: int = SEED) -> Bars:
-    """Invent the market.
-
-    Args:
-        seed: Seed of the one random stream; the shipped file has the default.
-
-    Returns:
-        `BARS` bars of 15 minutes with gaps, prices on the tick, whole volumes.
-    """
+    """Invent the market: `BARS` bars of 15 minutes with gaps, prices on the tick, whole volumes."""
     rng = np.random.Generator(np.random.PCG64(seed))
     total = BARS + sum(OUTAGES) + SINGLE_GAPS
     regime = _draw_regimes(rng, total)

@@ -35,13 +35,7 @@ HIDDEN = "(key)"
 
 @dataclass(frozen=True)
 class Account:
-    """What is needed to call the vendor.
-
-    Args:
-        key: Shown by no representation of this object.
-        url: Where to call, without a slash at the end; None for the client's own address.
-        calls_per_minute: How many calls the plan allows.
-    """
+    """What is needed to call the vendor; `url` is None for the client's own address."""
 
     key: str = field(repr=False)
     url: str | None = None
@@ -61,10 +55,7 @@ def config_file() -> Path:
 
 
 def find_account() -> Account:
-    """The account of whoever runs this program.
-
-    Returns:
-        The account, from the environment and the file.
+    """The account of whoever runs this program, from the environment and the file.
 
     Raises:
         SourceError: When there is no key, or the file says what cannot be meant. No message
@@ -97,13 +88,7 @@ def tell_key() -> str:
 
 
 def check_url(url: str) -> str:
-    """Refuse an address to which a key must not go.
-
-    Args:
-        url: An address of the vendor over https, or one of this machine (for tests).
-
-    Returns:
-        Scheme, host and port.
+    """Scheme, host and port of an address of the vendor, or of this machine (for tests).
 
     Raises:
         SourceError: For any other address.

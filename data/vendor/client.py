@@ -1,8 +1,10 @@
 """The vendor's own client behind one face, with pace, retries and words that hold no key."""
 
 import json
+import secrets
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -10,7 +12,6 @@ from typing import Protocol, cast
 
 from data.errors import FetchError, SourceError
 from data.vendor.account import Account, check_url
-from data.vendor.pace import Pace, Tell, backoff_s
 from data.vendor.transport import Answer, BoundedPool, CallError
 
 CLIENTS = ("massive", "polygon")
@@ -33,18 +34,25 @@ REFUSED = {
     404: "the vendor does not know this",
 }
 
+MINUTE_S = 60.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
+"""Waits after failures double from the first to the longest."""
+
+SHOWN_S = 1.0
+"""Shorter waits are not worth a line."""
+
+Tell = Callable[[str], None]
+
 
 @dataclass(frozen=True)
 class Query:
     """One range of bars, as the vendor is asked for it.
 
     Args:
-        symbol: Such as ``X:ADAUSD``.
         multiplier: Length of a bar in `timespan`.
         timespan: ``second``, ``minute``, ``hour`` or ``day``.
         start_ms: First time, milliseconds UTC.
         end_ms: Last time, included.
-        adjusted: Whether prices are adjusted for splits.
     """
 
     symbol: str
@@ -69,7 +77,6 @@ class VendorClient:
     """Asks for pages.
 
     Args:
-        account: Whose key, and where to.
         tell: Takes one line for each wait.
         name: One of `CLIENTS`; the first that is installed when None.
     """
@@ -87,14 +94,9 @@ class VendorClient:
         return self._pace.seconds_for(pages, each_s)
 
     def page(self, query: Query, extra: Mapping[str, str]) -> bytes:
-        """Ask for one page, again after failures that may pass.
+        """The body of one page, asked for again after failures that may pass.
 
-        Args:
-            query: Where the page begins and what it holds.
-            extra: More parameters, such as a cursor.
-
-        Returns:
-            Its body.
+        `extra` are more parameters, such as a cursor.
 
         Raises:
             FetchError: When the vendor refuses, or still fails after all tries.
@@ -137,6 +139,50 @@ class VendorClient:
         asked = error.retry_after_s
         wait = f"; it asks to wait {asked:.0f} s" if asked is not None else ""
         return f"polygon:{query.symbol}: {words} ({error}{after}{said}){wait}"
+
+
+class Pace:
+    """Keeps calls of a plan apart, within any 60 seconds, and tells each longer wait in a line."""
+
+    def __init__(self, calls_per_minute: int, tell: Tell) -> None:
+        self._made: deque[float] = deque(maxlen=calls_per_minute)
+        self._calls_per_minute = calls_per_minute
+        self._tell = tell
+
+    def take(self) -> None:
+        """Wait until one more call is allowed, and count it."""
+        if len(self._made) == self._calls_per_minute:
+            wait_s = self._made[0] + MINUTE_S - time.monotonic()
+            self.pause(wait_s, f"the plan allows {self._calls_per_minute} calls a minute")
+        self._made.append(time.monotonic())
+
+    def seconds_for(self, calls: int, each_s: float) -> float:
+        """Seconds that calls of `each_s` will take, with the waits that the plan asks for."""
+        begin_s = now_s = time.monotonic()
+        made = self._made.copy()
+        for _ in range(calls):
+            if len(made) == self._calls_per_minute:
+                now_s = max(now_s, made[0] + MINUTE_S)
+            made.append(now_s)
+            now_s += each_s
+        return now_s - begin_s
+
+    def pause(self, seconds: float, why: str) -> None:
+        """Wait, and say how long and why."""
+        if seconds >= SHOWN_S:
+            self._tell(f"waiting {seconds:.0f} s: {why}")
+        if seconds > 0:
+            time.sleep(seconds)
+
+
+def backoff_s(failures: int) -> float:
+    """Seconds to wait after so many failures in a row, at least 1.
+
+    A doubling wait, between half of it and all of it, so that many programs that failed
+    together do not come back together.
+    """
+    longest = min(FIRST_WAIT_S * 2.0 ** (failures - 1), LONGEST_WAIT_S)
+    return longest * (0.5 + secrets.randbelow(501) / 1000)
 
 
 def _installed_client() -> str:

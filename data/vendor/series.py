@@ -5,8 +5,9 @@ piece reaches back into the bars that are cached beside it. Where those are not 
 the vendor has rewritten history: nothing is merged then.
 """
 
+import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -15,8 +16,6 @@ import numpy as np
 from data.cache import (
     SUPERSEDED,
     DamagedError,
-    Floats,
-    Ints,
     Part,
     PartBars,
     SeriesCache,
@@ -24,42 +23,56 @@ from data.cache import (
     missing_ranges,
     now_text,
 )
-from data.checks import VALUES, format_time
+from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, RewrittenError
 from data.timeframe import UNITS_NS, parse_timeframe
 from data.vendor.account import find_account
-from data.vendor.aggregates import Fetched, fetch_bars
+from data.vendor.aggregates import MS_NS, Fetched, fetch_bars
 from data.vendor.client import Query, VendorClient
-from data.vendor.page import MS_NS
-from data.vendor.progress import FetchStep, Watch
 from data.vendor.sessions import missing_sessions
 
 DAY_NS = UNITS_NS["d"]
 TIMESPANS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 MOST_NAMED_DAYS = 5
 
+logger = logging.getLogger("data.vendor")
+"""Lines for people: what is waited for, and what was found."""
+
 
 @dataclass(frozen=True)
 class Range:
-    """A range of time.
-
-    Args:
-        start_ns: Nanoseconds UTC.
-        end_ns: The same, not included.
-    """
+    """A range of time [start_ns, end_ns), nanoseconds UTC."""
 
     start_ns: int
     end_ns: int
 
 
 @dataclass(frozen=True)
-class Fetching:
-    """How to fetch.
+class FetchStep:
+    """How far a fetch is.
 
     Args:
-        accept_missing: Whether bars are taken although whole sessions are missing.
-        watch: Is told how far it is.
+        series: What is fetched, such as ``X:ADAUSD 15m``.
+        done: Pieces that are safe in the cache.
+        pieces: Pieces that this fetch is made of; 0 before that is known.
+        left_s: Seconds until all pieces are done, as far as can be told.
+        note: What a person should know now, such as what is waited for; empty for nothing.
     """
+
+    series: str
+    done: int = 0
+    pieces: int = 0
+    bars: int = 0
+    left_s: float = 0.0
+    note: str = ""
+
+
+Watch = Callable[[FetchStep], None]
+
+
+@dataclass(frozen=True)
+class Fetching:
+    """Whether to take bars although whole sessions are missing, and whom to tell how far it is."""
 
     accept_missing: bool
     watch: Watch
@@ -68,13 +81,8 @@ class Fetching:
 def bars_of(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
     """The bars of a range, fetched as far as the cache lacks them.
 
-    Args:
-        cache: Of the series.
-        wanted: Whole days.
-        how: What to accept, and whom to tell.
-
-    Returns:
-        Parts that cover the range, oldest first; the first and last may reach beyond it.
+    `wanted` is whole days. Returns parts that cover them, oldest first; the first and last may
+    reach beyond.
 
     Raises:
         FetchError, SourceError, CacheError: When bars cannot be had. Pieces that were fetched
@@ -92,11 +100,7 @@ def bars_of(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
 
 
 def set_all_aside(cache: SeriesCache, watch: Watch) -> Range | None:
-    """Set all parts of a series aside, for it to be fetched anew.
-
-    Returns:
-        What they covered; None when there were none.
-    """
+    """Set all parts of a series aside; the range that they covered, None when there were none."""
     with cache.lock(lambda line: watch(_step(cache, note=line))):
         parts = cache.parts()
         for part in [*parts, *cache.lost()]:
@@ -113,6 +117,23 @@ def cached_range(cache: SeriesCache) -> Range | None:
 def settled_end_ns(now_ns: int) -> int:
     """The end of the last day whose bars change no more: it has been over for a day."""
     return (now_ns - DAY_NS) // DAY_NS * DAY_NS
+
+
+def name_days(days: tuple[str, ...]) -> str:
+    """Words for days that lack bars, the first few by name."""
+    shown = ", ".join(days[:MOST_NAMED_DAYS])
+    more = f" and {len(days) - MOST_NAMED_DAYS} more" if len(days) > MOST_NAMED_DAYS else ""
+    return f"{len(days)} trading {'day' if len(days) == 1 else 'days'} ({shown}{more})"
+
+
+def log_step(step: FetchStep) -> None:
+    """Write what a fetch begins with, and each note, to the log, where nobody else watches."""
+    if step.pieces and not step.done and not step.note:
+        minutes, seconds = divmod(round(step.left_s), 60)
+        pieces = "1 piece" if step.pieces == 1 else f"{step.pieces} pieces"
+        logger.info("%s: fetching %s, %d:%02d left", step.series, pieces, minutes, seconds)
+    if step.note:
+        logger.info("%s: %s", step.series, step.note)
 
 
 def _fill(cache: SeriesCache, wanted: Range, how: Fetching) -> None:
@@ -180,13 +201,6 @@ def _fetch_piece(client: VendorClient, cache: SeriesCache, piece: Range, how: Fe
             "--accept-missing takes them as they are"
         )
     return PartBars(timestamp, values, now_text(), days)
-
-
-def name_days(days: tuple[str, ...]) -> str:
-    """Words for days that lack bars, the first few by name."""
-    shown = ", ".join(days[:MOST_NAMED_DAYS])
-    more = f" and {len(days) - MOST_NAMED_DAYS} more" if len(days) > MOST_NAMED_DAYS else ""
-    return f"{len(days)} trading {'day' if len(days) == 1 else 'days'} ({shown}{more})"
 
 
 def _beside(cache: SeriesCache, piece: Range) -> list[tuple[Range, PartBars]]:

@@ -24,7 +24,8 @@ from pandas.tseries.holiday import (
     sunday_to_monday,
 )
 
-Ints = npt.NDArray[np.int64]
+from data.checks import Ints
+
 Days = npt.NDArray[np.datetime64]
 
 DAY_NS = 86_400 * 10**9
@@ -62,16 +63,7 @@ def has_calendar(symbol: str) -> bool:
 
 
 def session_days(symbol: str, start_ns: int, end_ns: int) -> Days:
-    """Days that lie wholly in a range and on which a market has bars.
-
-    Args:
-        symbol: As the vendor names it; its prefix tells the market.
-        start_ns: Nanoseconds UTC.
-        end_ns: The same, not included.
-
-    Returns:
-        [D] days, ascending; none where there is no rule.
-    """
+    """Days [D] that lie wholly in a range and on which a market has bars; none without a rule."""
     first, last = -(-start_ns // DAY_NS), end_ns // DAY_NS
     days = np.arange(first, max(first, last)).astype("datetime64[D]")
     if not has_calendar(symbol):
@@ -85,17 +77,7 @@ def session_days(symbol: str, start_ns: int, end_ns: int) -> Days:
 
 
 def missing_sessions(symbol: str, start_ns: int, end_ns: int, timestamp: Ints) -> Days:
-    """Days that should have bars and have none.
-
-    Args:
-        symbol: As the vendor names it.
-        start_ns: Nanoseconds UTC.
-        end_ns: The same, not included.
-        timestamp: [N], of the bars that there are.
-
-    Returns:
-        [D] days, ascending.
-    """
+    """Days [D] that should have bars and have none; `timestamp` [N] of the bars there are."""
     expected = session_days(symbol, start_ns, end_ns)
     present = np.unique(timestamp // DAY_NS).astype("datetime64[D]")
     return np.setdiff1d(expected, present)
@@ -104,14 +86,7 @@ def missing_sessions(symbol: str, start_ns: int, end_ns: int, timestamp: Ints) -
 def thin_sessions(symbol: str, start_ns: int, end_ns: int, timestamp: Ints) -> Days:
     """Days that have bars, but fewer than half of what is usual.
 
-    Args:
-        symbol: As the vendor names it.
-        start_ns: Nanoseconds UTC.
-        end_ns: The same, not included.
-        timestamp: [N], of the bars that there are.
-
-    Returns:
-        [D] days, ascending. A short session before a holiday has more than half.
+    A short session before a holiday has more than half.
     """
     days, counts = np.unique(timestamp // DAY_NS, return_counts=True)
     expected = session_days(symbol, start_ns, end_ns)

@@ -27,10 +27,9 @@ AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class CallError(Exception):
-    """A call failed.
+    """A call failed; its words hold neither the address nor the key.
 
     Args:
-        words: What happened, without the address and the key.
         status: Of the answer; 0 where there was none.
         can_repeat: Whether the same call may succeed later.
         retry_after_s: Seconds for which the vendor asks to wait; None where it does not say.
@@ -55,23 +54,14 @@ class CallError(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer of status 200, as the client wants it.
-
-    Args:
-        data: The body, unpacked.
-        status: Always 200.
-    """
+    """A whole answer of status 200, unpacked, as the client wants it."""
 
     data: bytes
     status: int = 200
 
 
 class BoundedPool:
-    """Stands where the vendor's client keeps its pool of connections.
-
-    Args:
-        pool: Makes the connections and checks certificates.
-    """
+    """Stands where the vendor's client keeps its pool of connections."""
 
     def __init__(self, pool: urllib3.PoolManager) -> None:
         self._pool = pool

@@ -5,22 +5,21 @@ from typing import Annotated, Literal
 
 import typer
 
-from optimizer.commands.data_app import data_app
-from optimizer.commands.flags import config_flags
+from optimizer.commands.flags import config_flags, option
 from optimizer.config.compute import ComputeSettings
-from optimizer.config.data import DataSettings, WindowSettings
+from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.run_config import RunConfig
-from optimizer.config.strategy import CostSettings, StrategySettings
+from optimizer.errors import ConfigError
 
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="TOML file; flags win over it.", metavar="FILE")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Runs = Annotated[
-    Path, typer.Option("--runs", help="Folder in which runs are recorded.", metavar="FOLDER")
-]
+ConfigFile = Annotated[Path | None, option("--config", "TOML file; flags win over it.", "FILE")]
+AsJson = Annotated[bool, option("--json", "Print one JSON object.")]
+AnyJson = Annotated[bool, option("--json", "Print JSON.")]
+Runs = Annotated[Path, option("--runs", "Folder in which runs are recorded.", "FOLDER")]
 RunName = Annotated[
     str, typer.Argument(help="A run's id, its beginning, its path, or latest.", metavar="RUN")
+]
+Specs = Annotated[
+    list[str] | None, typer.Argument(help="Bars, as --data names them.", metavar="SPEC")
 ]
 
 ALL = tuple(RunConfig.model_fields)
@@ -31,6 +30,15 @@ MARKET = (*DataSettings.model_fields, *StrategySettings.model_fields, *ComputeSe
 
 TRADES = (*MARKET, *WindowSettings.model_fields, *CostSettings.model_fields)
 """Flags of what decides trades."""
+
+DATA = tuple(DataSettings.model_fields)
+READ = tuple(name for name in DATA if name != "data")
+FETCH = ("timeframe", "start", "end", "adjusted", "accept_missing", "cache", "max_bytes")
+RANGE = {
+    "start": "First day to fetch, such as 2024-01-01, UTC.",
+    "end": "The day after the last; up to the last day that has been over for a day if unset.",
+}
+"""What the bounds of a range mean where bars are fetched."""
 
 MOST = 10_000_000
 """Individuals that a command takes at once, as many as a population may have."""
@@ -44,15 +52,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-runs_app = typer.Typer(
-    help="Recorded runs: list, show, export, compare, verify, delete.", rich_markup_mode=None
-)
-strategies_app = typer.Typer(help="Strategies and their genes.", rich_markup_mode=None)
-objectives_app = typer.Typer(help="What a search can strive for.", rich_markup_mode=None)
-app.add_typer(runs_app, name="runs")
-app.add_typer(data_app, name="data")
-app.add_typer(strategies_app, name="strategies")
-app.add_typer(objectives_app, name="objectives")
+
+
+def _group(name: str, text: str) -> typer.Typer:
+    """Commands under one word."""
+    group = typer.Typer(help=text, rich_markup_mode=None)
+    app.add_typer(group, name=name)
+    return group
+
+
+runs_app = _group("runs", "Recorded runs: list, show, export, compare, verify, delete.")
+data_app = _group("data", "Look at bars, check and keep them.")
+strategies_app = _group("strategies", "Strategies and their genes.")
+objectives_app = _group("objectives", "What a search can strive for.")
 
 
 @app.command()
@@ -62,11 +74,9 @@ def evolve(
     *,
     flags: dict[str, object],
     config: ConfigFile = None,
-    resume: Annotated[
-        str | None, typer.Option("--resume", help="Go on with a recorded run.", metavar="RUN")
-    ] = None,
+    resume: Annotated[str | None, option("--resume", "Go on with a recorded run.", "RUN")] = None,
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: Annotated[bool, option("--quiet", "Show no progress.")] = False,
 ) -> None:
     """Search for the best compromises between objectives, and certify them."""
     from optimizer.config.run_config import resolve_config
@@ -84,23 +94,14 @@ def backtest(
     *,
     flags: dict[str, object],
     config: ConfigFile = None,
-    genes: Annotated[
-        Path | None, typer.Option("--genes", help="JSON object of genes.", metavar="FILE")
-    ] = None,
-    set_: Annotated[
-        list[str], typer.Option("--set", help="One gene; repeatable.", metavar="GENE=VALUE")
-    ] = [],  # noqa: B006 - typer copies it
+    genes: Annotated[Path | None, option("--genes", "JSON object of genes.", "FILE")] = None,
+    set_: Annotated[list[str], option("--set", "One gene; repeatable.", "GENE=VALUE")] = [],  # noqa: B006 - typer copies it
     engine: Annotated[
         Literal["reference", "cpu", "cuda"],
-        typer.Option("--engine", help="What computes it.", metavar="reference|cpu|cuda"),
+        option("--engine", "What computes it.", "reference|cpu|cuda"),
     ] = "cpu",
-    trades: Annotated[
-        Path | None, typer.Option("--trades", help="Write the ledger as CSV.", metavar="FILE")
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", help="Draw it as .html or .png.", metavar="FILE"),
-    ] = None,
+    trades: Annotated[Path | None, option("--trades", "Write the ledger as CSV.", "FILE")] = None,
+    plot: Annotated[Path | None, option("--plot", "Draw it as .html or .png.", "FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Backtest one individual: the strategy's default genes unless others are given."""
@@ -118,18 +119,13 @@ def parity(
     flags: dict[str, object],
     config: ConfigFile = None,
     individuals: Annotated[
-        int,
-        typer.Option(
-            "--individuals", help="Random individuals to compare.", min=1, max=MOST, metavar="COUNT"
-        ),
+        int, option("--individuals", "Random individuals to compare.", "COUNT", min=1, max=MOST)
     ] = 100,
-    run: Annotated[
-        str | None, typer.Option("--run", help="Compare the front of this run.", metavar="RUN")
-    ] = None,
+    run: Annotated[str | None, option("--run", "Compare the front of this run.", "RUN")] = None,
     runs: Runs = Path("runs"),
     engine: Annotated[
         Literal["cpu", "cuda"],
-        typer.Option("--engine", help="What is compared with the reference.", metavar="cpu|cuda"),
+        option("--engine", "What is compared with the reference.", "cpu|cuda"),
     ] = "cpu",
     as_json: AsJson = False,
 ) -> None:
@@ -147,12 +143,10 @@ def report(
     flags: dict[str, object],
     runs: Runs = Path("runs"),
     out: Annotated[
-        Path | None,
-        typer.Option("--out", help="File to write; the run's folder if unset.", metavar="FILE"),
+        Path | None, option("--out", "File to write; the run's folder if unset.", "FILE")
     ] = None,
     member: Annotated[
-        int | None,
-        typer.Option("--member", help="Member of the front to open with.", min=0, metavar="NUMBER"),
+        int | None, option("--member", "Member of the front to open with.", "NUMBER", min=0)
     ] = None,
 ) -> None:
     """Write a run's report, one page without a network; --data says where its bars are now."""
@@ -167,38 +161,28 @@ def bench(  # noqa: PLR0913 - one argument a flag
     *,
     flags: dict[str, object],
     population: Annotated[
-        int,
-        typer.Option(
-            "--population", help="Random individuals in a call.", min=1, max=MOST, metavar="COUNT"
-        ),
+        int, option("--population", "Random individuals in a call.", "COUNT", min=1, max=MOST)
     ] = 512,
-    bars: Annotated[
-        int, typer.Option("--bars", help="Use the last so many bars.", min=2, metavar="COUNT")
-    ] = 35_040,
-    repeats: Annotated[
-        int, typer.Option("--repeats", help="Calls that are timed.", min=3, metavar="COUNT")
-    ] = 20,
+    bars: Annotated[int, option("--bars", "Use the last so many bars.", "COUNT", min=2)] = 35_040,
+    repeats: Annotated[int, option("--repeats", "Calls that are timed.", "COUNT", min=3)] = 20,
     populations: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--populations",
-            metavar="P,P,...",
-            help="Instead, a table of these sizes for every engine of this machine.",
+            "Instead, a table of these sizes for every engine of this machine.",
+            "P,P,...",
         ),
     ] = None,
     lengths: Annotated[
-        str,
-        typer.Option("--lengths", metavar="T,T,...", help="Bars of the table's series."),
+        str, option("--lengths", "Bars of the table's series.", "T,T,...")
     ] = "35040",
-    windows: Annotated[
-        str, typer.Option("--windows", metavar="W,W,...", help="Windows of the table's series.")
-    ] = "1",
+    windows: Annotated[str, option("--windows", "Windows of the table's series.", "W,W,...")] = "1",
     whole: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--whole",
-            metavar="all|CASE,CASE,...",
-            help="Instead, whole runs from command to end, beside those of last time.",
+            "Instead, whole runs from command to end, beside those of last time.",
+            "all|CASE,CASE,...",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -262,17 +246,14 @@ def runs_export(
     runs: Runs = Path("runs"),
     what: Annotated[
         Literal["front", "generations", "individuals"],
-        typer.Option("--what", help="Which table.", metavar="front|generations|individuals"),
+        option("--what", "Which table.", "front|generations|individuals"),
     ] = "front",
     sample: Annotated[
-        int,
-        typer.Option(
-            "--sample", help="Individuals beside the front in a .journal.", min=0, metavar="COUNT"
-        ),
+        int, option("--sample", "Individuals beside the front in a .journal.", "COUNT", min=0)
     ] = 500,
 ) -> None:
     """Write what a run recorded to a file, exactly."""
-    from optimizer.commands.export import export_command
+    from optimizer.commands.runs import export_command
 
     export_command(run, to, runs, what=what, sample=sample)
 
@@ -295,7 +276,7 @@ def runs_delete(
     run: RunName,
     *,
     runs: Runs = Path("runs"),
-    yes: Annotated[bool, typer.Option("--yes", help="Do it; there is no way back.")] = False,
+    yes: Annotated[bool, option("--yes", "Do it; there is no way back.")] = False,
 ) -> None:
     """Remove a run from the disk; only with --yes, and never one that is being recorded."""
     from optimizer.commands.runs import delete_command
@@ -308,9 +289,7 @@ def runs_verify(
     run: RunName,
     *,
     runs: Runs = Path("runs"),
-    individuals: Annotated[
-        int, typer.Option("--individuals", help="Members to replay.", min=0, metavar="COUNT")
-    ] = 5,
+    individuals: Annotated[int, option("--individuals", "Members to replay.", "COUNT", min=0)] = 5,
 ) -> None:
     """Check a run's record, and replay members of its front on the reference."""
     from optimizer.commands.runs import verify_command
@@ -332,3 +311,74 @@ def objectives_list() -> None:
     from optimizer.commands.lists import objectives_command
 
     objectives_command()
+
+
+@data_app.command("show")
+@config_flags(*DATA)
+def data_show(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
+    """What bars hold: their range, gaps, quirks, a small chart and their hash."""
+    from optimizer.commands.data import show_command
+
+    show_command(_named(specs, flags), as_json=as_json)
+
+
+@data_app.command("fetch")
+@config_flags(*FETCH, descriptions=RANGE)
+def data_fetch(
+    specs: Annotated[list[str], typer.Argument(help="Series to fetch.", metavar="SPEC")],
+    *,
+    flags: dict[str, object],
+    refetch: Annotated[
+        bool, option("--refetch", "Set what is cached aside, fetch it all anew.")
+    ] = False,
+    as_json: AnyJson = False,
+) -> None:
+    """Bring a vendor's bars into the cache: polygon:SYMBOL, --from and --to."""
+    from optimizer.commands.data import fetch_command
+
+    fetch_command(flags, specs, refetch=refetch, as_json=as_json)
+
+
+@data_app.command("check")
+@config_flags(*DATA)
+def data_check(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
+    """Whether bars are fit for use: everything that is wrong with every source, at once."""
+    from optimizer.commands.data import check_command
+
+    check_command(_named(specs, flags), as_json=as_json)
+
+
+@data_app.command("import")
+@config_flags(*READ)
+def data_import(
+    files: Annotated[list[str], typer.Argument(help="Files, folders or patterns.", metavar="FILE")],
+    *,
+    flags: dict[str, object],
+    into: Annotated[Path, option("--into", "Folder to keep them in.", "FOLDER")] = Path("bars"),
+    replace: Annotated[bool, option("--replace", "Replace files that hold other bars.")] = False,
+    join: Annotated[
+        str | None, option("--join", "All files are parts of one market.", "SYMBOL")
+    ] = None,
+    as_json: AnyJson = False,
+) -> None:
+    """Read files of any layout and keep each as a Parquet file of one form."""
+    from optimizer.commands.data import import_command
+
+    given = {**flags, "data": files}
+    import_command(given, into, join=join, may_replace=replace, as_json=as_json)
+
+
+@data_app.command("list")
+@config_flags("cache")
+def data_list(*, flags: dict[str, object], as_json: AnyJson = False) -> None:
+    """Sources of bars, and the series that were fetched and kept."""
+    from optimizer.commands.data import list_command
+
+    list_command(flags, as_json=as_json)
+
+
+def _named(specs: list[str] | None, flags: dict[str, object]) -> dict[str, object]:
+    """The flags with the sources that were named, in either way but not in both."""
+    if specs and "data" in flags:
+        raise ConfigError(f"'{specs[0]}' and --data: name the bars once")
+    return {**flags, "data": specs} if specs else flags

@@ -13,12 +13,17 @@ from engine.ledger import ACCUMULATORS, Ledger, Trade
 from engine.metrics import compute_metrics
 from engine.reference import Reference
 from engine.replay.certificate import data_hash
-from optimizer.commands.console import columns_table, facts_table, stderr, stdout
+from optimizer.commands.console import (
+    columns_table,
+    csv_text,
+    facts_table,
+    print_json,
+    stderr,
+    stdout,
+)
 from optimizer.commands.flags import parse_settings
-from optimizer.commands.output import csv_text, print_json
-from optimizer.commands.symbols import windows_table
-from optimizer.config.run_config import resolve_config
-from optimizer.config.small_files import read_page
+from optimizer.commands.tables import windows_table
+from optimizer.config.run_config import read_page, resolve_config
 from optimizer.errors import ConfigError
 from optimizer.runs.result import DataDescription, Figures, Member, WindowDescription, noun_of
 from optimizer.search.generation import Floats
@@ -31,7 +36,7 @@ from strategy import GenomeLayout
 from strategy.errors import GeneError
 
 if TYPE_CHECKING:
-    from optimizer.report.single import Single
+    from optimizer.report.run import Single
 
 BY_WINDOW = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
 """Metrics that are shown window by window."""
@@ -92,11 +97,7 @@ def backtest_command(
 
 
 def drawer_of(plot: Path) -> Callable[[Task, Floats], str | bytes]:
-    """What draws an individual into a file of that name.
-
-    Raises:
-        ConfigError: When the name says no kind that is known.
-    """
+    """What draws an individual into a file of that name."""
     # Drawing libraries are loaded only when something is to be drawn.
     if plot.suffix.lower() == ".html":
         from optimizer.report.page import page_html
@@ -110,7 +111,7 @@ def drawer_of(plot: Path) -> Callable[[Task, Floats], str | bytes]:
 
 
 def _single(task: Task, genome: Floats) -> "Single":
-    from optimizer.report.single import Single
+    from optimizer.report.run import Single
 
     return Single(task, genome)
 
@@ -118,15 +119,10 @@ def _single(task: Task, genome: Floats) -> "Single":
 def ledger_table(
     markets: Markets, ledgers: Sequence[Ledger]
 ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-    """Names and rows of all trades, with the times at which their bars of entry and exit open.
+    """Column names and rows of all trades, with the times at which bars of entry and exit open.
 
-    Args:
-        markets: Whose windows they are.
-        ledgers: One a window, in the order of `Markets.all_windows`.
-
-    Returns:
-        Column names, and one row a trade; symbol and sample come first where there are several
-        windows, and the window itself where one symbol has several.
+    `ledgers` are in the order of `Markets.all_windows`. Symbol and sample come first where
+    there are several windows, and the window itself where one symbol has several.
     """
     described = markets.describe()
     whose: tuple[str, ...] = ("symbol", "sample") if len(described) > 1 else ()
@@ -149,17 +145,7 @@ def _utc(stamp: int) -> str:
 
 
 def read_genes(path: Path) -> dict[str, float]:
-    """Read genes from a file.
-
-    Args:
-        path: A JSON object of gene name to number.
-
-    Returns:
-        The object.
-
-    Raises:
-        ConfigError: When the file is anything else.
-    """
+    """Read a JSON object of gene name to number."""
     try:
         # Whole numbers of any length become floats here, infinite ones among them.
         found = json.loads(
@@ -175,14 +161,7 @@ def read_genes(path: Path) -> dict[str, float]:
 
 
 def genome_of(layout: GenomeLayout, values: Mapping[str, float]) -> Floats:
-    """Turn named values into a genome; genes that are not named keep their default.
-
-    Args:
-        layout: The genes.
-        values: Gene name to value.
-
-    Returns:
-        [G] genome.
+    """Turn named values into a genome [G]; genes that are not named keep their default.
 
     Raises:
         ConfigError: Naming every gene that is unknown or has no legal value.

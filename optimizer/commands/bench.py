@@ -6,11 +6,11 @@ from dataclasses import replace
 from rich.table import Table
 
 from data import Bars
+from data.checks import COLUMNS
 from engine.bench import BenchResult, Case, Limits, Line, Matrix, run_bench, run_matrix
 from engine.devices import choose_backend, choose_device
 from engine.workload import Workload
-from optimizer.commands.console import facts_table, stdout
-from optimizer.commands.output import print_json
+from optimizer.commands.console import facts_table, plain_table, print_json, stdout
 from optimizer.commands.parity import random_individuals
 from optimizer.commands.tables import certificate_line
 from optimizer.config.run_config import resolve_config
@@ -112,11 +112,9 @@ def _said(line: Line) -> str:
 
 
 def _matrix_table(found: Matrix) -> Table:
-    table = Table(box=None)
-    table.add_column("engine")
-    for heading in ("P", "bars", "windows", "call ms", "G ind.-bars/s", "device ms", "loop ms",
-                    "busy", "floor ms", "stages ms"):  # fmt: skip
-        table.add_column(heading, justify="right")
+    numbers = ("P", "bars", "windows", "call ms", "G ind.-bars/s", "device ms", "loop ms", "busy",
+               "floor ms", "stages ms")  # fmt: skip
+    table = plain_table("engine", *numbers, right=numbers)
     for line in found.lines:
         case = line.case
         stages = " ".join(f"{name} {s * 1e3:.3f}" for name, s in line.stages_s.items())
@@ -142,10 +140,8 @@ def _print(found: BenchResult, reason: str) -> None:
     console = stdout()
     console.say(certificate_line(found.certificate))
     console.print()
-    table = Table(box=None)
-    table.add_column("what")
-    for heading in ("P", "bars", "p20 ms", "median ms", "p80 ms", "G individual-bars/s"):
-        table.add_column(heading, justify="right")
+    numbers = ("P", "bars", "p20 ms", "median ms", "p80 ms", "G individual-bars/s")
+    table = plain_table("what", *numbers, right=numbers)
     for timing in found.timings:
         times = (f"{s * 1e3:.2f}" for s in (timing.p20_s, timing.p50_s, timing.p80_s))
         rate = f"{timing.individual_bars_per_s / 1e9:.2f}"
@@ -162,5 +158,4 @@ def _print(found: BenchResult, reason: str) -> None:
 
 
 def _last(bars: Bars, count: int) -> Bars:
-    names = ("timestamp", "open", "high", "low", "close", "volume")
-    return replace(bars, **{name: getattr(bars, name)[-count:] for name in names})
+    return replace(bars, **{name: getattr(bars, name)[-count:] for name in COLUMNS})

@@ -20,12 +20,12 @@ from platformdirs import user_cache_path
 from rich.table import Table
 
 from data import Bars
+from data.checks import COLUMNS
 from engine.bench.matrix import extended
 from engine.compiling.kept_code import APP
 from engine.machine import describe_processor
 from engine.replay.certificate import certify
-from optimizer.commands.console import facts_table, stderr, stdout
-from optimizer.commands.output import print_json
+from optimizer.commands.console import facts_table, plain_table, print_json, stderr, stdout
 from optimizer.commands.parity import random_individuals
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError, OptimizerError
@@ -50,11 +50,8 @@ class Case:
     """One whole run.
 
     Args:
-        name: As a person asks for it.
-        population: Individuals of a generation.
         generations: After the initial one.
         bars: Bars of each symbol; the sample as it is when 0.
-        symbols: How many symbols.
     """
 
     name: str
@@ -86,11 +83,9 @@ class WholeTime:
     """What a case took.
 
     Args:
-        case: Its name.
         wall_s: From the start of the process to its end.
         search_s: Of it, the search with polish.
         certificate_s: Of it, the replay by the reference.
-        members: Of the front.
         front_hash: Of the front, so that two machines can be compared.
         device: Where it ran, with the reason.
     """
@@ -107,15 +102,7 @@ class WholeTime:
 def whole_command(device: str, wanted: str, *, as_json: bool) -> None:
     """Verify, run the cases one after another, and print them beside the last table.
 
-    Args:
-        device: As for `evolve`.
-        wanted: Names of cases, with commas; ``all`` for those that suit the device.
-        as_json: Whether to print one JSON object.
-
-    Raises:
-        ConfigError: When a name is unknown.
-        ParityError: When engine and reference disagree.
-        OptimizerError: When a run fails.
+    `wanted` names cases with commas; ``all`` stands for those that suit the device.
     """
     task = prepare(resolve_config(None, {"device": device}))
     engine = task.engine()
@@ -164,10 +151,7 @@ def _data_of(case: Case, sample: Bars, folder: Path) -> list[str]:
     for number in range(case.symbols):
         # Each symbol begins at another place of the sample.
         bars = extended(sample, case.bars + OFFSET_BARS * number)
-        columns = {
-            name: getattr(bars, name)[: case.bars]
-            for name in ("timestamp", "open", "high", "low", "close", "volume")
-        }
+        columns = {name: getattr(bars, name)[: case.bars] for name in COLUMNS}
         columns["timestamp"] = columns["timestamp"].astype("datetime64[ns]")
         pq.write_table(pa.table(columns), place / f"S{number:02d}.parquet")
     return ["--data", str(place)]
@@ -219,20 +203,12 @@ def _keep_last(
 
 
 def _table(found: Sequence[WholeTime], before: dict[str, float]) -> Table:
-    table = Table(box=None)
-    table.add_column("run")
-    for heading in ("all s", "last time s", "search s", "certificate s", "members"):
-        table.add_column(heading, justify="right")
-    table.add_column("front")
+    numbers = ("all s", "last time s", "search s", "certificate s", "members")
+    table = plain_table("run", *numbers, "front", right=numbers)
     for timed in found:
         last = before.get(timed.case)
-        table.add_row(
-            timed.case,
-            f"{timed.wall_s:.1f}",
-            "" if last is None else f"{last:.1f}",
-            f"{timed.search_s:.1f}",
-            f"{timed.certificate_s:.1f}",
-            f"{timed.members:,}",
-            timed.front_hash[:12],
-        )
+        before_s = "" if last is None else f"{last:.1f}"
+        parts = (f"{seconds:.1f}" for seconds in (timed.search_s, timed.certificate_s))
+        ends = (f"{timed.members:,}", timed.front_hash[:12])
+        table.add_row(timed.case, f"{timed.wall_s:.1f}", before_s, *parts, *ends)
     return table

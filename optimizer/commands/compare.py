@@ -7,11 +7,10 @@ from pathlib import Path
 
 from rich.table import Table
 
-from optimizer.commands.console import stdout
-from optimizer.commands.output import print_json
+from optimizer.commands.console import print_json, stdout
 from optimizer.errors import ConfigError
 from optimizer.runs import RunStore, find_run
-from optimizer.runs.header import RunHeader
+from optimizer.runs.result import RunHeader
 from optimizer.session.compared import Compared, compare_runs
 from optimizer.shown import metric, number
 

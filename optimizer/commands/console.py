@@ -1,16 +1,23 @@
-"""Where commands write, and the plain tables that they all use."""
+"""Where commands write, and what they all write: plain tables, JSON without NaN, exact CSV."""
 
+import csv
+import io
+import json
+import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, OverflowMethod
 from rich.table import Table
 
 from optimizer.shown import number
 
 WIDTH_OF_A_FILE = 160
 """Columns when the output is no terminal, so that a table in a file is not cut."""
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""A cell of text that begins so would run as a formula in a spreadsheet."""
 
 
 class Lines(Console):
@@ -44,6 +51,18 @@ def stderr() -> Lines:
     return Lines(sys.stderr)
 
 
+def plain_table(
+    *headings: str, right: Collection[str] = (), title: str = "", is_folded: bool = False
+) -> Table:
+    """A table without lines; texts that are too long are folded or else cut."""
+    table = Table(title=title or None, title_justify="left", box=None)
+    for heading in headings:
+        is_right = heading in right
+        overflow: OverflowMethod = "fold" if is_folded and not is_right else "ellipsis"
+        table.add_column(heading, justify="right" if is_right else "left", overflow=overflow)
+    return table
+
+
 def facts_table(facts: Mapping[str, object], title: str = "") -> Table:
     """Names and values, one a line."""
     table = Table(title=title or None, title_justify="left", box=None, show_header=False)
@@ -63,3 +82,37 @@ def columns_table(columns: Mapping[str, Mapping[str, str]], title: str) -> Table
     for name in next(iter(columns.values())):
         table.add_row(name, *(column[name] for column in columns.values()))
     return table
+
+
+def print_json(value: object) -> None:
+    """Print one JSON object on stdout; NaN is null."""
+    sys.stdout.write(json.dumps(without_nan(value), indent=2, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def without_nan(value: object) -> object:
+    """The same value with null where a number is not finite."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return value
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A CSV table; floats read back as the same bits, NaN and None are empty cells."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else repr(value)
+    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
+        return f"'{value}"
+    return "" if value is None else str(value)

@@ -1,13 +1,26 @@
-"""data: what bars hold, whether they are fit for use, and files in one form."""
+"""data: what bars hold, whether they are fit for use, fetching, and files in one form."""
 
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+import numpy as np
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from data import (
     PROVIDERS,
@@ -20,16 +33,21 @@ from data import (
     quirks_of,
 )
 from data.bars import check_symbol
-from data.cached import CachedSeries, list_cached
-from optimizer.commands.chart import price_chart
-from optimizer.commands.console import facts_table, stderr, stdout
-from optimizer.commands.output import print_json
+from data.cache import CachedSeries, list_cached
+from data.providers import find_provider
+from data.table import LoadOptions
+from optimizer.commands.console import Lines, facts_table, plain_table, print_json, stderr, stdout
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.session.markets import load_options, load_series, named_specs
 from optimizer.shown import counted, number
 
+if TYPE_CHECKING:
+    from data.vendor.series import FetchStep
+
 NS_PER_S = 10**9
+
+WIDTH, HEIGHT = 72, 10
 
 
 def list_command(flags: Mapping[str, object], *, as_json: bool) -> None:
@@ -43,17 +61,14 @@ def list_command(flags: Mapping[str, object], *, as_json: bool) -> None:
         ]
         print_json({"sources": sources, "fetched": [_kept(one) for one in kept]})
         return
-    table = Table(box=None)
-    for heading in ("source", "how to name it", "what it is"):
-        table.add_column(heading, overflow="fold")
+    table = plain_table("source", "how to name it", "what it is", is_folded=True)
     for provider in PROVIDERS.values():
         table.add_row(provider.name, provider.form, provider.summary)
     stdout().print(table)
     if not kept:
         return
-    table = Table(title="Fetched and kept", title_justify="left", box=None)
-    for heading in ("series", "bars", "from", "to", "parts", "MB", "fetched"):
-        table.add_column(heading, justify="right" if heading in ("bars", "parts", "MB") else "left")
+    headings = ("series", "bars", "from", "to", "parts", "MB", "fetched")
+    table = plain_table(*headings, right=("bars", "parts", "MB"), title="Fetched and kept")
     for one in kept:
         size, parts = f"{one.size_bytes / 1e6:.1f}", number(one.parts)
         damaged = f" ({counted(one.unreadable, 'damaged file')})" if one.unreadable else ""
@@ -62,12 +77,6 @@ def list_command(flags: Mapping[str, object], *, as_json: bool) -> None:
         table.add_row(name, number(one.bars), *times, parts, size, one.fetched_at[:16])
     stdout().print()
     stdout().print(table)
-
-
-def _kept(one: CachedSeries) -> dict[str, object]:
-    told = asdict(one)
-    times = {"start": _time(one.start_ns), "end": _time(one.end_ns)}
-    return {**told, "folder": str(one.folder), **times}
 
 
 def show_command(flags: Mapping[str, object], *, as_json: bool) -> None:
@@ -120,11 +129,7 @@ def facts_of(bars: Bars) -> dict[str, object]:
 
 
 def check_command(flags: Mapping[str, object], *, as_json: bool) -> None:
-    """Look at every source, and refuse at the end when one cannot be used.
-
-    Raises:
-        ConfigError: Naming how many.
-    """
+    """Look at every source, and refuse at the end when one cannot be used."""
     config = resolve_config(None, flags)
     options = load_options(config)
     specs = named_specs(config)
@@ -151,18 +156,9 @@ def check_command(flags: Mapping[str, object], *, as_json: bool) -> None:
 
 
 def import_command(
-    flags: Mapping[str, object],
-    folder: Path,
-    *,
-    join: str | None,
-    may_replace: bool,
-    as_json: bool,
+    flags: Mapping[str, object], folder: Path, *, join: str | None, may_replace: bool, as_json: bool
 ) -> None:
-    """Read sources and keep each as a Parquet file, or all as one; the first that fails ends it.
-
-    Raises:
-        DataError: When a source cannot be read, or a file may not be replaced.
-    """
+    """Read sources and keep each as a Parquet file, or all as one; the first that fails ends it."""
     config = resolve_config(None, flags)
     options = load_options(config)
     rows = []
@@ -175,9 +171,8 @@ def import_command(
     if as_json:
         print_json(rows)
         return
-    table = Table(box=None)
-    for heading in ("symbol", "bars", "", "first bar opens", "last bar opens", "hash", "file"):
-        table.add_column(heading, justify="right" if heading == "bars" else "left")
+    headings = ("symbol", "bars", "", "first bar opens", "last bar opens", "hash", "file")
+    table = plain_table(*headings, right=("bars",))
     for row in rows:
         kept = f"{row['file']}{'' if row['written'] else ' (as it was)'}"
         hash_ = str(row["hash"])[:12]
@@ -186,6 +181,113 @@ def import_command(
         table.add_row(name, number(row["bars"]), frame, *times, hash_, kept)
     stdout().print(table)
     stdout().say(f"use them with --data {folder}")
+
+
+def price_chart(bars: Bars, *, mark: str = "|") -> list[str]:
+    """Draw the range of prices over time, in lines from the highest high to the lowest low.
+
+    Each column covers a like number of bars, from their lowest low to their highest high.
+    """
+    edges = np.linspace(0, len(bars), min(WIDTH, len(bars)) + 1).round().astype(int)[:-1]
+    low, high = np.minimum.reduceat(bars.low, edges), np.maximum.reduceat(bars.high, edges)
+    bottom, top = float(low.min()), float(high.max())
+    step = (top - bottom) / HEIGHT or 1.0
+    first = np.clip(((low - bottom) / step).astype(int), 0, HEIGHT - 1)
+    last = np.clip(np.ceil((high - bottom) / step).astype(int) - 1, first, HEIGHT - 1)
+    labels = {HEIGHT - 1: number(top), 0: number(bottom)}
+    margin = max(map(len, labels.values()))
+    return [
+        f"{labels.get(row, ''):>{margin}} "
+        + "".join(
+            mark if a <= row <= b else " "
+            for a, b in zip(first.tolist(), last.tolist(), strict=True)
+        ).rstrip()
+        for row in reversed(range(HEIGHT))
+    ]
+
+
+def fetch_command(
+    flags: Mapping[str, object], specs: Sequence[str], *, refetch: bool, as_json: bool
+) -> None:
+    """Fetch, then print what the cache holds now: an object for one series, a list for many."""
+    options = load_options(resolve_config(None, flags))
+    for spec in specs:
+        if find_provider(spec)[0].name != "polygon":
+            raise ConfigError(f"'{spec}' is not fetched: only polygon:SYMBOL is")
+    fetched = []
+    with FetchShow() as show:
+        for spec in specs:
+            show.fetch(spec, options, refetch=refetch)
+            fetched.append(load_bars(spec, options))
+    print_series(fetched, as_json=as_json)
+
+
+class _TimeLeft(ProgressColumn):
+    """Counts down to the end that the plan's calls a minute allow."""
+
+    def render(self, task: Task) -> Text:
+        """The time left, in minutes and seconds."""
+        left_s = 0 if task.finished else max(round(task.fields["ends_s"] - time.monotonic()), 0)
+        return Text(f"{left_s // 60}:{left_s % 60:02}")
+
+
+class FetchShow:
+    """Progress of fetches on stderr: a bar in a terminal, lines elsewhere."""
+
+    def __init__(self) -> None:
+        self._console: Lines = stderr()
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[bars]:,} bars"),
+            TimeElapsedColumn(),
+            TextColumn("ETA"),
+            _TimeLeft(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._progress.add_task("", total=None, bars=0, ends_s=0.0)
+
+    def __enter__(self) -> "FetchShow":
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def fetch(self, spec: str, options: LoadOptions, *, refetch: bool) -> None:
+        """Fetch one series."""
+        # The vendor's client takes a while to import, and few commands need it.
+        from data.providers import polygon_api
+
+        address = find_provider(spec)[1]
+        self._progress.reset(self._task, total=None, bars=0)
+        polygon_api.fetch(address, options, self.show, refetch=refetch)
+
+    def show(self, step: "FetchStep") -> None:
+        """Show one step."""
+        self._progress.update(
+            self._task,
+            description=step.series,
+            completed=step.done,
+            total=step.pieces or None,
+            bars=step.bars,
+            ends_s=time.monotonic() + step.left_s,
+        )
+        if step.note:
+            self._console.say(f"note: {step.series}: {step.note}")
+
+
+def _kept(one: CachedSeries) -> dict[str, object]:
+    told = asdict(one)
+    times = {"start": _time(one.start_ns), "end": _time(one.end_ns)}
+    return {**told, "folder": str(one.folder), **times}
 
 
 def _told(bars: Bars) -> dict[str, object]:

@@ -10,8 +10,7 @@ from engine.devices import BACKENDS, Choice, choose_backend
 from engine.errors import DeviceError
 from engine.gpus import describe_gpus
 from engine.machine import available_cores, describe_processor, versions
-from optimizer.commands.console import facts_table, stdout
-from optimizer.commands.output import print_json
+from optimizer.commands.console import facts_table, print_json, stdout
 
 OPTIONAL = ("triton", "polygon-api-client", "massive", "plotly", "distributed", "optuna")
 

@@ -3,22 +3,22 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from optimizer.commands.console import Lines, stderr, stdout
+from optimizer.commands.console import Lines, print_json, stderr, stdout
 from optimizer.commands.live import Watcher
-from optimizer.commands.output import print_json
 from optimizer.commands.report import write_run_report
 from optimizer.commands.restart import Restart
-from optimizer.commands.symbols import held_out_table, windows_table
 from optimizer.commands.tables import (
     certificate_line,
     front_table,
     front_title,
     genes_table,
+    held_out_table,
     shown_members,
+    windows_table,
 )
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.goals.aggregation import MEAN
+from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.runs import find_run
 from optimizer.runs.result import RunResult, noun_of, refuse_red
@@ -39,14 +39,8 @@ def evolve_command(
 ) -> None:
     """Evolve or go on, print the result, and fail when the certificate is red.
 
-    Args:
-        flags: Fields that were given.
-        config_file: TOML file, None for none.
-        resume: Name of the run to go on with, None for a new one.
-        begun: Configuration of a new run.
-        own: Arguments of this process, where it may begin them anew; None where it is not ours.
-        as_json: Whether to print JSON.
-        quiet: Whether to show no progress.
+    `begun` is the configuration of a new run, `resume` the name of one to go on with; `own` are
+    the arguments of this process, where it may begin them anew.
     """
     if resume is not None and config_file is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")

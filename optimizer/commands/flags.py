@@ -7,12 +7,18 @@ from typing import Any, get_args, get_origin
 
 import typer
 
-from optimizer.config.knobs import said_of
 from optimizer.config.run_config import RunConfig, flag_of, kind_of, words_of
-from optimizer.config.values import AMOUNT, format_bytes
+from optimizer.config.values import AMOUNT, format_bytes, said_of
 from optimizer.errors import ConfigError
 
 Command = Callable[..., None]
+
+
+def option(
+    flag: str, text: str, form: str | None = None, *, min: int | None = None, max: int | None = None
+) -> Any:  # noqa: ANN401 - as the library has it
+    """A flag of one command alone: its help, what stands behind it, and its limits."""
+    return typer.Option(flag, help=text, metavar=form, min=min, max=max)
 
 
 def config_flags(
@@ -20,12 +26,9 @@ def config_flags(
 ) -> Callable[[Command], Command]:
     """Give a command the flags of some fields.
 
-    Args:
-        names: Fields of `RunConfig`, in the order in which help shows them.
-        descriptions: Help of a field by which this command means something narrower.
-
-    Returns:
-        A decorator; the command receives ``flags``, a dict of the fields that were given.
+    `names` are fields of `RunConfig`, in the order in which help shows them; `descriptions` are
+    help texts of fields by which this command means something narrower. The command receives
+    ``flags``, a dict of the fields that were given.
     """
 
     def decorate(function: Command) -> Command:
@@ -45,14 +48,10 @@ def config_flags(
 
 
 def given_fields(flags: Mapping[str, object]) -> dict[str, object]:
-    """Field name to value of the flags that a person gave.
+    """Field name to value, as `RunConfig` takes it, of the flags that a person gave.
 
-    Args:
-        flags: Field name to text, None or empty where the flag was not given.
-
-    Returns:
-        Values as `RunConfig` takes them. Text that is no number stays text, for the configuration
-        to refuse together with everything else that is wrong.
+    Text that is no number stays text, for the configuration to refuse with everything else that
+    is wrong.
 
     Raises:
         ConfigError: When a bound cannot be read.
@@ -61,17 +60,7 @@ def given_fields(flags: Mapping[str, object]) -> dict[str, object]:
 
 
 def parse_bounds(texts: Sequence[str]) -> dict[str, list[float]]:
-    """Read bounds such as ``ema_fast=10:50``.
-
-    Args:
-        texts: One a gene.
-
-    Returns:
-        Gene name to [low, high].
-
-    Raises:
-        ConfigError: When a text has another form, or a gene is named twice.
-    """
+    """Read bounds such as ``ema_fast=10:50``."""
     bounds: dict[str, list[float]] = {}
     for text in texts:
         name, span = _named("--bound", text, bounds)
@@ -84,17 +73,7 @@ def parse_bounds(texts: Sequence[str]) -> dict[str, list[float]]:
 
 
 def parse_columns(texts: Sequence[str]) -> dict[str, str]:
-    """Read what columns hold, such as ``volume=Volume BTC``.
-
-    Args:
-        texts: One a column.
-
-    Returns:
-        Meaning to the column's name.
-
-    Raises:
-        ConfigError: When a text has another form, or a meaning is named twice.
-    """
+    """Read what columns hold, such as ``volume=Volume BTC``."""
     columns: dict[str, str] = {}
     for text in texts:
         meaning, name = _named("--column", text, columns)
@@ -110,18 +89,7 @@ def parse_steps(texts: Sequence[str]) -> dict[str, float]:
 
 
 def parse_settings(texts: Sequence[str], flag: str = "--set") -> dict[str, float]:
-    """Read genes such as ``reward_r=2.5``.
-
-    Args:
-        texts: One a gene.
-        flag: What errors call it.
-
-    Returns:
-        Gene name to value.
-
-    Raises:
-        ConfigError: When a text has another form, or a gene is named twice.
-    """
+    """Read genes such as ``reward_r=2.5``; `flag` is what errors call them."""
     genes: dict[str, float] = {}
     for text in texts:
         name, value = _named(flag, text, genes)

@@ -1,9 +1,7 @@
 """Every choice has a list: strategies and objectives."""
 
-from rich.table import Table
-
 from engine.metrics import METRICS
-from optimizer.commands.console import stdout
+from optimizer.commands.console import plain_table, stdout
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.shown import MEANINGS, number
 from strategy import STRATEGIES
@@ -14,14 +12,11 @@ def strategies_command() -> None:
     console = stdout()
     for spec in STRATEGIES.values():
         console.say(f"{spec.name}: {spec.summary}")
-        table = Table(box=None)
-        table.add_column("  gene")
-        for heading in ("low", "default", "high"):
-            table.add_column(heading, justify="right")
-        table.add_column("unit")
+        bounds = ("low", "default", "high")
+        table = plain_table("  gene", *bounds, "unit", right=bounds)
         for gene in spec.layout.genes:
-            bounds = (number(value) for value in (gene.low, gene.default, gene.high))
-            table.add_row(f"  {gene.name}", *bounds, gene.unit)
+            values = (number(getattr(gene, name)) for name in bounds)
+            table.add_row(f"  {gene.name}", *values, gene.unit)
         console.print(table)
         console.print()
 
@@ -29,9 +24,7 @@ def strategies_command() -> None:
 def objectives_command() -> None:
     """Print objectives, what each is, and the metrics that only constraints may name."""
     console = stdout()
-    table = Table(box=None)
-    for heading in ("objective", "wanted", "what it is"):
-        table.add_column(heading)
+    table = plain_table("objective", "wanted", "what it is")
     for objective in OBJECTIVES.values():
         wanted = "more" if objective.maximise else "less"
         table.add_row(objective.name, wanted, MEANINGS[objective.name])

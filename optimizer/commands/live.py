@@ -14,8 +14,7 @@ from rich.text import Text
 from engine.batch import Engine
 from engine.errors import DeviceLostError
 from optimizer.commands.console import stderr
-from optimizer.commands.interrupts import STOPS, stop_now
-from optimizer.commands.notes import telling
+from optimizer.commands.notes import STOPS, stop_now, telling
 from optimizer.commands.restart import Restart
 from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
@@ -34,9 +33,7 @@ FRAME_EVERY_S = 0.1
 class Watcher(Observer):
     """Shows how a run stands, and hears when a person wants to stop.
 
-    Args:
-        quiet: Whether to show nothing but warnings.
-        restart: Begins the run anew after its device was lost; None where nobody may.
+    `restart` begins the run anew after its device was lost; None where nobody may.
     """
 
     def __init__(self, *, quiet: bool = False, restart: Restart | None = None) -> None:

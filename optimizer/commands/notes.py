@@ -1,22 +1,21 @@
-"""Lines of the log that are meant for people: on stderr, as notes."""
+"""Around every command: log lines for people as notes, and signals that end it at once."""
 
 import contextlib
 import logging
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 
 LOGGERS = ("data.vendor", "engine.compiling.forms")
 """Whose lines a person wants to see."""
 
+STOPS = (signal.SIGINT, signal.SIGTERM)
+
 
 @contextlib.contextmanager
 def telling(loggers: Sequence[str], tell: Callable[[str], None]) -> Iterator[None]:
-    """Hand on each line of some logs until the context ends.
-
-    Args:
-        loggers: Their names.
-        tell: What to do with a line.
-    """
+    """Hand on each line of some logs until the context ends."""
     handler = _Teller(tell)
     found = [logging.getLogger(name) for name in loggers]
     before = [logger.level for logger in found]
@@ -38,17 +37,8 @@ def showing_notes() -> Iterator[None]:
         yield
 
 
-def _note(text: str) -> None:
-    sys.stderr.write(f"note: {text}\n")
-    sys.stderr.flush()
-
-
 class _Teller(logging.Handler):
-    """Hands lines on.
-
-    Args:
-        tell: What to do with a line.
-    """
+    """Hands lines on."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__()
@@ -57,3 +47,24 @@ class _Teller(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Hand on one line."""
         self._tell(record.getMessage())
+
+
+def stop_now(received: int, frame: FrameType | None) -> None:
+    """Handle a signal by ending whatever is going on."""
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def stopping_at_once() -> Iterator[None]:
+    """Let both signals end what is going on, until the context ends."""
+    before = {stop: signal.signal(stop, stop_now) for stop in STOPS}
+    try:
+        yield
+    finally:
+        for stop, handler in before.items():
+            signal.signal(stop, handler)
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"note: {text}\n")
+    sys.stderr.flush()

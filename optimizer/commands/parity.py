@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.replay.certificate import certify
-from optimizer.commands.console import stderr, stdout
-from optimizer.commands.output import print_json
+from optimizer.commands.console import print_json, stderr, stdout
 from optimizer.commands.tables import certificate_line
 from optimizer.config.run_config import resolve_config
 from optimizer.runs import find_run
@@ -13,7 +12,7 @@ from optimizer.runs.result import refuse_red
 from optimizer.search.generation import Floats
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
-from optimizer.session.recorded import recorded_front
+from optimizer.session.header import recorded_front
 from optimizer.session.task import Task, prepare
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from engine.errors import DeviceLostError
 from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
+from optimizer.runs.lock import NO_GENERATION
 
 TRIED = "OPTIMIZER_GPU_FAILURES"
 """Environment variable: failures in a row and the newest generation at the last, as ``2:14``."""
@@ -19,17 +20,13 @@ TRIED = "OPTIMIZER_GPU_FAILURES"
 MOST_RESTARTS = 3
 """In a row, without a generation recorded in between."""
 
-NO_GENERATION = -1
-
 
 @dataclass(frozen=True)
 class Restart:
     """How this process can begin its run anew.
 
     Args:
-        given: Arguments of the command line.
         kept: Those of a new run that its record does not hold, such as ``--json``.
-        is_resumed: Whether the command line resumes a run.
         failures: Failures in a row before this program.
         generation: The newest generation on disk at the last of them, -1 without one.
     """
@@ -59,11 +56,8 @@ class Restart:
     ) -> None:
         """Replace this process's program; returns only when that has been tried often enough.
 
-        Args:
-            config: Says what to do after `MOST_RESTARTS`.
-            store: The run to resume, None to begin the command anew.
-            why: What happened to the device.
-            say: Tells a person.
+        `config` says what to do after `MOST_RESTARTS`; the command begins anew where there
+        is no store.
         """
         environment: Mapping[str, str] = {}
         newest = NO_GENERATION

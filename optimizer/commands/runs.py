@@ -1,21 +1,34 @@
-"""runs: list, show, verify and delete what was recorded."""
+"""runs: list, show, export, verify and delete what was recorded."""
 
+import io
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from rich.table import Table
 
 from data.errors import DataError
 from engine.replay.certificate import certify
-from optimizer.commands.console import facts_table, stdout
+from optimizer.commands.console import (
+    csv_text,
+    facts_table,
+    plain_table,
+    print_json,
+    stdout,
+    without_nan,
+)
 from optimizer.commands.evolve import print_result
-from optimizer.commands.output import print_json
 from optimizer.errors import ConfigError, StoreError
 from optimizer.runs import RunStore, delete_run, find_run, list_runs
 from optimizer.runs.result import recorded_result, refuse_red, words_of
-from optimizer.session.recorded import recorded_front
+from optimizer.session.exported import Columns, What, require_result, table_of
+from optimizer.session.header import recorded_front
 from optimizer.shown import number
+from optimizer.written import write_whole
+
+STUDY = ".journal"
+"""Ending of a file that is to be an Optuna study."""
 
 
 def list_command(runs: Path, *, as_json: bool) -> None:
@@ -27,12 +40,8 @@ def list_command(runs: Path, *, as_json: bool) -> None:
     if not found:
         stdout().say(f"there are no runs in {runs}; start one with: python -m optimizer evolve")
         return
-    table = Table(box=None)
-    for name in ("run", "status", "strategy", "data"):
-        table.add_column(name, overflow="fold")
-    table.add_column("generations", justify="right")
-    table.add_column("front", justify="right")
-    table.add_column("note", overflow="fold")
+    headings = ("run", "status", "strategy", "data", "generations", "front", "note")
+    table = plain_table(*headings, right=("generations", "front"), is_folded=True)
     for run in found:
         done = f"{max(run.generations - 1, 0)} of {number(run.planned)}"
         front = number(run.front_size)
@@ -97,3 +106,55 @@ def delete_command(name: str, runs: Path, *, is_meant: bool) -> None:
         raise ConfigError(f"{target}, would be removed for ever; if that is meant, add --yes")
     delete_run(path)
     stdout().say(f"removed {target}")
+
+
+def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) -> None:
+    """Write what a run recorded to a file, of the kind that its name says."""
+    if to.suffix != STUDY and to.suffix not in WRITERS:
+        known = ", ".join([*WRITERS, STUDY])
+        raise ConfigError(f"{to}: unknown kind of file; name it {known}")
+    with RunStore.open(find_run(runs, name)) as store:
+        if to.suffix == STUDY:
+            from optimizer.commands.study import write_study
+
+            line = write_study(store, to, sample)
+        elif to.suffix == ".json" and what == "front":
+            line = _written(to, _json(require_result(store).payload()))
+        else:
+            line = _written(to, WRITERS[to.suffix](table_of(store, what)))
+    stdout().say(line)
+
+
+def _written(to: Path, content: str | bytes) -> str:
+    write_whole(to, content)
+    return f"written to {to}"
+
+
+def _csv(columns: Columns) -> str:
+    return csv_text(list(columns), zip(*columns.values(), strict=True))
+
+
+def _rows_json(columns: Columns) -> str:
+    rows = zip(*columns.values(), strict=True)
+    return _json([dict(zip(columns, row, strict=True)) for row in rows])
+
+
+def _json(value: object) -> str:
+    return json.dumps(without_nan(value), indent=2, allow_nan=False) + "\n"
+
+
+def _parquet(columns: Columns) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file, compression="zstd")
+    return file.getvalue()
+
+
+WRITERS: Mapping[str, Callable[[Columns], str | bytes]] = {
+    ".csv": _csv,
+    ".json": _rows_json,
+    ".parquet": _parquet,
+}
+"""Kinds of files by the ending of their name."""

@@ -12,14 +12,9 @@ import numpy.typing as npt
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs import RunStore
-from optimizer.runs.header import GeneRecord, RunHeader
+from optimizer.runs.result import GeneRecord, RunHeader
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
-from optimizer.session.exported import (
-    Recorded,
-    natural,
-    newest_front,
-    recorded_individuals,
-)
+from optimizer.session.exported import Recorded, natural, newest_front, recorded_individuals
 from optimizer.written import write_whole
 
 try:
@@ -37,17 +32,11 @@ except ModuleNotFoundError:
 def write_study(store: RunStore, to: Path, sample: int) -> str:
     """Write the newest front and a sample of the other individuals as trials of a study.
 
+    Returns in a line what was written.
+
     Trials stand in the order in which individuals were found, with their genes as parameters,
     their objectives as values, and their generation, parents and operator as attributes. An
     infeasible one is a failed trial that says why. The sample is spread evenly over the run.
-
-    Args:
-        store: The run, open for reading.
-        to: The file; one that is there is replaced.
-        sample: How many individuals beside the front, at most.
-
-    Returns:
-        What was written, in a line.
 
     Raises:
         OptimizerError: When the file cannot be written.

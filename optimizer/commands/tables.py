@@ -1,4 +1,4 @@
-"""What a person reads of a result: tables of individuals, and the certificate in a line."""
+"""What a person reads of a result: tables of individuals and windows, the certificate."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,25 +7,22 @@ from rich.table import Table
 
 from engine.replay.certificate import Certificate
 from optimizer.goals.objectives import is_maximised
-from optimizer.runs.result import Member, words_of
+from optimizer.runs.result import Figure, Figures, Member, WindowDescription, noun_of, words_of
 from optimizer.shown import counted, metric, number
 
 SHOWN_INDIVIDUALS = 20
+
+SHOWN_LABELS = 100
 
 
 def shown_members(front: Sequence[Member], objectives: Sequence[str]) -> Mapping[int, Member]:
     """Those members of a front that are shown: all, or those that differ most.
 
+    At most `SHOWN_INDIVIDUALS`, by their places in the front.
+
     Neighbours on a front are nearly the same: its first members would show one corner of it. The
     best in each objective are therefore followed by whoever is farthest from all that are chosen,
     each objective scaled to the range of the front.
-
-    Args:
-        front: Members, best in the first objective first.
-        objectives: Names, in order.
-
-    Returns:
-        At most `SHOWN_INDIVIDUALS` by their number, the place in the front, in order.
     """
     if len(front) <= SHOWN_INDIVIDUALS:
         return dict(enumerate(front))
@@ -49,15 +46,7 @@ def front_title(count: int, shown: int) -> str:
 
 
 def front_table(members: Mapping[int, Member], objectives: Sequence[str]) -> Table:
-    """The best known compromises: objectives, then the metrics that put them in perspective.
-
-    Args:
-        members: By number, as `shown_members` gives them.
-        objectives: Names, in order.
-
-    Returns:
-        A row a member.
-    """
+    """The best known compromises: objectives, then the metrics that put them in perspective."""
     said = {name.partition(":")[0] for name in objectives}
     beside = [name for name in ("trades", "win_rate", "mean_r", "exposure") if name not in said]
     table = Table(box=None)
@@ -94,3 +83,45 @@ def certificate_line(certificate: Certificate) -> str:
 def heading(name: str) -> str:
     """A name over a narrow column: a word a line."""
     return name.replace("_", "\n")
+
+
+def windows_table(
+    windows: Sequence[WindowDescription], by_window: Mapping[str, Sequence[Figure]], title: str
+) -> Table:
+    """One individual, window by window [W]; those of one label below each other."""
+    noun, has_held_out = noun_of(windows), any(window.is_held_out for window in windows)
+    places: dict[str, list[int]] = {}
+    for place, window in enumerate(windows):
+        places.setdefault(window.label, []).append(place)
+    rest = f" (the first {SHOWN_LABELS} of {len(places)})" if len(places) > SHOWN_LABELS else ""
+    table = Table(title=title + rest, title_justify="left", box=None)
+    table.add_column(noun, overflow="fold")
+    if has_held_out:
+        table.add_column("bars that were", no_wrap=True)
+    table.add_column("from", no_wrap=True)
+    for name in ("bars", *by_window):
+        table.add_column(heading(name), justify="right")
+    for label in list(places)[:SHOWN_LABELS]:
+        for nth, place in enumerate(places[label]):
+            window = windows[place]
+            cells = ["" if nth else label, window.first[:10], number(window.bars)]
+            if has_held_out:
+                cells.insert(1, "held out" if window.is_held_out else "searched on")
+            table.add_row(*cells, *(metric(n, column[place]) for n, column in by_window.items()))
+    return table
+
+
+def held_out_table(members: Mapping[int, Member], objectives: Sequence[str]) -> Table:
+    """Members of a front in the bars that they were found on, and in those held out."""
+    title = "Held out: bars that the search never saw, beside those it saw"
+    table = Table(title=title, title_justify="left", box=None)
+    table.add_column("#", justify="right", style="dim")
+    for name in ("trades", *objectives):
+        table.add_column(heading(name), justify="right")
+        table.add_column(f"held out\n{heading(name)}", justify="right", style="bold")
+    for place, member in members.items():
+        parts = (member, member.held_out or Figures(metrics={}))
+        both = [{**part.metrics, **part.objectives} for part in parts]
+        cells = (metric(n, part.get(n)) for n in ("trades", *objectives) for part in both)
+        table.add_row(str(place), *cells)
+    return table

@@ -1,36 +1,47 @@
-"""Where to evaluate, and with how much of the machine; none of it changes a result."""
+"""Where to evaluate, with how much of the machine, what is recorded; none changes a result."""
 
 from typing import Literal
 
-from optimizer.config.knobs import Settings, knob
-from optimizer.config.values import Device, MaybeBytes
+from optimizer.config.values import Bytes, Device, Folder, MaybeBytes, Settings, knob
 
 
 class DeviceSettings(Settings):
     """Where to evaluate."""
 
     device: Device = knob(
-        "auto",
-        decides="nothing",
-        description="Where to evaluate: auto, cpu, cuda for all GPUs, or cuda:0,1.",
+        "auto", "Where to evaluate: auto, cpu, cuda for all GPUs, or cuda:0,1.", decides="nothing"
     )
     on_gpu_loss: Literal["stop", "cpu"] = knob(
         "stop",
+        "When a GPU fails after three restarts: stop, or go on with the CPU.",
         decides="nothing",
-        description="When a GPU fails after three restarts: stop, or go on with the CPU.",
     )
 
 
 class ComputeSettings(Settings):
     """How much of a machine to use."""
 
-    threads: int | None = knob(
-        None, decides="nothing", ge=1, description="Cores to use; all of them if unset."
-    )
+    threads: int | None = knob(None, "Cores to use; all of them if unset.", decides="nothing", ge=1)
     memory: MaybeBytes = knob(
         None,
+        "Most that indicator rows may take, such as 512MiB or 4GB; half of what is free on the "
+        "device if unset.",
         decides="nothing",
         ge=1,
-        description="Most that indicator rows may take, such as 512MiB or 4GB; half of what is "
-        "free on the device if unset.",
     )
+
+
+class RecordSettings(Settings):
+    """The run store and the report."""
+
+    runs: Folder = knob("runs", "Folder in which runs are recorded.", decides="nothing")
+    keep: Literal["all", "front", "last"] = knob(
+        "all", "What to keep of older generations.", decides="nothing"
+    )
+    budget: Bytes = knob(
+        1_000_000_000,
+        "Room for populations; the oldest give way to newer ones.",
+        decides="nothing",
+        ge=0,
+    )
+    report: bool = knob(True, "Write the report of a finished run.", decides="nothing")

@@ -1,9 +1,8 @@
-"""Bars: where they are, how they are read, and which of them are searched on."""
+"""What is traded: bars, how they are read and cut, the strategy, and what a trade costs."""
 
 from typing import Literal
 
-from optimizer.config.knobs import Settings, knob
-from optimizer.config.values import Bytes, Columns, Specs
+from optimizer.config.values import Bounds, Bytes, Columns, Settings, Specs, knob
 
 
 class DataSettings(Settings):
@@ -11,69 +10,53 @@ class DataSettings(Settings):
 
     data: Specs = knob(
         ("sample",),
+        "Bars: sample, csv:PATH or parquet:PATH; a folder or a pattern is all its files; the flag "
+        "repeats.",
         decides="data",
-        description="Bars: sample, csv:PATH or parquet:PATH; a folder or a pattern is all its "
-        "files; the flag repeats.",
     )
     timeframe: str | None = knob(
-        None,
-        decides="data",
-        description="Duration of a bar, such as 15m; longer than the file's resamples.",
+        None, "Duration of a bar, such as 15m; longer than the file's resamples.", decides="data"
     )
-    tz: str | None = knob(
-        None, decides="data", description="IANA zone of timestamps that name none."
-    )
-    dedupe: bool = knob(
-        False, decides="data", description="Drop rows that repeat the row before them."
-    )
-    drop_bad_bars: bool = knob(
-        False, decides="data", description="Drop rows that are no legal bar."
-    )
-    sort: bool = knob(False, decides="data", description="Put rows in the order of time.")
+    tz: str | None = knob(None, "IANA zone of timestamps that name none.", decides="data")
+    dedupe: bool = knob(False, "Drop rows that repeat the row before them.", decides="data")
+    drop_bad_bars: bool = knob(False, "Drop rows that are no legal bar.", decides="data")
+    sort: bool = knob(False, "Put rows in the order of time.", decides="data")
     columns: Columns = knob(
         {},
+        "What a column holds, for names that are not recognised: timestamp, date, time, open, "
+        "high, low, close, volume or symbol, and its name; the flag repeats.",
         decides="data",
-        description="What a column holds, for names that are not recognised: timestamp, date, "
-        "time, open, high, low, close, volume or symbol, and its name; the flag repeats.",
     )
     time_format: str | None = knob(
-        None,
-        decides="data",
-        description="How times are written, such as %d/%m/%Y %H:%M, if several ways fit.",
+        None, "How times are written, such as %d/%m/%Y %H:%M, if several ways fit.", decides="data"
     )
     decimal: Literal[".", ","] | None = knob(
-        None,
-        decides="data",
-        description="The mark that begins decimals, if commas could be either.",
+        None, "The mark that begins decimals, if commas could be either.", decides="data"
     )
     tick: float = knob(
         0.0,
+        "Widen bars whose high or low misses open or close by this or less.",
         decides="data",
         ge=0,
-        description="Widen bars whose high or low misses open or close by this or less.",
     )
     price_offset: float = knob(
         0.0,
+        "Add this to every price, for markets that fell below zero; costs are then shares of the "
+        "raised price.",
         decides="data",
-        description="Add this to every price, for markets that fell below zero; costs are "
-        "then shares of the raised price.",
     )
     max_bytes: Bytes = knob(
         200_000_000,
+        "Refuse data that takes more memory than this, decoded.",
         decides="nothing",
         ge=1,
-        description="Refuse data that takes more memory than this, decoded.",
     )
-    adjusted: bool = knob(
-        True, decides="data", description="Fetch prices that are adjusted for splits."
-    )
+    adjusted: bool = knob(True, "Fetch prices that are adjusted for splits.", decides="data")
     accept_missing: bool = knob(
-        False, decides="data", description="Take fetched bars although whole sessions are missing."
+        False, "Take fetched bars although whole sessions are missing.", decides="data"
     )
     cache: str | None = knob(
-        None,
-        decides="data",
-        description="Folder of fetched bars; the user's own cache if unset.",
+        None, "Folder of fetched bars; the user's own cache if unset.", decides="data"
     )
 
 
@@ -82,25 +65,56 @@ class WindowSettings(Settings):
 
     start: str | None = knob(
         None,
+        "First bar to trade, ISO time; those before it only warm indicators up.",
         decides="data",
         also="--from",
-        description="First bar to trade, ISO time; those before it only warm indicators up.",
     )
     end: str | None = knob(
-        None,
-        decides="data",
-        also="--to",
-        description="Trade bars that open before this ISO time.",
+        None, "Trade bars that open before this ISO time.", decides="data", also="--to"
     )
     max_gap: str | None = knob(
         None,
+        "Cut series where bars are further apart than this, such as 4d; nothing reaches from one "
+        "part into the next.",
         decides="data",
-        description="Cut series where bars are further apart than this, such as 4d; nothing "
-        "reaches from one part into the next.",
     )
     holdout: str | None = knob(
         None,
+        "Keep the last bars of each series from the search and judge the result on them: a share "
+        "such as 20%, or an ISO time.",
         decides="data",
-        description="Keep the last bars of each series from the search and judge the result on "
-        "them: a share such as 20%, or an ISO time.",
+    )
+
+
+class StrategySettings(Settings):
+    """The strategy and the bounds of its genes."""
+
+    strategy: str = knob("seller_exhaustion", "Name of the strategy.", decides="strategy")
+    scale_lengths: bool = knob(
+        True,
+        "Scale lengths in bars from the strategy's timeframe to the data's.",
+        decides="strategy",
+    )
+    bounds: Bounds = knob(
+        {}, "Bounds of a gene, each a pair [low, high]; the flag repeats.", decides="strategy"
+    )
+
+
+class CostSettings(Settings):
+    """Costs and risk; the fields of `engine.costs.Costs`."""
+
+    fee_bp: float = knob(
+        5.0, "Fee per side, basis points of notional.", decides="costs", ge=0, le=10_000
+    )
+    slippage_bp: float = knob(
+        5.0, "Slippage per side, basis points.", decides="costs", ge=0, le=10_000
+    )
+    min_risk: float = knob(
+        0.0001,
+        "Trades that risk no more than this share of price are rejected.",
+        decides="costs",
+        ge=0,
+    )
+    risk_fraction: float = knob(
+        0.01, "Share of equity that one R is worth.", decides="costs", gt=0, le=1
     )

@@ -5,6 +5,7 @@ What is given on the command line wins over a file, and a file over the defaults
 variable changes a result.
 """
 
+import tomllib
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,18 +14,16 @@ from typing import Literal, get_args, get_origin
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from optimizer.config.compute import ComputeSettings, DeviceSettings
-from optimizer.config.data import DataSettings, WindowSettings
-from optimizer.config.goals import GoalSettings
-from optimizer.config.knobs import Decides, said_of
-from optimizer.config.record import RecordSettings
-from optimizer.config.search import SearchSettings
-from optimizer.config.small_files import read_toml
-from optimizer.config.strategy import CostSettings, StrategySettings
-from optimizer.config.values import Words
+from optimizer.config.compute import ComputeSettings, DeviceSettings, RecordSettings
+from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
+from optimizer.config.search import GoalSettings, SearchSettings
+from optimizer.config.values import Decides, Words, said_of
 from optimizer.errors import ConfigError
 
 MOST_SHOWN_CHARACTERS = 60
+
+LARGEST_FILE_BYTES = 1_000_000
+"""A configuration is a page of text; anything larger is something else."""
 
 
 # Fields stand in the order of the groups, which pydantic reads from the last one.
@@ -53,32 +52,13 @@ def names_deciding(*what: Decides) -> tuple[str, ...]:
 
 
 def resolve_config(path: Path | None, flags: Mapping[str, object]) -> RunConfig:
-    """Combine defaults, a file and flags.
-
-    Args:
-        path: TOML file, None for none.
-        flags: Field name to the value given on the command line.
-
-    Returns:
-        The configuration.
-
-    Raises:
-        ConfigError: Naming every wrong key at once.
-    """
+    """Combine defaults, a TOML file and flags, which are field name to value."""
     given = {} if path is None else read_toml(path)
     return make_config(overlaid(given, flags), where=str(path), flags=flags)
 
 
 def overlaid(values: Mapping[str, object], flags: Mapping[str, object]) -> dict[str, object]:
-    """Values with those of flags in their place; tables are replaced key by key.
-
-    Args:
-        values: Field name to value, of a file or a recorded run.
-        flags: Field name to the value given on the command line.
-
-    Returns:
-        Field name to value.
-    """
+    """Values with those of flags in their place; tables are replaced key by key."""
     found = {**values, **flags}
     for name, above in flags.items():
         below = values.get(name)
@@ -92,13 +72,7 @@ def make_config(
 ) -> RunConfig:
     """Check values and make a configuration of them.
 
-    Args:
-        values: Field name to value.
-        where: What errors about a value start with, unless it came from a flag.
-        flags: Names of the fields whose value came from a flag.
-
-    Returns:
-        The configuration.
+    `where` is what errors about a value start with, unless it came from one of the flags.
 
     Raises:
         ConfigError: Naming every wrong key at once, with what it may be.
@@ -114,13 +88,7 @@ def make_config(
 
 
 def expected_of(name: str) -> str:
-    """What a field may hold, in words.
-
-    Args:
-        name: Of the field.
-
-    Returns:
-        Such as ``"a whole number from 1 to 10,000,000"``.
+    """What a field may hold, such as ``"a whole number from 1 to 10,000,000"``.
 
     >>> expected_of("risk_fraction")
     'a number above 0, at most 1'
@@ -161,14 +129,7 @@ def flag_of(name: str) -> str:
 
 
 def to_toml(config: RunConfig) -> str:
-    """Write a configuration as TOML, each key under its description.
-
-    Args:
-        config: Any configuration.
-
-    Returns:
-        Text that `resolve_config` reads back to an equal configuration.
-    """
+    """Write a configuration as TOML, each key under its description; `resolve_config` reads it."""
     keys: list[str] = []
     tables: list[str] = []
     for name, field in RunConfig.model_fields.items():
@@ -182,6 +143,39 @@ def to_toml(config: RunConfig) -> str:
             keys.append(f"{comment}{name} = {_toml_value(value)}\n")
     # In TOML all that follows a table belongs to it.
     return "\n".join(keys + tables)
+
+
+def read_page(path: Path, otherwise: str) -> str:
+    """Read a small text file; `otherwise` is what the error says that a larger one is.
+
+    Raises:
+        ConfigError: When it is larger.
+        OSError, UnicodeDecodeError: When it cannot be read, or is not UTF-8.
+    """
+    with open(path, "rb") as file:
+        content = file.read(LARGEST_FILE_BYTES + 1)
+    if len(content) > LARGEST_FILE_BYTES:
+        raise ConfigError(f"{path}: larger than {LARGEST_FILE_BYTES:,} bytes; {otherwise}")
+    return content.decode("utf-8")
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """Read a TOML file."""
+    try:
+        if path.is_dir():
+            raise ConfigError(f"{path}: is a folder; name a TOML file")
+        return tomllib.loads(read_page(path, "no configuration"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not text; name a TOML file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deep for a configuration") from None
+    except ValueError as error:
+        # Whole numbers of thousands of digits are refused by Python itself.
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def _toml_value(value: object) -> str:

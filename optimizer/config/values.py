@@ -1,25 +1,32 @@
-"""What values of knobs look like: amounts of memory, choices, pairs, and what each is in words."""
+"""A knob is one field of the configuration: what it decides, and what its values look like."""
 
 import re
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.fields import FieldInfo
 
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 ETAS = (1, 3, 7, 15, 31, 63)
 """Legal distribution indices of crossover and mutation; a larger one keeps children nearer."""
 
+Value = TypeVar("Value")
+
+Decides = Literal["search", "costs", "goals", "strategy", "data", "warm start", "end", "nothing"]
+"""What a knob decides of a run; `optimizer.session.identity` compares it.
+
+- ``search`` and ``costs`` decide results by their value.
+- ``goals``, ``strategy``, ``data`` and ``warm start`` decide results by what is made of them: two
+  values that lead to the same strategy, or to the same bars, are the same run.
+- ``end`` decides which generation is the last one, and changes none of them.
+- ``nothing`` may be given anew at any time: where and how fast it is computed, what is kept.
+"""
+
 
 def parse_bytes(text: str) -> int:
-    """Read an amount of memory.
-
-    Args:
-        text: A number with an optional unit: KB, MB, GB (powers of 1000), KiB, MiB, GiB.
-
-    Returns:
-        Bytes.
+    """Bytes of a number with an optional unit: KB, MB, GB (powers of 1000), KiB, MiB, GiB.
 
     Raises:
         ValueError: When it is anything else.
@@ -34,13 +41,7 @@ def parse_bytes(text: str) -> int:
 
 
 def format_bytes(count: int) -> str:
-    """Write an amount of memory in the largest unit that divides it.
-
-    Args:
-        count: Bytes.
-
-    Returns:
-        Text that `parse_bytes` reads back.
+    """Write bytes in the largest unit that divides them, as `parse_bytes` reads it.
 
     >>> format_bytes(2**30), format_bytes(200_000_000), format_bytes(7)
     ('1GiB', '200MB', '7')
@@ -66,6 +67,40 @@ class Words:
 
 
 AMOUNT = Words("an amount of memory such as 512MiB", "AMOUNT")
+
+
+class Settings(BaseModel):
+    """A group of knobs; the configuration is all groups together."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def knob(
+    default: Value,
+    description: str,
+    *,
+    decides: Decides,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    also: str = "",
+) -> Value:
+    """One field of a group.
+
+    `description` is the help of its flag and the comment above its key in a file, `also` a
+    second name of its flag; `ge`, `gt` and `le` are limits.
+    """
+    limits = {"ge": ge, "gt": gt, "le": le}
+    given = {name: limit for name, limit in limits.items() if limit is not None}
+    extra = {"decides": decides, "also": also}
+    value: Value = Field(default, description=description, json_schema_extra=extra, **given)  # type: ignore[call-overload]
+    return value
+
+
+def said_of(field: FieldInfo, what: Literal["decides", "also"]) -> str:
+    """What a field says of itself beside its type and description; empty where it says nothing."""
+    extra = field.json_schema_extra
+    return str(extra.get(what, "")) if isinstance(extra, dict) else ""
 
 
 def _listed(value: int) -> int:

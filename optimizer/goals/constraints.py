@@ -1,4 +1,4 @@
-"""What must hold, as people write it: ``max_drawdown <= 0.3``, and how far it is from holding."""
+"""What must hold, such as ``max_drawdown <= 0.3``, and how windows make one number."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from engine.metrics import METRICS
 from optimizer.errors import ConfigError
-from optimizer.goals.aggregation import check_aggregation
 from optimizer.search.generation import Floats
 from strategy.errors import unknown
 
@@ -34,14 +33,20 @@ _TEXT = re.compile(
     r"(?:\s+(?P<kind>soft|hard))?\s*"
 )
 
+MEAN = "mean"
+WORST = "worst"
+HIGHEST_QUANTILE = 50
+FORMS = f"{MEAN}, {WORST}, or q1 to q{HIGHEST_QUANTILE} (percent of the windows may be worse)"
+"""How windows may be taken together, in words."""
+
+_QUANTILE = re.compile(r"q([1-9][0-9]?)")
+
 
 @dataclass(frozen=True)
 class Constraint:
     """A comparison of a metric with a number.
 
     Args:
-        metric: A name in `METRICS`.
-        sign: One of ``<``, ``<=``, ``>``, ``>=``.
         bound: The number, finite.
         is_soft: Whether it may be missed; how far is then one more objective.
         over: How windows are taken together, empty for the way of the run.
@@ -92,10 +97,7 @@ class Constraint:
 
 
 def parse_constraint(text: str) -> Constraint:
-    """Read one constraint.
-
-    Args:
-        text: Such as ``max_drawdown <= 30%``, ``sharpe@worst > 0`` or ``exposure < 0.5 soft``.
+    """Read one, such as ``max_drawdown <= 30%``, ``sharpe@worst > 0``, ``exposure < 0.5 soft``.
 
     Raises:
         ConfigError: When it has another form, or names what is unknown (the nearest is offered).
@@ -141,3 +143,47 @@ def parse_constraints(texts: Sequence[str]) -> tuple[Constraint, ...]:
     if problems:
         raise ConfigError("; ".join(problems))
     return tuple(found)
+
+
+def check_aggregation(text: str) -> str:
+    """Return ``mean``, ``worst``, or ``q`` with a whole percentage from 1 to 50."""
+    found = _QUANTILE.fullmatch(text)
+    if text in (MEAN, WORST) or (found and int(found[1]) <= HIGHEST_QUANTILE):
+        return text
+    raise ConfigError(f"windows cannot be taken together as '{text}'; use {FORMS}")
+
+
+def over_windows(values: Floats, how: str, *, more_is_better: bool) -> Floats:
+    """Take the windows of each individual together.
+
+    Args:
+        values: [P, W], W at least 1; what is not finite counts as undefined.
+        how: As `check_aggregation` allows. A quantile is one of the values, the nearest one on the
+            worse side, so that nothing is interpolated.
+        more_is_better: Which side is the worse one.
+
+    Returns:
+        [P]; NaN where a window is undefined, because no number stands for what nobody knows.
+    """
+    is_known = np.isfinite(values).all(axis=1)
+    # A mean of numbers may be beyond all numbers.
+    with np.errstate(over="ignore"):
+        found = _mean(values) if how == MEAN else _from_worst(values, how, more_is_better)
+    return np.where(is_known & np.isfinite(found), found, np.nan)
+
+
+def _mean(values: Floats) -> Floats:
+    """Mean [P], summed in the order of windows."""
+    total = np.zeros(len(values), dtype=np.float64)
+    for window in np.ascontiguousarray(np.where(np.isfinite(values), values, np.nan).T):
+        total += window
+    mean: Floats = total / values.shape[1]
+    return mean
+
+
+def _from_worst(values: Floats, how: str, more_is_better: bool) -> Floats:
+    """The value [P] that stands so far from the worst as `how` says."""
+    percent = 0 if how == WORST else int(how[1:])
+    place = percent * (values.shape[1] - 1) // 100
+    ordered = np.sort(values, axis=1)
+    return np.asarray(ordered[:, place if more_is_better else -1 - place])

@@ -15,8 +15,14 @@ import numpy.typing as npt
 
 from engine.metrics import METRICS, MetricTable
 from optimizer.errors import ConfigError
-from optimizer.goals.aggregation import MEAN, check_aggregation, over_windows
-from optimizer.goals.constraints import ALIASES, FORMER, Constraint
+from optimizer.goals.constraints import (
+    ALIASES,
+    FORMER,
+    MEAN,
+    Constraint,
+    check_aggregation,
+    over_windows,
+)
 from optimizer.search.generation import Evaluation, Floats
 from strategy.errors import unknown
 
@@ -42,7 +48,6 @@ class Objective:
 
     Args:
         name: How people ask for it, such as ``sharpe`` or ``sharpe@worst``.
-        metric: A name in `METRICS`.
         maximise: Whether more of it is better.
         over: How windows are taken together, empty for the way of the run.
 
@@ -199,14 +204,7 @@ class Goals:
         return Evaluation(objectives, violations, codes.astype(np.int16))
 
     def achieved(self, metrics: MetricTable) -> Floats:
-        """What individuals reach in each objective, feasible or not.
-
-        Args:
-            metrics: Of P individuals in W windows, W at least 1.
-
-        Returns:
-            [P, O] in natural sign, in the order of `objectives`; NaN where undefined.
-        """
+        """What individuals reach in each objective, feasible or not, [P, O]; NaN if undefined."""
         return np.column_stack(
             [
                 self._over(metrics, o.metric, o.over, more_is_better=o.maximise)
@@ -246,20 +244,15 @@ class Goals:
 
 
 def is_maximised(name: str) -> bool:
-    """Whether more is better of an objective that bears this name in a result.
-
-    Raises:
-        ConfigError: When no objective has it.
-    """
+    """Whether more is better of an objective that bears this name in a result."""
     return name != MISSED and parse_objective(name).maximise
 
 
 def parse_objective(text: str) -> Objective:
     """Read one objective.
 
-    Args:
-        text: A name in `OBJECTIVES`; ``:min`` or ``:max`` turns it, ``@mean``, ``@worst`` or
-            ``@q25`` says how windows are taken together.
+    ``:min`` or ``:max`` turns it; ``@mean``, ``@worst`` or ``@q25`` says how windows are taken
+    together.
 
     Raises:
         ConfigError: When something in it is unknown (the nearest one is offered).
@@ -291,12 +284,6 @@ def parse_objective(text: str) -> Objective:
 
 def parse_objectives(text: str) -> tuple[Objective, ...]:
     """Read objectives from a comma-separated list, such as ``"sharpe,max_drawdown@worst"``.
-
-    Args:
-        text: As `parse_objective` reads each; spaces around them do not count.
-
-    Returns:
-        In the order given.
 
     Raises:
         ConfigError: Naming every one that is wrong or missing.

@@ -1,9 +1,8 @@
 """What a run found, to look at: tables, charts, one page."""
 
 from optimizer.report.apart import Apart
-from optimizer.report.chosen import check_strategy, compare_runs
 from optimizer.report.page import page_html, write_report
-from optimizer.report.run import Run, load_run
+from optimizer.report.run import Run, check_strategy, compare_runs, load_run
 
 __all__ = [
     "Apart",

@@ -23,9 +23,7 @@ class Apart:
     True
 
     Args:
-        task: What it trades.
         genome: [G], legal.
-        window: Number of the window.
     """
 
     def __init__(self, task: Task, genome: Floats, window: int = 0) -> None:
@@ -41,11 +39,9 @@ class Apart:
         )
 
     def rows(self) -> pd.DataFrame:
-        """Every indicator row of the individual, bar by bar, as the reference computes it.
+        """A row a bar of the window with every indicator row of the individual, by the reference.
 
-        Returns:
-            A row a bar of the window, by the time at which the bar opens, with its number and its
-            prices first; NaN before an indicator is known.
+        The index is the time at which the bar opens; NaN before an indicator is known.
         """
         window, spec = self.window, self.task.spec
         bars = self.task.markets.series[window.series]
@@ -59,11 +55,9 @@ class Apart:
         return pd.DataFrame(columns, index=pd.DatetimeIndex(index, name="time"))
 
     def entry(self) -> pd.DataFrame:
-        """Whether each comparison of the entry holds, bar by bar, and whether all do.
+        """A row a bar: whether each comparison of the entry holds, and whether all do.
 
-        Returns:
-            A row a bar of the window: a column a comparison, ``all`` of them, and whether the bar
-            is a ``signal``, for which the warm-up must be over and a bar must follow.
+        ``signal`` also asks that the warm-up is over and a bar follows.
         """
         rows = self.rows()
         found = pd.DataFrame({"bar": rows["bar"]}, index=rows.index)
@@ -81,11 +75,9 @@ class Apart:
         return list(self._reference.signals(self.genome)[0])
 
     def trades(self) -> pd.DataFrame:
-        """Each trade in reference and engine, side by side.
+        """A row a trade in reference and engine: ``engine_`` stands before what the engine says.
 
-        Returns:
-            A row a trade: what the reference says, ``engine_`` before what the engine says of the
-            same, and ``same``, whether all of it is equal in every bit.
+        ``same`` says whether all of it is equal in every bit.
         """
         (expected,) = self._reference.trades(self.genome)
         actual = self._engine.trades(self.genome)[self._number]

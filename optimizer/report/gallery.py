@@ -54,11 +54,7 @@ def front(run: Tables, x: str | None, y: str | None, colour: str | None) -> Char
 
 
 def front_3d(run: Tables) -> Chart:
-    """Members by their first three objectives.
-
-    Raises:
-        ConfigError: When the run has fewer.
-    """
+    """Members by their first three objectives."""
     if len(run.objectives) < 3:
         raise ConfigError(f"run '{run.id}' has {len(run.objectives)} objectives, 3 are needed")
     return front_charts.front_3d(columns_of(run), run.objectives[:3])

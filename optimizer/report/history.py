@@ -21,7 +21,6 @@ class History:
     """What generations of a run looked like.
 
     Args:
-        generations: [N] int64, their numbers.
         best: [N, O] best objective found by then, minimised; NaN without a feasible individual.
         median: [N, O] of the feasible individuals, minimised; NaN without one.
         quantiles: [N, G, 7] of the genes at `charts.progress.LEVELS`.
@@ -42,18 +41,7 @@ class History:
 
 
 def read_history(path: Path, n_objectives: int) -> History:
-    """Read a run's generations.
-
-    Args:
-        path: Directory of the run.
-        n_objectives: O.
-
-    Returns:
-        The history of at most `MOST_GENERATIONS` of them, the first and the last included.
-
-    Raises:
-        StoreError: When the run is damaged.
-    """
+    """The history of at most `MOST_GENERATIONS` of a run, the first and the last included."""
     with RunStore.open(path) as store:
         summaries = list(store.generations())
         kept = [

@@ -57,8 +57,6 @@ class Chosen:
     """Which members a page tells most about.
 
     Args:
-        first: The one that is shown when the page opens.
-        is_asked: Whether a person asked for it.
         roles: Member to what distinguishes it, such as ``"best sharpe trade"``.
         order: All members that may have details, the most wanted first.
     """
@@ -70,12 +68,7 @@ class Chosen:
 
 
 def choose(run: Tables, member: int | None) -> Chosen:
-    """Decide which members matter: the one asked for, the knee, the best of each objective.
-
-    Args:
-        run: With at least one member.
-        member: The one that a person asked for.
-    """
+    """Decide which members matter: the one asked for, the knee, the best of each objective."""
     roles: dict[int, list[str]] = {run.knee(): ["the knee: closest to the best of everything"]}
     for o, objective in enumerate(run.objectives):
         roles.setdefault(int(run.minimised[:, o].argmin()), []).append(f"best {words(objective)}")
@@ -94,12 +87,7 @@ def _even_places(count: int, most: int) -> list[int]:
 
 
 def page_data(run: Tables, chosen: Chosen | None) -> Plain:
-    """Everything that the script of a page draws.
-
-    Args:
-        run: Any run.
-        chosen: As `choose` says; None for an empty front.
-    """
+    """Everything that the script of a page draws."""
     shared: Plain = {}
     if run.is_search:
         shared["convergence"] = [_chart(chart) for chart in gallery.convergence(run)]
@@ -164,10 +152,7 @@ def _columns_of_front(run: Tables) -> Plain:
 
 def _front_charts(run: Tables) -> Plain:
     """Charts of the whole front."""
-    charts = {
-        "front": gallery.front(run, None, None, None),
-        "parallel": gallery.parallel(run),
-    }
+    charts = {"front": gallery.front(run, None, None, None), "parallel": gallery.parallel(run)}
     if len(run.objectives) > 2:
         charts["front3d"] = gallery.front_3d(run)
     return {name: _chart(chart) for name, chart in charts.items()}

@@ -14,16 +14,10 @@ from optimizer.session.compared import hypervolume_shares
 
 
 def knee(objectives: Floats) -> int:
-    """The member whose objectives lie closest to the best of each.
+    """The member whose objectives [F, O], minimised, lie closest to the best of each.
 
     Objectives are scaled so that the front reaches from 0 to 1 in each; the distance is the
     ordinary one.
-
-    Args:
-        objectives: [F, O] minimised, F at least 1.
-
-    Returns:
-        Its place.
 
     Source: the compromise solution of Zeleny (1973), one of several meanings of "knee".
     """
@@ -31,29 +25,14 @@ def knee(objectives: Floats) -> int:
 
 
 def by_weight(objectives: Floats, weights: Floats) -> int:
-    """The member with the best weighted sum of its objectives, scaled as in `knee`.
-
-    Args:
-        objectives: [F, O] minimised, F at least 1.
-        weights: [O], not negative, not all 0.
-
-    Returns:
-        Its place.
-    """
+    """The member with the best weighted sum of its objectives [F, O], scaled as in `knee`."""
     return int((_scaled(objectives) * weights).sum(axis=1).argmin())
 
 
 def by_robustness(problem: Problem, genomes: Floats, objective: int = 0) -> Floats:
-    """How well each member stands when one of its genes is slightly off.
+    """The objective [F] (minimised) of each member's worst near neighbour along any gene.
 
-    Args:
-        problem: What judges the genomes.
-        genomes: [F, G].
-        objective: Number of the objective.
-
-    Returns:
-        [F] the objective (minimised) of its worst near neighbour along any gene; +inf when one of
-        them is infeasible.
+    +inf when one of them is infeasible.
     """
     lines = move_each(problem, genomes, points=2)
     return np.array(
@@ -80,15 +59,7 @@ def weights_of(objectives: tuple[str, ...], weights: Mapping[str, float]) -> Flo
 
 
 def compare(fronts: Mapping[str, Floats]) -> pd.DataFrame:
-    """Compare fronts of the same objectives.
-
-    Args:
-        fronts: Name to [F, O] minimised, at least one.
-
-    Returns:
-        A row a front: its members, how many of them no other front dominates, and what it
-        dominates as a share of what all dominate together.
-    """
+    """A row a front [F, O]: its members, how many no other front dominates, its hypervolume."""
     names, arrays = list(fronts), list(fronts.values())
     whole = np.concatenate(arrays)
     owner = np.repeat(np.arange(len(arrays)), [len(front) for front in arrays])
@@ -96,11 +67,7 @@ def compare(fronts: Mapping[str, Floats]) -> pd.DataFrame:
     kept = np.bincount(owner[best], minlength=len(arrays))
     members = np.array([len(front) for front in arrays])
     return pd.DataFrame(
-        {
-            "members": members,
-            "undominated": kept,
-            "hypervolume": hypervolume_shares(arrays),
-        },
+        {"members": members, "undominated": kept, "hypervolume": hypervolume_shares(arrays)},
         index=pd.Index(names, name="front"),
     )
 

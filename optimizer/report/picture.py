@@ -23,14 +23,9 @@ LONGEST_TITLE = 100
 
 
 def picture(run: Tables, member: int = 0) -> bytes:
-    """Equity and drawdown against buying and holding, and price with trades, as a PNG.
+    """Equity and drawdown against holding, and price with trades of a member, as a PNG.
 
-    Args:
-        run: Any run, or a single individual.
-        member: Row of its front.
-
-    Returns:
-        The content of the file. With several series the price is that of the one with most trades.
+    With several series the price is that of the one with most trades.
     """
     trades = run.trade_columns(member)
     figure = Figure(figsize=SIZE_INCHES, layout="constrained")

@@ -19,9 +19,6 @@ class Plots:
     >>> figure = load_run(example).plot.front()
     >>> figure.layout.title.text
     'sharpe trade against max drawdown'
-
-    Args:
-        run: Whose.
     """
 
     def __init__(self, run: Tables) -> None:

@@ -1,16 +1,31 @@
-"""A recorded run with everything that can be asked of it, made by a search or found again."""
+"""A run, or one individual, with everything that can be asked of it; runs compared."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+import pandas as pd
+
+from engine.batch import Engine
+from engine.replay.certificate import certify
 from optimizer.config.run_config import make_config
+from optimizer.errors import ConfigError
 from optimizer.report.apart import Apart
+from optimizer.report.pick import compare
 from optimizer.report.plots import Plots
 from optimizer.report.tables import Specs, Tables
 from optimizer.runs import find_run
-from optimizer.runs.result import refuse_red
+from optimizer.runs.result import RunHeader, refuse_red
+from optimizer.search.generation import Floats
+from optimizer.search.operators import sample_genomes
+from optimizer.search.randomness import stream
+from optimizer.session.header import header_of
+from optimizer.session.identity import identity_of
+from optimizer.session.individuals import describe_individuals
+from optimizer.session.task import Task, prepare
 from optimizer.session.workflow import Observer, start_run
+from strategy import StrategySpec, register
 
 
 class Run(Tables):
@@ -41,3 +56,65 @@ def evolve(settings: Mapping[str, object]) -> Run:
     result = start_run(make_config(settings, where="evolve"), Observer(), lambda: False)
     refuse_red(result.certificate)
     return Run(Path(result.path))
+
+
+class Single(Run):
+    """An individual with its task; everything that a `Run` of one member offers."""
+
+    is_search = False
+
+    def __init__(self, task: Task, genome: Floats) -> None:
+        self.path = Path(task.spec.name)
+        self.task = task
+        self.engine: Engine = task.full_engine(device="cpu")
+        (individual,) = describe_individuals(task, self.engine, genome[None])
+        accumulators = task.engine(device="cpu").evaluate(genome[None])
+        reached = task.goals.achieved(task.metrics(accumulators))[0]
+        objectives = dict(zip(task.goals.names, reached.tolist(), strict=False))
+        header = header_of(task, "cpu", identity_of(task, None))
+        self.header = RunHeader.read({**header, "objectives": list(objectives)})
+        self.result, self.status, self.summaries = None, "finished", ()
+        self.members = (replace(individual, objectives=objectives),)
+
+    @property
+    def title(self) -> str:
+        """What its page is called."""
+        return f"Backtest of {self.task.spec.name}"
+
+
+def compare_runs(**runs: Run) -> pd.DataFrame:
+    """A row a run with the same objectives: its members, those undominated, its hypervolume.
+
+    Undominated are members that no member of another run dominates; the hypervolume is a share
+    of what all dominate together.
+
+    Raises:
+        ConfigError: When objectives differ.
+    """
+    objectives = {run.objectives for run in runs.values()}
+    if len(objectives) != 1:
+        raise ConfigError(f"fronts of different objectives cannot be compared: {objectives}")
+    return compare({name: run.minimised for name, run in runs.items()})
+
+
+def check_strategy(spec: StrategySpec, individuals: int = 20, **settings: object) -> pd.Series:
+    """Try a strategy before a search: random individuals, in reference and engine.
+
+    The strategy is known by its name afterwards; `settings` are fields of `RunConfig`. Returns
+    individuals, their trades, mismatches (there must be none), and the first of them in words.
+    """
+    config = make_config({**settings, "strategy": register(spec).name}, where="check_strategy")
+    task = prepare(config, for_search=True)
+    layout = task.spec.layout
+    drawn = sample_genomes(stream(config.seed, 0, "initial"), layout, individuals)
+    genomes, _ = layout.repair(drawn)
+    found = certify(task.engine(device="cpu"), genomes, threads=1)
+    return pd.Series(
+        {
+            "individuals": found.individuals,
+            "trades": found.trades,
+            "mismatches": found.mismatches,
+            "first mismatch": found.first_mismatch or "none",
+        },
+        name=spec.name,
+    )

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.search.generation import Evaluation, Floats
 from optimizer.search.polish import STEPS
@@ -18,15 +17,12 @@ POINTS = 15
 PAIR_POINTS = 9
 """Values of each gene of a pair, likewise."""
 
-Bools = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True, eq=False)
 class Line:
     """An individual with one gene moved.
 
     Args:
-        gene: Number of the gene.
         values: [N] that it takes, ascending; the individual's own is one of them.
         objectives: [N, O] minimised; NaN where the genome is illegal or infeasible.
     """
@@ -54,16 +50,10 @@ class Plane:
 
 
 def gene_values(gene: Gene, own: float, points: int) -> Floats:
-    """Values of a gene around an individual's own: a lattice over its bounds, and near neighbours.
+    """Values [N] of a gene, ascending: a lattice over its bounds, `own`, and near neighbours.
 
-    Args:
-        gene: With its bounds.
-        own: The individual's value.
-        points: How many to spread evenly over the bounds.
-
-    Returns:
-        [N] distinct values, ascending: the lattice, `own`, its neighbours one step away (1 for
-        whole genes, 1/128 of the span for others, as in polishing), and those 1% of the span away.
+    They lie one step away (1 for whole genes, 1/128 of the span for others, as in polishing),
+    and 1% of the span.
     """
     spread = np.linspace(gene.low, gene.high, points)
     steps = near_steps(gene)
@@ -85,16 +75,7 @@ def near_steps(gene: Gene) -> Floats:
 def move_each(
     problem: Problem, genomes: Floats, points: int = POINTS
 ) -> tuple[tuple[Line, ...], ...]:
-    """Move each gene of each individual alone, all of it in one batch.
-
-    Args:
-        problem: What judges the genomes.
-        genomes: [N, G].
-        points: As in `gene_values`.
-
-    Returns:
-        For each individual a line a gene, [N, G].
-    """
+    """Move each gene of each individual [N, G] alone, all in one batch; a line a gene."""
     plans = []
     for genome in genomes:
         for g, gene in enumerate(problem.layout.genes):
@@ -116,16 +97,9 @@ def move_pairs(
     pairs: Sequence[tuple[int, int]] | None = None,
     points: int = PAIR_POINTS,
 ) -> tuple[Plane, ...]:
-    """Move pairs of an individual's genes together, all of it in one batch.
+    """Move pairs of an individual's genes [G] together, all in one batch; one plane a pair.
 
-    Args:
-        problem: What judges the genomes.
-        genome: [G].
-        pairs: Numbers of the genes; every pair of genes that can move when None.
-        points: As in `gene_values`.
-
-    Returns:
-        One plane a pair.
+    Every pair of genes that can move when `pairs` is None.
     """
     genes = problem.layout.genes
     free = [g for g, gene in enumerate(genes) if gene.low < gene.high]
@@ -152,17 +126,9 @@ def size_of_pairs(layout: GenomeLayout, points: int = PAIR_POINTS) -> int:
 def robustness(
     layout: GenomeLayout, lines: Sequence[Line], objective: int, genome: Floats
 ) -> float:
-    """How much of an objective an individual keeps when its genes are slightly off.
+    """The worst of an objective (minimised) over the near neighbours along each gene.
 
-    Args:
-        layout: The genes.
-        lines: Of one individual, a line a gene.
-        objective: Number of the objective.
-        genome: [G], the individual.
-
-    Returns:
-        The worst, over the near neighbours along each gene, of the objective (minimised); +inf
-        when one of them is infeasible. A smaller number is better.
+    +inf when one of them is infeasible. A smaller number is better.
     """
     worst = -np.inf
     for line in lines:
@@ -178,15 +144,10 @@ def _judged(problem: Problem, parts: Sequence[Floats]) -> list[Floats]:
     if not parts:
         return []
     genomes = np.concatenate(parts)
-    is_legal = legal_genomes(problem.layout, genomes)
+    is_legal = problem.layout.is_legal(genomes)
     objectives = np.full((len(genomes), problem.n_objectives), np.nan)
     if is_legal.any():
         found: Evaluation = problem.evaluate(genomes[is_legal])
         objectives[is_legal] = found.objectives
     edges = np.cumsum([len(part) for part in parts])[:-1]
     return np.split(objectives, edges)
-
-
-def legal_genomes(layout: GenomeLayout, genomes: Floats) -> Bools:
-    """Which genomes [P, G] can be evaluated."""
-    return layout.is_legal(genomes)

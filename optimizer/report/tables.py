@@ -19,14 +19,12 @@ from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_robustness, by_weight, knee, weights_of
 from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve, trades_frame
 from optimizer.runs import GenerationSummary, RunStore
-from optimizer.runs.header import RunHeader
-from optimizer.runs.result import Figures, Member, RunResult, best_first, recorded_result
+from optimizer.runs.result import Figures, Member, RunHeader, RunResult, best_first, recorded_result
 from optimizer.search.evolution import final_front
 from optimizer.search.generation import Floats
+from optimizer.session.header import recorded_task
 from optimizer.session.individuals import describe_individuals
-from optimizer.session.problem import EngineProblem
-from optimizer.session.recorded import recorded_task
-from optimizer.session.task import Task
+from optimizer.session.task import EngineProblem, Task
 from optimizer.shown import HELD_OUT
 from strategy.errors import StrategyError, unknown
 
@@ -141,16 +139,11 @@ class Tables:
         >>> load_run(example).generations["evaluated"].tolist()
         [16, 16, 16, 16]
         """
+        shown = ("individuals", "front", "evaluated", "seconds", "repaired")
         names = sorted({name for summary in self.summaries for name in summary.rejected})
         rows = [
-            {
-                "individuals": summary.individuals,
-                "front": summary.front,
-                "evaluated": summary.evaluated,
-                "seconds": summary.seconds,
-                "repaired": summary.repaired,
-                **{f"rejected_{name}": summary.rejected.get(name, 0) for name in names},
-            }
+            {name: getattr(summary, name) for name in shown}
+            | {f"rejected_{name}": summary.rejected.get(name, 0) for name in names}
             for summary in self.summaries
         ]
         index = pd.Index([summary.number for summary in self.summaries], name="generation")
@@ -207,27 +200,17 @@ class Tables:
         """Windows in which members traded, [W]: those searched on, then those held out."""
         return self.task.markets.all_windows
 
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """Names of the markets, each once."""
-        return tuple(dict.fromkeys(self.task.markets.names))
-
     def trade_columns(self, member: int) -> Trades:
         """Trades of a member as plain columns; `trades` gives them as a frame."""
         ledgers = self.engine.trades(self.genomes[self.check_member(member)])
         return collect_trades(ledgers, self.windows, self.series, self.task.costs)
 
     def trades(self, member: int) -> pd.DataFrame:
-        """All trades of a member.
+        """All trades of a member, a row each, in the order of windows and time.
 
-        Args:
-            member: Row of `front`.
-
-        Returns:
-            A row a trade, in the order of windows and time: symbol, sample (``in`` or
-            ``held out``), entry_time and exit_time (when those bars open, UTC), bars_held, reason,
-            the prices entry, stop, target, exit, the net result r and cost_r in units of risk, and
-            the numbers of its bars.
+        Symbol, sample (``in`` or ``held out``), entry_time and exit_time (when those bars
+        open, UTC), bars_held, reason, the prices entry, stop, target, exit, the net result
+        r and cost_r in units of risk, and the numbers of its bars.
 
         Raises:
             ConfigError: When there is no such member.
@@ -292,11 +275,7 @@ class Tables:
     def robustness(self, objective: str | None = None) -> pd.Series:
         """What is left of an objective when one gene of a member is slightly off, at worst.
 
-        Args:
-            objective: Its name; the first when None.
-
-        Returns:
-            A value a member, in natural sign; NaN where a near neighbour is infeasible.
+        In natural sign; NaN where a near neighbour is infeasible.
         """
         at = 0 if objective is None else self.number_of(objective, self.objectives, "objective")
         worst = by_robustness(self.problem, self.genomes, at)

@@ -19,6 +19,10 @@ Bools = npt.NDArray[np.bool_]
 NS_PER_HOUR = 3_600_000_000_000
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
+NUMBERS = ("entry", "stop", "target", "exit", "r", "cost_r", "signal_bar", "entry_bar", "exit_bar",
+           "window")  # fmt: skip
+"""Columns of a frame of trades that are plain numbers, in its order."""
+
 THURSDAY = 3
 """Weekday of 1 January 1970, Monday being 0."""
 
@@ -27,20 +31,13 @@ THURSDAY = 3
 class Trades:
     """Trades of one individual over its windows, window after window, each in the order of time.
 
+    Every column is [K]; places are int64, prices and results float64.
+
     Args:
-        window: [K] int64, number of the window.
-        series: [K] int64, number of the series.
         is_held_out: [K], whether the window was held out from the search.
-        signal_bar: [K] int64, bar whose close gave the signal.
-        entry_bar: [K] int64.
-        exit_bar: [K] int64.
         entry_ns: [K] int64, when the entry bar opens, nanoseconds UTC.
         exit_ns: [K] int64, when the exit bar opens; the exit lies in it or at its close.
         reason: [K] int64, place in `engine.ledger.REASONS`.
-        entry: [K], price.
-        stop: [K], price.
-        target: [K], price.
-        exit: [K], price.
         r: [K], net result in units of risk.
         cost_r: [K], what fee and slippage took of it, in units of risk.
         rejected: Signals that risked too little to trade.
@@ -92,7 +89,6 @@ class Groups:
     """Trades put together by something that they share.
 
     Args:
-        labels: Name of each group, [N].
         trades: How many trades it has, [N] int64.
         sum_r: Their results added up, [N].
         wins: How many of them won, [N] int64.
@@ -110,8 +106,6 @@ class CostFacts:
 
     Args:
         gross_r: Results without fee and slippage.
-        cost_r: Fee and slippage.
-        net_r: What was left.
         break_even_bp: Fee and slippage a side at which nothing is left, basis points; NaN without
             trades. Below 0 where even free trades lose.
     """
@@ -123,22 +117,9 @@ class CostFacts:
 
 
 def collect_trades(
-    ledgers: Sequence[Ledger],
-    windows: Sequence[Window],
-    series: Sequence[Bars],
-    costs: Costs,
+    ledgers: Sequence[Ledger], windows: Sequence[Window], series: Sequence[Bars], costs: Costs
 ) -> Trades:
-    """Put an individual's ledgers side by side.
-
-    Args:
-        ledgers: One a window, [W].
-        windows: [W].
-        series: Bars that windows refer to.
-        costs: As the trades were made with.
-
-    Returns:
-        Its trades.
-    """
+    """Put an individual's ledgers, one a window [W], side by side."""
     times = [series[window.series].timestamp for window in windows]
     number = np.repeat(np.arange(len(windows)), [len(ledger) for ledger in ledgers])
     owner = np.array([window.series for window in windows], np.int64)
@@ -177,13 +158,7 @@ def collect_trades(
 
 
 def trades_frame(trades: Trades, symbols: Sequence[str], windows: Sequence[Window]) -> pd.DataFrame:
-    """Trades as a frame, as `Tables.trades` describes it.
-
-    Args:
-        trades: Of one individual.
-        symbols: Name of each window's market, [W].
-        windows: [W].
-    """
+    """Trades as a frame, as `Tables.trades` describes it."""
     samples = [SAMPLES[window.role] for window in windows]
     symbol, sample = (
         pd.Categorical.from_codes(places[trades.window], categories=pd.Index(names))
@@ -197,16 +172,7 @@ def trades_frame(trades: Trades, symbols: Sequence[str], windows: Sequence[Windo
             "exit_time": pd.to_datetime(trades.exit_ns, unit="ns", utc=True),
             "bars_held": trades.bars_held,
             "reason": pd.Categorical.from_codes(trades.reason, categories=pd.Index(REASONS)),
-            "entry": trades.entry,
-            "stop": trades.stop,
-            "target": trades.target,
-            "exit": trades.exit,
-            "r": trades.r,
-            "cost_r": trades.cost_r,
-            "signal_bar": trades.signal_bar,
-            "entry_bar": trades.entry_bar,
-            "exit_bar": trades.exit_bar,
-            "window": trades.window,
+            **{name: getattr(trades, name) for name in NUMBERS},
         }
     )
 
@@ -216,17 +182,11 @@ def equity_curve(
 ) -> Curve:
     """Equity after each trade, from 1.
 
+    `accounts` names each window's market, [W]; `risk_fraction` is what one R is worth. [K + 1]
+    at the time of each exit bar; with one window the last value is the law's.
+
     A market is an account, which goes from window to window. Several are of equal size and stand
     side by side; their mean is shown.
-
-    Args:
-        trades: Of one individual.
-        accounts: Name of each window's market, [W].
-        risk_fraction: Share of equity that one R is worth.
-        start_ns: When the accounts are opened.
-
-    Returns:
-        [K + 1] equity, at the time of each exit bar. With one window the last value is the law's.
     """
     names, owner = numbered(accounts)
     order = np.argsort(trades.exit_ns, kind="stable")
@@ -258,16 +218,9 @@ def buy_and_hold(
 ) -> Curve:
     """What buying at the first open and holding would have given, from 1, entry cost paid.
 
-    Args:
-        ranges: One a series, [S].
-        series: Bars that they refer to.
-        accounts: Name of each series' market, [S]; an account goes from one part to the next.
-        costs: Of each purchase.
-        points: How many values to give, at least 2.
-
-    Returns:
-        `points` values at even times from the first bar to the last, the mean of all accounts. One
-        that has not begun yet is worth 1, one whose bars are over what it was worth at their end.
+    `points` values at even times from the first bar to the last, the mean of all accounts [S];
+    an account goes from one part to the next. One that has not begun yet is worth 1, one whose
+    bars are over what it was worth at their end.
     """
     first = min(series[w.series].timestamp[w.start] for w in ranges)
     end = max(series[w.series].timestamp[w.end - 1] for w in ranges)
@@ -284,14 +237,9 @@ def buy_and_hold(
 
 
 def cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
-    """What an individual's trading cost, and how much it could have borne.
+    """What the chosen [K] trades cost, and how much they could have borne.
 
     Where a trade ends does not depend on costs, so that the same trades are simply dearer.
-
-    Args:
-        trades: Of one individual.
-        chosen: [K], which of them count.
-        costs: As they were made with.
     """
     entry, leave = trades.entry[chosen], trades.exit[chosen]
     risk = entry - trades.stop[chosen]
@@ -302,12 +250,7 @@ def cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
 
 
 def by_reason(trades: Trades, chosen: Bools) -> Groups:
-    """Trades by why they ended; every reason of the law, in its order.
-
-    Args:
-        trades: Of one individual.
-        chosen: [K], which of them count; the groups are those of all.
-    """
+    """The chosen [K] trades by why they ended; every reason of the law, in its order."""
     labels = tuple(reason.replace("_", " ") for reason in REASONS)
     return _grouped(trades, chosen, trades.reason, labels)
 
@@ -335,13 +278,7 @@ def by_weekday(trades: Trades, chosen: Bools) -> Groups:
 
 
 def by_label(trades: Trades, chosen: Bools, labels: Sequence[str]) -> Groups:
-    """Trades by what their window is called; labels without a trade are there too.
-
-    Args:
-        trades: Of one individual.
-        chosen: [K], which of them count.
-        labels: Of each window, [W].
-    """
+    """The chosen [K] trades by the label of their window [W]; labels without a trade too."""
     names, places = numbered(labels)
     return _grouped(trades, chosen, places[trades.window], names)
 

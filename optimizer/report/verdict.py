@@ -31,8 +31,6 @@ class Caution:
     """Something that a reader must know before believing a result.
 
     Args:
-        kind: One word that names it.
-        text: A sentence.
         is_grave: Whether it takes the ground from all results.
     """
 
@@ -123,7 +121,6 @@ class Samples:
     """The same figures in-sample and held out, side by side.
 
     Args:
-        columns: What each column shows.
         rows: For each member its number and its figures, as people read them.
     """
 

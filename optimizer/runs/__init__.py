@@ -1,7 +1,14 @@
 """The run store: what a search finds, on disk, able to go on after any interruption."""
 
-from optimizer.runs.listing import RunSummary, find_run, list_runs, summarise
-from optimizer.runs.names import new_run_id, run_path, validate_run_id
+from optimizer.runs.listing import (
+    RunSummary,
+    find_run,
+    list_runs,
+    new_run_id,
+    run_path,
+    summarise,
+    validate_run_id,
+)
 from optimizer.runs.repair import delete_run
 from optimizer.runs.rows import GenerationSummary
 from optimizer.runs.space import Keep, estimate_bytes, free_bytes, require_space

@@ -16,7 +16,6 @@ class Chain:
     """The rows that follow from the header, one from the other.
 
     Args:
-        genesis: Digest of the header.
         rows: From generation 0 on, as far as the digests link.
         broken: Why there is no further row, or an empty string when there simply is none.
     """
@@ -84,10 +83,8 @@ def recover(
 ) -> Recovery:
     """Find the newest generation to go on from.
 
-    Args:
-        connection: Inside a transaction, so that nothing changes meanwhile.
-        genesis: Digest of the header.
-        committed: Newest generation that its owner noted to be on disk.
+    `committed` is the newest generation that its owner noted to be on disk; the connection is
+    inside a transaction, so that nothing changes meanwhile.
 
     Raises:
         StoreError: When generations were recorded and none of them can be used.
@@ -114,11 +111,7 @@ def recover(
 
 
 def load_columns(connection: sqlite3.Connection, digests: Digests) -> Columns:
-    """Columns of a row, checked.
-
-    Raises:
-        ValueError: Saying what is wrong with them.
-    """
+    """Columns of a row; ValueError says what is wrong with them."""
     try:
         columns = read_columns(connection, digests.number)
     except sqlite3.Error as error:
@@ -140,11 +133,7 @@ def sound_columns(connection: sqlite3.Connection, digests: Digests) -> Columns |
 
 
 def load_generation(connection: sqlite3.Connection, digests: Digests) -> Generation:
-    """A whole generation, checked.
-
-    Raises:
-        ValueError: Saying why it cannot be had.
-    """
+    """A whole generation; ValueError says why it cannot be had."""
     columns, problem = _whole(connection, digests)
     if columns is None:
         raise ValueError(problem)

@@ -13,9 +13,9 @@ from dataclasses import astuple
 from pathlib import Path
 
 from optimizer.errors import StoreError
+from optimizer.runs.payload import sha256
 from optimizer.runs.rows import KEPT, NOTHING, Columns, Digests
 from optimizer.runs.space import free_bytes
-from optimizer.runs.texts import sha256
 
 SCHEMA_VERSION = 2
 """Goes up whenever an older program could not read what a newer one writes."""
@@ -64,15 +64,7 @@ _KINDS = (int, int, int, int, int, str, bytes, bytes, bytes, bytes)
 
 
 def create_tables(path: Path, header: bytes) -> None:
-    """Make a database with a header and nothing else, in one plain file.
-
-    Args:
-        path: Where; must not exist.
-        header: JSON.
-
-    Raises:
-        sqlite3.Error: When it cannot be written.
-    """
+    """Make a database, which must not exist, with a header of JSON, in one plain file."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous=FULL")
         connection.executescript(
@@ -151,11 +143,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into one line that says where and what to do.
-
-    Raises:
-        StoreError: In place of any `sqlite3.Error`.
-    """
+    """Turn SQLite's errors into one line that says where and what to do."""
     try:
         yield
     except sqlite3.Error as error:
@@ -195,12 +183,7 @@ def read_header(connection: sqlite3.Connection, path: Path) -> bytes:
 def read_digests(
     connection: sqlite3.Connection, start: int = 0, end: int | None = None
 ) -> Iterator[Digests]:
-    """Rows without their populations, oldest first.
-
-    Args:
-        connection: Of a reader or a writer.
-        start: First number.
-        end: Number after the last, without limit when left out.
+    """Rows [start, end) without their populations, oldest first.
 
     Raises:
         sqlite3.DatabaseError: At the row from which on the file cannot be read.
@@ -218,11 +201,7 @@ def read_digests(
 
 
 def read_columns(connection: sqlite3.Connection, number: int) -> Columns | None:
-    """Population of a row as bytes, or None when they are not there or are not bytes.
-
-    Raises:
-        sqlite3.DatabaseError: When the file cannot be read there.
-    """
+    """Population of a row as bytes, or None when they are not there or are not bytes."""
     query = f"SELECT {_COLUMNS} FROM generation WHERE number = ?"
     row = connection.execute(query, (number,)).fetchone()
     if row is None or not all(isinstance(value, bytes) for value in row):

@@ -1,13 +1,23 @@
 """Which runs there are, and which of them a person means."""
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from optimizer.errors import StoreError
 from optimizer.runs.lock import is_owned
-from optimizer.runs.names import DATABASE, LATEST, run_path, validate_run_id
 from optimizer.runs.reader import Reader
+
+DATABASE = "run.sqlite"
+"""File in a run's directory that holds everything that was recorded."""
+
+LATEST = "latest"
+"""Stands for the run that was created last, wherever a run can be named."""
+
+_RUN_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 
 
 @dataclass(frozen=True)
@@ -15,12 +25,7 @@ class RunSummary:
     """One line about a run; None where the run does not say.
 
     Args:
-        id: Name of its directory.
-        path: Its directory.
         status: ``finished``, ``running``, ``interrupted``, or ``damaged`` where it cannot be read.
-        created_at: As in its header; of a run that cannot be read, None.
-        strategy: Name, as in its header.
-        data: What was searched on, as in its header.
         generations: How many are recorded and can be trusted, the initial one included.
         planned: How many it was to have, the initial one not included.
         front_size: Members of the final front, once it is finished.
@@ -41,9 +46,6 @@ class RunSummary:
 
 def list_runs(runs_dir: Path) -> list[RunSummary]:
     """All runs in a directory, oldest first; those that cannot be read say why.
-
-    Args:
-        runs_dir: Where runs live; there are none when it does not exist.
 
     Raises:
         StoreError: When the directory itself cannot be read.
@@ -72,9 +74,7 @@ def summarise(path: Path) -> RunSummary:
 def find_run(runs_dir: Path, name: str) -> Path:
     """Directory of the run that a person means.
 
-    Args:
-        runs_dir: Where runs live.
-        name: ``latest``, a run id, the beginning of exactly one run id, or the path of a run.
+    `name` is ``latest``, a run id, the beginning of exactly one, or the path of a run.
 
     Raises:
         StoreError: When there is none, or more than one, naming those that there are.
@@ -97,11 +97,51 @@ def find_run(runs_dir: Path, name: str) -> Path:
     raise StoreError(f"there is no run '{name}' in {runs_dir}: {known}")
 
 
+def new_run_id(now: datetime | None = None) -> str:
+    """Name a run after the moment at which it starts.
+
+    Such as ``20261121-093015-3fa9c1``: UTC, then six random digits of the operating system, so
+    that no search's random stream is touched. Sorting ids sorts them by time.
+    """
+    moment = datetime.now(UTC) if now is None else now.astimezone(UTC)
+    return f"{moment:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
+
+
+def validate_run_id(text: str) -> str:
+    """Return `text` when it is a legal run id.
+
+    It has 1 to 64 letters, digits, dots, underscores and hyphens, starts with a letter or a
+    digit, does not end with a dot, and is not ``latest``.
+
+    Raises:
+        StoreError: When it is anything else, such as a path.
+    """
+    if not _RUN_ID.fullmatch(text) or ".." in text or text.lower() == LATEST:
+        raise StoreError(
+            f"run id {_shown(text)} is not legal: use 1 to 64 letters, digits, '.', '_' and '-', "
+            "starting with a letter or a digit"
+        )
+    return text
+
+
+def run_path(runs_dir: Path, run_id: str) -> Path:
+    """Directory of a run, whether it exists or not.
+
+    Raises:
+        StoreError: When the id is not legal, or the directory lies outside `runs_dir` because
+            something there is a symbolic link.
+    """
+    path = runs_dir / validate_run_id(run_id)
+    if not path.resolve().is_relative_to(runs_dir.resolve()):
+        raise StoreError(f"run '{run_id}' is a link that leads out of {runs_dir}: not followed")
+    return path
+
+
 def _summary(path: Path, reader: Reader) -> RunSummary:
     header = reader.header
     damaged, generations, result = "", 0, None
     try:
-        result = reader.result()
+        result = reader.result
         generations = len(reader.generations())
         damaged = "; ".join(reader.recover().warnings)
     except StoreError as error:
@@ -167,3 +207,7 @@ def _first_line(error: StoreError) -> str:
 
 def _some(ids: list[str]) -> str:
     return ", ".join(ids[-5:]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 64 else text[:61] + "...")

@@ -47,8 +47,6 @@ class Owner:
     """Who holds a run, or held it last.
 
     Args:
-        pid: Process id on `host`.
-        host: Name of the machine.
         started_at: ISO time, UTC, at which the run was taken.
         committed: Newest generation that is on disk, `NO_GENERATION` before the first.
     """
@@ -68,9 +66,8 @@ class OwnerLock:
     def __init__(self, directory: Path, descriptor: int) -> None:
         self._descriptor = descriptor
         self._note = -1
-        before = read_owner(directory)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._owner = Owner(os.getpid(), socket.gethostname(), now, _committed(before))
+        self._owner = Owner(os.getpid(), socket.gethostname(), now, noted_generation(directory))
         try:
             self._note = os.open(directory / OWNER, os.O_RDWR | os.O_CREAT, 0o644)
             self._write()
@@ -84,9 +81,6 @@ class OwnerLock:
     @classmethod
     def acquire(cls, directory: Path) -> "OwnerLock":
         """Become the owner of a run, or stay it where this process's last program was.
-
-        Args:
-            directory: Of the run; it may be renamed while the lock is held.
 
         Raises:
             StoreError: When another process owns it, naming that owner, within a quarter of a
@@ -106,25 +100,16 @@ class OwnerLock:
             "wait for it, or stop it first"
         )
 
-    @property
-    def committed(self) -> int:
-        """Newest generation that was noted, by this owner or by the one before."""
-        return self._owner.committed
-
     def note(self, committed: int) -> None:
-        """Note the newest generation that is on disk; call it after the commit.
-
-        Raises:
-            OSError: When the note cannot be written.
-        """
+        """Note the newest generation that is on disk; call it after the commit."""
         self._owner = replace(self._owner, committed=committed)
         self._write()
 
     def hand_on(self) -> Mapping[str, str]:
         """Keep the lock held when this process replaces its program.
 
-        Returns:
-            What the new program's environment needs besides, for `acquire` to take the lock over.
+        Returns what the new program's environment needs besides, for `acquire` to take the
+        lock over.
         """
         os.set_inheritable(self._descriptor, True)
         return {INHERITED: str(self._descriptor)}
@@ -160,7 +145,9 @@ def read_owner(directory: Path) -> Owner | None:
     return None
 
 
-def _committed(owner: Owner | None) -> int:
+def noted_generation(directory: Path) -> int:
+    """Newest generation that an owner noted to be on disk, `NO_GENERATION` without one."""
+    owner = read_owner(directory)
     return NO_GENERATION if owner is None else owner.committed
 
 

@@ -1,5 +1,6 @@
 """Reading a run: while somebody writes it, after it ended, or what damage has left of it."""
 
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,28 +24,53 @@ from optimizer.runs.database import (
     read_result,
     read_resumptions,
 )
-from optimizer.runs.former import has_former_names, with_present_names
-from optimizer.runs.lock import NO_GENERATION, read_owner
+from optimizer.runs.lock import noted_generation
+from optimizer.runs.payload import decode, sha256
 from optimizer.runs.repair import rebuild
 from optimizer.runs.rows import Digests, GenerationSummary, front_population, unpack
-from optimizer.runs.texts import decode, sha256
 from optimizer.search.generation import Generation, Population
+
+FIRST_WITH_PRESENT_NAMES = 3
+"""Engine version from which on `sharpe` is that of a year and `sharpe_trade` that of trades."""
+
+PRESENT_NAMES = {"sharpe": "sharpe_trade", "sharpe_annual": "sharpe"}
+
+FIELDS = frozenset(
+    [
+        "by_window",
+        "constraints",
+        "failure_names",
+        "infeasible",
+        "metrics",
+        "objectives",
+        "rejected",
+        "undefined",
+    ]
+)
+"""Fields of headers, results and summaries that hold names of metrics, or texts with such in them.
+
+Others keep what they say: a gene, a folder or a symbol may bear the same name."""
+
+_FORMER_NAME = re.compile(rf"\b({'|'.join(PRESENT_NAMES)})\b")
 
 
 class Reader:
     """A run's database, open for reading; metrics bear their present names.
 
-    Args:
-        path: Of the database.
-
     Raises:
         StoreError: When it is not a run that this version can read, or its header is damaged.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, database: Path) -> None:
+        self.database = database
+        self.path = database.parent
+        """Directory of the run."""
+        self._open()
+
+    def _open(self) -> None:
+        path = self.database
         if path.is_symlink() or not path.is_file():
             raise StoreError(f"{path.parent} is not a run: there is no file {path.name} in it")
-        self.path = path
         self._connection = open_reader(path)
         self._followed: tuple[int, Chain] | None = None
         try:
@@ -62,7 +88,7 @@ class Reader:
 
         A run may be resumed for more than it was begun for; the header stays as it was.
         """
-        plans = [self.header, *self.resumptions()]
+        plans = [self.header, *self.resumptions]
         said = [plan["generations"] for plan in plans if isinstance(plan.get("generations"), int)]
         newest = said[-1] if said else None
         return newest if isinstance(newest, int) else None
@@ -80,21 +106,19 @@ class Reader:
     def recover(self) -> Recovery:
         """Where the run can be taken up, as `chain.recover` says."""
         # Before the rows are looked at: the owner may commit more meanwhile, never less.
-        owner = read_owner(self.path.parent)
-        committed = NO_GENERATION if owner is None else owner.committed
+        committed = noted_generation(self.path)
         with self._snapshot():
             return recover(self._connection, sha256(self.payload), committed)
 
     def rebuild_if_broken(self, newest: int) -> bool:
-        """Replace the file when SQLite finds it damaged; whether it did, this reader is then stale.
+        """Replace the file by one up to a generation when SQLite finds it damaged.
 
-        Args:
-            newest: Last generation to keep.
+        Returns whether it did; this reader is then stale.
         """
         with self._snapshot():
             if not self._integrity():
                 return False
-            rebuild(self._connection, self.path, self.payload, newest)
+            rebuild(self._connection, self.database, self.payload, newest)
         return True
 
     def generations(self) -> tuple[GenerationSummary, ...]:
@@ -125,28 +149,25 @@ class Reader:
             population = unpack(columns, digests.genes, digests.objectives)
             return front_population(population)
 
+    @property
     def result(self) -> Mapping[str, object] | None:
-        """What the run ended with, None before its end.
-
-        Raises:
-            StoreError: When it is damaged.
-        """
+        """What the run ended with, None before its end."""
         try:
             with self._snapshot():
                 recorded = read_result(self._connection)
             return None if recorded is None else self._present(_mapping(recorded[0]))
         except ValueError as error:
-            raise StoreError(f"{self.path}: {error}") from None
+            raise StoreError(f"{self.database}: {error}") from None
 
+    @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
         """When the run was taken up again, and what had changed that may."""
         with self._snapshot():
             return tuple(_mapping(payload) for payload in read_resumptions(self._connection))
 
-    def problems(self) -> tuple[str, ...]:
+    def verify(self) -> list[str]:
         """Everything that is wrong, one line each, found by reading everything."""
-        owner = read_owner(self.path.parent)
-        committed = NO_GENERATION if owner is None else owner.committed
+        committed = noted_generation(self.path)
         with self._snapshot():
             lines = [f"database: {line}" for line in self._integrity()]
             chain = self._chain()
@@ -156,7 +177,7 @@ class Reader:
                 lines.append(f"generations {len(chain.rows)} to {committed} are gone")
             lines.extend(self._row_problems(chain))
             lines.extend(self._result_problems(chain))
-        return tuple(lines)
+        return lines
 
     def _present(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
         return with_present_names(recorded) if self._is_older else recorded
@@ -200,7 +221,7 @@ class Reader:
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
         """See one state of the run throughout, whatever its owner does meanwhile."""
-        with explained(self.path):
+        with explained(self.database):
             self._connection.execute("BEGIN")
             try:
                 yield
@@ -213,7 +234,22 @@ class Reader:
         try:
             yield
         except ValueError as error:
-            raise StoreError(f"{self.path.parent.name}, generation {number}: {error}") from None
+            raise StoreError(f"{self.path.name}, generation {number}: {error}") from None
+
+
+def has_former_names(header: Mapping[str, object]) -> bool:
+    """Whether a run's header says that an older engine made it."""
+    versions = header.get("versions")
+    engine = versions.get("engine") if isinstance(versions, Mapping) else None
+    return isinstance(engine, int) and engine < FIRST_WITH_PRESENT_NAMES
+
+
+def with_present_names(recorded: Mapping[str, object]) -> dict[str, object]:
+    """What an older run recorded, as plain JSON, with the present names of metrics."""
+    return {
+        key: _renamed(value) if key in FIELDS else _searched(value)
+        for key, value in recorded.items()
+    }
 
 
 def _parted(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:
@@ -233,3 +269,18 @@ def _as_mapping(value: object) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise ValueError("not a JSON object where there must be one")
     return value
+
+
+def _searched(value: object) -> object:
+    if isinstance(value, Mapping):
+        return with_present_names(value)
+    return [_searched(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _renamed(value: object) -> object:
+    """The same with present names in every key and text."""
+    if isinstance(value, str):
+        return _FORMER_NAME.sub(lambda found: PRESENT_NAMES[found[1]], value)
+    if isinstance(value, Mapping):
+        return {_renamed(key): _renamed(inner) for key, inner in value.items()}
+    return [_renamed(inner) for inner in value] if isinstance(value, list) else value

@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from optimizer.errors import StoreError
-from optimizer.runs.committer import Record
+from optimizer.runs.rows import Snapshot
 
 GROUP_SECONDS = 0.5
 """A group is committed at the latest so long after its first record was handed over."""
@@ -13,8 +15,26 @@ QUEUE_BYTES = 16 * 2**20
 """Records beyond this wait at the caller's side until the disk has caught up; a group is half."""
 
 
+@dataclass(frozen=True)
+class Note:
+    """JSON to be recorded beside the generations."""
+
+    kind: Literal["result", "resumption"]
+    payload: bytes
+
+    @property
+    def n_bytes(self) -> int:
+        """Size in bytes."""
+        return len(self.payload)
+
+
+Record = Snapshot | Note
+
+
 class Recorder:
     """A bounded queue, and a thread that empties it.
+
+    Whoever asks after recording has failed gets a StoreError.
 
     Args:
         commit: Writes a group, all or nothing; called by the thread alone.
@@ -43,11 +63,7 @@ class Recorder:
         self._thread.start()
 
     def submit(self, record: Record) -> None:
-        """Hand a record over; waits only while the queue is full.
-
-        Raises:
-            StoreError: When recording has failed before.
-        """
+        """Hand a record over; waits only while the queue is full."""
         with self._changed:
             self._changed.wait_for(lambda: self._failure or self._has_room(record))
             self._raise_failure()
@@ -57,11 +73,7 @@ class Recorder:
                 self._changed.notify_all()
 
     def flush(self) -> None:
-        """Wait until all that was handed over is on disk.
-
-        Raises:
-            StoreError: When recording has failed.
-        """
+        """Wait until all that was handed over is on disk."""
         with self._changed:
             self._is_urgent = True
             self._changed.notify_all()
@@ -76,17 +88,8 @@ class Recorder:
             self._changed.notify_all()
         self._thread.join()
 
-    @property
-    def has_failed(self) -> bool:
-        """Whether recording has failed."""
-        return self._failure is not None
-
     def check(self) -> None:
-        """Say so when recording has failed.
-
-        Raises:
-            StoreError: Then.
-        """
+        """Say so when recording has failed."""
         with self._changed:
             self._raise_failure()
 

@@ -20,8 +20,8 @@ from optimizer.runs.database import (
     write_row,
 )
 from optimizer.runs.lock import OwnerLock, is_owned
+from optimizer.runs.payload import sha256
 from optimizer.runs.rows import NOTHING, Columns, Digests
-from optimizer.runs.texts import sha256
 
 DAMAGED = "damaged.sqlite"
 """What a damaged database is kept as, beside the sound one that replaced it."""
@@ -36,11 +36,8 @@ _DRAFT = re.compile(r"\.new-[A-Za-z0-9._-]+-[0-9a-f]{6}")
 def rebuild(connection: sqlite3.Connection, path: Path, header: bytes, newest: int) -> None:
     """Replace a damaged database by one with the rows that are sound, and keep the damaged one.
 
-    Args:
-        connection: A reader of the damaged database, inside a transaction.
-        path: Of the damaged database.
-        header: Its header, which is sound.
-        newest: The last generation to keep.
+    `connection` reads the damaged database, inside a transaction; its header is sound.
+    Generations after `newest` are left out.
 
     Raises:
         sqlite3.Error: When the new file cannot be written; the old one is then as it was.
@@ -86,14 +83,7 @@ def sweep_drafts(runs_dir: Path) -> int:
 
 
 def delete_run(path: Path) -> None:
-    """Remove a run from the disk; killed in between, the rest is swept like a run never begun.
-
-    Args:
-        path: Its directory.
-
-    Raises:
-        StoreError: When another process owns it, or it cannot be removed.
-    """
+    """Remove a run from the disk; killed in between, the rest is swept like a run never begun."""
     lock = OwnerLock.acquire(path)
     try:
         gone = draft_path(path.parent, path.name)

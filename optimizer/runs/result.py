@@ -1,16 +1,19 @@
-"""What a run ended with: its front, what proves it, and what it was found on."""
+"""What a run says of itself: its header, and its result with the front and what proves it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, TypeVar
+from math import nan
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from engine.metrics import METRICS
 from engine.replay.certificate import Certificate
 from optimizer.config.values import Specs
 from optimizer.errors import ParityError
-from optimizer.goals.aggregation import MEAN
+from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import is_maximised
-from optimizer.runs.header import RunHeader
 from optimizer.runs.payload import OPTIONAL, Payload
 from optimizer.runs.store import RunStore
 from optimizer.search.lattice import Regret
@@ -25,13 +28,8 @@ class WindowDescription(Payload):
     """A window of bars [start, end).
 
     Args:
-        symbol: Its market.
         sample: What it is for, as `shown.SAMPLES` says.
-        start: First bar.
         end: The bar after the last.
-        first: When the first bar opens, UTC.
-        last: When the last bar opens.
-        bars: How many.
         label: What to call it; the symbol where that says enough.
     """
 
@@ -72,7 +70,6 @@ class Figures(Payload):
     """What an individual reached over some windows.
 
     Args:
-        metrics: Name to mean.
         undefined: Why metrics are None, by name.
         objectives: Name to value in natural sign, windows taken together as in the search.
     """
@@ -87,7 +84,6 @@ class Member(Figures):
     """An individual of a front, and its figures over the windows to search on.
 
     Args:
-        genes: Name to value.
         held_out: Its figures over the windows that are held out; None without any.
         by_window: Some metrics of each window, [W]; empty where there is only one.
     """
@@ -123,13 +119,9 @@ class RunResult(Payload):
 
     Args:
         individuals: Survivors of the last generation.
-        population: Individuals that were asked for.
-        infeasible: Failure to how many of the survivors have it.
         over_windows: How objectives take windows together where they do not say it themselves.
         front: Its members; as recorded in the order in which they were certified.
         front_hash: SHA-256 of genes and objectives of the front, in whatever order.
-        data_hash: SHA-256 of all series.
-        certificate: The comparison of the front with the reference.
         hypervolume: What the front dominates, as `Generation` says.
         polished: Individuals that were tried to polish the front.
         regret: How a genetic search fares on the lattice; None where nobody asked.
@@ -162,11 +154,7 @@ class RunResult(Payload):
     resumed: Annotated[str, OPTIONAL] = ""
 
     def numbered(self, genes: Sequence[str]) -> "RunResult":
-        """The same with members by their numbers, and names in order: JSON has them sorted.
-
-        Args:
-            genes: Names, in the order of a genome.
-        """
+        """The same with members by their numbers, and names in order: JSON has them sorted."""
         orders = {"genes": genes, "objectives": self.objectives, "metrics": METRICS}
         front = [
             replace(
@@ -179,14 +167,7 @@ class RunResult(Payload):
 
 
 def recorded_result(store: RunStore) -> RunResult | None:
-    """The result of a run, members by their numbers; None before it is finished.
-
-    Args:
-        store: Open for reading.
-
-    Raises:
-        StoreError: When it is damaged.
-    """
+    """The result of a run, members by their numbers; None before it is finished."""
     recorded = store.result
     if recorded is None:
         return None
@@ -196,11 +177,7 @@ def recorded_result(store: RunStore) -> RunResult | None:
 
 
 def refuse_red(certificate: Certificate) -> None:
-    """Refuse what reference and engine disagree about.
-
-    Raises:
-        ParityError: With the first mismatch in full.
-    """
+    """Refuse what reference and engine disagree about."""
     if certificate.mismatches:
         raise ParityError(f"reference and engine disagree\n{certificate.first_mismatch}")
 
@@ -217,11 +194,9 @@ def words_of(certificate: Certificate) -> str:
 
 
 def best_first(front: Sequence[Member], objectives: Sequence[str]) -> tuple[Member, ...]:
-    """Members of a front in the order of their numbers: the best in the first objective first.
+    """Members in the order of their numbers: the best in the first objective first.
 
-    Args:
-        front: Equal members stay in their order.
-        objectives: Names, the first one counts.
+    Equal members stay in their order.
     """
     sign = -1.0 if is_maximised(objectives[0]) else 1.0
     return tuple(sorted(front, key=lambda one: sign * one.objectives[objectives[0]]))
@@ -233,6 +208,55 @@ def noun_of(windows: Iterable[WindowDescription]) -> str:
 
 
 Described = TypeVar("Described", Member, Figures)
+
+
+@dataclass(frozen=True)
+class GeneRecord(Payload):
+    """A gene, ``int`` or ``float``, with its bounds."""
+
+    name: str
+    kind: str = "float"
+    low: float = nan
+    high: float = nan
+
+
+@dataclass(frozen=True)
+class RunHeader(Payload):
+    """The circumstances of a recorded run.
+
+    Args:
+        data: Symbol and duration of a bar.
+        windows: One entry for each window to search on.
+        failure_names: By the code of a failure.
+        notes: A line for each thing that a person must know of the bars.
+    """
+
+    what: ClassVar[str] = "the header"
+
+    created_at: str = ""
+    strategy: str = ""
+    data: str = ""
+    is_simulated: bool = False
+    windows: tuple[Any, ...] = ()
+    held_out: tuple[Any, ...] = ()
+    genes: tuple[GeneRecord, ...] = ()
+    objectives: tuple[str, ...] = ()
+    costs: Mapping[str, float] = field(default_factory=dict)
+    seed: int | None = None
+    failure_names: tuple[str, ...] = ("",)
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gene_names(self) -> tuple[str, ...]:
+        """Names of the genes, in the order of a genome."""
+        return tuple(gene.name for gene in self.genes)
+
+    def natural(self, objectives: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Minimised objectives [..., O] in the sign that people know, and back again."""
+        signs = np.array([-1.0 if is_maximised(name) else 1.0 for name in self.objectives])
+        natural: npt.NDArray[np.float64] = signs * objectives + 0.0
+        return natural
 
 
 def _in_order(one: Described, orders: Mapping[str, Sequence[str]]) -> Described:

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import StoreError
-from optimizer.runs.payload import Payload
-from optimizer.runs.texts import decode, encode, sha256
+from optimizer.runs.payload import Payload, decode, encode, sha256
 from optimizer.search.generation import LINEAGE, Generation, Population, nobody
 from optimizer.search.ranking import first_front
 
@@ -70,10 +69,7 @@ class GenerationSummary(Payload):
 
     Args:
         number: 0 for the initial population.
-        individuals: P, survivors.
         front: How many of them are feasible and dominated by none.
-        evaluated: Individuals that were sent to the engine.
-        seconds: Wall time.
         repaired: Individuals whose genes broke a constraint and were repaired.
         rejected: Name of a failure to how many of the evaluated had it.
         kept: How much of the population is still recorded, one of `KEPT`.
@@ -98,9 +94,7 @@ class Snapshot:
     """A generation as it was when it was handed over, not yet hashed.
 
     Args:
-        number: Of the generation.
         shape: P, G, O.
-        columns: Its population.
         summary: JSON of the rest.
     """
 
@@ -119,14 +113,11 @@ class Snapshot:
 class Digests:
     """The part of a row that links it to its neighbours; small, and never dropped.
 
+    `individuals`, `genes` and `objectives` are P, G and O.
+
     Args:
-        number: Of the generation.
-        individuals: P.
-        genes: G.
-        objectives: O.
         front: Individuals on the front.
         kept: One of `KEPT`; the only field that may change later, so the only one not hashed.
-        summary: JSON of the rest of the generation.
         whole_sha: Digest of the whole population's columns.
         front_sha: Digest of the front's columns.
         chain: Digest of all of these and of the row before.
@@ -171,9 +162,6 @@ class Digests:
 def snapshot(generation: Generation) -> Snapshot:
     """Copy a generation into bytes, so that the search may go on with its arrays.
 
-    Args:
-        generation: With arrays [P, G], [P, O], [P], [P].
-
     Raises:
         StoreError: When shapes disagree, or a number of the summary is not finite.
     """
@@ -185,13 +173,8 @@ def snapshot(generation: Generation) -> Snapshot:
     columns = replace(pack(population), state=pack_state(generation))
     if not _fits(columns, shape[0], shape[1], shape[2]):
         raise StoreError(f"generation {generation.number}: its columns differ in length")
-    summary = {
-        "evaluated": generation.evaluated,
-        "seconds": generation.seconds,
-        "repaired": generation.repaired,
-        "rejected": generation.rejected,
-        "hypervolume": generation.hypervolume,
-    }
+    said = ("evaluated", "seconds", "repaired", "rejected", "hypervolume")
+    summary = {name: getattr(generation, name) for name in said}
     what = f"summary of generation {generation.number}"
     return Snapshot(generation.number, shape, columns, encode(summary, what=what))
 
@@ -279,12 +262,7 @@ def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
 
 
 def damage_of(digests: Digests, columns: Columns) -> str:
-    """What is wrong with the columns of a row, or an empty string.
-
-    Args:
-        digests: The row's, already found to be linked.
-        columns: What the row holds.
-    """
+    """What is wrong with the columns of a row that is linked, or an empty string."""
     if not _fits(columns, digests.rows_kept(), digests.genes, digests.objectives):
         return "its population does not have the recorded shape"
     expected = {"whole": digests.whole_sha, "front": digests.front_sha}.get(digests.kept)

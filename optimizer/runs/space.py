@@ -1,7 +1,9 @@
-"""How much of a run is kept, how many bytes that takes, and whether there is room for them."""
+"""How much of a run is kept, whether there is room for it, and on what file system."""
 
+import re
 import shutil
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from optimizer.errors import StoreError
@@ -31,6 +33,19 @@ STATE_BYTES = 512
 LOG_BYTES = 12 * 2**20
 """What the write-ahead log and the run's other files take, but for large populations."""
 
+NETWORK_KINDS = frozenset((
+    "9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "fuse.ceph", "fuse.davfs2",
+    "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs",
+    "nfs4", "orangefs", "smb3", "smbfs",
+))  # fmt: skip
+"""File system kinds, as the kernel names them, whose files several hosts may have open.
+
+Source: SQLite's documentation, "Write-Ahead Logging": all processes must be on the same host,
+because the index of the log is shared memory.
+"""
+
+MOUNTS = Path("/proc/self/mountinfo")
+
 
 def estimate_bytes(
     individuals: int,
@@ -42,20 +57,11 @@ def estimate_bytes(
     budget: int | None = None,
     archive: int = 0,
 ) -> int:
-    """Bytes that a run takes on disk, while it runs.
+    """Bytes that a run of P, G and O takes on disk at most, while it runs.
 
-    Args:
-        individuals: P.
-        genes: G.
-        objectives: O.
-        generations: How many follow the initial one.
-        keep: What stays of older generations. A front may grow to the whole population, so
-            ``"front"`` is estimated as ``"all"``; only ``"last"`` has a smaller bound.
-        budget: As in `RunStore.create`; a bound as well, whatever `keep` is.
-        archive: Most individuals of the archive, which is kept with each whole generation.
-
-    Returns:
-        A bound from above: at most about twice what the populations take, and `LOG_BYTES`.
+    A front may grow to the whole population, so `keep` bounds the size only as ``"last"``;
+    `budget` is a bound as well. `archive` is kept with each whole generation. At most about
+    twice what the populations take, and `LOG_BYTES`.
     """
     rows = generations + 1
     whole_rows = min(rows, WHOLE_GENERATIONS + 1) if keep == "last" else rows
@@ -76,15 +82,7 @@ def free_bytes(path: Path) -> int:
 
 
 def require_space(path: Path, needed: int) -> None:
-    """Refuse to start what cannot fit.
-
-    Args:
-        path: Where it is to be written.
-        needed: Bytes.
-
-    Raises:
-        StoreError: When fewer are free, naming both.
-    """
+    """Refuse to start what cannot fit."""
     free = free_bytes(path)
     if needed > free:
         raise StoreError(
@@ -94,8 +92,49 @@ def require_space(path: Path, needed: int) -> None:
         )
 
 
+def network_kind(path: Path, mountinfo: str | None = None) -> str | None:
+    """Kind of the network file system that a path lies on; None on a local one.
+
+    `mountinfo` is the kernel's mount table, read from the system when left out.
+    """
+    if mountinfo is None:
+        if not MOUNTS.is_file():
+            return None
+        mountinfo = MOUNTS.read_text(errors="replace")
+    place = PurePosixPath(path.resolve())
+    # A later line hides an earlier one at the same place, hence "not shorter".
+    deepest, kind = 0, ""
+    for point, its_kind in _mounts(mountinfo):
+        if place.is_relative_to(point) and len(point.parts) >= deepest:
+            deepest, kind = len(point.parts), its_kind
+    return kind if kind in NETWORK_KINDS else None
+
+
+def refuse_network(path: Path, journal: str, mountinfo: str | None = None) -> None:
+    """Refuse a write-ahead log on a network file system."""
+    kind = network_kind(path, mountinfo) if journal == "wal" else None
+    if kind is not None:
+        raise StoreError(
+            f"{path} lies on a network file system ({kind}), where a write-ahead log can be "
+            "corrupted: put the runs on a local disk, or use journal='delete', which is slower"
+        )
+
+
 def _pages(rows: int, row_bytes: int) -> int:
     """Pages of rows: small ones share a page, large ones end within one."""
     if row_bytes <= USABLE_BYTES:
         return -(-rows // (USABLE_BYTES // row_bytes))
     return rows * (-(-row_bytes // USABLE_BYTES) + 1)
+
+
+def _mounts(mountinfo: str) -> Iterator[tuple[PurePosixPath, str]]:
+    for line in mountinfo.splitlines():
+        fields, _, rest = line.partition(" - ")
+        columns, kinds = fields.split(), rest.split()
+        if len(columns) >= 5 and kinds:
+            yield PurePosixPath(_unescaped(columns[4])), kinds[0]
+
+
+def _unescaped(text: str) -> str:
+    """Undo the kernel's octal escapes of blanks and backslashes."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

@@ -7,7 +7,7 @@ header, so that what is read back is what was recorded, in the order in which it
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -15,12 +15,12 @@ from typing import Literal
 
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery
-from optimizer.runs.committer import Note
 from optimizer.runs.database import JOURNALS, create_tables, no_room
+from optimizer.runs.listing import DATABASE, run_path
 from optimizer.runs.lock import OwnerLock, is_owned
-from optimizer.runs.mounts import refuse_network
-from optimizer.runs.names import DATABASE, run_path
+from optimizer.runs.payload import encode
 from optimizer.runs.reader import Reader
+from optimizer.runs.recorder import Note
 from optimizer.runs.repair import (
     DAMAGED,
     draft_path,
@@ -28,30 +28,29 @@ from optimizer.runs.repair import (
     sweep_drafts,
     sync_directory,
 )
-from optimizer.runs.rows import GenerationSummary
-from optimizer.runs.space import KEEPS, Keep
-from optimizer.runs.texts import encode
+from optimizer.runs.space import KEEPS, Keep, refuse_network
 from optimizer.runs.writer import Writer
-from optimizer.search.generation import Generation, Population
+from optimizer.search.generation import Generation
 
 Status = Literal["running", "finished", "interrupted"]
 Journal = Literal["wal", "delete"]
 
 
-class RunStore:
+class RunStore(Reader):
     """One run, open for reading or owned for writing; made by `create` and `open`.
 
+    Whatever writes raises StoreError when recording has failed.
+
     Args:
-        reader: The run's database.
         lock: Of its owner, None to read only.
         swept: How many directories of runs never begun were removed.
         journal: As in `open`.
     """
 
     def __init__(
-        self, reader: Reader, lock: OwnerLock | None, *, swept: int = 0, journal: str | None = None
+        self, database: Path, lock: OwnerLock | None, *, swept: int = 0, journal: str | None = None
     ) -> None:
-        self._reader = reader
+        super().__init__(database)
         self._lock = lock
         self._writer: Writer | None = None
         self.warnings: tuple[str, ...] = ()
@@ -59,7 +58,7 @@ class RunStore:
         if swept:
             self.warnings = (f"removed what {swept} interrupted starts of runs had left",)
         if lock is not None:
-            self._take_up(lock, str(journal or reader.format["journal"]))
+            self._take_up(lock, str(journal or self.format["journal"]))
 
     @classmethod
     def create(
@@ -107,11 +106,9 @@ class RunStore:
     ) -> "RunStore":
         """Open a run.
 
-        Args:
-            path: Its directory.
-            writable: Whether to own it and go on with it; readers need no permission and may
-                read while an owner writes.
-            journal: How to write from now on; as the run was created when left out.
+        `writable` asks to own it and go on with it; readers need no permission and may read
+        while an owner writes. `journal` says how to write from now on; as the run was
+        created when left out.
 
         Raises:
             StoreError: When it is not a run, is damaged beyond use, was made by a newer version,
@@ -120,7 +117,7 @@ class RunStore:
         if journal is not None:
             _require_known("all", journal)
         if not writable:
-            return cls(Reader(path / DATABASE), None)
+            return cls(path / DATABASE, None)
         Reader(path / DATABASE).close()
         return cls._opened(path, OwnerLock.acquire(path), journal=journal)
 
@@ -129,30 +126,15 @@ class RunStore:
         cls, path: Path, lock: OwnerLock, *, swept: int = 0, journal: str | None = None
     ) -> "RunStore":
         try:
-            return cls(Reader(path / DATABASE), lock, swept=swept, journal=journal)
+            return cls(path / DATABASE, lock, swept=swept, journal=journal)
         except BaseException:
             lock.release()
             raise
 
     @property
-    def path(self) -> Path:
-        """Directory of the run."""
-        return self._reader.path.parent
-
-    @property
     def run_id(self) -> str:
         """Name of that directory; of a copy, the name that the copy was given."""
         return self.path.name
-
-    @property
-    def header(self) -> Mapping[str, object]:
-        """What `create` was given."""
-        return self._reader.header
-
-    @property
-    def keep(self) -> str:
-        """How much of older generations is kept."""
-        return str(self._reader.format["keep"])
 
     @property
     def status(self) -> Status:
@@ -161,68 +143,20 @@ class RunStore:
             return "finished"
         return "running" if self._lock is not None or is_owned(self.path) else "interrupted"
 
-    @property
-    def planned(self) -> int | None:
-        """How many generations it was last asked for."""
-        return self._reader.planned
-
-    @property
-    def result(self) -> Mapping[str, object] | None:
-        """What `finish` was given, None before.
-
-        Raises:
-            StoreError: When it is damaged.
-        """
-        return self._reader.result()
-
-    @property
-    def resumptions(self) -> tuple[Mapping[str, object], ...]:
-        """What `note_resumption` was given, oldest first."""
-        return self._reader.resumptions()
-
     def last_generation(self) -> Generation | None:
-        """The newest generation that is whole and undamaged, to go on from.
+        """The newest generation that is whole and undamaged, None when none was ever recorded.
 
-        Returns:
-            None when none was ever recorded. When newer ones were damaged or lost, `warnings`
-            says which; the first commit after that removes them.
+        When newer ones were damaged or lost, `warnings` says which; the first commit
+        removes them.
 
         Raises:
             StoreError: When generations were recorded and none of them can be used.
         """
         if self._writer is not None:
             self._writer.recorder.flush()
-        recovery = self._reader.recover()
+        recovery = self.recover()
         self._warn(recovery.warnings)
         return recovery.generation
-
-    def generations(self) -> Iterator[GenerationSummary]:
-        """Summaries of all generations that can be trusted, oldest first."""
-        return iter(self._reader.generations())
-
-    def generation(self, number: int) -> Generation:
-        """A whole generation, checked.
-
-        Raises:
-            StoreError: When it was not recorded, not kept, or is damaged.
-        """
-        return self._reader.generation(number)
-
-    def front(self, number: int) -> Population:
-        """Feasible individuals of a generation that nobody dominates, in order of survival.
-
-        Raises:
-            StoreError: When it was not recorded, not kept, or is damaged.
-        """
-        return self._reader.front(number)
-
-    def verify(self) -> list[str]:
-        """Read everything and check it.
-
-        Returns:
-            What is wrong, one line each; empty for a sound run.
-        """
-        return list(self._reader.problems())
 
     def record(self, generation: Generation) -> None:
         """Hand a generation over; it is copied, and on disk within a second.
@@ -233,19 +167,11 @@ class RunStore:
         self._owned().record(generation)
 
     def flush(self) -> None:
-        """Wait until everything that was handed over is on disk.
-
-        Raises:
-            StoreError: When recording has failed.
-        """
+        """Wait until everything that was handed over is on disk."""
         self._owned().recorder.flush()
 
     def finish(self, result: Mapping[str, object]) -> None:
-        """Record what the run ended with, and wait until that is on disk.
-
-        Raises:
-            StoreError: When recording fails, or the result holds NaN.
-        """
+        """Record what the run ended with, and wait until that is on disk."""
         writer = self._owned()
         writer.recorder.submit(Note("result", encode(result, what="the result")))
         writer.recorder.flush()
@@ -253,9 +179,8 @@ class RunStore:
     def note_resumption(self, differences: Sequence[str], generations: int) -> None:
         """Record that the run is taken up again.
 
-        Args:
-            differences: A line for each circumstance that is another one now.
-            generations: How many it is asked for now.
+        `differences` has a line for each circumstance that is another one now,
+        `generations` is how many it is asked for now.
         """
         writer = self._owned()
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -266,28 +191,20 @@ class RunStore:
     def hand_on(self) -> tuple[Mapping[str, str], int]:
         """Record what is left and keep the lock alone, for a process that replaces its program.
 
-        Returns:
-            What the new program's environment needs besides, for `open` to take the lock over; and
-            the newest generation on disk, -1 without one.
-
-        Raises:
-            StoreError: When recording has failed.
+        Returns what the new program's environment needs besides, for `open` to take the
+        lock over, and the newest generation on disk, -1 without one.
         """
         lock, writer = self._lock, self._owned()
         assert lock is not None
         self._writer = None
-        self._reader.close()
+        self._connection.close()
         writer.close()
         return lock.hand_on(), writer.last
 
     def close(self) -> None:
-        """Record what is left and let go of the run; a second call does nothing.
-
-        Raises:
-            StoreError: When recording has failed.
-        """
+        """Record what is left and let go of the run; a second call does nothing."""
         writer, self._writer = self._writer, None
-        self._reader.close()
+        self._connection.close()
         try:
             if writer is not None:
                 writer.close()
@@ -317,22 +234,21 @@ class RunStore:
         try:
             refuse_network(self.path, journal)
             remove_leftovers(self.path)
-            recovery = self._reader.recover()
+            recovery = self.recover()
             self._warn(recovery.warnings)
             self._mend(recovery)
-            self._writer = Writer(self._reader, lock, journal, recovery)
+            self._writer = Writer(self, lock, journal, recovery)
         except (OSError, sqlite3.Error) as error:
-            self._reader.close()
-            raise no_room(error, self._reader.path, 0) from None
+            self._connection.close()
+            raise no_room(error, self.database, 0) from None
         except BaseException:
-            self._reader.close()
+            self._connection.close()
             raise
 
     def _mend(self, recovery: Recovery) -> None:
-        if self._reader.rebuild_if_broken(recovery.number):
-            path = self._reader.path
-            self._reader.close()
-            self._reader = Reader(path)
+        if self.rebuild_if_broken(recovery.number):
+            self._connection.close()
+            self._open()
             self._warn((f"the database was rebuilt; the damaged one is kept as {DAMAGED}",))
 
     def _warn(self, lines: Iterable[str]) -> None:

@@ -1,14 +1,40 @@
-"""What only the owner of a run has: a thread that commits, and the number to come next."""
+"""What only the owner of a run has: it takes generations, commits groups, drops old ones."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from optimizer.errors import StoreError
-from optimizer.runs.chain import Recovery
-from optimizer.runs.committer import Committer
-from optimizer.runs.database import open_writer
+from optimizer.runs.chain import Recovery, sound_columns
+from optimizer.runs.database import (
+    make_plain,
+    no_room,
+    open_writer,
+    population_bytes,
+    read_digests,
+    remove_after,
+    shrink_row,
+    transaction,
+    write_result,
+    write_resumption,
+    write_row,
+)
 from optimizer.runs.lock import OwnerLock
 from optimizer.runs.reader import Reader
-from optimizer.runs.recorder import Recorder
-from optimizer.runs.rows import snapshot
-from optimizer.runs.space import KEEPS
+from optimizer.runs.recorder import Note, Record, Recorder
+from optimizer.runs.rows import (
+    NOTHING,
+    Columns,
+    Digests,
+    Snapshot,
+    front_population,
+    link,
+    pack,
+    snapshot,
+    unpack,
+)
+from optimizer.runs.space import KEEPS, WHOLE_GENERATIONS, Keep
 from optimizer.search.generation import Generation
 
 
@@ -17,7 +43,6 @@ class Writer:
 
     Args:
         reader: Of the same run, which says how it is kept.
-        lock: Of its owner.
         journal: How the database keeps what is being written.
         recovery: What the run holds already.
 
@@ -33,8 +58,8 @@ class Writer:
             self._width = snapshot(recovery.generation).shape[1:]
         keep = reader.format["keep"]
         self._committer = Committer(
-            open_writer(reader.path, journal),
-            reader.path,
+            open_writer(reader.database, journal),
+            reader.database,
             lock,
             keep=next(known for known in KEEPS if known == keep),
             budget=reader.budget,
@@ -63,11 +88,159 @@ class Writer:
         self.last, self._width = generation.number, taken.shape[1:]
 
     def close(self) -> None:
-        """Record what is left.
-
-        Raises:
-            StoreError: When recording has failed.
-        """
+        """Record what is left."""
         self.recorder.stop()
         self.recorder.check()
         self._committer.close()
+
+
+class Committer:
+    """The only writer of a run's database; after an error it is closed and never tried again."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        lock: OwnerLock,
+        *,
+        keep: Keep,
+        budget: int | None,
+        recovery: Recovery,
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._lock = lock
+        self._keep = keep
+        self._thinning = Thinning(connection, keep=keep, budget=budget)
+        self._chain = recovery.chain
+        self._last = self._newest = recovery.number
+        self._is_clean = False
+
+    def commit(self, records: Sequence[Record]) -> None:
+        """Write all records, or none.
+
+        Raises:
+            StoreError: When the disk does not take them; this committer is then of no more use.
+        """
+        try:
+            with transaction(self._connection):
+                numbers = [record.number for record in records if isinstance(record, Snapshot)]
+                self._newest = max(numbers, default=self._newest)
+                for record in records:
+                    self._write(record)
+                self._thinning.thin(self._last)
+            self._lock.note(self._last)
+        except (sqlite3.Error, OSError) as error:
+            # A file whose write or sync failed once is not trusted again with this descriptor.
+            self._connection.close()
+            needed = sum(record.n_bytes for record in records)
+            raise no_room(error, self._path, needed) from None
+
+    def close(self) -> None:
+        """Leave one plain file behind; all commits stay safe in the log when that fails."""
+        try:
+            make_plain(self._connection)
+        except sqlite3.Error as error:
+            log = self._path.with_name(self._path.name + "-wal")
+            raise no_room(error, self._path, log.stat().st_size if log.exists() else 0) from None
+        finally:
+            self._connection.close()
+
+    def _write(self, record: Record) -> None:
+        if isinstance(record, Note):
+            self._write_note(record)
+            return
+        if not self._is_clean:
+            # What was damaged, and a result that no longer is the end, give way to what follows.
+            remove_after(self._connection, self._last)
+            self._thinning.removed()
+            self._is_clean = True
+        digests, front = link(record, self._chain)
+        if self._keep == "all" or digests.number > self._newest - WHOLE_GENERATIONS:
+            kept, columns = "whole", record.columns
+        else:
+            kept, columns = ("front", front) if self._keep == "front" else ("summary", NOTHING)
+        write_row(self._connection, replace(digests, kept=kept), columns)
+        self._thinning.added(columns)
+        self._chain, self._last = digests.chain, digests.number
+
+    def _write_note(self, note: Note) -> None:
+        if note.kind == "result":
+            write_result(self._connection, note.payload, self._chain)
+        else:
+            write_resumption(self._connection, note.payload)
+
+
+class Thinning:
+    """What is left of older generations; all of it happens in the transaction of its caller.
+
+    Args:
+        connection: The writer's.
+        keep: What stays of them at most.
+        budget: Bytes that populations may take altogether, None without a limit.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, *, keep: Keep, budget: int | None) -> None:
+        self._connection = connection
+        self._keep = keep
+        self._budget = budget
+        self._whole_from = 0
+        """Every older generation before this one is a front at most."""
+        self._front_from = 0
+        """Every older generation before this one is a summary."""
+        self._n_bytes: int | None = None
+
+    def removed(self) -> None:
+        """Rows were removed: what is left is counted anew when it is needed."""
+        self._n_bytes = None
+
+    def added(self, columns: Columns) -> None:
+        """A row was written."""
+        if self._n_bytes is not None:
+            self._n_bytes += columns.n_bytes
+
+    def thin(self, newest: int) -> None:
+        """Drop what need not be kept."""
+        end = newest + 1 - WHOLE_GENERATIONS
+        if self._keep != "all":
+            self._thin_to_front(end)
+        if self._keep == "last":
+            self._thin_to_summary(end)
+        while self._is_over_budget() and self._front_from < end:
+            if self._whole_from < end:
+                self._thin_to_front(self._whole_from + 1)
+            else:
+                self._thin_to_summary(self._front_from + 1)
+
+    def _is_over_budget(self) -> bool:
+        if self._budget is None:
+            return False
+        if self._n_bytes is None:
+            self._n_bytes = population_bytes(self._connection)
+        return self._n_bytes > self._budget
+
+    def _thin_to_front(self, end: int) -> None:
+        for digests in list(read_digests(self._connection, self._whole_from, end)):
+            if digests.kept == "whole":
+                self._replace(digests, is_front=self._keep != "last")
+        self._whole_from = max(self._whole_from, end)
+
+    def _thin_to_summary(self, end: int) -> None:
+        for digests in list(read_digests(self._connection, self._front_from, end)):
+            if digests.kept != "summary":
+                self._replace(digests, is_front=False)
+        self._front_from = max(self._front_from, end)
+
+    def _replace(self, digests: Digests, *, is_front: bool) -> None:
+        """A damaged population stays as it is, for `verify` to report."""
+        columns = sound_columns(self._connection, digests)
+        if columns is None:
+            return
+        left = _front(columns, digests) if is_front else None
+        shrink_row(self._connection, digests, left)
+        if self._n_bytes is not None:
+            self._n_bytes += (left or NOTHING).n_bytes - columns.n_bytes
+
+
+def _front(columns: Columns, digests: Digests) -> Columns:
+    return pack(front_population(unpack(columns, digests.genes, digests.objectives)))

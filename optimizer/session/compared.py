@@ -9,11 +9,10 @@ import numpy as np
 from optimizer.config.run_config import names_deciding
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
-from optimizer.runs.header import RunHeader
+from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats, Population
-from optimizer.session.differences import different_lines
 from optimizer.session.exported import newest_front
-from optimizer.session.identity import recorded_identity
+from optimizer.session.identity import different_lines, recorded_identity
 
 REFERENCE = 1.1
 """Corner of the box that is measured, where the fronts of all runs together span 0 to 1.
@@ -33,12 +32,7 @@ class Compared:
     """One run beside others.
 
     Args:
-        run: Its id.
-        status: As `RunStore.status`.
         generations: Recorded, the initial one not included.
-        evaluated: Individuals in all of its generations.
-        seconds: That its generations took.
-        front: Members of its newest front.
         best: Best value of each objective in it, in the sign that people know; empty without one.
         hypervolume: What its front dominates, as a share of what the fronts of all dominate.
         beaten: For each run, the share of that one's front that a member of this one dominates.
@@ -65,13 +59,7 @@ class Compared:
 
 
 def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
-    """Compare the newest fronts of runs.
-
-    Args:
-        stores: Two or more, open for reading, with the same objectives.
-
-    Returns:
-        One for each, in the same order.
+    """Compare the newest fronts of two runs or more with the same objectives, open for reading.
 
     Raises:
         StoreError: When a run has recorded nothing, is damaged, or strives for something else.

@@ -11,8 +11,7 @@ import numpy as np
 
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
-from optimizer.runs.header import RunHeader
-from optimizer.runs.result import Figures, Member, RunResult, recorded_result
+from optimizer.runs.result import Figures, Member, RunHeader, RunResult, recorded_result
 from optimizer.search.evolution import final_front
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population, Serials
 
@@ -38,12 +37,9 @@ class Recorded:
 def table_of(store: RunStore, what: What) -> Columns:
     """One table of a run.
 
-    Args:
-        store: The run, open for reading.
-        what: ``front``, the certified members of a finished run, by the numbers that tables and
-            report give them, with their metrics, also on bars that were held out;
-            ``generations``, one row each; ``individuals``, every one that is still recorded, with
-            its parents and the operator that made it.
+    ``front`` has the certified members of a finished run, by the numbers that tables and report
+    give them, also on bars that were held out; ``generations`` one row each; ``individuals``
+    every one that is still recorded, with its parents and the operator that made it.
 
     Raises:
         StoreError: When a run without a result is asked for its front, or is damaged.
@@ -54,11 +50,7 @@ def table_of(store: RunStore, what: What) -> Columns:
 
 
 def require_result(store: RunStore) -> RunResult:
-    """The result of a run.
-
-    Raises:
-        StoreError: When it has none yet, with how to get one.
-    """
+    """The result of a run, refused with how to get one when it has none yet."""
     result = recorded_result(store)
     if result is None:
         raise StoreError(
@@ -69,13 +61,7 @@ def require_result(store: RunStore) -> RunResult:
 
 
 def recorded_individuals(store: RunStore) -> Recorded:
-    """Every individual that is still recorded, once.
-
-    Args:
-        store: The run, open for reading.
-
-    Returns:
-        Them, whole populations or fronts, as the run keeps them.
+    """Every individual that is still recorded, once: whole populations or fronts, as kept.
 
     Raises:
         StoreError: When the run is damaged, or has recorded nobody.
@@ -98,9 +84,6 @@ def recorded_individuals(store: RunStore) -> Recorded:
 
 def newest_front(store: RunStore) -> Population:
     """The front of a run: that of its result, polished, or else that of its newest generation.
-
-    Args:
-        store: The run, open for reading.
 
     Raises:
         StoreError: When it has recorded no generation.
@@ -166,16 +149,9 @@ def _add(columns: Columns, place: str, described: Sequence[Member | Figures]) ->
 
 def _generations(store: RunStore) -> Columns:
     summaries = list(store.generations())
-    columns: Columns = {
-        "generation": [summary.number for summary in summaries],
-        "individuals": [summary.individuals for summary in summaries],
-        "front": [summary.front for summary in summaries],
-        "evaluated": [summary.evaluated for summary in summaries],
-        "repaired": [summary.repaired for summary in summaries],
-        "hypervolume": [summary.hypervolume for summary in summaries],
-        "seconds": [summary.seconds for summary in summaries],
-        "kept": [summary.kept for summary in summaries],
-    }
+    columns: Columns = {"generation": [summary.number for summary in summaries]}
+    for name in ("individuals", "front", "evaluated", "repaired", "hypervolume", "seconds", "kept"):
+        columns[name] = [getattr(summary, name) for summary in summaries]
     for reason in RunHeader.read(store.header).failure_names[1:]:
         columns[f"rejected.{reason}"] = [summary.rejected.get(reason, 0) for summary in summaries]
     return columns

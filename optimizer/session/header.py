@@ -1,25 +1,27 @@
-"""What a run's record says of its circumstances, and what was asked for in it."""
+"""What a run's record says of its circumstances, and its task taken up again."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 
 from engine.machine import versions
 from optimizer.config.run_config import RunConfig, make_config, overlaid
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
-from optimizer.session.differences import different_lines
-from optimizer.session.identity import Identity
-from optimizer.session.task import Task
+from optimizer.search.generation import Floats
+from optimizer.session.exported import newest_front
+from optimizer.session.identity import (
+    Identity,
+    different_lines,
+    identity_of,
+    require_identity,
+    require_same,
+)
+from optimizer.session.task import Task, prepare
 
 
 def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
-    """What a run record keeps of its circumstances.
-
-    Args:
-        task: What the run does.
-        device: Where it is evaluated.
-        identity: What decides its results; all else is there for people.
-    """
+    """What a run record keeps of its circumstances; only the identity decides its results."""
     config, markets, strategy = task.config, task.markets, identity.strategy
     return {
         "created_at": datetime.now(UTC).isoformat(timespec="microseconds"),
@@ -50,30 +52,17 @@ def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
 def changed_circumstances(
     recorded: Mapping[str, object], present: Mapping[str, object]
 ) -> tuple[str, ...]:
-    """What differs between two headers beside what decides results.
-
-    Args:
-        recorded: Of the run.
-        present: That a new run would get now.
-
-    Returns:
-        A line for each knob, library or device that is another one now.
-    """
+    """A line for each knob, library or device that differs between two headers."""
     names = ("command", "device", "versions")
     old, new = ({name: header.get(name) for name in names} for header in (recorded, present))
     return different_lines(old, new)
 
 
 def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
-    """What a run was asked to do.
+    """What a run was asked to do, with flags in it.
 
-    Args:
-        store: The run, open.
-        flags: What is given anew.
-
-    Returns:
-        The configuration of the run with the flags in it; a knob that is no longer there is left
-        out, and missing in the identity if it decided anything.
+    A knob that is no longer there is left out, and missing in the identity if it decided
+    anything.
 
     Raises:
         StoreError: When the run does not say.
@@ -84,3 +73,25 @@ def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
         raise StoreError(f"run '{store.run_id}' does not say what it was asked to do")
     known = {name: value for name, value in recorded.items() if name in RunConfig.model_fields}
     return make_config(overlaid(known, flags), where=f"run '{store.run_id}'", flags=flags)
+
+
+def recorded_front(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floats]:
+    """The task of a recorded run and the genomes [F, G] of its newest front.
+
+    `flags` say where the data is now, if it has moved.
+    """
+    with RunStore.open(path) as store:
+        front = newest_front(store)
+        return recorded_task(store, flags), front.genomes
+
+
+def recorded_task(store: RunStore, flags: Mapping[str, object]) -> Task:
+    """What a recorded run was asked to do, with its bars.
+
+    Raises:
+        StoreError: When individuals would not be judged as they were then, naming what differs.
+    """
+    recorded = require_identity(store)
+    task = prepare(recorded_config(store, flags))
+    require_same(store.run_id, recorded, identity_of(task, None), only_values=True)
+    return task

@@ -1,12 +1,12 @@
 """What a run is: everything that decides its results, in one place.
 
 Two runs with the same identity find the same individuals and the same values, bit for bit, on any
-machine, as far as both have come. A knob says itself what it decides (`optimizer.config.knobs`);
+machine, as far as both have come. A knob says itself what it decides (`optimizer.config.values`);
 here the values of those that decide are put together with what was made of the others.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -15,9 +15,8 @@ from engine.replay.certificate import data_hash
 from optimizer.errors import StoreError
 from optimizer.goals.objectives import Goals
 from optimizer.runs import RunStore
-from optimizer.runs.texts import encode
+from optimizer.runs.payload import decode, encode
 from optimizer.search import SEARCH_VERSION
-from optimizer.session.differences import different_lines
 from optimizer.session.task import Task
 
 VALUES = ("strategy", "costs", "goals", "data_hash", "windows", "engine_version")
@@ -35,6 +34,14 @@ ADVICE = {
 }
 """What to do where a part differs; the others are flags that can be left out."""
 
+ABSENT = object()
+"""Stands for a value that only the other record has."""
+
+MOST_CHARACTERS = 80
+"""Of a value in a line."""
+
+Place = tuple[str, ...]
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -42,14 +49,11 @@ class Identity:
 
     Args:
         settings: Knobs of the search, by value; the seed is one of them.
-        costs: Knobs of costs and risk, by value.
         goals: Objectives with what they measure and whether more is better, and constraints.
         strategy: With its bounds, as `StrategySpec.described`.
         data_hash: Of all series, as `engine.replay.certificate.data_hash`.
         windows: Each with its series, first bar, the bar after the last, and its role.
         warm_start: Hash of the genomes that the search begins with; None without any.
-        engine_version: Of the law.
-        search_version: Of the search.
     """
 
     settings: Mapping[str, object]
@@ -74,15 +78,9 @@ class Identity:
     def differences(
         self, other: "Identity", words: tuple[str, str] = ("recorded", "now")
     ) -> dict[str, tuple[str, ...]]:
-        """In which parts another identity differs.
+        """Part to a line for each value that differs; parts that agree are left out.
 
-        Args:
-            other: What to compare with.
-            words: What stands before the value of this one and of the other.
-
-        Returns:
-            Part to one line for each value that differs, with both values; parts that agree are
-            left out.
+        `words` stand before the value of this one and of the other.
         """
         found: dict[str, tuple[str, ...]] = {}
         for part in fields(self):
@@ -103,12 +101,7 @@ class Identity:
 
 
 def identity_of(task: Task, warm_start: str | None) -> Identity:
-    """What decides the results of a task.
-
-    Args:
-        task: Configuration, bars and strategy.
-        warm_start: As `session.warm_start.hash_of`.
-    """
+    """What decides the results of a task; `warm_start` as `session.warm_start.hash_of`."""
     return Identity(
         settings=task.config.deciding("search"),
         costs=task.config.deciding("costs"),
@@ -123,13 +116,7 @@ def identity_of(task: Task, warm_start: str | None) -> Identity:
 
 
 def recorded_identity(header: Mapping[str, object]) -> Identity | None:
-    """The identity that stands in a run's header.
-
-    Args:
-        header: As `RunStore.header`.
-
-    Returns:
-        None where a version recorded the run that did not say all that decides it.
+    """The identity in a run's header; None where a version did not say all that decides it.
 
     Raises:
         StoreError: When a newer version recorded the run, and something decides it that is
@@ -170,11 +157,7 @@ def require_same(
 ) -> None:
     """Refuse to build on a run whose results would be others now.
 
-    Args:
-        run: Its id.
-        recorded: What decided its results.
-        present: What decides results now.
-        only_values: Whether individuals are only judged again, not searched for.
+    `only_values` says that individuals are only judged again, not searched for.
 
     Raises:
         StoreError: Naming each value that differs, as recorded and as it is now, and what to do.
@@ -193,6 +176,25 @@ def require_same(
         )
 
 
+def different_lines(
+    old: object, new: object, words: tuple[str, str] = ("recorded", "now"), place: Place = ()
+) -> tuple[str, ...]:
+    """A line for each value that differs, such as ``seed: recorded 1, now 2``.
+
+    Both are what JSON can hold; `words` stand before either value, `place` names what both are
+    a part of.
+
+    >>> different_lines({"costs": {"fee_bp": 5.0}}, {"costs": {"fee_bp": 1.0}})
+    ('costs.fee_bp: recorded 5.0, now 1.0',)
+    """
+    # As they read back from a record: tuples are lists, NumPy numbers are plain.
+    old, new = (decode(encode(one, what="the record")) for one in (old, new))
+    return tuple(
+        f"{'.'.join(path)}: {words[0]} {_shown(was)}, {words[1]} {_shown(now)}"
+        for path, was, now in _different(old, new, place)
+    )
+
+
 def _described_goals(goals: Goals) -> dict[str, object]:
     return {
         "objectives": [asdict(objective) for objective in goals.objectives],
@@ -207,3 +209,54 @@ def _versions(header: Mapping[str, object]) -> str:
     versions = header.get("versions")
     known = versions if isinstance(versions, dict) else {}
     return ", ".join(f"{name} {known.get(name, 'unknown')}" for name in ("engine", "search"))
+
+
+def _different(old: object, new: object, place: Place) -> Iterator[tuple[Place, object, object]]:
+    """Where two JSON values differ, and what stands there in either."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        if place and old.get("name") != new.get("name"):
+            # Another strategy differs in nearly everything.
+            yield place, old.get("name", ABSENT), new.get("name", ABSENT)
+            return
+        for key in sorted(old.keys() | new.keys()):
+            yield from _different(old.get(key, ABSENT), new.get(key, ABSENT), (*place, str(key)))
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _different_lists(old, new, place)
+    elif repr(old) != repr(new):
+        # 1 is neither 1.0 nor true, and 0.0 is not -0.0.
+        yield place, old, new
+
+
+def _different_lists(
+    old: list[object], new: list[object], place: Place
+) -> Iterator[tuple[Place, object, object]]:
+    if all(isinstance(one, str) for one in (*old, *new)):
+        yield from _different_texts([*map(str, old)], [*map(str, new)], place)
+    elif len(old) != len(new):
+        yield place, _names(old), _names(new)
+    else:
+        for number, (left, right) in enumerate(zip(old, new, strict=True)):
+            name = left.get("name") if isinstance(left, dict) else None
+            yield from _different(left, right, (*place, str(name or number)))
+
+
+def _different_texts(
+    old: list[str], new: list[str], place: Place
+) -> Iterator[tuple[Place, object, object]]:
+    """What only one list has; the whole lists where they differ in their order."""
+    if old == new:
+        return
+    gone, come = ([one for one in a if one not in b] for a, b in ((old, new), (new, old)))
+    if not gone and not come:
+        gone, come = old, new
+    yield place, ", ".join(gone) or ABSENT, ", ".join(come) or ABSENT
+
+
+def _names(values: list[object]) -> object:
+    """Names of the members of a list, where they have any."""
+    return [one.get("name", one) if isinstance(one, dict) else one for one in values]
+
+
+def _shown(value: object) -> str:
+    text = "(absent)" if value is ABSENT else repr(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.batch import Engine
 from engine.metrics import METRICS, OVERFLOW, UNDEFINED, MetricTable, compute_metrics
-from optimizer.goals.aggregation import MEAN, over_windows
+from optimizer.goals.constraints import MEAN, over_windows
 from optimizer.runs.result import Figure, Figures, Member
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
@@ -21,16 +21,9 @@ def describe_individuals(
 ) -> tuple[Member, ...]:
     """Individuals for people and JSON.
 
-    Args:
-        task: What they were found for.
-        engine: The task's full engine.
-        genomes: [N, G].
-        objectives: [N, O] minimised, as the search found them; left out when None.
-
-    Returns:
-        [N], over the windows to search on, beside them over those held out, objectives taken
-        together as in the search; and where there are several windows, some metrics of each, in
-        the order of `Markets.all_windows`.
+    `engine` is the task's full one, `genomes` [N, G], `objectives` [N, O] minimised, as the
+    search found them. Figures are over the windows to search on, beside them over those held
+    out, and with several windows some metrics of each, in the order of `Markets.all_windows`.
     """
     if not len(genomes):
         return ()
@@ -65,14 +58,8 @@ def describe_individuals(
 def mean_figures(table: MetricTable, individual: int, windows: Sequence[int]) -> Figures:
     """Metrics of an individual over some windows: their means.
 
-    Args:
-        table: Metrics [P, W, M].
-        individual: Place on P.
-        windows: Places on W.
-
-    Returns:
-        Metrics, None where one is undefined in any of the windows, with the reason in the first
-        such window.
+    `table` is [P, W, M]; a metric is None where it is undefined in any of the windows, with the
+    reason in the first such window.
     """
     values = table.values[individual, windows].T  # [M, W]
     reasons = table.reasons[individual, windows].T

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 from data import (
@@ -217,18 +217,7 @@ class Markets:
 
 
 def load_series(config: RunConfig) -> tuple[Bars, ...]:
-    """Load the series that a configuration names.
-
-    Args:
-        config: Any configuration.
-
-    Returns:
-        Checked bars, one series a source.
-
-    Raises:
-        ConfigError: When a source is named twice.
-        DataError: When bars cannot be had.
-    """
+    """Load the series that a configuration names, one a source."""
     options = load_options(config)
     return tuple(load_bars(spec, options) for spec in named_specs(config))
 
@@ -248,37 +237,17 @@ def named_specs(config: RunConfig) -> tuple[str, ...]:
 
 
 def load_options(config: RunConfig) -> LoadOptions:
-    """How a configuration wants sources to be read."""
-    return LoadOptions(
-        timeframe=config.timeframe,
-        tz=config.tz,
-        dedupe=config.dedupe,
-        drop_bad_bars=config.drop_bad_bars,
-        sort=config.sort,
-        columns=config.columns,
-        time_format=config.time_format,
-        decimal=config.decimal,
-        tick=config.tick,
-        price_offset=config.price_offset,
-        max_bytes=config.max_bytes,
-        fetch=FetchOptions(
-            start=config.start,
-            end=config.end,
-            adjusted=config.adjusted,
-            accept_missing=config.accept_missing,
-            cache=config.cache,
-        ),
+    """How a configuration wants sources to be read; its knobs bear the names of the options."""
+    known = {name: getattr(config, name) for name in RunConfig.model_fields}
+    fetch, load = (
+        {part.name: known[part.name] for part in fields(kind) if part.name in known}
+        for kind in (FetchOptions, LoadOptions)
     )
+    return LoadOptions(**load, fetch=FetchOptions(**fetch))
 
 
 def load_markets(config: RunConfig) -> Markets:
     """Load series and cut the windows that a configuration asks for.
-
-    Args:
-        config: Any configuration.
-
-    Returns:
-        The markets.
 
     Raises:
         ConfigError: When bars of different durations would be scaled differently.

@@ -15,18 +15,14 @@ class Progress:
     """How a search stands after a generation.
 
     Args:
-        generation: Its number.
         generations: Number of the last one planned.
-        individuals: Survivors.
-        evaluated: Individuals sent to the engine so far, by this process.
         feasible: Share of the survivors that are feasible.
-        front: Members of the front.
+        evaluated: Individuals sent to the engine so far, by this process.
         hypervolume: What the best compromises so far dominate, as `Generation` says.
         best: Best value of each objective in the front, in its natural sign; NaN without one.
         rejected: Failure to how many of this generation's newcomers had it.
         seconds: Since the search began in this process.
         individual_bars_per_s: Its rate; NaN before there is one.
-        seconds_per_generation: Likewise.
     """
 
     generation: int
@@ -51,13 +47,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Mark:
-    """How far a process was at some moment.
-
-    Args:
-        generations: That it has found.
-        evaluated: Individuals sent to the engine.
-        seconds: Since the search began in it.
-    """
+    """How many generations and individuals a process had found at a time of its search."""
 
     generations: int
     evaluated: int
@@ -71,11 +61,7 @@ WARMING = 2
 def progress_of(task: Task, generation: Generation, start: Mark | None, now: Mark) -> Progress:
     """How a search stands after a generation.
 
-    Args:
-        task: What is searched.
-        generation: The newest.
-        start: When the process was warm, None before `WARMING` generations of its own.
-        now: Behind the newest generation.
+    `start` is when the process was warm, None before `WARMING` generations of its own.
     """
     population, found = generation.population, generation.archive
     natural = task.goals.natural(found.objectives)

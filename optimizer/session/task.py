@@ -12,19 +12,18 @@ from engine.costs import Costs
 from engine.devices import Device, choose_device
 from engine.ledger import REASONS, Ledger
 from engine.memory_plan import most_rows
-from engine.metrics import MetricTable, compute_metrics
+from engine.metrics import MetricTable, Span, compute_metrics
 from engine.workload import Workload
+from optimizer.config.data import CostSettings
 from optimizer.config.run_config import RunConfig, flag_of
-from optimizer.config.strategy import CostSettings
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.runs.result import DataDescription
 from optimizer.search.evolution import evolve
-from optimizer.search.generation import Floats, Generation
+from optimizer.search.generation import Evaluation, Floats, Generation
 from optimizer.search.lattice import Lattice, Regret, explore, make_lattice, regret_of
 from optimizer.session.markets import Markets, load_markets
-from optimizer.session.problem import EngineProblem
 from strategy import Gene, GenomeLayout, StrategySpec, find_strategy
 from strategy.errors import GeneError
 
@@ -38,16 +37,42 @@ WARM_START_NOTE = (
 """A note where a search with held-out bars begins with individuals of another."""
 
 
+class EngineProblem:
+    """Judges what an engine evaluates; `spans` [W] are the lengths of its windows."""
+
+    def __init__(self, goals: Goals, spans: Sequence[Span], engine: Engine) -> None:
+        self.goals = goals
+        self.spans = tuple(spans)
+        self.engine = engine
+
+    @property
+    def layout(self) -> GenomeLayout:
+        """Genes, bounds and constraints."""
+        return self.engine.spec.layout
+
+    @property
+    def n_objectives(self) -> int:
+        """Number of objectives O."""
+        return len(self.goals.names)
+
+    @property
+    def failure_names(self) -> tuple[str, ...]:
+        """Names of the failure codes."""
+        return self.goals.failure_names
+
+    def evaluate(self, genomes: Floats) -> Evaluation:
+        """Judge genomes [P, G]."""
+        accumulators = self.engine.evaluate(genomes)
+        return self.goals.judge(compute_metrics(accumulators, self.spans, self.goals.metrics))
+
+
 @dataclass(frozen=True)
 class Task:
     """Markets, strategy, costs and goals that belong together.
 
     Args:
-        config: Where it all comes from.
         markets: Series, windows to search on, and windows that are held out.
         spec: The strategy, scaled to the bars and with the bounds that were asked for.
-        costs: Costs and risk rules.
-        goals: Objectives and constraint.
     """
 
     config: RunConfig
@@ -59,11 +84,7 @@ class Task:
     def engine(self, device: str | Device | None = None) -> Engine:
         """A batch engine to search with; bars that are held out are not in it.
 
-        Args:
-            device: One that was chosen, or its name; the configuration's when None.
-
-        Returns:
-            The engine on the windows to search on; its rows are its own.
+        `device` is one that was chosen, or its name; the configuration's when None.
         """
         return self._engine(self.markets.searched, self.markets.windows, device)
 
@@ -143,12 +164,8 @@ class Task:
 def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
     """Load and check everything that a configuration asks for.
 
-    Args:
-        config: Any configuration.
-        for_search: Whether every genome within the bounds has to fit the data.
-
-    Returns:
-        The task; nothing has been written and no genome evaluated.
+    `for_search` asks that every genome within the bounds fits the data. Nothing has been
+    written and no genome evaluated then.
 
     Raises:
         ConfigError, DataError, StrategyError, EngineError: When something does not fit.
@@ -173,17 +190,7 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
 
 
 def goals_of(config: RunConfig) -> Goals:
-    """What a configuration strives for.
-
-    Args:
-        config: Any configuration.
-
-    Returns:
-        Its goals.
-
-    Raises:
-        ConfigError: Naming what is unknown or cannot be read, and the nearest of what is known.
-    """
+    """What a configuration strives for."""
     return Goals(
         parse_objectives(config.objectives),
         config.min_trades,
@@ -193,15 +200,7 @@ def goals_of(config: RunConfig) -> Goals:
 
 
 def check_genome_fits(task: Task, genome: Floats) -> None:
-    """Refuse a genome that needs more history than there is.
-
-    Args:
-        task: With its windows.
-        genome: [G].
-
-    Raises:
-        ConfigError: Naming the longest length and what the data allows.
-    """
+    """Refuse a genome that needs more history than there is."""
     task.spec.check_genomes(genome[None])
     warm_up = task.spec.warm_up(task.spec.layout.decode(genome))
     n_bars, shown = _fewest_bars(task.markets)

@@ -11,8 +11,8 @@ import numpy as np
 
 from optimizer.errors import ConfigError
 from optimizer.runs import RunStore, find_run
-from optimizer.runs.header import RunHeader
-from optimizer.runs.names import DATABASE
+from optimizer.runs.listing import DATABASE
+from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats
 from strategy import GenomeLayout
 from strategy.errors import GeneError
@@ -27,17 +27,11 @@ NOTHING_KNOWN = "holds no individual with a gene of this strategy"
 
 
 def load_genomes(source: str, layout: GenomeLayout, runs: Path) -> Floats:
-    """Read genomes for a search to begin with.
+    """Genomes [N, G] for a search to begin with, N at least 1, moved inside the bounds.
 
-    Args:
-        source: A ``.json`` or ``.csv`` file, or a run as `find_run` knows it. JSON is a list of
-            objects of genes, or what `runs export` wrote; CSV has a column a gene.
-        layout: Genes; those that a file does not name keep their default, other columns are not
-            looked at.
-        runs: Folder of runs.
-
-    Returns:
-        [N, G], N at least 1, moved inside the bounds.
+    `source` is a ``.json`` or ``.csv`` file, or a run: JSON is a list of objects of genes, or
+    what `runs export` wrote; CSV has a column a gene. Genes that are not named keep their
+    default.
 
     Raises:
         ConfigError: When the file cannot be read, or holds no individual of this strategy.

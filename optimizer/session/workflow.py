@@ -20,6 +20,7 @@ from engine.replay.certificate import Certificate, certify
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
+from optimizer.runs.lock import NO_GENERATION
 from optimizer.runs.result import DeviceUsed, RunResult, Timing, best_first, recorded_result
 from optimizer.search.evolution import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
@@ -28,15 +29,12 @@ from optimizer.search.stopping import stop_reason
 from optimizer.session.header import changed_circumstances, header_of, recorded_config
 from optimizer.session.identity import identity_of, require_identity, require_same
 from optimizer.session.individuals import describe_individuals
-from optimizer.session.problem import EngineProblem
 from optimizer.session.progress import WARMING, Mark, Progress, progress_of
-from optimizer.session.task import Task, describe_data, prepare
+from optimizer.session.task import EngineProblem, Task, describe_data, prepare
 from optimizer.session.warm_start import hash_of, load_genomes
 
 REVERIFIED_INDIVIDUALS = 8
 """On resume, so many recorded individuals are evaluated anew before anything is built on them."""
-
-NO_GENERATION = -1
 
 ShouldStop = Callable[[], bool]
 
@@ -65,15 +63,7 @@ class Observer:
 
 
 def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) -> RunResult:
-    """Evolve from the beginning.
-
-    Args:
-        config: What to do.
-        observer: Who watches.
-        should_stop: Asked after each generation.
-
-    Returns:
-        The result, as recorded and as `evolve --json` prints it.
+    """Evolve from the beginning; `should_stop` is asked after each generation.
 
     Raises:
         StoppedError: When asked to stop; the run can be resumed.
@@ -115,17 +105,10 @@ def record_bytes(task: Task) -> int:
 def resume_run(
     path: Path, flags: Mapping[str, object], observer: Observer, should_stop: ShouldStop
 ) -> RunResult:
-    """Go on with a recorded run.
+    """Go on with a recorded run; of the configuration only what changes no result may be new.
 
-    Args:
-        path: Directory of the run.
-        flags: Configuration that was given anew; only what cannot change a result may differ.
-        observer: Who watches.
-        should_stop: Asked after each generation.
-
-    Returns:
-        The result; that of a run which had finished already is returned as it was recorded, with
-        ``"resumed": "already finished"``.
+    A run that had finished already returns as it was recorded, with ``"resumed": "already
+    finished"``.
 
     Raises:
         StoppedError: When asked to stop.

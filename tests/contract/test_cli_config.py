@@ -6,8 +6,7 @@ import os
 import pytest
 
 from optimizer.commands import evolve as evolve_module
-from optimizer.commands.app import ALL, MARKET, TRADES
-from optimizer.commands.data_app import DATA
+from optimizer.commands.app import ALL, DATA, MARKET, TRADES
 from optimizer.config.run_config import RunConfig, flag_of
 from optimizer.session.task import prepare
 from tests.support.commands import SMALL

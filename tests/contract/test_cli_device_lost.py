@@ -251,12 +251,12 @@ def test_the_lock_is_never_free_in_between(search, undisturbed, tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_run_that_is_killed_between_its_restarts_finds_the_same_front(
-    search, undisturbed, tmp_path
+    search, undisturbed, tmp_path, kills
 ):
     """Whatever is killed, and where: what was recorded is there, and nobody holds the lock."""
     dice = random.Random(5)
-    kills = 0
-    while kills < 10:
+    killed = 0
+    while killed < kills:
         (tmp_path / "log").unlink(missing_ok=True)
         runs = tmp_path / "runs"
         begun = runs.exists() and list_runs(runs)
@@ -267,7 +267,7 @@ def test_a_run_that_is_killed_between_its_restarts_finds_the_same_front(
                 process.communicate(timeout=dice.uniform(1, 12))
             except subprocess.TimeoutExpired:
                 process.kill()
-                kills += 1
+                killed += 1
         assert members_of(process.pid) == []
         if process.returncode == 0:
             found = search.only_run

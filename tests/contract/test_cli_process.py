@@ -17,8 +17,6 @@ HEAVY = ("torch", "numba", "pandas", "pyarrow", "deap", "numpy", "rich")
 ENDLESS = ("--population", "16", "--generations", "100000", "--min-trades", "3")
 QUIETLY = ("--json", "--quiet", "--no-report")
 
-KILLS = 50
-
 
 def finish(process):
     """Wait for a process to end; it must not go on with what would take minutes."""
@@ -168,12 +166,12 @@ def test_a_signal_while_certifying_stops_at_once(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_a_run_that_is_killed_again_and_again_finds_the_same_front(tmp_path, market):
+def test_a_run_that_is_killed_again_and_again_finds_the_same_front(tmp_path, market, kills):
     """Killed at random moments and gone on with, a run ends with the hash of an unbroken one."""
     dice = random.Random(1)
     size = ("--data", market, "--population", "16", "--generations", "1200", "--min-trades", "3")
-    kills = seed = 0
-    while kills < KILLS:
+    killed = seed = 0
+    while killed < kills:
         seed += 1
         began = time.monotonic()
         expected = run(
@@ -191,7 +189,7 @@ def test_a_run_that_is_killed_again_and_again_finds_the_same_front(tmp_path, mar
                     out, err = process.communicate(timeout=dice.uniform(0.5, longest))
                 except subprocess.TimeoutExpired:
                     process.kill()
-                    kills += 1
+                    killed += 1
                     continue
             assert process.returncode == 0, err
             break

@@ -11,7 +11,7 @@ from data import Window
 from optimizer import load_run
 from optimizer.config.run_config import RunConfig
 from optimizer.report import write_report
-from optimizer.report.single import Single
+from optimizer.report.run import Single
 from optimizer.session.markets import Markets
 from optimizer.session.task import prepare
 from tests.support.browser import opened

@@ -16,7 +16,6 @@ from tests.support.vendor import KEY, running_vendor
 SYMBOL = "polygon:X:ADAUSD"
 LONG = ("--from", "2022-01-01", "--to", "2024-01-01", "--timeframe", "1m")
 MINUTES = 730 * 1440
-KILLS = 20
 LARGEST_KB = 1_000_000
 
 
@@ -60,8 +59,8 @@ def peak_kb_of_a_fetch(home, cwd, *arguments, cache):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 @pytest.mark.timeout(1200)
-def test_two_years_of_minutes_survive_twenty_kills(home, tmp_path, capsys):
-    """A million bars: the hash of a fetch that was killed 20 times is that of an unbroken one."""
+def test_two_years_of_minutes_survive_kills(home, tmp_path, capsys, kills):
+    """A million bars: the hash of a fetch that was killed is that of an unbroken one."""
     began = time.monotonic()
     whole = fetch(home, tmp_path, *LONG, cache="whole")
     seconds = time.monotonic() - began
@@ -72,7 +71,7 @@ def test_two_years_of_minutes_survive_twenty_kills(home, tmp_path, capsys):
     assert peak_kb < LARGEST_KB
     asked = len(home.calls)
     moments = random.Random(7)
-    for _ in range(KILLS):
+    for _ in range(kills):
         command = ("data", "fetch", SYMBOL, *LONG, "--cache", "killed")
         with start(*command, cwd=tmp_path, env=home.env) as process:
             time.sleep(moments.uniform(0.2, 2.5))
@@ -88,7 +87,7 @@ def test_two_years_of_minutes_survive_twenty_kills(home, tmp_path, capsys):
     with capsys.disabled():
         sys.stdout.write(
             f"\n{MINUTES:,} bars in {seconds:.1f} s and {calls} calls, peak {peak_kb // 1000} MB; "
-            f"after {KILLS} kills {parts_left} of 24 parts were safe, {len(home.calls) - asked} "
+            f"after {kills} kills {parts_left} of 24 parts were safe, {len(home.calls) - asked} "
             "calls in all\n"
         )
 

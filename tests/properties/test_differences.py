@@ -3,8 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from optimizer.runs.texts import encode
-from optimizer.session.differences import different_lines
+from optimizer.runs.payload import encode
+from optimizer.session.identity import different_lines
 
 LEAVES = (
     st.none()

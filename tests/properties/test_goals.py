@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.metrics import METRIC_INDEX, METRICS, MetricTable
-from optimizer.goals.aggregation import over_windows
-from optimizer.goals.constraints import Constraint, parse_constraint
+from optimizer.goals.constraints import Constraint, over_windows, parse_constraint
 from optimizer.goals.objectives import OBJECTIVES, Goals
 from optimizer.search.ranking import survive
 

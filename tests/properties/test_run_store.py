@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
+from optimizer.runs.listing import DATABASE
 from optimizer.runs.lock import OWNER
-from optimizer.runs.names import DATABASE
 from tests.support.recording import HEADER, assert_same_generation, made, quick_directory
 
 RUN = "run-1"
@@ -40,7 +40,7 @@ class RunLife(RuleBasedStateMachine):
         self.place = ExitStack()
         patch = self.place.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(Clock, "behind", timedelta())
-        for module in ("lock", "names", "store"):
+        for module in ("lock", "listing", "store"):
             patch.setattr(f"optimizer.runs.{module}.datetime", Clock)
         self.runs_dir = self.place.enter_context(quick_directory())
         self.path = self.runs_dir / RUN

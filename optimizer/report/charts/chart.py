@@ -30,6 +30,9 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
 SCALE = [[0.0, "#3a4cc0"], [0.5, "#b8b8b8"], [1.0, "#c0392b"]]
 """Colour scale of values without a sign of their own: blue is low, red is high."""
 
+LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
+"""A legend in a line above the chart."""
+
 MOST_CHARACTERS = 60
 """Longer names are cut in charts; tables hold them whole."""
 
@@ -42,10 +45,8 @@ class Chart:
     """A chart in the words of plotly.
 
     Args:
-        title: What it shows, a few words.
         alt: What is to be seen in it, for people who cannot see it.
         data: Its traces; arrays are NumPy arrays, times are milliseconds since 1970 UTC.
-        layout: Its axes.
     """
 
     title: str
@@ -78,6 +79,16 @@ def axis(title: str, **more: object) -> Layout:
     return {"title": {"text": name(title)}, "automargin": True, **more}
 
 
+def scatter(mode: str, x: object, y: object, **more: object) -> Trace:
+    """Points or lines, by plotly's names of its properties."""
+    return {"type": "scatter", "mode": mode, "x": x, "y": y, **more}
+
+
+def bar(x: object, y: object, **more: object) -> Trace:
+    """Bars, likewise."""
+    return {"type": "bar", "x": x, "y": y, **more}
+
+
 def milliseconds(time_ns: npt.NDArray[np.int64]) -> Floats:
     """Times as plotly takes them: milliseconds since 1970 UTC."""
     found: Floats = time_ns.astype(np.float64) / 1e6
@@ -85,14 +96,9 @@ def milliseconds(time_ns: npt.NDArray[np.int64]) -> Floats:
 
 
 def thinned(values: Floats, most: int = MOST_POINTS) -> npt.NDArray[np.int64]:
-    """Which points of a line to draw: the extremes of each stretch, the first and the last.
+    """Places in values [N] to draw: the extremes of each stretch, the first and the last.
 
-    Args:
-        values: [N], without NaN.
-        most: About how many to keep, at least 4.
-
-    Returns:
-        Ascending places in `values`; all of them when there are no more than `most`.
+    All of them when there are no more than `most`, at least 4.
     """
     if len(values) <= most:
         return np.arange(len(values))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from optimizer.report.charts.chart import BLUE, SCALE, Chart, axis, name, words
+from optimizer.report.charts.chart import BLUE, SCALE, Chart, axis, name, scatter, words
 from optimizer.search.generation import Floats
 from optimizer.shown import counted, is_fraction, metric
 
@@ -15,14 +15,7 @@ MOST_LINES = 300
 def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None = None) -> Chart:
     """Members of a front by two of their numbers.
 
-    Args:
-        columns: Name to values [F] of the members, objectives and metrics.
-        x: Name of the horizontal one.
-        y: Name of the vertical one.
-        colour: Name of the one that colours the points; None for none.
-
-    Returns:
-        The chart; `customdata` of a point is its member.
+    `columns` maps names to values [F]; `customdata` of a point is its member.
     """
     members = np.arange(len(columns[x]))
     marker: dict[str, object] = {"size": 10, "color": BLUE, "line": {"width": 1, "color": "#fff"}}
@@ -33,17 +26,16 @@ def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None =
             "colorscale": SCALE,
             "colorbar": {"title": {"text": name(words(colour))}, "thickness": 12, **form},
         }
-    data = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": columns[x],
-        "y": columns[y],
-        "customdata": members,
-        "text": hover_texts(columns, [x, y] if colour is None else [x, y, colour]),
-        "hoverinfo": "text",
-        "marker": marker,
-        "name": "front",
-    }
+    data = scatter(
+        "markers",
+        columns[x],
+        columns[y],
+        customdata=members,
+        text=hover_texts(columns, [x, y] if colour is None else [x, y, colour]),
+        hoverinfo="text",
+        marker=marker,
+        name="front",
+    )
     alt = (
         f"{counted(len(members), 'member')} of the front; {_span(columns, x)}; {_span(columns, y)}"
     )
@@ -54,12 +46,7 @@ def front_2d(columns: Mapping[str, Floats], x: str, y: str, colour: str | None =
 def front_3d(columns: Mapping[str, Floats], names: Sequence[str]) -> Chart:
     """Members of a front by three objectives, which can be turned.
 
-    Args:
-        columns: Name to values [F].
-        names: Three of them: x, y and z.
-
-    Returns:
-        The chart; `customdata` of a point is its member.
+    `columns` maps names to values [F]; `customdata` of a point is its member.
     """
     x, y, z = names
     members = np.arange(len(columns[x]))
@@ -89,14 +76,8 @@ def front_3d(columns: Mapping[str, Floats], names: Sequence[str]) -> Chart:
 def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -> Chart:
     """A line a member through all its genes and objectives, each on a scale of its own.
 
-    Args:
-        columns: Name to values [F], genes and objectives.
-        names: In the order in which they stand side by side.
-        colour: Name of the one that colours the lines.
-
-    Returns:
-        The chart; `customdata` of a line is its member. With more than `MOST_LINES` members an even
-        choice of them is drawn, and `alt` says so.
+    `columns` maps genes and objectives to values [F]; `customdata` of a line is its member.
+    With more than `MOST_LINES` members an even choice of them is drawn, and `alt` says so.
     """
     n_members = len(columns[colour])
     chosen = np.unique(
@@ -106,23 +87,22 @@ def parallel(columns: Mapping[str, Floats], names: Sequence[str], colour: str) -
     shade = _unit(columns[colour])
     titles = [name(words(one)) for one in names]
     data = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "x": titles,
-            "y": scaled[member],
-            "customdata": np.full(len(names), member),
-            "text": [
+        scatter(
+            "lines+markers",
+            titles,
+            scaled[member],
+            customdata=np.full(len(names), member),
+            text=[
                 f"member {member}<br>{name(words(n))} {metric(n, float(columns[n][member]))}"
                 for n in names
             ],
-            "hoverinfo": "text",
-            "line": {"width": 1.2, "color": _mixed(float(shade[member]))},
-            "marker": {"size": 4},
-            "opacity": 0.75,
-            "showlegend": False,
-            "meta": {"member": member},
-        }
+            hoverinfo="text",
+            line={"width": 1.2, "color": _mixed(float(shade[member]))},
+            marker={"size": 4},
+            opacity=0.75,
+            showlegend=False,
+            meta={"member": member},
+        )
         for member in chosen.tolist()
     ]
     shown = "" if len(chosen) == n_members else f", {len(chosen)} of them evenly chosen"

@@ -9,6 +9,7 @@ from optimizer.report.charts.chart import (
     BLUE,
     GREEN,
     GREY,
+    LEGEND,
     ORANGE,
     PURPLE,
     RED,
@@ -16,13 +17,12 @@ from optimizer.report.charts.chart import (
     Trace,
     axis,
     milliseconds,
+    scatter,
     thinned,
     words,
 )
-from optimizer.report.trades import Trades
+from optimizer.report.trades import Ints, Trades
 from optimizer.shown import counted, number
-
-Ints = npt.NDArray[np.int64]
 
 BARS_AROUND = 40
 """Bars before and after a trade that its chart shows."""
@@ -35,21 +35,20 @@ def market(bars: Bars, window: Window) -> Chart:
     """The closes of a window as a line; of many bars the extremes of each stretch."""
     close = bars.close[window.start : window.end]
     at = thinned(close)
-    data = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": milliseconds(bars.timestamp[window.start + at]),
-        "y": close[at],
-        "line": {"color": GREY, "width": 1},
-        "name": "close",
-        "hoverinfo": "skip",
-    }
+    data = scatter(
+        "lines",
+        milliseconds(bars.timestamp[window.start + at]),
+        close[at],
+        line={"color": GREY, "width": 1},
+        name="close",
+        hoverinfo="skip",
+    )
     alt = f"{bars.symbol} closes between {number(float(close.min()))} and "
     alt += f"{number(float(close.max()))}"
     layout = {
         "xaxis": {"type": "date", "automargin": True},
         "yaxis": axis("price"),
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "legend": LEGEND,
         "hovermode": "closest",
     }
     return Chart("price and trades", alt, [data], layout)
@@ -58,9 +57,8 @@ def market(bars: Bars, window: Window) -> Chart:
 def entries_and_exits(trades: Trades, series: int) -> Chart:
     """Marks of an individual's entries and exits in one series.
 
-    Returns:
-        The chart; `customdata` of a mark is the trade's number. Of more than `MOST_MARKS` trades
-        an even choice is marked, and `alt` says so.
+    `customdata` of a mark is the trade's number. Of more than `MOST_MARKS` trades an even
+    choice is marked, and `alt` says so.
     """
     own = np.flatnonzero(trades.series == series)
     chosen = own
@@ -84,13 +82,7 @@ def entries_and_exits(trades: Trades, series: int) -> Chart:
 
 
 def trade(bars: Bars, trades: Trades, number_of_trade: int) -> Chart:
-    """One trade bar by bar: its entry, stop, target and exit.
-
-    Args:
-        bars: The series that it was made on.
-        trades: Of the individual.
-        number_of_trade: Place in `trades`.
-    """
+    """One trade bar by bar: its entry, stop, target and exit."""
     k = number_of_trade
     first = max(int(trades.signal_bar[k]) - BARS_AROUND, 0)
     last = min(int(trades.exit_bar[k]) + BARS_AROUND, len(bars) - 1)
@@ -139,7 +131,7 @@ def trade_frame() -> Chart:
     layout = {
         "xaxis": {"type": "date", "rangeslider": {"visible": False}, "automargin": True},
         "yaxis": axis("price"),
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "legend": LEGEND,
         "hovermode": "closest",
     }
     return Chart("one trade", "", data, layout)
@@ -153,13 +145,12 @@ def _marks(
     colour: str,
     symbol: str,
 ) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": milliseconds(time_ns),
-        "y": price,
-        "customdata": numbers,
-        "name": label,
-        "hovertemplate": f"trade %{{customdata}}: {label} %{{y:.6g}}<extra></extra>",
-        "marker": {"color": colour, "size": 8, "symbol": symbol},
-    }
+    return scatter(
+        "markers",
+        milliseconds(time_ns),
+        price,
+        customdata=numbers,
+        name=label,
+        hovertemplate=f"trade %{{customdata}}: {label} %{{y:.6g}}<extra></extra>",
+        marker={"color": colour, "size": 8, "symbol": symbol},
+    )

@@ -3,34 +3,32 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from optimizer.report.charts.chart import BLUE, GREY, ORANGE, Chart, axis, name, words
+from optimizer.report.charts.chart import (
+    BLUE,
+    GREY,
+    LEGEND,
+    ORANGE,
+    Chart,
+    axis,
+    name,
+    scatter,
+    words,
+)
 from optimizer.report.charts.front import metric_axis
+from optimizer.report.trades import Ints
 from optimizer.search.generation import Floats
 from optimizer.shown import metric, number
-
-Ints = npt.NDArray[np.int64]
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Quantiles of a gene in a population that a fan shows."""
 
 
 def hypervolume(generations: Ints, volume: Floats) -> Chart:
-    """The volume that the best found so far dominate, generation by generation.
-
-    Args:
-        generations: [N], their numbers.
-        volume: [N], as a share of the last one's.
-    """
-    data = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": generations,
-        "y": volume,
-        "line": {"color": BLUE, "width": 2},
-        "name": "hypervolume",
-    }
+    """The volume [N] that the best found so far dominate, as a share of the last one's."""
+    data = scatter(
+        "lines", generations, volume, line={"color": BLUE, "width": 2}, name="hypervolume"
+    )
     known = np.flatnonzero(volume >= 0.99)
     alt = "the front is empty in every generation"
     if len(known):
@@ -45,22 +43,11 @@ def hypervolume(generations: Ints, volume: Floats) -> Chart:
 def best_objective(generations: Ints, objective: str, best: Floats, median: Floats) -> Chart:
     """The best and the median value of an objective, generation by generation.
 
-    Args:
-        generations: [N], their numbers.
-        objective: Its name.
-        best: [N], natural sign; NaN without a feasible individual.
-        median: [N], of the feasible individuals.
+    `best` and `median` are [N] in natural sign; NaN without a feasible individual.
     """
     lines = (("best", best, ORANGE, 2), ("median of the population", median, GREY, 1))
     data = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": generations,
-            "y": values,
-            "name": label,
-            "line": {"color": colour, "width": width},
-        }
+        scatter("lines", generations, values, name=label, line={"color": colour, "width": width})
         for label, values, colour, width in lines
     ]
     known = best[np.isfinite(best)]
@@ -68,11 +55,7 @@ def best_objective(generations: Ints, objective: str, best: Floats, median: Floa
     if len(known):
         first, last = (metric(objective, float(known[i])) for i in (0, -1))
         alt = f"best {words(objective)} from {first} to {last}"
-    layout = {
-        "xaxis": axis("generation"),
-        "yaxis": metric_axis(objective),
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-    }
+    layout = {"xaxis": axis("generation"), "yaxis": metric_axis(objective), "legend": LEGEND}
     return Chart(f"best {words(objective)}", alt, data, layout)
 
 
@@ -81,24 +64,18 @@ def gene_fan(
 ) -> Chart:
     """How a gene's values spread over the population, generation by generation.
 
-    Args:
-        gene: Its name.
-        generations: [N], their numbers.
-        quantiles: [N, 7], at `LEVELS`.
-        bounds: Its low and high bound.
-        final: [F], values of the members of the final front.
+    `quantiles` are [N, 7] at `LEVELS`; `final` [F] are the values of the final front.
     """
     data = [*_bands(generations, quantiles), _median(generations, quantiles[:, 3])]
     last = int(generations[-1]) if len(generations) else 0
     data.append(
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": np.full(len(final), last),
-            "y": final,
-            "name": "final front",
-            "marker": {"color": ORANGE, "size": 7, "symbol": "line-ew-open", "line": {"width": 2}},
-        }
+        scatter(
+            "markers",
+            np.full(len(final), last),
+            final,
+            name="final front",
+            marker={"color": ORANGE, "size": 7, "symbol": "line-ew-open", "line": {"width": 2}},
+        )
     )
     margin = (bounds[1] - bounds[0]) * 0.04
     layout = {
@@ -121,28 +98,20 @@ def _bands(generations: Ints, quantiles: Floats) -> list[Mapping[str, object]]:
     for k, (label, opacity) in enumerate(zip(labels, (0.12, 0.2, 0.3), strict=True)):
         edge = np.concatenate([quantiles[:, 6 - k], quantiles[::-1, k]])
         bands.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": around,
-                "y": edge,
-                "fill": "toself",
-                "fillcolor": f"rgba(59,130,196,{opacity})",
-                "line": {"width": 0},
-                "hoverinfo": "skip",
-                "name": name(label),
-            }
+            scatter(
+                "lines",
+                around,
+                edge,
+                fill="toself",
+                fillcolor=f"rgba(59,130,196,{opacity})",
+                line={"width": 0},
+                hoverinfo="skip",
+                name=name(label),
+            )
         )
     return bands
 
 
 def _median(generations: Ints, values: Floats) -> Mapping[str, object]:
     line = {"color": BLUE, "width": 2}
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": generations,
-        "y": values,
-        "name": "median",
-        "line": line,
-    }
+    return scatter("lines", generations, values, name="median", line=line)

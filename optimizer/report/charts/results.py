@@ -9,14 +9,17 @@ from optimizer.report.charts.chart import (
     BLUE,
     GREEN,
     GREY,
+    LEGEND,
     ORANGE,
     RED,
     Chart,
     Layout,
     Trace,
     axis,
+    bar,
     milliseconds,
     name,
+    scatter,
     thinned,
 )
 from optimizer.report.trades import Bools, CostFacts, Curve, Groups, Trades, drawdown
@@ -44,28 +47,16 @@ EQUITY_LAYOUT = {
 
 
 def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) -> Chart:
-    """What the equity of one individual is seen against.
+    """What the equity of one individual is seen against: holding, and members of the front.
 
-    Args:
-        hold: Buying and holding.
-        others: Members of the front.
-        held_out_ns: When the bars begin that were held out, nanoseconds UTC; None without any.
+    `held_out_ns` is when the bars begin that were held out; None without any.
     """
     x, y = _broken([_drawn(curve) for curve in others])
     faint = {"color": GREY, "width": 0.8, "shape": "hv"}
     data: list[Trace] = []
     if others:
         data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": x,
-                "y": y,
-                "name": "other members",
-                "opacity": 0.55,
-                "line": faint,
-                "hoverinfo": "skip",
-            }
+            scatter("lines", x, y, name="other members", opacity=0.55, line=faint, hoverinfo="skip")
         )
     data += _curve(hold, "buy and hold", ORANGE, shape="linear")
     alt = f"buying and holding ends at {number(float(hold.value[-1]))}"
@@ -79,26 +70,13 @@ def border(held_out_ns: int | None) -> Layout:
     at = held_out_ns / 1e6
     line = {"color": ORANGE, "width": 2, "dash": "dot"}
     shape = {"type": "line", "xref": "x", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1}
-    note = {
-        "xref": "x",
-        "yref": "paper",
-        "x": at,
-        "y": 1,
-        "text": "held out",
-        "showarrow": False,
-        "xanchor": "left",
-        "yanchor": "top",
-    }
+    place = {"xref": "x", "yref": "paper", "x": at, "y": 1, "xanchor": "left", "yanchor": "top"}
+    note = {**place, "text": "held out", "showarrow": False}
     return {"shapes": [{**shape, "line": line}], "annotations": [note]}
 
 
 def equity(curve: Curve, label: str) -> Chart:
-    """Equity and drawdown of one individual.
-
-    Args:
-        curve: Its equity after each trade, from 1.
-        label: What to call it.
-    """
+    """Equity and drawdown of one individual."""
     data = _curve(curve, label, BLUE, shape="hv")
     ends = float(curve.value[-1])
     alt = (
@@ -121,14 +99,13 @@ def distribution(trades: Trades) -> Chart:
         counts, _ = np.histogram(r[chosen], bins=edges)
         signs = [GREEN if value > 0 else RED for value in middle[kept].tolist()]
         data.append(
-            {
-                "type": "bar",
-                "x": middle[kept],
-                "y": counts[kept],
-                "name": label,
-                "marker": {"color": colour or signs},
-                "hovertemplate": f"%{{x:.3f}} R: %{{y}} trades<extra>{label}</extra>",
-            }
+            bar(
+                middle[kept],
+                counts[kept],
+                name=label,
+                marker={"color": colour or signs},
+                hovertemplate=f"%{{x:.3f}} R: %{{y}} trades<extra>{label}</extra>",
+            )
         )
     layout = {
         "xaxis": axis("result in R"),
@@ -143,29 +120,18 @@ def distribution(trades: Trades) -> Chart:
 def parts_of(trades: Trades) -> list[tuple[str, Bools, str]]:
     """In-sample and held-out trades apart, where there are both.
 
-    Args:
-        trades: Of one individual.
-
-    Returns:
-        For each part its name, which trades are in it, and its colour: empty for a single part,
-        which is coloured by what it shows.
+    For each part its name, which trades are in it, and its colour: empty for a single part,
+    which is coloured by what it shows.
     """
     if not trades.has_held_out:
         return [("", np.ones(len(trades), np.bool_), "")]
-    return [
-        ("in-sample", ~trades.is_held_out, BLUE),
-        ("held out", trades.is_held_out, ORANGE),
-    ]
+    return [("in-sample", ~trades.is_held_out, BLUE), ("held out", trades.is_held_out, ORANGE)]
 
 
 def grouped(trades: Trades, group: Grouping, title: str, *, show: str = "sum_r") -> Chart:
-    """Results of groups of trades.
+    """Results of groups of trades; `group` puts those of a part into the same groups.
 
-    Args:
-        trades: Of one individual.
-        group: Puts the trades of a part into groups, the same groups for every part.
-        title: What the trades of a group have in common.
-        show: ``"sum_r"`` or ``"trades"``.
+    `show` is ``"sum_r"`` or ``"trades"``.
     """
     data: list[Trace] = []
     told: list[str] = []
@@ -174,16 +140,14 @@ def grouped(trades: Trades, group: Grouping, title: str, *, show: str = "sum_r")
         values = groups.sum_r if show == "sum_r" else groups.trades.astype(np.float64)
         signs = [GREEN if value > 0 else RED for value in values.tolist()]
         data.append(
-            {
-                "type": "bar",
-                "x": [name(one) for one in groups.labels],
-                "y": values,
-                "name": label,
-                "customdata": groups.trades,
-                "marker": {"color": colour or (signs if show == "sum_r" else BLUE)},
-                "hovertemplate": "%{x}: %{y:.4g}, %{customdata} trades"
-                f"<extra>{label}</extra>",
-            }
+            bar(
+                [name(one) for one in groups.labels],
+                values,
+                name=label,
+                customdata=groups.trades,
+                marker={"color": colour or (signs if show == "sum_r" else BLUE)},
+                hovertemplate=f"%{{x}}: %{{y:.4g}}, %{{customdata}} trades<extra>{label}</extra>",
+            )
         )
         told.append(
             f"{label}: {_group_words(groups, show)}" if label else _group_words(groups, show)
@@ -219,22 +183,14 @@ def cost_line(facts: CostFacts, costs: Costs, has_trades: bool) -> Chart:
         per_bp = facts.gross_r / facts.break_even_bp
     y: Floats = facts.gross_r - per_bp * x
     data = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": x,
-            "y": y,
-            "line": {"color": BLUE, "width": 2},
-            "name": "sum of R",
-        },
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": np.array([paid]),
-            "y": np.array([facts.net_r]),
-            "marker": {"color": ORANGE, "size": 11},
-            "name": "as traded",
-        },
+        scatter("lines", x, y, line={"color": BLUE, "width": 2}, name="sum of R"),
+        scatter(
+            "markers",
+            np.array([paid]),
+            np.array([facts.net_r]),
+            marker={"color": ORANGE, "size": 11},
+            name="as traded",
+        ),
     ]
     alt = "no trade, no cost"
     if has_trades:
@@ -246,7 +202,7 @@ def cost_line(facts: CostFacts, costs: Costs, has_trades: bool) -> Chart:
     layout = {
         "xaxis": axis("fee and slippage a side, basis points"),
         "yaxis": axis("sum of R", zeroline=True, zerolinewidth=2),
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "legend": LEGEND,
     }
     return Chart("costs", alt, data, layout)
 
@@ -259,17 +215,16 @@ def _curve(curve: Curve, label: str, colour: str, *, shape: str) -> list[Trace]:
     for values, place, width in parts:
         at = thinned(values)
         traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": milliseconds(curve.time_ns[at]),
-                "y": values[at],
-                "yaxis": place,
-                "name": name(label),
-                "legendgroup": name(label),
-                "showlegend": place == "y",
-                "line": {"color": colour, "shape": shape, **width},
-            }
+            scatter(
+                "lines",
+                milliseconds(curve.time_ns[at]),
+                values[at],
+                yaxis=place,
+                name=name(label),
+                legendgroup=name(label),
+                showlegend=place == "y",
+                line={"color": colour, "shape": shape, **width},
+            )
         )
     return traces
 
@@ -291,7 +246,7 @@ def _legend(data: Sequence[Trace]) -> Layout:
     """A legend where there is more than one trace."""
     if len(data) < 2:
         return {"showlegend": False}
-    return {"legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"}}
+    return {"legend": LEGEND}
 
 
 def _spread_words(trades: Trades) -> str:

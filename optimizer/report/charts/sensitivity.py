@@ -4,7 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from optimizer.report.charts.chart import BLUE, ORANGE, SCALE, Chart, Trace, axis, name, words
+from optimizer.report.charts.chart import (
+    BLUE,
+    ORANGE,
+    SCALE,
+    Chart,
+    Trace,
+    axis,
+    name,
+    scatter,
+    words,
+)
 from optimizer.report.charts.front import metric_axis
 from optimizer.search.generation import Floats
 from optimizer.shown import is_fraction, metric, number
@@ -13,43 +23,31 @@ from optimizer.shown import is_fraction, metric, number
 def along(gene: str, objective: str, values: Floats, results: Floats, own: float) -> Chart:
     """An objective while one gene alone changes.
 
-    Args:
-        gene: The gene that changes.
-        objective: Its name.
-        values: [N] of the gene.
-        results: [N] of the objective, natural sign; NaN where an individual is infeasible.
-        own: The gene of the individual itself, one of `values`.
+    `results` are [N] at the values [N] of the gene, natural sign; NaN where infeasible. `own`
+    is the gene of the individual itself.
     """
     at = int(np.abs(values - own).argmin())
     data: list[Trace] = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "x": values,
-            "y": results,
-            "line": {"color": BLUE, "width": 2},
-            "marker": {"size": 5},
-            "connectgaps": False,
-        },
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": values[at : at + 1],
-            "y": results[at : at + 1],
-            "marker": {"size": 12, "color": ORANGE, "symbol": "diamond"},
-        },
+        scatter(
+            "lines+markers",
+            values,
+            results,
+            line={"color": BLUE, "width": 2},
+            marker={"size": 5},
+            connectgaps=False,
+        ),
+        scatter(
+            "markers",
+            values[at : at + 1],
+            results[at : at + 1],
+            marker={"size": 12, "color": ORANGE, "symbol": "diamond"},
+        ),
     ]
-    layout = {
-        "xaxis": axis(words(gene)),
-        "yaxis": metric_axis(objective),
-        "showlegend": False,
-    }
+    layout = {"xaxis": axis(words(gene)), "yaxis": metric_axis(objective), "showlegend": False}
     known = np.flatnonzero(np.isfinite(results))
     alt = f"no value of {words(gene)} gives a feasible individual"
     if len(known):
-        low, high = (
-            metric(objective, float(v)) for v in (results[known].min(), results[known].max())
-        )
+        low, high = _reach(objective, results[known])
         alt = (
             f"{words(objective)} between {low} and {high} while {words(gene)} goes from "
             f"{number(float(values[0]))} to {number(float(values[-1]))}; here it is "
@@ -69,13 +67,8 @@ def heat_map(
 ) -> Chart:
     """An objective over a pair of genes.
 
-    Args:
-        genes: Two names, x and y.
-        objective: Its name.
-        x: [N] values of the first gene.
-        y: [M] values of the second.
-        results: [M, N] of the objective, natural sign; NaN where an individual is infeasible.
-        own: Both genes of the individual itself.
+    `results` are [M, N] over y [M] and x [N], natural sign; NaN where infeasible. `own` are
+    both genes of the individual itself.
     """
     data: list[Trace] = [
         {
@@ -91,22 +84,19 @@ def heat_map(
                 **({"tickformat": ".0%"} if is_fraction(objective) else {}),
             },
         },
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": np.array([own[0]]),
-            "y": np.array([own[1]]),
-            "marker": {"size": 13, "color": "#fff", "symbol": "diamond", "line": {"width": 2}},
-            "hoverinfo": "skip",
-            "showlegend": False,
-        },
+        scatter(
+            "markers",
+            np.array([own[0]]),
+            np.array([own[1]]),
+            marker={"size": 13, "color": "#fff", "symbol": "diamond", "line": {"width": 2}},
+            hoverinfo="skip",
+            showlegend=False,
+        ),
     ]
     known = np.isfinite(results)
     alt = f"{int(known.sum())} of {known.size} pairs are feasible"
     if known.any():
-        low, high = (
-            metric(objective, float(v)) for v in (results[known].min(), results[known].max())
-        )
+        low, high = _reach(objective, results[known])
         alt += f"; {words(objective)} between {low} and {high}"
     layout = {"xaxis": axis(words(genes[0])), "yaxis": axis(words(genes[1]))}
     return Chart(f"{words(genes[0])} and {words(genes[1])}", alt, data, layout)

@@ -1,7 +1,6 @@
 """What the cache holds, listed without reading it."""
 
-from data.cache import PartBars, SeriesCache, SeriesKey
-from data.cached import list_cached
+from data.cache import PartBars, SeriesCache, SeriesKey, list_cached
 from tests.support.series import MINUTE_NS, NAMES, START_NS, make_columns
 
 KEY = SeriesKey("polygon", "X:ADAUSD", "15m", adjusted=True)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.errors import TableError
-from data.providers.decimals import COMMA, POINT, find_decimal, plain_numbers
+from data.providers.numbers import COMMA, POINT, find_decimal, plain_numbers
 
 
 def found(*columns, chosen=None):

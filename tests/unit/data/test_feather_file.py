@@ -9,7 +9,7 @@ import pytest
 
 from data import DataError, LoadOptions, load_bars
 from data.errors import LimitError, SourceError
-from data.providers.arrow_size import unpacked_bytes
+from data.providers.feather_file import unpacked_bytes
 from tests.support.series import make_bars, make_columns
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from data.vendor import pace
-from data.vendor.pace import Pace, backoff_s
+from data.vendor import client
+from data.vendor.client import Pace, backoff_s
 
 
 class Clock:
@@ -25,7 +25,7 @@ class Clock:
 def clock(monkeypatch):
     """The clock of the pace."""
     clock = Clock()
-    monkeypatch.setattr(pace, "time", clock)
+    monkeypatch.setattr(client, "time", clock)
     return clock
 
 

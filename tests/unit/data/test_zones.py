@@ -8,8 +8,8 @@ import pytest
 
 from data.checks import NO_TIME
 from data.errors import TableError
-from data.providers import zones
-from data.providers.zones import localise
+from data.providers import times
+from data.providers.times import localise
 
 HOUR_NS = 3600 * 10**9
 
@@ -76,7 +76,7 @@ def test_unknown_zone_is_refused(tz):
 
 def test_machine_without_zone_data_says_so(monkeypatch):
     """The zone may be right and the machine bare."""
-    monkeypatch.setattr(zones, "available_timezones", set)
+    monkeypatch.setattr(times, "available_timezones", set)
     with pytest.raises(TableError, match="install the package tzdata"):
         localise(local("2024-01-01"), "Mars/Base", "f")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError
-from optimizer.goals.aggregation import check_aggregation, over_windows
+from optimizer.goals.constraints import check_aggregation, over_windows
 
 VALUES = np.array([[3.0, 1.0, 2.0, 5.0, 4.0]])
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from data.table import LARGEST_SOURCE_BYTES
 from engine.costs import Costs
-from optimizer.config.knobs import Decides, said_of
 from optimizer.config.run_config import (
     RunConfig,
     expected_of,
@@ -18,6 +17,7 @@ from optimizer.config.run_config import (
     resolve_config,
     to_toml,
 )
+from optimizer.config.values import Decides, said_of
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.runs.space import KEEPS

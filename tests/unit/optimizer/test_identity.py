@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from optimizer.config.knobs import said_of
 from optimizer.config.run_config import RunConfig, names_deciding
+from optimizer.config.values import said_of
 from optimizer.errors import StoreError
 from optimizer.goals import objectives
 from optimizer.runs import RunStore
 from optimizer.session import identity as identity_module
-from optimizer.session.header import header_of
+from optimizer.session.header import header_of, recorded_task
 from optimizer.session.identity import Identity, identity_of, recorded_identity, require_same
-from optimizer.session.recorded import recorded_task
 from optimizer.session.task import prepare
 from optimizer.session.workflow import resume_run
 from strategy import STRATEGIES, LessThan

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from optimizer.report.payload import compressed, pack, plotly_script
+from optimizer.report.page import compressed, pack, plotly_script
 from tests.support.pages import unpacked
 
 

@@ -38,7 +38,9 @@ def test_trades_are_those_of_all_windows(run):
     trades = run.trades(0)
     counts = trades.groupby(["sample", "symbol"], observed=False).size()
     expected = list(run.members[0].by_window["trades"])
-    found = [counts[part, symbol] for part in ("in", "held out") for symbol in run.symbols]
+    found = [
+        counts[part, symbol] for part in ("in", "held out") for symbol in run.task.markets.names
+    ]
     assert found == expected
     assert (trades["exit_time"] >= trades["entry_time"]).all()
     assert (trades["bars_held"] == trades["exit_bar"] - trades["entry_bar"] + 1).all()

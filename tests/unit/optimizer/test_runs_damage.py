@@ -9,8 +9,8 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore, list_runs
+from optimizer.runs.listing import DATABASE
 from optimizer.runs.lock import OWNER
-from optimizer.runs.names import DATABASE
 from optimizer.runs.repair import DAMAGED
 from tests.support.kill import child, child_record, kill_after
 from tests.support.recording import (

@@ -7,7 +7,7 @@ import pytest
 
 from optimizer import load_run
 from optimizer.runs import RunStore
-from optimizer.runs.former import with_present_names
+from optimizer.runs.reader import with_present_names
 from optimizer.runs.result import recorded_result
 from optimizer.session.exported import table_of
 from tests.support.runs import record_run

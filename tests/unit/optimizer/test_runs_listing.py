@@ -6,7 +6,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore, RunSummary, find_run, list_runs
-from optimizer.runs.names import DATABASE
+from optimizer.runs.listing import DATABASE
 from tests.support.recording import HEADER, made, quick_directory
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from optimizer.errors import StoreError
-from optimizer.runs.mounts import network_kind, refuse_network
+from optimizer.runs.space import network_kind, refuse_network
 
 TABLE = """\
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -53,5 +53,5 @@ def test_empty_table_means_local(tmp_path):
 
 def test_systems_without_a_table_are_local(tmp_path, monkeypatch):
     """Where the kernel has no such table, nothing is refused."""
-    monkeypatch.setattr("optimizer.runs.mounts.MOUNTS", tmp_path / "absent")
+    monkeypatch.setattr("optimizer.runs.space.MOUNTS", tmp_path / "absent")
     assert network_kind(tmp_path) is None

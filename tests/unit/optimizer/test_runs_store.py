@@ -10,7 +10,7 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore, estimate_bytes, reader, require_space
-from optimizer.runs.names import DATABASE
+from optimizer.runs.listing import DATABASE
 from optimizer.runs.rows import front_population
 from optimizer.runs.space import LOG_BYTES
 from optimizer.search.generation import Population

@@ -7,7 +7,7 @@ import pytest
 
 from optimizer.runs import RunStore, estimate_bytes
 from optimizer.runs.database import population_bytes
-from optimizer.runs.names import DATABASE
+from optimizer.runs.listing import DATABASE
 from tests.support.recording import HEADER, assert_sound, made, quick_directory
 
 RUN = "run-1"
