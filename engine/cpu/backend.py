@@ -13,6 +13,7 @@ from engine.cpu.codes import HIGHEST_CODE
 from engine.cpu.evaluate import evaluate, signal_bars
 from engine.cpu.filling import RowFiller
 from engine.cpu.kinds import KINDS
+from engine.cpu.threads import Threads
 from engine.cpu.types import Floats, Ints, Market, Slots
 from engine.errors import DeviceError
 from engine.free_memory import free_host_bytes
@@ -60,10 +61,11 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         self._warm_ups = np.zeros(capacity, np.int64)
         self._markets = [_market_of(bars, self._warm_ups) for bars in series]
         sources = [sources_of(bars) for bars in series]
-        self._filler = RowFiller(sources, self._markets, coders, self.threads)
+        self._workers = Threads(self.threads)
+        self._filler = RowFiller(sources, self._markets, coders, self._workers)
         self._longest = max(len(bars) for bars in series)
-        self._scratch = np.empty((_cores(), self._longest + 8), np.int32)
-        self._distances = np.empty((_cores(), self._longest))
+        self._scratch = np.empty((self.threads, self._longest + 8), np.int32)
+        self._distances = np.empty((self.threads, self._longest))
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
@@ -105,11 +107,15 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         Returns:
             [P, W, A].
         """
-        numba.set_num_threads(self.threads)
 
         def evaluated(number: int, ranges: Ints, part: Floats) -> None:
-            evaluate(self._markets[number], self._entry, self._exits, slots, genomes, ranges,
-                     self._scratch, self._distances, part)  # fmt: skip
+            shared = np.zeros(1, np.int64)
+
+            def compute(thread: int) -> None:
+                evaluate(self._markets[number], self._entry, self._exits, slots, genomes, ranges,
+                         self._scratch[thread], self._distances[thread], shared, part)  # fmt: skip
+
+            self._workers.run(compute, len(genomes))
 
         return self._in_all_series(len(genomes), windows, evaluated)
 

@@ -1,7 +1,6 @@
 """Stage 1 on the host: rows laid out as parts, and the threads that compute them."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from engine.cpu.rows import (
     Columns,
     fill_parts,
 )
+from engine.cpu.threads import Threads
 from engine.cpu.types import Floats, Ints, Market
 from engine.rows.coders import Coder, FixedCoder, coder_maps
 
@@ -64,7 +64,7 @@ class RowFiller:
         sources: Of each series: name to column [T], the same names in all.
         markets: Of each series, for its slots.
         coders: Form to the map of its codes.
-        threads: How many.
+        threads: They compute.
 
     `mended` counts the stretches of EMAs that had to be computed again.
     """
@@ -74,11 +74,10 @@ class RowFiller:
         sources: Sequence[dict[str, Floats]],
         markets: Sequence[Market],
         coders: dict[Form, Coder],
-        threads: int,
+        threads: Threads,
     ) -> None:
         self.mended = 0
         self._threads = threads
-        self._pool = ThreadPoolExecutor(max(threads - 1, 1), thread_name_prefix="rows")
         self._names = list(sources[0])
         self._maps = list(dict.fromkeys(coders.values()))
         self._coder_of = {form: self._maps.index(coder) for form, coder in coders.items()}
@@ -102,15 +101,11 @@ class RowFiller:
             for work in [works[columns.n_bars]]
         ]
 
-        def compute() -> None:
+        def compute(_: int) -> None:
             for arguments in calls:
                 fill_parts(*arguments)
 
-        n_parts = sum(len(parts) for _, _, parts, *_ in calls)
-        others = [self._pool.submit(compute) for _ in range(min(self._threads, n_parts) - 1)]
-        compute()
-        for other in others:
-            other.result()
+        self._threads.run(compute, sum(len(parts) for _, _, parts, *_ in calls))
         self.mended += sum(int(shared[MENDED]) for *_, shared in calls)
 
     def _work_of(self, requests: Sequence[RowRequest], n_bars: int) -> Work:
@@ -141,15 +136,15 @@ class RowFiller:
 
     def _bundles(self, rows: Ints, n_bars: int) -> Iterator[Ints]:
         """EMAs [n, 8] of one form as parts: stretches of few, or many side by side."""
-        is_few = len(rows) < LANES * self._threads
-        wanted = LANES * max(1, self._threads // len(rows)) if is_few else 0
+        is_few = len(rows) < LANES * self._threads.count
+        wanted = LANES * max(1, self._threads.count // len(rows)) if is_few else 0
         leads = LEAD_LENGTHS * rows[:, LENGTH]
         counts = np.minimum(wanted, n_bars // (2 * leads) // LANES * LANES)
         for i in np.flatnonzero(counts):
             yield from _stretches(rows[i], n_bars, leads[i], counts[i])
         whole = rows[counts == 0]
         whole[:, END] = n_bars
-        together = min(EMA_LANES, max(1, -(-len(whole) // self._threads)))
+        together = min(EMA_LANES, max(1, -(-len(whole) // self._threads.count)))
         yield from (whole[i : i + together] for i in range(0, len(whole), together))
 
 

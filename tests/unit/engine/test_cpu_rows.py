@@ -13,6 +13,7 @@ from engine.cpu import filling
 from engine.cpu.codes import HIGHEST_CODE, encode
 from engine.cpu.filling import LEAD_LENGTHS, RowFiller
 from engine.cpu.lanes import LANES, load, quotient, splat, store
+from engine.cpu.threads import Threads
 from engine.cpu.types import Market
 from engine.rows.coders import FixedCoder, WanderingCoder, coder_maps
 from strategy.indicators import INDICATORS
@@ -39,7 +40,7 @@ class Rows:
         self.sources = {"open": values[::-1].copy(), "close": values}
         warm_ups = np.zeros(SLOTS, np.int64)
         market = Market(values, values, values, values, self.rows, self.codes, warm_ups)
-        self.filler = RowFiller([self.sources], [market], CODERS, threads)
+        self.filler = RowFiller([self.sources], [market], CODERS, Threads(threads))
 
     def fill(self, asked):
         """Compute rows (form, length) in one call, and hold each against its definition."""
