@@ -208,23 +208,6 @@ class AnswersLater(ABC):
         return out
 
 
-class ListsOneByOne(ABC):
-    """A backend that lists the trades of one individual at a time."""
-
-    @abstractmethod
-    def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
-        """The ledger of one individual in one window, as in `Backend`."""
-
-    def ledgers(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
-    ) -> list[tuple[Ledger, ...]]:
-        """The ledgers [W] of each of several individuals."""
-        return [
-            tuple(self.trades(genome, row, window) for window in windows)
-            for genome, row in zip(genomes, slots, strict=True)
-        ]
-
-
 class BackendMaker(Protocol):
     """What makes a backend: its class."""
 

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.contract import AnswersAtOnce, ListsOneByOne, Probe, Room, RowRequest
+from engine.contract import AnswersAtOnce, Probe, Room, RowRequest
 from engine.costs import Costs
 from engine.cpu.chain import begin, chain, stop_distances
 from engine.cpu.codes import HIGHEST_CODE
@@ -25,7 +25,7 @@ from engine.rows.sources import sources_of
 from strategy.spec import StrategySpec
 
 
-class CpuBackend(AnswersAtOnce, ListsOneByOne):
+class CpuBackend(AnswersAtOnce):
     """Evaluates populations on the processor's cores.
 
     Args:
@@ -174,6 +174,15 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
             r=prices[:n, 4].copy(),
             rejected=int(out[ACCUMULATORS.index("rejected")]),
         )
+
+    def ledgers(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> list[tuple[Ledger, ...]]:
+        """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
+        return [
+            tuple(self.trades(genome, row, window) for window in windows)
+            for genome, row in zip(genomes, slots, strict=True)
+        ]
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""

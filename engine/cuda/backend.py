@@ -10,7 +10,6 @@ from data.bars import Bars, Window
 from engine.contract import (
     AnswersLater,
     Floats,
-    ListsOneByOne,
     Probe,
     Room,
     RowRequest,
@@ -27,6 +26,7 @@ from engine.cuda.places import Admission
 from engine.cuda.probe import CudaProbe
 from engine.cuda.stages import Stages
 from engine.cuda.stretches import Lowered, Stretches
+from engine.cuda.types import Lists, Prices
 from engine.cuda.waiting import overwrite, to_device, to_host
 from engine.ledger import Ledger
 from engine.lowered import entry_of, exits_of
@@ -44,7 +44,7 @@ LIST_BYTES = 2**33
 """Most room for the lists of the individuals that are evaluated together."""
 
 
-class CudaBackend(AnswersLater, ListsOneByOne):
+class CudaBackend(AnswersLater):
     """Evaluates populations on one GPU.
 
     Args:
@@ -207,32 +207,29 @@ class CudaBackend(AnswersLater, ListsOneByOne):
     @device_errors
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
-        work, _ = self._dispatch.single(genome, slots, window)
-        n = int(to_host(work.lists.counts[0]))
-        bars: Slots = to_host(work.lists.bars[0, :n])
+        with self._dispatch.on_device():
+            ((_, work, _),) = self._dispatch.listed(genome[None], slots[None], [window])
+            n = int(to_host(work.lists.counts[0]))
+            bars: Slots = to_host(work.lists.bars[0, :n])
         return bars - np.int32(self._market.starts[window.series])
 
-    @device_errors
     def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
         """The ledger of one individual in one window; arguments as in `evaluate`."""
-        work, kept = self._dispatch.single(genome, slots, window)
-        n, lists = int(to_host(work.lists.trades[0])), work.lists
-        start = self._market.starts[window.series]
-        trades = to_host(lists.trade_list[0, :n])
-        bars = (trades >> 32) - start
-        prices = to_host(kept.prices[0, :n])
-        return Ledger(
-            signal_bar=bars,
-            entry_bar=bars + 1,
-            exit_bar=(trades & 0x7FFFFFFF) - start,
-            reason=to_host(kept.reasons[0, :n]),
-            entry=prices[:, 0].copy(),
-            stop=prices[:, 1].copy(),
-            target=prices[:, 2].copy(),
-            exit=prices[:, 3].copy(),
-            r=to_host(lists.r[0, :n]),
-            rejected=int(to_host(lists.rejected[0])),
-        )
+        ((ledger,),) = self.ledgers(genome[None], slots[None], [window])
+        return ledger
+
+    @device_errors
+    def ledgers(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> list[tuple[Ledger, ...]]:
+        """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
+        starts = [int(self._market.starts[window.series]) for window in windows]
+        found: list[tuple[Ledger, ...]] = []
+        with self._dispatch.on_device():
+            for individuals, work, kept in self._dispatch.listed(genomes, slots, windows):
+                ledgers = _ledgers_of(work.lists, kept, starts * individuals)
+                found += zip(*[iter(ledgers)] * len(windows), strict=True)
+        return found
 
     @device_errors
     def rows(self, slot: int, series: int) -> Floats:
@@ -240,3 +237,33 @@ class CudaBackend(AnswersLater, ListsOneByOne):
         start, end = int(self._market.starts[series]), int(self._market.ends[series])
         row: Floats = to_host(self._rows[slot, start:end])
         return row
+
+
+def _ledgers_of(lists: Lists, kept: Prices, starts: Sequence[int]) -> list[Ledger]:
+    """Ledgers of the first pairs of individual and window, by the first bar of their series."""
+    pairs = len(starts)
+    counts, rejected = to_host(lists.trades[:pairs]), to_host(lists.rejected[:pairs])
+    parts = pairs, int(counts.max(initial=0))
+    bars = to_host(_cut(lists.trade_list, *parts))
+    prices, reasons = to_host(_cut(kept.prices, *parts)), to_host(_cut(kept.reasons, *parts))
+    r = to_host(_cut(lists.r, *parts))
+    return [
+        Ledger(
+            signal_bar=(bars[i, :n] >> 32) - start,
+            entry_bar=(bars[i, :n] >> 32) - start + 1,
+            exit_bar=(bars[i, :n] & 0x7FFFFFFF) - start,
+            reason=reasons[i, :n].copy(),
+            entry=prices[i, :n, 0].copy(),
+            stop=prices[i, :n, 1].copy(),
+            target=prices[i, :n, 2].copy(),
+            exit=prices[i, :n, 3].copy(),
+            r=r[i, :n].copy(),
+            rejected=int(rejected[i]),
+        )
+        for i, (n, start) in enumerate(zip(counts.tolist(), starts, strict=True))
+    ]
+
+
+def _cut(lists: torch.Tensor, pairs: int, most: int) -> torch.Tensor:
+    """The first entries of the first pairs, side by side on the device."""
+    return lists[:pairs, :most].contiguous()

@@ -2,7 +2,7 @@
 
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -32,6 +32,9 @@ lists that were too short are doubled and made again."""
 
 SHORTEST_LIST = 64
 """Below this, lists made twice cost more than the room."""
+
+LISTED_SHARE = 8
+"""Individuals whose trades are listed together have this part of the room for lists."""
 
 MULTIPLE = 16
 """Of entries that a list's length is, so that lists begin at whole vectors."""
@@ -64,7 +67,7 @@ class Dispatch:
         self._n_genes, self._n_rows = len(spec.layout), len(spec.rows)
         self._lanes = [Lane(self._device) for _ in range(N_LANES)]
         self._turns = itertools.cycle(self._lanes)
-        self._alone: tuple[Workspace, Prices] | None = None
+        self._lists: tuple[Workspace, Prices] | None = None
         self._windows: Sequence[Window] | None = None
         self._capacity = _rounded(min(FIRST_CAPACITY, market.longest))
         self._most = MOST_INDIVIDUALS
@@ -193,6 +196,7 @@ class Dispatch:
     def give_back(self) -> None:
         """Wait, then give the memory of workspaces and lists back."""
         self._settle()
+        self._lists = None
         for lane in self._lanes:
             lane.give_back()
         self._candidates.clear()
@@ -204,35 +208,42 @@ class Dispatch:
         each = Workspace.bytes_of(n_windows, self._capacity)
         return int(max(1, min(self._work_bytes // N_LANES // each, self._most)))
 
-    def single(self, genome: Floats, slots: Slots, window: Window) -> tuple[Workspace, Prices]:
-        """All stages of one individual in one window, and what its ledger needs.
+    def listed(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> Iterator[tuple[int, Workspace, Prices]]:
+        """All stages, chunk by chunk, and what ledgers need.
 
-        What is returned is overwritten by the next call.
+        Yields:
+            How many individuals a chunk has, their lists, and prices. The next chunk overwrites
+            both.
         """
-        with self.on_device():
-            table = self._market.windows([window])
-            while True:
-                work, kept = self._room_for_one()
-                self._lay_out(work, genome[None], slots[None])
-                work.lay_out(genome[None])
-                work.upload(1, with_slots=True)
-                self._stages.run(work, table, self._candidates, 1, kept)
-                most = int(to_host(work.told[0]))
-                if most <= work.capacity:
-                    return work, kept
+        table, begin = self._market.windows(windows), 0
+        while begin < len(genomes):
+            each = Workspace.bytes_of(len(windows), self._capacity)
+            each += len(windows) * Prices.bytes_of_pair(self._capacity)
+            part = slice(begin, begin + max(1, self._work_bytes // LISTED_SHARE // each))
+            work, kept = self._room_for_lists(len(genomes[part]), len(windows))
+            self._lay_out(work, genomes[part], slots[part])
+            work.lay_out(genomes[part])
+            work.upload(len(genomes[part]), with_slots=True)
+            self._stages.run(work, table, self._candidates, len(genomes[part]), kept)
+            most = int(to_host(work.told[0]))
+            if most > work.capacity:
                 self._grow(most)
+                continue
+            yield len(genomes[part]), work, kept
+            begin += len(genomes[part])
 
-    def _room_for_one(self) -> tuple[Workspace, Prices]:
-        if self._alone is None or self._alone[0].capacity != self._capacity:
-            shape = (1, self._capacity)
-            self._alone = (
-                Workspace(1, 1, self._n_genes, self._n_rows, self._capacity, self._device),
-                Prices(
-                    torch.empty((*shape, 4), dtype=torch.float64, device=self._device),
-                    torch.empty(shape, dtype=torch.int8, device=self._device),
-                ),
+    def _room_for_lists(self, individuals: int, n_windows: int) -> tuple[Workspace, Prices]:
+        if self._lists is None or not self._lists[0].fits(individuals, n_windows, self._capacity):
+            # The old ones go before the new ones come.
+            self._lists = None
+            sizes = individuals, n_windows, self._n_genes, self._n_rows, self._capacity
+            self._lists = (
+                Workspace(*sizes, self._device),
+                Prices.empty(individuals * n_windows, self._capacity, self._device),
             )
-        return self._alone
+        return self._lists
 
     def _grow(self, most: int) -> None:
         """Make lists long enough for so many signals, from the next workspace on."""

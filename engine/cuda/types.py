@@ -56,12 +56,24 @@ class Lists(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """What a ledger needs beside R, for one pair.
+    """What ledgers need beside R.
 
     Args:
-        prices: [1, capacity, 4] float64, entry, stop, target, exit.
-        reasons: [1, capacity] int8, places in `REASONS`.
+        prices: [pairs, capacity, 4] float64, entry, stop, target, exit.
+        reasons: [pairs, capacity] int8, places in `REASONS`.
     """
 
     prices: torch.Tensor
     reasons: torch.Tensor
+
+    @staticmethod
+    def bytes_of_pair(capacity: int) -> int:
+        """Bytes that one pair takes."""
+        return capacity * (4 * 8 + 1)
+
+    @classmethod
+    def empty(cls, pairs: int, capacity: int, device: torch.device) -> "Prices":
+        """Room for so many pairs; nothing in it is read before it is written."""
+        shape = (pairs, capacity)
+        prices = torch.empty((*shape, 4), dtype=torch.float64, device=device)
+        return cls(prices, torch.empty(shape, dtype=torch.int8, device=device))
