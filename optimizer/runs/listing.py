@@ -8,11 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from optimizer.errors import StoreError
+from optimizer.runs.files import DATABASE
 from optimizer.runs.lock import is_owned
 from optimizer.runs.reader import Reader
-
-DATABASE = "run.sqlite"
-"""File in a run's directory that holds everything that was recorded."""
 
 LATEST = "latest"
 """Stands for the run that was created last, wherever a run can be named."""

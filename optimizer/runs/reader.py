@@ -1,5 +1,6 @@
 """Reading a run: while somebody writes it, after it ended, or what damage has left of it."""
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,7 @@ from optimizer.runs.database import (
     read_result,
     read_resumptions,
 )
+from optimizer.runs.files import refuse_links
 from optimizer.runs.lock import noted_generation
 from optimizer.runs.payload import decode, sha256
 from optimizer.runs.repair import rebuild
@@ -69,8 +71,9 @@ class Reader:
 
     def _open(self) -> None:
         path = self.database
-        if path.is_symlink() or not path.is_file():
+        if not path.parent.is_dir() or not os.path.lexists(path):
             raise StoreError(f"{path.parent} is not a run: there is no file {path.name} in it")
+        refuse_links(path.parent)
         self._connection = open_reader(path)
         self._followed: tuple[int, Chain] | None = None
         try:

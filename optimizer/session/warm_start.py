@@ -11,7 +11,7 @@ import numpy as np
 
 from optimizer.errors import ConfigError
 from optimizer.runs import RunStore, find_run
-from optimizer.runs.listing import DATABASE
+from optimizer.runs.files import DATABASE
 from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats
 from strategy import GenomeLayout
