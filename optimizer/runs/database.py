@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple
+from functools import cache
 from pathlib import Path
 
 from optimizer.errors import StoreError
@@ -321,6 +322,27 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} was made by a newer version of this program (schema {version}, this one reads "
             f"up to {SCHEMA_VERSION}): update the program"
         )
+    # A view or a trigger would show, or write, something else than what was recorded.
+    foreign = _schema(connection) ^ _own_schema()
+    if foreign:
+        names = ", ".join(sorted({f"{kind} '{name}'" for kind, name, _ in foreign}))
+        raise StoreError(
+            f"{path} does not hold the tables of a run alone ({names} differs): it was changed by "
+            "another program or is damaged, use a copy that was not"
+        )
+
+
+def _schema(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
+    """Kind, name and definition of everything that a database declares."""
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+    return frozenset((str(kind), str(name), " ".join(str(sql).split())) for kind, name, sql in rows)
+
+
+@cache
+def _own_schema() -> frozenset[tuple[str, str, str]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_TABLES)
+        return _schema(connection)
 
 
 def _advice(error: sqlite3.Error) -> str:

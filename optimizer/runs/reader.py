@@ -53,6 +53,8 @@ FIELDS = frozenset(
 
 Others keep what they say: a gene, a folder or a symbol may bear the same name."""
 
+NOT_FOLLOWING = "the result does not follow from the last generation"
+
 _FORMER_NAME = re.compile(rf"\b({'|'.join(PRESENT_NAMES)})\b")
 
 
@@ -154,11 +156,20 @@ class Reader:
 
     @property
     def result(self) -> Mapping[str, object] | None:
-        """What the run ended with, None before its end."""
+        """What the run ended with, None before its end.
+
+        Raises:
+            StoreError: When it is damaged, or does not follow from the recorded generations.
+        """
         try:
             with self._snapshot():
                 recorded = read_result(self._connection)
-            return None if recorded is None else self._present(_mapping(recorded[0]))
+                chain = None if recorded is None else self._chain()
+            if recorded is None or chain is None:
+                return None
+            if not _follows(recorded, chain):
+                raise ValueError(f"{NOT_FOLLOWING}: {chain.broken or 'it was changed afterwards'}")
+            return self._present(_mapping(recorded[0]))
         except ValueError as error:
             raise StoreError(f"{self.database}: {error}") from None
 
@@ -203,8 +214,8 @@ class Reader:
             recorded = read_result(self._connection)
             if recorded is not None:
                 _mapping(recorded[0])
-                if recorded[1] != sha256(chain.tail(len(chain.rows) - 1), recorded[0]):
-                    yield "the result does not follow from the last generation"
+                if not _follows(recorded, chain):
+                    yield NOT_FOLLOWING
         except (sqlite3.Error, ValueError) as error:
             yield f"result: {error}"
 
@@ -253,6 +264,12 @@ def with_present_names(recorded: Mapping[str, object]) -> dict[str, object]:
         key: _renamed(value) if key in FIELDS else _searched(value)
         for key, value in recorded.items()
     }
+
+
+def _follows(recorded: tuple[bytes, bytes], chain: Chain) -> bool:
+    """Whether a result with its link is that of the rows of a chain."""
+    payload, link = recorded
+    return link == sha256(chain.tail(len(chain.rows) - 1), payload)
 
 
 def _parted(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:

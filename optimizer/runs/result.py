@@ -11,11 +11,13 @@ import numpy.typing as npt
 from engine.metrics import METRICS
 from engine.replay.certificate import Certificate
 from optimizer.config.values import Specs
-from optimizer.errors import ParityError
+from optimizer.errors import ParityError, StoreError
 from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs.payload import OPTIONAL, Payload
 from optimizer.runs.store import RunStore
+from optimizer.search.evolution import final_front
+from optimizer.search.generation import Population
 from optimizer.search.lattice import Regret
 from optimizer.shown import counted
 
@@ -167,13 +169,36 @@ class RunResult(Payload):
 
 
 def recorded_result(store: RunStore) -> RunResult | None:
-    """The result of a run, members by their numbers; None before it is finished."""
+    """The result of a run, members by their numbers; None before it is finished.
+
+    Raises:
+        StoreError: When it is damaged, or says something else than the recorded generations.
+    """
     recorded = store.result
     if recorded is None:
         return None
     # A run may have been moved or copied since.
     found = RunResult.read({**recorded, "run": store.run_id, "path": str(store.path)})
-    return found.numbered(RunHeader.read(store.header).gene_names)
+    header, last = RunHeader.read(store.header), store.last_generation()
+    front = None if last is None else final_front(last)
+    if front is None or not _agrees(found, header, front):
+        raise StoreError(
+            f"run '{store.run_id}': members of the result are not those of generation "
+            f"{found.generation}: it was changed afterwards, use a copy that was not"
+        )
+    return found.numbered(header.gene_names)
+
+
+def _agrees(result: RunResult, header: "RunHeader", front: Population) -> bool:
+    """Whether members have the objectives of the recorded front; polishing found others."""
+    rows = zip(front.genomes.tolist(), header.natural(front.objectives).tolist(), strict=True)
+    known = {tuple(genome): objectives for genome, objectives in rows}
+    for one in result.front:
+        expected = known.get(tuple(one.genes.get(name) for name in header.gene_names))
+        reached = [one.objectives.get(name) for name in header.objectives]
+        if expected is None and not result.polished or expected not in (None, reached):
+            return False
+    return True
 
 
 def refuse_red(certificate: Certificate) -> None:

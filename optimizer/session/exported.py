@@ -88,13 +88,13 @@ def newest_front(store: RunStore) -> Population:
     Raises:
         StoreError: When it has recorded no generation.
     """
-    last, result = store.last_generation(), store.result
+    last, result = store.last_generation(), recorded_result(store)
     if last is None:
         raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
     front = final_front(last)
     if result is None:
         return front
-    header, members = RunHeader.read(store.header), RunResult.read(result).front
+    header, members = RunHeader.read(store.header), result.front
     genomes = _table(header.gene_names, [member.genes for member in members])
     objectives = _table(header.objectives, [member.objectives for member in members])
     nothing = np.zeros(len(members))

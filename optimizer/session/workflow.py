@@ -119,7 +119,8 @@ def resume_run(
         last = store.last_generation()
         done = NO_GENERATION if last is None else last.number
         config = _planned_config(store, flags, done)
-        result = recorded_result(store)
+        # What follows from generations that were lost is found anew.
+        result = None if store.recover().warnings else recorded_result(store)
         finished = None
         is_longer = done < config.generations and flags.keys() & set(names_deciding("end"))
         if result is not None and done >= result.generation and not is_longer:
@@ -252,6 +253,8 @@ def _searched(
     store.flush()
     at_most = task.config.polish if task.lattice is None else 0
     front, n_polished = polished_front(problem, last, at_most=at_most, keep=task.config.archive)
+    # Certified in the order in which members are numbered, so that anybody can hash them again.
+    front = front.take(np.argsort(front.objectives[:, 0], kind="stable"))
     regret = None if why else task.regret(problem, front.objectives)
     searched = perf_counter() - began
     observer.certifying(len(front))
