@@ -104,6 +104,12 @@ class Reader:
         budget = self.format.get("budget")
         return budget if isinstance(budget, int) else None
 
+    @property
+    def number(self) -> int:
+        """Rank of the run among those of its directory, in the order of creation; 0 if unknown."""
+        number = self.format.get("number")
+        return number if isinstance(number, int) else 0
+
     def close(self) -> None:
         """Close the file; a second call does nothing."""
         self._connection.close()
