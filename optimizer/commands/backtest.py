@@ -82,7 +82,7 @@ def backtest_command(
     if trades is not None:
         write_whole(trades, csv_text(*ledger_table(task.markets, ledgers)))
     found = _describe(task, genome, ledgers, accumulators, engine)
-    for note in task.markets.notes:
+    for note in task.notes:
         stderr().say(f"note: {note}")
     if plot is not None and draw is not None:
         write_whole(plot, draw(task, genome))

@@ -32,7 +32,7 @@ def parity_command(
         genomes = random_individuals(task, individuals)
     else:
         task, genomes = recorded_front(find_run(runs, run), flags)
-    for note in task.markets.notes:
+    for note in task.notes:
         stderr().say(f"note: {note}")
     certificate = certify(task.full_engine(device=engine), genomes)
     if as_json:

@@ -24,13 +24,20 @@ from optimizer.runs.lock import NO_GENERATION
 from optimizer.runs.result import DeviceUsed, RunResult, Timing, best_first, recorded_result
 from optimizer.search.evolution import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
+from optimizer.search.memory import from_numbers
 from optimizer.search.polish import polished_front
 from optimizer.search.stopping import stop_reason
 from optimizer.session.header import changed_circumstances, header_of, recorded_config
 from optimizer.session.identity import identity_of, require_identity, require_same
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.progress import WARMING, Mark, Progress, progress_of
-from optimizer.session.task import EngineProblem, Task, describe_data, prepare
+from optimizer.session.task import (
+    EngineProblem,
+    Task,
+    check_limit_fits,
+    describe_data,
+    prepare,
+)
 from optimizer.session.warm_start import hash_of, load_genomes
 
 REVERIFIED_INDIVIDUALS = 8
@@ -71,6 +78,7 @@ def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) ->
         OptimizerError, DataError, StrategyError, EngineError: When something does not fit; no run
             was recorded if nothing had been evaluated.
     """
+    check_limit_fits(config)
     task = prepare(config, for_search=True)
     device = choose_device(config.device, task.workload())
     with _resumable(config, observer):
@@ -251,7 +259,7 @@ def _searched(
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
     store.flush()
-    at_most = task.config.polish if task.lattice is None else 0
+    at_most = task.polish_at_most(from_numbers(last.memory, problem.n_objectives).evaluated)
     front, n_polished = polished_front(problem, last, at_most=at_most, keep=task.config.archive)
     # Certified in the order in which members are numbered, so that anybody can hash them again.
     front = front.take(np.argsort(front.objectives[:, 0], kind="stable"))
