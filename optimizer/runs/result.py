@@ -196,7 +196,7 @@ def _agrees(result: RunResult, header: "RunHeader", front: Population) -> bool:
     for one in result.front:
         expected = known.get(tuple(one.genes.get(name) for name in header.gene_names))
         reached = [one.objectives.get(name) for name in header.objectives]
-        if expected is None and not result.polished or expected not in (None, reached):
+        if (expected is None and not result.polished) or expected not in (None, reached):
             return False
     return True
 

@@ -85,6 +85,8 @@ def recorded_individuals(store: RunStore) -> Recorded:
 def newest_front(store: RunStore) -> Population:
     """The front of a run: that of its result, polished, or else that of its newest generation.
 
+    Members stand in the order of their numbers.
+
     Raises:
         StoreError: When it has recorded no generation.
     """
@@ -93,7 +95,7 @@ def newest_front(store: RunStore) -> Population:
         raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
     front = final_front(last)
     if result is None:
-        return front
+        return front.take(np.argsort(front.objectives[:, 0], kind="stable"))
     header, members = RunHeader.read(store.header), result.front
     genomes = _table(header.gene_names, [member.genes for member in members])
     objectives = _table(header.objectives, [member.objectives for member in members])

@@ -72,6 +72,7 @@ class Task:
     Args:
         markets: Series, windows to search on, and windows that are held out.
         spec: The strategy, scaled to the bars and with the bounds that were asked for.
+        remarks: Further notes, a line each.
     """
 
     config: RunConfig
@@ -79,6 +80,7 @@ class Task:
     spec: StrategySpec
     costs: Costs
     goals: Goals
+    remarks: tuple[str, ...] = ()
 
     def engine(self, device: str | Device | None = None) -> Engine:
         """A batch engine to search with; bars that are held out are not in it.
@@ -94,7 +96,7 @@ class Task:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person must know of the bars and of what is held out from the search."""
-        found = (*self.markets.notes, *risky_pairs(self.config))
+        found = (*self.markets.notes, *risky_pairs(self.config), *self.remarks)
         if self.config.warm_start is None or not self.markets.held_out:
             return found
         return (*found, WARM_START_NOTE)
@@ -143,7 +145,7 @@ class Task:
         return evolve(problem, self.config, resume_from=last, warm_start=warm_start)
 
     def regret(self, problem: EngineProblem, truth: Floats) -> Regret | None:
-        """How a genetic search fares on the lattice with the true front [F, O]; None without any."""
+        """How a genetic search fares on the lattice with the true front [F, O], if there is one."""
         if self.lattice is None or not self.config.regret or not len(truth):
             return None
         generations = max(self.config.regret // self.config.population - 1, 0)

@@ -85,7 +85,7 @@ def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) ->
         engine = task.engine(device)
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
-    warm_start = _warm_start(task)
+    task, warm_start = _warm_start(task)
     header = header_of(task, engine.device, identity_of(task, hash_of(warm_start)))
     with (
         RunStore.create(
@@ -138,7 +138,7 @@ def resume_run(
         recorded = require_identity(store)
         task = prepare(config, for_search=True)
         is_begun = last is not None and "warm_start" not in flags
-        warm_start = None if is_begun else _warm_start(task)
+        task, warm_start = (task, None) if is_begun else _warm_start(task)
         identity = identity_of(task, recorded.warm_start if is_begun else hash_of(warm_start))
         require_same(store.run_id, recorded, identity)
         if finished:
@@ -194,11 +194,15 @@ class _Job:
     warm_start: Floats | None
 
 
-def _warm_start(task: Task) -> Floats | None:
-    """Genomes to begin with, None when none were asked for."""
-    if task.config.warm_start is None:
-        return None
-    return load_genomes(task.config.warm_start, task.spec.layout, Path(task.config.runs))
+def _warm_start(task: Task) -> tuple[Task, Floats | None]:
+    """The task with notes on genomes to begin with, and those; None when none were asked for."""
+    config = task.config
+    if config.warm_start is None:
+        return task, None
+    found = load_genomes(
+        config.warm_start, task.spec.layout, Path(config.runs), may_repair=config.repair
+    )
+    return replace(task, remarks=found.notes(config.population)), found.genomes
 
 
 def _search(
