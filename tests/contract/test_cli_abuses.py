@@ -96,7 +96,7 @@ def test_an_early_signal_leaves_no_traceback(tmp_path, wait):
             time.sleep(0.005)
         time.sleep(wait)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=60)
     assert "Traceback" not in err, err
     assert process.returncode in (130, -signal.SIGINT)
 
