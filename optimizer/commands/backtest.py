@@ -25,7 +25,14 @@ from optimizer.commands.tables import windows_table
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.runs import find_run
-from optimizer.runs.result import DataDescription, Figures, Member, WindowDescription, noun_of
+from optimizer.runs.result import (
+    DataDescription,
+    Figures,
+    Member,
+    WindowDescription,
+    noun_of,
+    quality_lines,
+)
 from optimizer.search.generation import Floats
 from optimizer.session.genes_file import Values, chosen_individual, chosen_member, genome_of
 from optimizer.session.header import recorded_front
@@ -249,6 +256,8 @@ def _print(found: Backtest) -> None:
         f"{found.strategy} on {data.symbol} {data.timeframe}{simulated}, "
         f"{counted(data.bars, 'bar')}, engine {found.engine}"
     )
+    for line in quality_lines(found.windows):
+        console.say(line)
     console.print()
     console.print(facts_table(found.genes, "Genes"))
     console.print()

@@ -19,7 +19,7 @@ from optimizer.runs.store import RunStore
 from optimizer.search.evolution import final_front
 from optimizer.search.generation import Population
 from optimizer.search.lattice import Regret
-from optimizer.shown import counted
+from optimizer.shown import counted, fraction
 
 Figure = float | None
 """A metric or an objective; None where it is undefined."""
@@ -33,6 +33,9 @@ class WindowDescription(Payload):
         sample: What it is for, as `shown.SAMPLES` says.
         end: The bar after the last.
         label: What to call it; the symbol where that says enough.
+        silent: How many of its bars have no volume; None where a version did not count.
+        gaps: Steps longer than a bar that end in it.
+        missing: Bars that miss in them.
     """
 
     symbol: str
@@ -43,6 +46,9 @@ class WindowDescription(Payload):
     last: str
     bars: int
     label: str = ""
+    silent: int | None = None
+    gaps: int | None = None
+    missing: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", self.label or self.symbol)
@@ -216,6 +222,30 @@ def words_of(certificate: Certificate) -> str:
         + (f"{mismatches} MISMATCHES" if mismatches else "0 mismatches")
         + (f", {slow} in plain Python" if slow else "")
     )
+
+
+def quality_lines(windows: Iterable[WindowDescription]) -> tuple[str, ...]:
+    """What the bars lack, a line for those searched on and one for those held out.
+
+    Windows that overlap are counted as often as a bar is in one.
+    """
+    lines = []
+    for name, is_held_out in (("searched on", False), ("held out", True)):
+        part = [one for one in windows if one.is_held_out == is_held_out]
+        counted_ones = [one for one in part if one.silent is not None]
+        if part and len(counted_ones) == len(part):
+            lines.append(f"bars {name}: {_quality(part)}")
+    return tuple(lines)
+
+
+def _quality(windows: Sequence[WindowDescription]) -> str:
+    bars, silent, gaps, missing = (
+        sum(getattr(one, name) for one in windows) for name in ("bars", "silent", "gaps", "missing")
+    )
+    missed = f"{counted(gaps, 'gap')}, {counted(missing, 'bar')} missing"
+    missed += f" ({fraction(missing / (missing + bars))})"
+    unheard = f"{counted(silent, 'bar')} without volume ({fraction(silent / bars)})"
+    return f"{missed if gaps else 'no gap'}, {unheard if silent else 'each with volume'}"
 
 
 def best_first(front: Sequence[Member], objectives: Sequence[str]) -> tuple[Member, ...]:
