@@ -48,8 +48,8 @@ def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots:
 
     Args:
         genomes: [P, G], legal.
-        columns: [R] gene that is the row's length, -1 for a row without one.
-        tables: R times [longest + 1], slot by length, -1 where there is none.
+        columns: [R] gene that is the row's one parameter, as `only_columns` says.
+        tables: R times [largest + 1], slot by parameter, -1 where there is none.
         slots: [P, R] receives the slots, -1 for rows that are not there.
 
     Returns:
@@ -59,7 +59,7 @@ def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots:
     for r in range(columns.size):
         table, column = tables[r], columns[r]
         for p in range(genomes.shape[0]):
-            place = int(genomes[p, column]) if column >= 0 else 0
+            place = int(genomes[p, column]) if column >= 0 else -1 - column
             slot = table[place] if place < table.size else np.int32(-1)
             slots[p, r] = slot
             n_missing += 1 if slot < 0 else 0

@@ -15,7 +15,7 @@ from engine.errors import EngineError
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.memory_plan import FREE_SHARE, MemoryPlan, row_capacity
 from engine.rows.bank import RowBank
-from engine.rows.plan import RowGroup, only_columns, plan_chunks, plan_rows
+from engine.rows.plan import RowGroup, only_columns, parameters_of, plan_chunks, plan_rows
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 
@@ -93,10 +93,8 @@ class Engine:
         self.windows = tuple(windows)
         self.costs = costs or Costs()
         self.device, self.device_reason, maker = chosen
-        self._columns = [
-            (Form.of(row), [spec.layout.index(name) for name in row.lengths]) for row in spec.rows
-        ]
-        self._only_columns = only_columns([columns for _, columns in self._columns])
+        self._forms = [Form.of(row) for row in spec.rows]
+        self._only_columns = only_columns(spec)
         layout = spec.layout
         self._limits = (spec.least, layout.most, layout.is_int.astype(np.int64), layout.ordered)
         load_loops(layout.defaults[None].copy(), self._limits, self._only_columns)
@@ -259,9 +257,9 @@ class Engine:
         """How many distinct rows a population [P, G] reads."""
         return plan_rows(self.spec, self._checked(shaped(self.spec, genomes))).n_rows
 
-    def row(self, form: Form, lengths: Sequence[int], series: int = 0) -> Floats:
+    def row(self, form: Form, parameters: Sequence[float], series: int = 0) -> Floats:
         """One indicator row [T] of one series, as the device computed it."""
-        group = RowGroup(form, np.array([lengths], np.int64).reshape(1, -1))
+        group = RowGroup(form, np.array([parameters], np.float64).reshape(1, -1))
         (slot,) = self._bank.slots([group])
         return self._backend.rows(int(slot), series)
 
@@ -318,13 +316,16 @@ class Engine:
 
     def _found(self, genomes: Floats) -> Slots | None:
         """Slots [P, R] when all rows are in the bank, which after a few generations they are."""
-        slots = np.empty((len(genomes), len(self._columns)), np.int32)
+        slots = np.empty((len(genomes), len(self._forms)), np.int32)
         if self._only_columns is None:
-            for place, (form, columns) in enumerate(self._columns):
-                slots[:, place] = self._bank.find(form, genomes[:, columns].astype(np.int64))
+            for place, form in enumerate(self._forms):
+                # Constants are the same for everybody.
+                asking = genomes if self.spec.rows[place].genes else genomes[:1]
+                parameters = parameters_of(self.spec, place, asking)
+                slots[:, place] = self._bank.find(form, parameters)
             is_there = bool((slots >= 0).all())
         else:
-            tables = tuple(self._bank.table(form) for form, _ in self._columns)
+            tables = tuple(self._bank.table(form) for form in self._forms)
             is_there = find_slots(genomes, self._only_columns, tables, slots)
         if not is_there:
             return None
@@ -356,7 +357,7 @@ class Engine:
         plan = plan_rows(self.spec, genomes)
         if plan.n_rows <= PARTS_THAT_PAY * self._bank.capacity:
             return False
-        groups = [(group.form, group.lengths) for group in plan.groups]
+        groups = [(group.form, group.parameters) for group in plan.groups]
         found = np.empty_like(out)
         # Neighbours in the plan's order share rows.
         rows = StretchedRows(genomes[plan.order], groups, plan.row_of[plan.order])

@@ -18,7 +18,7 @@ Slots = npt.NDArray[np.int32]
 
 
 class Form(NamedTuple):
-    """What a row computes, without its lengths.
+    """What a row computes, without its parameters.
 
     Args:
         indicator: Form of the indicator, such as ``"sma"``.
@@ -31,7 +31,7 @@ class Form(NamedTuple):
     @classmethod
     def of(cls, row: Row) -> "Form":
         """The form that computes a row of a spec."""
-        return cls(row.form, row.reads)
+        return cls(row.kind.form, row.reads)
 
 
 class RowRequest(NamedTuple):
@@ -39,12 +39,12 @@ class RowRequest(NamedTuple):
 
     Args:
         form: Indicator and source.
-        lengths: [n, L] lengths of each row.
+        parameters: [n, L] of each row.
         slots: [n] where each row goes.
     """
 
     form: Form
-    lengths: Ints
+    parameters: Floats
     slots: Ints
 
 
@@ -53,12 +53,12 @@ class StretchedRows(NamedTuple):
 
     Args:
         genomes: [P, G].
-        groups: Form and lengths [n, L] of distinct rows; counted through they are 0 .. I - 1.
+        groups: Form and parameters [n, L] of distinct rows; counted through they are 0 .. I - 1.
         row_of: [P, R] number of each row of the spec.
     """
 
     genomes: Floats
-    groups: Sequence[tuple[Form, Ints]]
+    groups: Sequence[tuple[Form, Floats]]
     row_of: Ints
 
 

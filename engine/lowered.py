@@ -22,14 +22,14 @@ class Entry(NamedTuple):
         scales: [C, 2] float64: low and scale of the row's codes.
         pairs: [D, 3] int64: left row, right row, 1 for ``>`` and 0 for ``<``; decided on codes.
         exact: [E, 3] int64: the same, for rows whose codes have different maps.
-        warm_columns: [L] int64: genes that are lengths of rows; the longest sets the warm-up.
+        warm_rows: [L] int64: rows of the spec, the longest of whose warm-ups is an individual's.
     """
 
     genes: Ints
     scales: Floats
     pairs: Ints
     exact: Ints
-    warm_columns: Ints
+    warm_rows: Ints
 
 
 class Exits(NamedTuple):
@@ -76,13 +76,18 @@ def entry_of(spec: StrategySpec, coders: dict[Form, Coder]) -> Entry:
         np.array(scales, np.float64).reshape(-1, 2),
         np.array(row_pairs, np.int64).reshape(-1, 3),
         np.array(exact, np.int64).reshape(-1, 3),
-        np.array(_length_columns(spec), np.int64),
+        np.array(_warm_rows(spec), np.int64),
     )
 
 
-def _length_columns(spec: StrategySpec) -> list[int]:
-    names = {name for row in spec.rows for name in row.lengths}
-    return sorted(spec.layout.index(name) for name in names)
+def _warm_rows(spec: StrategySpec) -> list[int]:
+    """Rows that can have a warm-up; one of those that always have the same."""
+    chosen = {
+        (row.kind.warm_up, row.parameters): place
+        for place, row in enumerate(spec.rows)
+        if row.genes or row.warm_up({}) > 0
+    }
+    return sorted(chosen.values())
 
 
 def exits_of(spec: StrategySpec, costs: Costs) -> Exits:

@@ -10,6 +10,9 @@ from strategy.spec import StrategySpec
 FREE_SHARE = 0.5
 """How much of what is free on a device is taken where nobody says how much."""
 
+REAL_ROWS = 2**16
+"""Rows of one indicator that are kept at most where a real gene makes them countless."""
+
 
 @dataclass(frozen=True)
 class MemoryPlan:
@@ -74,11 +77,12 @@ def row_capacity(spec: StrategySpec, slot_bytes: int, memory_bytes: int) -> int:
 
 
 def most_rows(spec: StrategySpec) -> int:
-    """Upper bound of the distinct rows within the bounds; genomes outside make the bank turn."""
+    """Distinct rows within the bounds, as far as they are kept; others make the bank turn."""
     most = 0
     for row in spec.rows:
-        genes = [spec.layout.gene(name) for name in row.lengths]
-        most += int(np.prod([gene.high - gene.low + 1 for gene in genes])) if genes else 1
+        genes = [spec.layout.gene(name) for name in row.genes]
+        is_whole = all(gene.is_int for gene in genes)
+        most += int(np.prod([g.high - g.low + 1 for g in genes])) if is_whole else REAL_ROWS
     return max(most, len(spec.rows))
 
 

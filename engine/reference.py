@@ -16,9 +16,8 @@ from data.bars import Bars, Window
 from engine.costs import Costs
 from engine.kept import Kept
 from engine.ledger import ACCUMULATORS, REASONS, Ledger
-from strategy.errors import IndicatorError
 from strategy.genes import Floats
-from strategy.indicators import INDICATORS, SOURCES
+from strategy.indicators import SOURCES
 from strategy.spec import Row, StrategySpec
 
 STOP_GAP, STOP, TARGET, TIME, END = range(len(REASONS))
@@ -189,23 +188,14 @@ class Reference:
         """One indicator row [T] of one series, read-only; NaN where it is not known.
 
         Raises:
-            IndicatorError: When a length is too short, or the loop returns anything else.
+            IndicatorError: When a parameter is not legal, or the loop returns anything else.
         """
-        indicator = INDICATORS[row.indicator]
-        lengths = tuple(int(genes[name]) for name in row.lengths)
-        indicator.check(lengths)
+        parameters = row.values(genes)
 
         def computed() -> Floats:
-            source = self._source(series, row.reads)
-            values: Floats = np.asarray(self._run(indicator.loop, source, *lengths))
-            if values.shape != source.shape or values.dtype != np.float64:
-                raise IndicatorError(
-                    f"{indicator.name} must return {len(source):,} values of float64, one a bar, "
-                    f"got {values.dtype} {values.shape}"
-                )
-            return values
+            return row.kind.row(self._source(series, row.reads), parameters, self.form)
 
-        return self._kept.get((series, row.indicator, row.reads, lengths), computed)
+        return self._kept.get((series, row.kind, row.reads, parameters), computed)
 
     def _source(self, series: int, name: str) -> Floats:
         bars, function = self.series[series], SOURCES[name]

@@ -2,6 +2,7 @@
 
 from strategy.errors import StrategyError
 from strategy.genes import Gene, GenomeLayout, LessThan
+from strategy.indicators import Indicator, Parameter
 from strategy.rules import STRATEGIES, find_strategy, register
 from strategy.spec import Bracket, Comparison, Row, StrategySpec
 
@@ -11,7 +12,9 @@ __all__ = [
     "Comparison",
     "Gene",
     "GenomeLayout",
+    "Indicator",
     "LessThan",
+    "Parameter",
     "Row",
     "StrategyError",
     "StrategySpec",

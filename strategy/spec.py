@@ -8,54 +8,89 @@ from functools import cached_property
 from typing import Literal
 
 from strategy.errors import GeneError, StrategyError, unknown
+from strategy.functions import text_digest
 from strategy.genes import Floats, Gene, GenomeLayout
-from strategy.indicators import INDICATORS, SOURCES
+from strategy.indicators import INDICATORS, SOURCES, Indicator
 
 
 @dataclass(frozen=True)
 class Row:
-    """One indicator over the bars, its lengths taken from genes.
+    """One indicator over the bars, its parameters taken from genes or fixed.
 
     Args:
         name: How comparisons and the bracket refer to it.
-        indicator: A name in `INDICATORS`.
+        indicator: A name in `INDICATORS`, or an indicator of your own.
         source: What the indicator reads, a name in `SOURCES`; empty where the indicator fixes it.
-        lengths: Names of the int genes that give its lengths in bars.
+        parameters: What the indicator takes, each the name of a gene or a number.
     """
 
     name: str
-    indicator: str
+    indicator: str | Indicator
     source: str = ""
-    lengths: tuple[str, ...] = ()
+    parameters: tuple[str | float, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.indicator not in INDICATORS:
+        if isinstance(self.indicator, str) and self.indicator not in INDICATORS:
             raise StrategyError(unknown("indicator", self.indicator, list(INDICATORS)))
-        indicator = INDICATORS[self.indicator]
-        if indicator.fixed_source and self.source not in ("", indicator.fixed_source):
+        if INDICATORS.get(self.kind.name, self.kind) != self.kind:
             raise StrategyError(
-                f"row '{self.name}': {self.indicator} always reads "
-                f"{indicator.fixed_source}, not {self.source}"
+                f"row '{self.name}': there is an indicator '{self.kind.name}' already; "
+                "name yours otherwise"
             )
-        if not indicator.fixed_source and self.source not in SOURCES:
-            raise StrategyError(
-                f"row '{self.name}': " + unknown("source", self.source, list(SOURCES))
-            )
-        if len(self.lengths) != indicator.n_lengths:
-            raise StrategyError(
-                f"row '{self.name}': {self.indicator} takes "
-                f"{indicator.n_lengths} lengths, got {len(self.lengths)}"
-            )
+        self._check_source()
+        self._check_parameters()
+
+    @property
+    def kind(self) -> Indicator:
+        """The indicator itself."""
+        given = self.indicator
+        return INDICATORS[given] if isinstance(given, str) else given
 
     @property
     def reads(self) -> str:
         """The source that the indicator reads."""
-        return INDICATORS[self.indicator].fixed_source or self.source
+        return self.kind.fixed_source or self.source
 
     @property
-    def form(self) -> str:
-        """Name under which backends compute the indicator."""
-        return INDICATORS[self.indicator].form
+    def genes(self) -> tuple[str, ...]:
+        """Names of the genes among its parameters."""
+        return tuple(value for value in self.parameters if isinstance(value, str))
+
+    def values(self, genes: Mapping[str, float]) -> tuple[float, ...]:
+        """Its parameters, given the value of each gene by name; zeros have no sign."""
+        return tuple(
+            float(genes[value] if isinstance(value, str) else value) + 0.0
+            for value in self.parameters
+        )
+
+    def warm_up(self, genes: Mapping[str, float]) -> int:
+        """Bars before the first that may signal, given the value of each gene by name."""
+        return self.kind.warm_up_of(self.values(genes))
+
+    def _check_source(self) -> None:
+        fixed = self.kind.fixed_source
+        if fixed and self.source not in ("", fixed):
+            raise StrategyError(
+                f"row '{self.name}': {self.kind.name} always reads {fixed}, not {self.source}"
+            )
+        if not fixed and self.source not in SOURCES:
+            raise StrategyError(
+                f"row '{self.name}': " + unknown("source", self.source, list(SOURCES))
+            )
+
+    def _check_parameters(self) -> None:
+        if len(self.parameters) != len(self.kind.parameters):
+            raise StrategyError(
+                f"row '{self.name}': {self.kind.name} takes "
+                f"{len(self.kind.parameters)} parameters, got {len(self.parameters)}"
+            )
+        for value, parameter in zip(self.parameters, self.kind.parameters, strict=True):
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not isinstance(value, str) and not (is_number and parameter.admits(value)):
+                raise StrategyError(
+                    f"row '{self.name}': {parameter.name} must be a gene, or a number that is "
+                    f"{parameter.wanted}, got {value!r}"
+                )
 
 
 @dataclass(frozen=True)
@@ -123,8 +158,8 @@ class StrategySpec:
         if set(self.row_index) & set(self.layout.names):
             raise StrategyError(f"strategy '{self.name}': a row and a gene share a name")
         for row in self.rows:
-            for length in row.lengths:
-                self._check_length(row, length)
+            self._check_row_genes(row)
+        self._check_own_indicators()
         self._check_entry()
         self._check_bracket()
 
@@ -138,9 +173,10 @@ class StrategySpec:
         """Below this no genome may go, for its genes' sake or its indicators', [G]."""
         least = self.layout.least.copy()
         for row in self.rows:
-            for length in row.lengths:
-                column = self.layout.index(length)
-                least[column] = max(least[column], INDICATORS[row.indicator].shortest)
+            for value, parameter in zip(row.parameters, row.kind.parameters, strict=True):
+                if isinstance(value, str):
+                    column = self.layout.index(value)
+                    least[column] = max(least[column], parameter.least)
         return least
 
     @cached_property
@@ -185,16 +221,18 @@ class StrategySpec:
         return replace(self, layout=self.layout.with_bounds(bounds))
 
     def warm_up(self, genes: Mapping[str, float]) -> int:
-        """First bar that may signal: the largest indicator length minus one.
+        """First bar that may signal: the largest warm-up of its rows.
 
         Args:
             genes: Gene name to value.
 
         Returns:
-            Bar number, 0 where no row has a length.
+            Bar number.
+
+        Raises:
+            IndicatorError: When a parameter is not legal.
         """
-        lengths = [int(genes[name]) for row in self.rows for name in row.lengths]
-        return max(lengths, default=1) - 1
+        return max((row.warm_up(genes) for row in self.rows), default=0)
 
     def check_genomes(self, genomes: Floats) -> None:
         """Refuse genomes that no engine may run; bounds are the search's concern.
@@ -214,7 +252,7 @@ class StrategySpec:
         except GeneError as error:
             raise GeneError(f"individual {first}: {error}") from None
         raise GeneError(
-            f"individual {first}: a length is too short for its indicator: "
+            f"individual {first}: a parameter is too small for its indicator: "
             f"{self.layout.decode(genomes[first])}"
         )
 
@@ -240,14 +278,24 @@ class StrategySpec:
                 f"strategy '{self.name}': " + unknown("row", name, list(self.row_index))
             )
 
-    def _check_length(self, row: Row, length: str) -> None:
-        gene = self.layout.gene(length)
-        shortest = INDICATORS[row.indicator].shortest
-        if not gene.is_int or gene.low < shortest:
-            raise StrategyError(
-                f"row '{row.name}': gene '{length}' must be int and at least "
-                f"{shortest} for {row.indicator}, got low {gene.low:g}"
-            )
+    def _check_row_genes(self, row: Row) -> None:
+        for value, parameter in zip(row.parameters, row.kind.parameters, strict=True):
+            if not isinstance(value, str):
+                continue
+            gene = self.layout.gene(value)
+            if gene.low < parameter.least or (parameter.is_whole and not gene.is_int):
+                raise StrategyError(
+                    f"row '{row.name}': gene '{value}' must be {parameter.wanted} for "
+                    f"{row.kind.name}, got {gene.kind} from {gene.low:g}"
+                )
+
+    def _check_own_indicators(self) -> None:
+        own: dict[str, Indicator] = {}
+        for row in self.rows:
+            if own.setdefault(row.kind.name, row.kind) != row.kind:
+                raise StrategyError(
+                    f"strategy '{self.name}': two indicators are named '{row.kind.name}'"
+                )
 
 
 def _described_gene(gene: Gene) -> dict[str, object]:
@@ -263,11 +311,18 @@ def _described_gene(gene: Gene) -> dict[str, object]:
 
 
 def _described_row(row: Row) -> dict[str, object]:
-    indicator = INDICATORS[row.indicator]
+    kind = row.kind
+    own = {
+        "is_whole": [parameter.is_whole for parameter in kind.parameters],
+        "definition": text_digest(kind.loop, kind.warm_up),
+    }
     return {
-        "indicator": indicator.name,
-        "computed_as": indicator.form,
-        "shortest_bars": indicator.shortest,
+        "indicator": kind.name,
+        "computed_as": kind.form,
+        "least": [float(parameter.least) for parameter in kind.parameters],
         "reads": row.reads,
-        "lengths": list(row.lengths),
+        "parameters": [
+            value if isinstance(value, str) else float(value) + 0.0 for value in row.parameters
+        ],
+        **(own if kind.is_own else {}),
     }

@@ -7,19 +7,19 @@ compiler looks only at the file of the function itself.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
-import numpy as np
 from numba import njit
 from numba.core.errors import NumbaError
 from numba.extending import register_jitable
 
 from engine.compiling.kept_code import loops_folder
 from engine.compiling.loops import keep_loop
+from strategy.functions import constants_of, reached
 
 Definition = TypeVar("Definition", bound=Callable[..., object])
 
@@ -29,12 +29,7 @@ FLAGS: Any = {"error_model": "numpy"}
 CALLED_FROM_PYTHON: Any = {"nogil": True, "no_cfunc_wrapper": True}
 """By threads side by side, and never from C."""
 
-KNOWN = ("numpy", "numba", "math")
-"""Modules whose functions numba knows by itself."""
-
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-
-CONSTANTS = (bool, int, float, str, bytes, tuple, np.generic)
 
 
 class NotCompiledError(Exception):
@@ -56,7 +51,7 @@ def compiled_definition(definition: Definition) -> Definition:
     """
     if not isinstance(definition, FunctionType):
         raise NotCompiledError(f"{definition!r} is no plain function")
-    functions = list(_reached(definition, set()))
+    functions = reached(definition)
     for function in functions[1:]:
         _make_callable(function)
     loop = njit(**FLAGS, **CALLED_FROM_PYTHON)(definition)
@@ -80,44 +75,6 @@ def _make_callable(function: FunctionType) -> None:
     register_jitable(**FLAGS)(function)
 
 
-def _reached(function: FunctionType, seen: set[FunctionType]) -> Iterator[FunctionType]:
-    """A function and all that it calls by name, each once."""
-    seen.add(function)
-    yield function
-    for value in _named(function).values():
-        if isinstance(value, FunctionType) and _is_ours(value) and value not in seen:
-            yield from _reached(value, seen)
-
-
-def _named(function: FunctionType) -> dict[str, object]:
-    """What the names that a function reads stand for, also those that it reads from a module."""
-    names = _names(function.__code__)
-    found = {**function.__globals__, **_closure(function)}
-    named = {name: found[name] for name in names if name in found}
-    for module in list(named.values()):
-        if isinstance(module, ModuleType) and _is_ours(module):
-            named |= {name: getattr(module, name) for name in names if hasattr(module, name)}
-    return named
-
-
-def _names(code: CodeType) -> set[str]:
-    """Names that code reads from around it, also inside of functions that it makes."""
-    inner = [_names(value) for value in code.co_consts if isinstance(value, CodeType)]
-    return {*code.co_names, *code.co_freevars}.union(*inner)
-
-
-def _closure(function: FunctionType) -> dict[str, object]:
-    cells = function.__closure__ or ()
-    return dict(
-        zip(function.__code__.co_freevars, (cell.cell_contents for cell in cells), strict=True)
-    )
-
-
-def _is_ours(value: FunctionType | ModuleType) -> bool:
-    name = value.__name__ if isinstance(value, ModuleType) else value.__module__
-    return name.split(".")[0] not in KNOWN
-
-
 def _version(functions: list[FunctionType]) -> str:
     """Digest of all that was compiled, twelve digits; empty where a function has no file."""
     digest = hashlib.sha256()
@@ -125,12 +82,8 @@ def _version(functions: list[FunctionType]) -> str:
         if not Path(file).is_file():
             return ""
         digest.update(Path(file).read_bytes())
-    for function in functions:
-        for name, value in sorted(_named(function).items()):
-            if isinstance(value, np.ndarray):
-                digest.update(f"{name} {value.dtype} {value.shape}".encode() + value.tobytes())
-            elif isinstance(value, CONSTANTS):
-                digest.update(f"{name} {value!r}".encode())
+    for constant in constants_of(functions):
+        digest.update(constant)
     return digest.hexdigest()[:12]
 
 

@@ -74,11 +74,6 @@ def compiled_unlocked(loop: Loop) -> Loop:
     return _made(loop, nogil=True)
 
 
-def compiled_parallel(loop: Loop) -> Loop:
-    """The same, with the `prange` loops spread over threads; no two threads write one element."""
-    return _made(loop, parallel=True)
-
-
 def compiled_inline(loop: Loop) -> Loop:
     """The same, pasted into its callers."""
     return _made(loop, inline="always")

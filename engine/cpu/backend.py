@@ -12,12 +12,15 @@ from engine.cpu.chain import begin, chain, stop_distances
 from engine.cpu.codes import HIGHEST_CODE
 from engine.cpu.evaluate import evaluate, signal_bars
 from engine.cpu.filling import RowFiller
+from engine.cpu.kinds import KINDS
+from engine.cpu.threads import Threads
 from engine.cpu.types import Floats, Ints, Market, Slots
 from engine.errors import DeviceError
 from engine.free_memory import free_host_bytes
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.lowered import entry_of, exits_of
 from engine.rows.coders import coders_of
+from engine.rows.defined import Definitions
 from engine.rows.sources import sources_of
 from strategy.spec import StrategySpec
 
@@ -54,12 +57,15 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         coders = coders_of(spec, HIGHEST_CODE)
         self._entry = entry_of(spec, coders)
         self._exits = exits_of(spec, costs)
-        self._markets = [_market_of(bars, capacity) for bars in series]
+        self._definitions = Definitions(spec, series, self.threads)
+        self._warm_ups = np.zeros(capacity, np.int64)
+        self._markets = [_market_of(bars, self._warm_ups) for bars in series]
         sources = [sources_of(bars) for bars in series]
-        self._filler = RowFiller(sources, self._markets, coders, self.threads)
-        longest = max(len(bars) for bars in series)
-        self._scratch = np.empty((_cores(), longest + 8), np.int32)
-        self._distances = np.empty((_cores(), longest))
+        self._workers = Threads(self.threads)
+        self._filler = RowFiller(sources, self._markets, coders, self._workers)
+        self._longest = max(len(bars) for bars in series)
+        self._scratch = np.empty((self.threads, self._longest + 8), np.int32)
+        self._distances = np.empty((self.threads, self._longest))
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
@@ -83,6 +89,11 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
 
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows of any forms into their slots, in every series."""
+        slots, bars = self._definitions.warm_ups(requests, self._longest)
+        self._warm_ups[slots] = bars
+        defined = [request for request in requests if request.form.indicator not in KINDS]
+        for slot, series, values in self._definitions.compute(defined):
+            self._markets[series].rows[slot] = values
         self._filler.fill(requests)
 
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
@@ -96,11 +107,15 @@ class CpuBackend(AnswersAtOnce, ListsOneByOne):
         Returns:
             [P, W, A].
         """
-        numba.set_num_threads(self.threads)
 
         def evaluated(number: int, ranges: Ints, part: Floats) -> None:
-            evaluate(self._markets[number], self._entry, self._exits, slots, genomes, ranges,
-                     self._scratch, self._distances, part)  # fmt: skip
+            shared = np.zeros(1, np.int64)
+
+            def compute(thread: int) -> None:
+                evaluate(self._markets[number], self._entry, self._exits, slots, genomes, ranges,
+                         self._scratch[thread], self._distances[thread], shared, part)  # fmt: skip
+
+            self._workers.run(compute, len(genomes))
 
         return self._in_all_series(len(genomes), windows, evaluated)
 
@@ -178,8 +193,8 @@ def _checked_threads(threads: int | None) -> int:
     return threads or most
 
 
-def _market_of(bars: Bars, capacity: int) -> Market:
+def _market_of(bars: Bars, warm_ups: Ints) -> Market:
     # Memory is taken page by page as rows are written, not here.
-    rows = np.empty((capacity, len(bars)))
-    codes = np.empty((capacity, len(bars)), np.uint8)
-    return Market(bars.open, bars.high, bars.low, bars.close, rows, codes)
+    rows = np.empty((len(warm_ups), len(bars)))
+    codes = np.empty(rows.shape, np.uint8)
+    return Market(bars.open, bars.high, bars.low, bars.close, rows, codes, warm_ups)

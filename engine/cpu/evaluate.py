@@ -1,16 +1,16 @@
 """All stages after the rows, for every individual and window of one series."""
 
 import numpy as np
-from numba import get_thread_id, prange  # type: ignore[attr-defined]
 
-from engine.compiling.loops import compiled, compiled_parallel
+from engine.compiling.loops import compiled, compiled_unlocked
 from engine.cpu.chain import begin, chain, stop_distances
+from engine.cpu.lanes import take
 from engine.cpu.signals import BLOCK_BARS, signals
 from engine.cpu.types import Floats, Ints, Market, Slots
 from engine.lowered import Entry, Exits
 
 
-@compiled_parallel
+@compiled_unlocked
 def evaluate(
     market: Market,
     entry: Entry,
@@ -20,9 +20,10 @@ def evaluate(
     windows: Ints,
     scratch: Slots,
     distances: Floats,
+    shared: Ints,
     out: Floats,
 ) -> None:
-    """Evaluate individuals in all windows of one series.
+    """Evaluate individuals in all windows of one series, while other threads evaluate others.
 
     Args:
         market: The series and its rows.
@@ -31,22 +32,25 @@ def evaluate(
         slots: [P, R] slot of each individual's rows.
         genomes: [P, G].
         windows: [W, 2] start and end of each window.
-        scratch: [threads, T + 8] receives signal bars.
-        distances: [threads, T] receives what measures the stop there.
+        scratch: [T + 8], of this thread, receives signal bars.
+        distances: [T], of this thread, receives what measures the stop there.
+        shared: [1], of all threads, counts the individuals that were begun.
         out: [P, W, A] receives the accumulators, in the order of `ACCUMULATORS`.
     """
     no_whole = np.empty((0, 4), np.int64)
     no_prices = np.empty((0, 5))
-    for p in prange(genomes.shape[0]):
-        block = np.empty(BLOCK_BARS, np.uint8)
-        bars, reach = scratch[get_thread_id()], distances[get_thread_id()]
+    block = np.empty(BLOCK_BARS, np.uint8)
+    p = take(shared, 0)
+    while p < genomes.shape[0]:
         for w in range(windows.shape[0]):
             end = windows[w, 1]
-            n = signals(market, entry, slots[p], genomes[p], windows[w, 0], end - 1, block, bars)
-            stop_distances(market, exits, slots[p], bars[:n], reach)
+            n = signals(market, entry, slots[p], genomes[p], windows[w, 0], end - 1, block,
+                        scratch)  # fmt: skip
+            stop_distances(market, exits, slots[p], scratch[:n], distances)
             begin(out[p, w])
-            chain(market, exits, genomes[p], bars[:n], reach, end, windows[w, 0], out[p, w],
+            chain(market, exits, genomes[p], scratch[:n], distances, end, windows[w, 0], out[p, w],
                   no_whole, no_prices)  # fmt: skip
+        p = take(shared, 0)
 
 
 @compiled

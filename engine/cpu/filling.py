@@ -1,14 +1,13 @@
 """Stage 1 on the host: rows laid out as parts, and the threads that compute them."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.contract import Form, RowRequest
 from engine.cpu.codes import HIGHEST_CODE
-from engine.cpu.kinds import EMA, KINDS, LEVEL, SMA, ZSCORE
+from engine.cpu.kinds import EMA, GIVEN, KINDS, LEVEL, SMA, ZSCORE
 from engine.cpu.lanes import LANES
 from engine.cpu.rows import (
     BEGIN,
@@ -24,11 +23,12 @@ from engine.cpu.rows import (
     Columns,
     fill_parts,
 )
+from engine.cpu.threads import Threads
 from engine.cpu.types import Floats, Ints, Market
 from engine.rows.coders import Coder, FixedCoder, coder_maps
 
-COSTS = np.zeros(len(KINDS))
-COSTS[[LEVEL, SMA, ZSCORE]] = 1.5, 2.7, 4.4
+COSTS = np.zeros(GIVEN + 1)
+COSTS[[LEVEL, SMA, ZSCORE, GIVEN]] = 1.5, 2.7, 4.4, 0.5
 """Nanoseconds of a core for a bar of a row, so that what takes long is begun first."""
 
 PART_BARS = 2**15
@@ -64,7 +64,7 @@ class RowFiller:
         sources: Of each series: name to column [T], the same names in all.
         markets: Of each series, for its slots.
         coders: Form to the map of its codes.
-        threads: How many.
+        threads: They compute.
 
     `mended` counts the stretches of EMAs that had to be computed again.
     """
@@ -74,11 +74,10 @@ class RowFiller:
         sources: Sequence[dict[str, Floats]],
         markets: Sequence[Market],
         coders: dict[Form, Coder],
-        threads: int,
+        threads: Threads,
     ) -> None:
         self.mended = 0
         self._threads = threads
-        self._pool = ThreadPoolExecutor(max(threads - 1, 1), thread_name_prefix="rows")
         self._names = list(sources[0])
         self._maps = list(dict.fromkeys(coders.values()))
         self._coder_of = {form: self._maps.index(coder) for form, coder in coders.items()}
@@ -91,7 +90,8 @@ class RowFiller:
         """Compute rows in every series.
 
         Args:
-            requests: Rows and where each goes.
+            requests: Rows and where each goes; those of an indicator that is none of `KINDS` lie
+                there already.
         """
         lengths = {columns.n_bars for columns in self._columns}
         works = {n_bars: self._work_of(requests, n_bars) for n_bars in lengths}
@@ -101,15 +101,11 @@ class RowFiller:
             for work in [works[columns.n_bars]]
         ]
 
-        def compute() -> None:
+        def compute(_: int) -> None:
             for arguments in calls:
                 fill_parts(*arguments)
 
-        n_parts = sum(len(parts) for _, _, parts, *_ in calls)
-        others = [self._pool.submit(compute) for _ in range(min(self._threads, n_parts) - 1)]
-        compute()
-        for other in others:
-            other.result()
+        self._threads.run(compute, sum(len(parts) for _, _, parts, *_ in calls))
         self.mended += sum(int(shared[MENDED]) for *_, shared in calls)
 
     def _work_of(self, requests: Sequence[RowRequest], n_bars: int) -> Work:
@@ -128,26 +124,27 @@ class RowFiller:
 
     def _rows_of(self, request: RowRequest) -> Ints:
         """Whole rows as tasks [n, 8], bars left out."""
-        form, lengths, slots = request
+        form, parameters, slots = request
         rows = np.zeros((len(slots), 8), np.int64)
-        rows[:, KIND] = KINDS[form.indicator]
+        kind = KINDS.get(form.indicator, GIVEN)
+        rows[:, KIND] = kind
         rows[:, SOURCE] = self._names.index(form.source)
         rows[:, CODER] = self._coder_of.get(form, -1)
-        rows[:, LENGTH] = lengths[:, 0] if lengths.shape[1] else 1
+        rows[:, LENGTH] = 1 if kind in (LEVEL, GIVEN) else parameters[:, 0]
         rows[:, SLOT] = slots
         return rows
 
     def _bundles(self, rows: Ints, n_bars: int) -> Iterator[Ints]:
         """EMAs [n, 8] of one form as parts: stretches of few, or many side by side."""
-        is_few = len(rows) < LANES * self._threads
-        wanted = LANES * max(1, self._threads // len(rows)) if is_few else 0
+        is_few = len(rows) < LANES * self._threads.count
+        wanted = LANES * max(1, self._threads.count // len(rows)) if is_few else 0
         leads = LEAD_LENGTHS * rows[:, LENGTH]
         counts = np.minimum(wanted, n_bars // (2 * leads) // LANES * LANES)
         for i in np.flatnonzero(counts):
             yield from _stretches(rows[i], n_bars, leads[i], counts[i])
         whole = rows[counts == 0]
         whole[:, END] = n_bars
-        together = min(EMA_LANES, max(1, -(-len(whole) // self._threads)))
+        together = min(EMA_LANES, max(1, -(-len(whole) // self._threads.count)))
         yield from (whole[i : i + together] for i in range(0, len(whole), together))
 
 

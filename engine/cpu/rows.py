@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.compiling.loops import compiled_part, compiled_unlocked
 from engine.cpu.codes import encode_row
-from engine.cpu.kinds import EMA, LEVEL, ZSCORE
+from engine.cpu.kinds import EMA, GIVEN, LEVEL, ZSCORE
 from engine.cpu.lanes import (
     LANES,
     Lanes,
@@ -109,7 +109,7 @@ def _fill(
     step = CODED_BARS
     if kind == EMA:
         _begin(columns, tasks, first, last, alphas, averages, starts, places, begun)
-    elif kind != LEVEL:
+    elif kind != LEVEL and kind != GIVEN:
         step = LANES * window
     coded = 0
     for done in range(0, bars, step):
@@ -120,7 +120,7 @@ def _fill(
             # No sign to look at, so that it is copied four at a time.
             for k in range(np.uint64(done), np.uint64(until)):
                 rows[np.uint64(place) + k] = values[np.uint64(start) + k]
-        elif window <= n_bars:
+        elif kind != GIVEN and window <= n_bars:
             _rolling(values, start + done, (source + 1) * n_bars, source * n_bars, window,
                      kind == ZSCORE, columns.is_tame[source] == 1, left, rows,
                      place - start)  # fmt: skip
@@ -131,7 +131,7 @@ def _fill(
                 _encode(columns, tasks, i, skipped + coded, tasks[i, END] - bars + until)
             coded = until
     for i in range(first, last):
-        if tasks[i, BEGIN] == 0 and kind != LEVEL:
+        if tasks[i, BEGIN] == 0:
             unknown = tasks[i, SLOT] * n_bars
             for t in range(unknown, unknown + min(tasks[i, LENGTH] - 1, n_bars)):
                 rows[t] = np.nan

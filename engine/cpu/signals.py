@@ -40,8 +40,8 @@ def signals(
     Returns:
         How many bars were written.
     """
-    for column in entry.warm_columns:
-        first = max(first, int(genome[column]) - 1)
+    for row in entry.warm_rows:
+        first = max(first, market.warm_ups[slots[row]])
     count = 0
     words = block.view(np.uint64)
     for start in range(first, last, BLOCK_BARS):

@@ -21,6 +21,7 @@ class Market(NamedTuple):
         close: [T].
         rows: [slots, T] float64, the bank's rows.
         codes: [slots, T] uint8, codes of the rows that the entry compares.
+        warm_ups: [slots] bars before the first that may signal, of each row.
     """
 
     open: Floats
@@ -29,3 +30,4 @@ class Market(NamedTuple):
     close: Floats
     rows: Floats
     codes: Codes
+    warm_ups: Ints

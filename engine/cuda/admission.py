@@ -12,8 +12,8 @@ import triton.language as tl
 def slot_of(p_genome, p_places, row: tl.constexpr, width, asks, LENGTHS: tl.constexpr):
     """Slot of a row of each individual, -1 where it is not there."""
     if LENGTHS[row] < 0:
-        return tl.load(p_places + row * width + tl.zeros_like(asks.to(tl.int32)), mask=asks,
-                       other=-1)  # fmt: skip
+        always = tl.zeros_like(asks.to(tl.int32)) - 1 - LENGTHS[row]
+        return tl.load(p_places + row * width + always, mask=asks, other=-1)
     length = tl.load(p_genome + LENGTHS[row], mask=asks, other=0.0)
     inside = asks & (length >= 0.0) & (length < width)
     place = tl.where(inside, length, 0.0).to(tl.int32)
@@ -32,9 +32,9 @@ def admission_kernel(p_asked, p_told, p_genomes, p_limits, p_places, p_lists, p_
     most legal values. p_places: [rows, width] slot by length. p_lists: [slots, 2] list by slot, for
     individuals within their bounds and for others. p_bounds: the bounds. p_table: [P, N_ROWS]
     receives slots, and last the list. WHOLE: columns of whole genes. ORDERED: columns, of each two
-    the first must be below the second. LENGTHS: column of each row's length, -1 for none. LEAD: row
-    whose slot names the list, -1 for one list. PACKED: gene, and 1 for ``>`` or 0 for ``<``, two
-    numbers a comparison.
+    the first must be below the second. LENGTHS: gene of each row, -1 - k for the constant k, -1 for
+    none. LEAD: row whose slot names the list, -1 for one list. PACKED: gene, and 1 for ``>`` or 0
+    for ``<``, two numbers a comparison.
     """
     o_p = (tl.program_id(0) * LANES + tl.arange(0, LANES)).to(tl.int64)
     asks = o_p < tl.load(p_asked)

@@ -20,17 +20,19 @@ from engine.contract import (
 from engine.costs import Costs
 from engine.cuda.dispatch import Dispatch
 from engine.cuda.faults import device_errors
-from engine.cuda.filling import RowFiller, scratch_bytes
+from engine.cuda.filling import FORMS, RowFiller, scratch_bytes
 from engine.cuda.lists import LISTED_BYTES, CandidateLists, packing_of
 from engine.cuda.market import BYTES_OF_A_BAR, DeviceMarket, axis_of
 from engine.cuda.places import Admission
 from engine.cuda.probe import CudaProbe
 from engine.cuda.stages import Stages
 from engine.cuda.stretches import Lowered, Stretches
-from engine.cuda.waiting import to_host
+from engine.cuda.waiting import overwrite, to_device, to_host
 from engine.ledger import Ledger
 from engine.lowered import entry_of, exits_of
+from engine.machine import available_cores
 from engine.rows.coders import coders_of
+from engine.rows.defined import Definitions
 from strategy.spec import StrategySpec
 
 LOG = logging.getLogger(__name__)
@@ -51,7 +53,7 @@ class CudaBackend(AnswersLater, ListsOneByOne):
         costs: Costs and risk rules.
         capacity: Slots for rows; a slot holds one row of every series.
         work_bytes: Room for the lists of the individuals that are evaluated together.
-        threads: Not used by a GPU.
+        threads: Cores for rows that the host computes; all when None.
         torch_device: Name of the device to torch.
 
     Raises:
@@ -89,6 +91,9 @@ class CudaBackend(AnswersLater, ListsOneByOne):
             packing, packed_rows, self._rows, self._codes, HIGHEST_CODE, self._market.whole
         )
         self._admission = Admission(spec, packing, capacity, self._device)
+        self._definitions = Definitions(spec, series, threads or available_cores())
+        self._warm_ups_here = np.zeros(capacity, np.int32)
+        self._warm_ups = to_device(self._warm_ups_here, self._device)
         stages = Stages(
             entry,
             exits,
@@ -98,6 +103,7 @@ class CudaBackend(AnswersLater, ListsOneByOne):
             self._codes,
             HIGHEST_CODE,
             self._market.whole,
+            self._warm_ups,
         )
         self._dispatch = Dispatch(
             self._market, stages, self._candidates, self._admission, spec, work_bytes
@@ -107,6 +113,7 @@ class CudaBackend(AnswersLater, ListsOneByOne):
             self._market,
             self._filler,
             (self._rows, self._codes),
+            self._definitions,
             work_bytes,
         )
         self.probe: Probe | None = CudaProbe(self._dispatch, self._device)
@@ -142,9 +149,14 @@ class CudaBackend(AnswersLater, ListsOneByOne):
             self._candidates.forget(np.concatenate([request.slots for request in requests]))
             self._admission.note(requests)
             whole = self._market.whole
+            defined = [request for request in requests if request.form.indicator not in FORMS]
             try:
                 plan = self._filler.planned(requests, whole)
-                self._filler.run(plan, self._rows, self._codes, whole)
+                slots, bars = self._definitions.warm_ups(requests, self._market.longest)
+                self._warm_ups_here[slots] = bars
+                overwrite(self._warm_ups, self._warm_ups_here)
+                given = self._definitions.compute(defined)
+                self._filler.run(plan, self._rows, self._codes, whole, given=given)
             except Exception:
                 # The device must not find rows that were not written.
                 self._admission.clear()

@@ -1,9 +1,10 @@
 """Stage 1: the launches that fill slots with rows and their codes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from engine.compiling.launch import launch
@@ -11,11 +12,15 @@ from engine.contract import Form, Ints, RowRequest
 from engine.cuda import tables
 from engine.cuda.market import DeviceMarket, Stretch
 from engine.cuda.rows import code_kernel, ema_kernel, mend_kernel, rolling_kernel
-from engine.errors import DeviceError
+from engine.cuda.waiting import overwrite
 from engine.rows.coders import Coder
+from engine.rows.defined import DefinedRow
 
 MENDED_BARS = 32
 """Bars of an EMA that are computed again before they are compared."""
+
+FORMS = ("level", "ema", *tables.ROLLING)
+"""Indicators that there are kernels for."""
 
 LANES = 32
 """Blocks of a rolling row that a warp works on together."""
@@ -83,17 +88,10 @@ class RowFiller:
         """Bring what is to be computed to the device.
 
         Args:
-            requests: Rows and their slots.
+            requests: Rows and their slots; of an indicator that is none of `FORMS` only codes.
             stretch: The bars, or the first of several parts.
-
-        Raises:
-            DeviceError: When an indicator has no form here.
         """
         market, numbers = self._market, self._market.source_numbers
-        known = ("level", "ema", *tables.ROLLING)
-        unknown = {r.form.indicator for r in requests if r.form.indicator not in known}
-        if unknown:
-            raise DeviceError(f"a GPU has no form of the indicator {min(unknown)!r}")
         averages = [r for r in requests if r.form.indicator == "ema"]
         # What goes on from one part of the bars to the next is one chain in each.
         shortest = market.n_bars if stretch.is_part else tables.SHORTEST_SEGMENT
@@ -137,6 +135,7 @@ class RowFiller:
         codes: torch.Tensor,
         stretch: Stretch,
         state: torch.Tensor | None = None,
+        given: Iterable[DefinedRow] = (),
     ) -> None:
         """Compute rows as far as a stretch of bars reaches.
 
@@ -146,6 +145,7 @@ class RowFiller:
             codes: The same shape, receives 0 for NaN, else 1 .. highest.
             stretch: The bars.
             state: As the part before left it, or as `state_of` gave it; None for all bars.
+            given: Rows that are computed on the host meanwhile; only for all bars.
         """
         market = self._market
         # An average waits for itself; sums of blocks keep the device busy beside it.
@@ -160,6 +160,9 @@ class RowFiller:
             rows[slot].copy_(market.columns[begin : begin + stretch.n_bars])
         if self._beside is not None:
             torch.cuda.current_stream(market.device).wait_stream(self._beside)
+        for slot, series, values in given:
+            begin = int(market.starts[series])
+            overwrite(rows[slot, begin : begin + len(values)], np.array(values, order="C"))
         if plan.coded.numel():
             grid = (-(-stretch.n_bars // CODED_BARS), plan.coded.shape[1] // tables.CODED_ROWS)
             launch(code_kernel, grid, market.maps, plan.coded, rows, codes, stretch.first,

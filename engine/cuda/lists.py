@@ -50,21 +50,22 @@ class Packing(NamedTuple):
 
 
 def packing_of(spec: StrategySpec, entry: Entry) -> Packing:
-    """Choose the comparisons to pack: those whose rows need no length but one common one.
+    """Choose the comparisons to pack: those whose rows need no gene but one common whole one.
 
     Args:
         spec: The strategy.
         entry: Its lowered conjunction.
 
     Returns:
-        The choice; the lengths that most rows share lead.
+        The choice; the gene that most rows share leads.
     """
-    lengths = [spec.rows[row].lengths for row in entry.genes[:, 0].tolist()]
-    common = Counter(names for names in lengths if names).most_common(1)
+    asked = [spec.rows[row].genes for row in entry.genes[:, 0].tolist()]
+    whole = [names for names in asked if len(names) == 1 and spec.layout.gene(names[0]).is_int]
+    common = Counter(whole).most_common(1)
     leading = common[0][0] if common else ()
-    packed = [c for c, names in enumerate(lengths) if names in ((), leading)][:MOST_PACKED]
-    loose = [c for c in range(len(lengths)) if c not in packed]
-    leads = [int(entry.genes[c, 0]) for c in packed if lengths[c]]
+    packed = [c for c, names in enumerate(asked) if names in ((), leading)][:MOST_PACKED]
+    loose = [c for c in range(len(asked)) if c not in packed]
+    leads = [int(entry.genes[c, 0]) for c in packed if asked[c]]
     chosen = entry.genes[packed].reshape(-1, 3)
     is_greater = chosen[:, 2] == 1
     genes = [spec.layout.genes[g] for g in chosen[:, 1].tolist()]

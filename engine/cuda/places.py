@@ -11,6 +11,7 @@ from engine.cuda.admission import admission_kernel
 from engine.cuda.lists import CandidateLists, Packing
 from engine.cuda.waiting import overwrite, to_device
 from engine.cuda.workspace import Workspace
+from engine.rows.plan import only_columns
 from strategy.spec import StrategySpec
 
 LANES = 128
@@ -20,7 +21,7 @@ FEWEST_ADMITTED = 1024
 """Fewer individuals the host has looked up before a launch would begin."""
 
 LONGEST = 2**16
-"""Rows up to this length are found on the device, longer ones by the host."""
+"""Rows with a whole parameter up to this are found on the device, others by the host."""
 
 
 class Admission:
@@ -37,11 +38,13 @@ class Admission:
     def __init__(
         self, spec: StrategySpec, packing: Packing, capacity: int, device: torch.device
     ) -> None:
-        columns = [[spec.layout.index(name) for name in row.lengths] for row in spec.rows]
-        self._is_possible = all(len(of_row) <= 1 for of_row in columns)
-        self._lengths = tuple(of_row[0] if of_row else -1 for of_row in columns)
+        columns = only_columns(spec)
+        self._is_possible = columns is not None and bool((columns >= -1 - LONGEST).all())
+        self._lengths = tuple(columns.tolist()) if columns is not None else ()
         self._forms = [Form.of(row) for row in spec.rows]
-        self._width = self._width_for(spec)
+        # Parameters within the bounds, as far as a table pays.
+        most = [spec.layout.high[c] if c >= 0 else -1 - c for c in self._lengths]
+        self._width = int(min(max(most, default=0), LONGEST)) + 1
         self._owner: list[tuple[Form, int] | None] = [None] * capacity
         self._device = device
         self._here = np.full((len(spec.rows), self._width), -1, np.int32)
@@ -67,9 +70,9 @@ class Admission:
         """
         if not self._is_possible:
             return
-        for form, lengths, slots in requests:
-            own = lengths[:, 0] if lengths.shape[1] else np.zeros(len(lengths), np.int64)
-            for length, slot in zip(own.tolist(), slots.tolist(), strict=True):
+        for form, parameters, slots in requests:
+            own = parameters[:, 0] if parameters.shape[1] else np.zeros(len(parameters))
+            for length, slot in zip(own.astype(np.int64).tolist(), slots.tolist(), strict=True):
                 old = self._owner[slot]
                 if old is not None:
                     self._leave(old[0], old[1], slot)
@@ -111,9 +114,3 @@ class Admission:
 
     def _rows_of(self, form: Form) -> Sequence[int]:
         return [row for row, other in enumerate(self._forms) if other == form]
-
-    @staticmethod
-    def _width_for(spec: StrategySpec) -> int:
-        """Entries of the table: lengths within the bounds, as far as a table pays."""
-        most = [spec.layout.gene(name).high for row in spec.rows for name in row.lengths]
-        return int(min(max(most, default=0), LONGEST)) + 1

@@ -10,13 +10,12 @@ import triton.language as tl
 
 
 @triton.jit
-def span_of(p_genome, p_windows, i_window, WARM_COLUMNS: tl.constexpr):
+def span_of(p_slot, p_warm, p_windows, i_window, WARM_ROWS: tl.constexpr):
     """First bar that may signal and one past the last, on the common axis."""
     series = tl.load(p_windows + i_window * 3)
     first = tl.load(p_windows + i_window * 3 + 1)
-    for c in tl.static_range(len(WARM_COLUMNS)):
-        length = tl.load(p_genome + WARM_COLUMNS[c]).to(tl.int32)
-        first = tl.maximum(first, series + length - 1)
+    for r in tl.static_range(len(WARM_ROWS)):
+        first = tl.maximum(first, series + tl.load(p_warm + tl.load(p_slot + WARM_ROWS[r])))
     last = tl.load(p_windows + i_window * 3 + 2) - 1
     return first, tl.maximum(last, first)
 
@@ -30,20 +29,21 @@ def code_of(value, p_scales, c, HIGHEST: tl.constexpr):
 
 @triton.jit
 def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p_genomes,
-                  p_slots, p_scales, p_windows, p_counts, p_bars, p_scratch_bars, p_scratch_words,
-                  p_most, n_windows, capacity, first_bar, n_bars, n_blocks, GENES: tl.constexpr,
-                  N_PACKED: tl.constexpr, PAIRS: tl.constexpr, EXACT: tl.constexpr,
-                  WARM_COLUMNS: tl.constexpr, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr,
-                  HIGHEST: tl.constexpr, INDEX_BARS: tl.constexpr, IS_PART: tl.constexpr,
-                  BLOCK: tl.constexpr, DENSE: tl.constexpr):  # fmt: skip
+                  p_slots, p_warm, p_scales, p_windows, p_counts, p_bars, p_scratch_bars,
+                  p_scratch_words, p_most, n_windows, capacity, first_bar, n_bars, n_blocks,
+                  GENES: tl.constexpr, N_PACKED: tl.constexpr, PAIRS: tl.constexpr,
+                  EXACT: tl.constexpr, WARM_ROWS: tl.constexpr, N_COLUMNS: tl.constexpr,
+                  N_ROWS: tl.constexpr, HIGHEST: tl.constexpr, INDEX_BARS: tl.constexpr,
+                  IS_PART: tl.constexpr, BLOCK: tl.constexpr, DENSE: tl.constexpr):  # fmt: skip
     """List the signals of each pair of individual and window; grid (pairs).
 
-    p_size: [1] individuals. p_slots: [P, N_ROWS] slots, and last the list of candidates. GENES:
-    row, gene, and 1 for ``>`` or 0 for ``<``, three numbers a comparison, the packed ones first.
-    PAIRS and EXACT: row that must be smaller, row that must be larger; the first are decided on
-    codes. p_counts: [P, W] receives how many signals there are. p_bars: [P, W, capacity] receives
-    them, and -1 up to a whole sixteen. p_scratch_bars, p_scratch_words: the same shape, for what
-    the packed comparisons leave. p_most: [1] is raised to the length that a list lacked.
+    p_size: [1] individuals. p_slots: [P, N_ROWS] slots, and last the list of candidates. p_warm:
+    [slots] bars before the first that may signal; WARM_ROWS: rows that have some. GENES: row, gene,
+    and 1 for ``>`` or 0 for ``<``, three numbers a comparison, the packed ones first. PAIRS and
+    EXACT: row that must be smaller, row that must be larger; the first are decided on codes.
+    p_counts: [P, W] receives how many signals there are. p_bars: [P, W, capacity] receives them,
+    and -1 up to a whole sixteen. p_scratch_bars, p_scratch_words: the same shape, for what the
+    packed comparisons leave. p_most: [1] is raised to the length that a list lacked.
 
     Rows and lists of candidates are there from first_bar on, for n_bars; if not IS_PART, for all.
 
@@ -56,7 +56,7 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
         return
     p_genome = p_genomes + i_p * N_COLUMNS
     p_slot = p_slots + i_p * N_ROWS
-    first, last = span_of(p_genome, p_windows, i_pair % n_windows, WARM_COLUMNS)
+    first, last = span_of(p_slot, p_warm, p_windows, i_pair % n_windows, WARM_ROWS)
     if IS_PART:
         first = tl.minimum(tl.maximum(first, first_bar), first_bar + n_bars)
         last = tl.maximum(tl.minimum(last, first_bar + n_bars), first)

@@ -51,6 +51,7 @@ class Stages:
         codes: [slots, B] uint8.
         highest: Highest code.
         stretch: Bars that rows hold.
+        warm_ups: [slots] int32, bars before the first that may signal, of each row.
     """
 
     def __init__(
@@ -63,8 +64,9 @@ class Stages:
         codes: torch.Tensor,
         highest: int,
         stretch: Stretch,
+        warm_ups: torch.Tensor,
     ) -> None:
-        self.stretch = stretch
+        self.stretch, self._warm_ups = stretch, warm_ups
         self._exits, self._market, self._rows, self._codes = exits, market, rows, codes
         self._highest = highest
         self._n_packed = packing.n_packed
@@ -72,7 +74,7 @@ class Stages:
         self._scales = market.to_device(entry.scales[packing.order])
         self._pairs = _ordered(entry.pairs.tolist())
         self._exact = _ordered(entry.exact.tolist())
-        self._warm_columns = tuple(entry.warm_columns.tolist())
+        self._warm_rows = tuple(entry.warm_rows.tolist())
         costs = np.array([exits.per_side, exits.min_risk, exits.risk_fraction])
         self._costs = market.to_device(costs)
 
@@ -125,11 +127,11 @@ class Stages:
             warps, sparse, dense = 1, 128, 32
         launch(signal_kernel, (pairs,), work.asked, candidates.index, candidates.bars,
                candidates.words, self._rows, self._codes, work.genomes, work.table,
-               self._scales, windows, lists.counts, lists.bars, lists.exits, lists.words,
-               work.told, work.n_windows, work.capacity, self.stretch.first, n_bars,
+               self._warm_ups, self._scales, windows, lists.counts, lists.bars, lists.exits,
+               lists.words, work.told, work.n_windows, work.capacity, self.stretch.first, n_bars,
                n_bars // INDEX_BARS, warps=warps, GENES=self._genes,
                N_PACKED=self._n_packed, PAIRS=self._pairs, EXACT=self._exact,
-               WARM_COLUMNS=self._warm_columns, N_COLUMNS=work.genomes.shape[1],
+               WARM_ROWS=self._warm_rows, N_COLUMNS=work.genomes.shape[1],
                N_ROWS=work.table.shape[1], HIGHEST=self._highest, INDEX_BARS=INDEX_BARS,
                IS_PART=self.stretch.is_part, BLOCK=sparse, DENSE=dense)  # fmt: skip
 

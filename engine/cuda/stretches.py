@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 from data.bars import Window
-from engine.contract import Floats, RowRequest, StretchedRows
+from engine.contract import Floats, Ints, RowRequest, StretchedRows
 from engine.cuda.dispatch import first_capacity, longer
-from engine.cuda.filling import RowFiller, RowPlan
+from engine.cuda.filling import FORMS, RowFiller, RowPlan
 from engine.cuda.lists import CandidateLists, Packing
 from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
 from engine.cuda.stages import Stages
@@ -22,6 +22,7 @@ from engine.cuda.waiting import to_host
 from engine.cuda.workspace import Workspace
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.lowered import Entry, Exits
+from engine.rows.defined import Definitions
 
 Memory = tuple[torch.Tensor, torch.Tensor]
 """Values float64 and codes uint8, of one shape."""
@@ -50,11 +51,13 @@ class Accounts(NamedTuple):
         results: [P * W * A] float64, accumulators.
         flat_from: [P * W] int32, the bar from which an account is flat.
         windows: [W, 3] int32.
+        warm_ups: [I] int32, bars before the first that may signal, of each row.
     """
 
     results: torch.Tensor
     flat_from: torch.Tensor
     windows: torch.Tensor
+    warm_ups: torch.Tensor
 
 
 class Stretches:
@@ -65,6 +68,7 @@ class Stretches:
         market: The series.
         filler: Computes rows of them.
         memory: Values and codes of all slots; what they hold is lost.
+        definitions: Of the strategy's indicators.
         work_bytes: Room for the lists of the individuals that are evaluated together.
     """
 
@@ -74,14 +78,19 @@ class Stretches:
         market: DeviceMarket,
         filler: RowFiller,
         memory: Memory,
+        definitions: Definitions,
         work_bytes: int,
     ) -> None:
         self._lowered, self._market, self._filler, self._memory = lowered, market, filler, memory
-        self._work_bytes = work_bytes
+        self._definitions, self._work_bytes = definitions, work_bytes
 
     def can_hold(self, rows: StretchedRows) -> bool:
-        """Whether the memory holds a block of bars of each row."""
-        return self._bars_of(rows) >= INDEX_BARS
+        """Whether the memory holds a block of bars of each row, and kernels compute all of them.
+
+        The host computes a row whole; once for each chunk of individuals is then less work.
+        """
+        is_ours = all(form.indicator in FORMS for form, _ in rows.groups)
+        return is_ours and self._bars_of(rows) >= INDEX_BARS
 
     def evaluate(self, rows: StretchedRows, windows: Sequence[Window], out: Floats) -> None:
         """Evaluate individuals into out [P, W, A].
@@ -92,8 +101,10 @@ class Stretches:
             out: Receives the accumulators.
         """
         n_bars = self._bars_of(rows)
-        accounts = self._opened(len(rows.genomes), windows)
-        plan = self._filler.planned(_requests(rows), Stretch(0, n_bars, is_part=True))
+        requests = _requests(rows)
+        _, warm_ups = self._definitions.warm_ups(requests, self._market.longest)
+        accounts = self._opened(len(rows.genomes), windows, warm_ups)
+        plan = self._filler.planned(requests, Stretch(0, n_bars, is_part=True))
         state = self._filler.state_of(plan)
         capacity = first_capacity(min(n_bars, max(window.end - window.start for window in windows)))
         for stretch in self._stretches(windows, n_bars):
@@ -106,14 +117,15 @@ class Stretches:
         fits = self._memory[0].numel() // _count(rows)
         return min(fits // INDEX_BARS * INDEX_BARS, self._market.n_bars)
 
-    def _opened(self, individuals: int, windows: Sequence[Window]) -> Accounts:
+    def _opened(self, individuals: int, windows: Sequence[Window], warm_ups: Ints) -> Accounts:
         """Accounts that never traded."""
         pairs, device = individuals * len(windows), self._market.device
         results = torch.zeros((pairs, len(ACCUMULATORS)), dtype=torch.float64, device=device)
         for name in ("equity", "peak_equity"):
             results[:, ACCUMULATOR_INDEX[name]] = 1.0
         flat_from = torch.zeros(pairs, dtype=torch.int32, device=device)
-        return Accounts(results.view(-1), flat_from, self._market.windows(windows))
+        on_device = self._market.to_device(warm_ups.astype(np.int32))
+        return Accounts(results.view(-1), flat_from, self._market.windows(windows), on_device)
 
     def _stretches(self, windows: Sequence[Window], n_bars: int) -> Iterator[Stretch]:
         """The bars up to the last that a window reads, so many at a time."""
@@ -140,7 +152,7 @@ class Stretches:
         capacity: int,
     ) -> int:
         """Everybody in one stretch, chunk after chunk; returns the capacity that lists needed."""
-        candidates, stages = self._launchers(memory, stretch)
+        candidates, stages = self._launchers(memory, stretch, accounts.warm_ups)
         slots = np.ascontiguousarray(rows.row_of, np.int32)
         work = self._workspace(rows, accounts, capacity)
         begin = 0
@@ -165,11 +177,15 @@ class Stretches:
             begin += n
         return capacity
 
-    def _launchers(self, memory: Memory, stretch: Stretch) -> tuple[CandidateLists, Stages]:
+    def _launchers(
+        self, memory: Memory, stretch: Stretch, warm_ups: torch.Tensor
+    ) -> tuple[CandidateLists, Stages]:
         entry, exits, packing, highest = self._lowered
         packed_rows = entry.genes[packing.order[: packing.n_packed], 0]
         candidates = CandidateLists(packing, packed_rows, *memory, highest, stretch)
-        return candidates, Stages(entry, exits, packing, self._market, *memory, highest, stretch)
+        return candidates, Stages(
+            entry, exits, packing, self._market, *memory, highest, stretch, warm_ups
+        )
 
     def _workspace(self, rows: StretchedRows, accounts: Accounts, capacity: int) -> Workspace:
         n_windows = len(accounts.windows)
@@ -185,15 +201,15 @@ class Stretches:
 
 
 def _count(rows: StretchedRows) -> int:
-    return sum(len(lengths) for _, lengths in rows.groups)
+    return sum(len(parameters) for _, parameters in rows.groups)
 
 
 def _requests(rows: StretchedRows) -> list[RowRequest]:
     """Each row into the slot of its number."""
-    ends = np.cumsum([len(lengths) for _, lengths in rows.groups])
+    ends = np.cumsum([len(parameters) for _, parameters in rows.groups])
     return [
-        RowRequest(form, lengths, np.arange(end - len(lengths), end))
-        for (form, lengths), end in zip(rows.groups, ends.tolist(), strict=True)
+        RowRequest(form, parameters, np.arange(end - len(parameters), end))
+        for (form, parameters), end in zip(rows.groups, ends.tolist(), strict=True)
     ]
 
 

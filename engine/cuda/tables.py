@@ -134,11 +134,11 @@ def lay_out_coded(requests: Sequence[RowRequest], coders: Mapping[Form, int]) ->
 
 
 def _listed(requests: Sequence[RowRequest], numbers: Sequence[int]) -> tuple[Ints, Ints, Ints]:
-    """First length, 0 for none, slot, and the request's number of each row, [n] each."""
-    lengths = [r.lengths[:, 0] if r.lengths.shape[1] else 0 * r.slots for r in requests]
+    """First parameter, 0 for none, slot, and the request's number of each row, [n] each."""
+    firsts = [r.parameters[:, 0] if r.parameters.shape[1] else 0 * r.slots for r in requests]
     none = np.zeros(0, np.int64)
     return (
-        np.concatenate([none, *lengths]),
+        np.concatenate([none, *firsts]).astype(np.int64),
         np.concatenate([none, *(r.slots for r in requests)]),
         np.repeat(np.array(numbers, np.int64), _counts(requests)),
     )

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field
 
 from data.bars import Bars
 from engine.batch import ENGINE_VERSION, Engine
+from engine.compiling.forms import CompiledForm
 from engine.ledger import Ledger
 from engine.machine import available_cores, versions
 from engine.reference import Reference, as_it_reads
-from engine.replay.compiled import CompiledForm
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.replay.sample import compare_sample
 from engine.replay.threads import replaying

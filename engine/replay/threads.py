@@ -70,7 +70,7 @@ def replaying(reference: Reference, genomes: Floats, threads: int) -> Iterator[I
 
 def sharing_order(spec: StrategySpec, genomes: Floats) -> Indices:
     """An order [N] of individuals [N, G] in which those with the same rows are neighbours."""
-    readers = {name: sum(name in row.lengths for row in spec.rows) for name in spec.layout.names}
+    readers = {name: sum(name in row.genes for row in spec.rows) for name in spec.layout.names}
     # The last key of a lexical sort comes first: the length that most rows have.
     keys = sorted((name for name in readers if readers[name]), key=lambda name: readers[name])
     if not keys:

@@ -1,7 +1,7 @@
 """The bank: distinct rows on a device, kept between generations, least recently used out.
 
-Lengths are integers, so after a few generations nearly every row that a population asks for has
-been computed before. A slot holds the same row of every series.
+Most parameters are whole, so that after a few generations nearly every row that a population asks
+for has been computed before. A slot holds the same row of every series.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from engine.contract import Form, RowRequest, Slots
+from engine.contract import Floats, Form, RowRequest, Slots
 from engine.rows.plan import RowGroup
 
 Ints = npt.NDArray[np.int64]
+Key = tuple[float, ...]
 Fill = Callable[[Sequence[RowRequest]], None]
 
 LONGEST_LISTED = 2**20
-"""Lengths up to this one are found by a look into a table, longer ones by name."""
+"""A single whole parameter below this is found by a look into a table, others by name."""
 
 NOWHERE: Slots = np.full(1, -1, np.int32)
 """The table of a form of which no row was computed."""
@@ -35,7 +36,7 @@ class RowBank:
         self.computed = 0
         self._fill = fill
         self._places: dict[Form, _Places] = {}
-        self._owner: list[tuple[Form, tuple[int, ...]] | None] = [None] * capacity
+        self._owner: list[tuple[Form, Key] | None] = [None] * capacity
         self._last_used = np.zeros(capacity, np.int64)
         self._calls = 0
         self._n_rows = 0
@@ -43,35 +44,32 @@ class RowBank:
     def __len__(self) -> int:
         return self._n_rows
 
-    def find(self, form: Form, lengths: Ints) -> Slots:
+    def find(self, form: Form, parameters: Floats) -> Slots:
         """Where rows are, without computing any.
 
         Args:
             form: Indicator and source.
-            lengths: [n, L].
+            parameters: [n, L].
 
         Returns:
             [n] slots, -1 where a row is not in the bank.
         """
         places = self._places.get(form)
-        return np.full(len(lengths), -1, np.int32) if places is None else places.find(lengths)
+        if places is None:
+            return np.full(len(parameters), -1, np.int32)
+        return places.find(parameters)
 
     def table(self, form: Form) -> Slots:
-        """Slots by length of a form whose rows have one length or none, -1 where there is none.
+        """Slots by the only parameter of a form, which is whole, -1 where there is none.
 
         Args:
             form: Indicator and source.
 
         Returns:
-            [longest + 1]; a row without lengths lies at 0. Valid until the next row is computed.
+            [largest + 1]; a row without parameters lies at 0. Valid until the next row is computed.
         """
         places = self._places.get(form)
         return NOWHERE if places is None else places.table
-
-    def peek(self, groups: Sequence[RowGroup]) -> Ints:
-        """Slots [I] of rows, group after group, -1 where one is not in the bank; computes none."""
-        found = [self.find(group.form, group.lengths).astype(np.int64) for group in groups]
-        return np.concatenate(found)
 
     def touch(self, slots: Slots) -> None:
         """Remember that rows were used; only a full bank will ask.
@@ -99,7 +97,7 @@ class RowBank:
             [I] slot of each row, group after group; valid until the next call.
         """
         self._calls += 1
-        found = [self.find(group.form, group.lengths).astype(np.int64) for group in groups]
+        found = [self.find(group.form, group.parameters).astype(np.int64) for group in groups]
         for slots in found:
             self._last_used[slots[slots >= 0]] = self._calls
         n_missing = sum(int((slots < 0).sum()) for slots in found)
@@ -113,8 +111,8 @@ class RowBank:
         for slot in oldest.tolist():
             owner = self._owner[slot]
             if owner is not None:
-                form, lengths = owner
-                self._places[form].put(lengths, -1)
+                form, key = owner
+                self._places[form].put(key, -1)
                 self._owner[slot] = None
                 self._n_rows -= 1
         return oldest
@@ -127,16 +125,16 @@ class RowBank:
             if missing.size:
                 taken, free = free[: missing.size], free[missing.size :]
                 slots[missing] = taken
-                requests.append(RowRequest(group.form, group.lengths[missing], taken))
+                requests.append(RowRequest(group.form, group.parameters[missing], taken))
         self._fill(requests)
         # Entered only now: a row that was not written is never found.
         for request in requests:
             self._enter(request)
 
     def _enter(self, request: RowRequest) -> None:
-        form, lengths, slots = request
+        form, parameters, slots = request
         places = self._places.setdefault(form, _Places())
-        for row, slot in zip(map(tuple, lengths.tolist()), slots.tolist(), strict=True):
+        for row, slot in zip(map(tuple, parameters.tolist()), slots.tolist(), strict=True):
             places.put(row, slot)
             self._owner[slot] = (form, row)
         self._n_rows += slots.size
@@ -145,43 +143,45 @@ class RowBank:
 
 
 class _Places:
-    """The slots of one form's rows: a table by length where there is one, else by name."""
+    """The slots of one form's rows: a table by whole parameter where there is one, else by name."""
 
     def __init__(self) -> None:
         self.table = np.full(1, -1, np.int32)
-        self._named: dict[tuple[int, ...], int] = {}
+        self._named: dict[Key, int] = {}
 
-    def put(self, lengths: tuple[int, ...], slot: int) -> None:
+    def put(self, key: Key, slot: int) -> None:
         """Enter a row; a slot of -1 removes it."""
-        if not self._is_listed(lengths):
-            self._named[lengths] = slot
+        if not _is_listed(key):
+            self._named[key] = slot
+            if slot < 0:
+                del self._named[key]
             return
-        place = lengths[0] if lengths else 0
+        place = int(key[0]) if key else 0
         if place >= len(self.table):
             grown = np.full(min(2 * place + 1, LONGEST_LISTED), -1, np.int32)
             grown[: len(self.table)] = self.table
             self.table = grown
         self.table[place] = slot
 
-    def find(self, lengths: Ints) -> Slots:
-        """Slots [n] of rows by lengths [n, L]."""
-        if lengths.shape[1] == 0:
-            return np.full(len(lengths), self.table[0], np.int32)
-        if lengths.shape[1] == 1:
-            places = lengths[:, 0]
-            most = int(places.max(initial=0))
-            if most < len(self.table):
-                return self.table[places]
-            if most < LONGEST_LISTED:
-                is_listed = places < len(self.table)
-                return np.where(is_listed, self.table[np.where(is_listed, places, 0)], -1)
-        return np.array([self._slot(tuple(row)) for row in lengths.tolist()], np.int32)
+    def find(self, parameters: Floats) -> Slots:
+        """Slots [n] of rows by parameters [n, L]."""
+        if parameters.shape[1] == 0:
+            return np.full(len(parameters), self.table[0], np.int32)
+        if parameters.shape[1] == 1:
+            values = parameters[:, 0]
+            is_listed = (values >= 0) & (values < LONGEST_LISTED) & (values % 1 == 0)
+            if is_listed.all():
+                places = values.astype(np.int64)
+                is_there = places < len(self.table)
+                return np.where(is_there, self.table[np.where(is_there, places, 0)], -1)
+        return np.array([self._slot(tuple(row)) for row in parameters.tolist()], np.int32)
 
-    def _slot(self, lengths: tuple[int, ...]) -> int:
-        if self._is_listed(lengths):
-            return int(self.table[lengths[0]]) if lengths[0] < len(self.table) else -1
-        return self._named.get(lengths, -1)
+    def _slot(self, key: Key) -> int:
+        if _is_listed(key):
+            return int(self.table[int(key[0])]) if key[0] < len(self.table) else -1
+        return self._named.get(key, -1)
 
-    @staticmethod
-    def _is_listed(lengths: tuple[int, ...]) -> bool:
-        return not lengths or (len(lengths) == 1 and lengths[0] < LONGEST_LISTED)
+
+def _is_listed(key: Key) -> bool:
+    """Whether a table has a place for a row."""
+    return not key or (len(key) == 1 and 0 <= key[0] < LONGEST_LISTED and key[0] % 1 == 0)

@@ -1,6 +1,6 @@
 """From genomes to work: which distinct rows a population needs, and in which order to go."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +19,11 @@ class RowGroup:
 
     Args:
         form: Indicator and source.
-        lengths: [n, L] lengths in bars, each row of it distinct.
+        parameters: [n, L], each row of it distinct.
     """
 
     form: Form
-    lengths: Ints
+    parameters: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Plan:
     @property
     def n_rows(self) -> int:
         """I, the number of distinct rows."""
-        return sum(len(group.lengths) for group in self.groups)
+        return sum(len(group.parameters) for group in self.groups)
 
 
 def plan_rows(spec: StrategySpec, genomes: Floats) -> Plan:
@@ -63,19 +63,42 @@ def plan_rows(spec: StrategySpec, genomes: Floats) -> Plan:
     row_of = np.empty((len(genomes), len(spec.rows)), np.int64)
     n_rows = 0
     for form, of_form in places.items():
-        lengths = np.concatenate([_lengths(spec, genomes, place) for place in of_form])  # [n P, L]
-        distinct, inverse = _distinct(lengths)
+        asked = [parameters_of(spec, place, genomes) for place in of_form]
+        distinct, inverse = _distinct(np.concatenate(asked))  # of [n P, L]
         row_of[:, of_form] = inverse.reshape(len(of_form), -1).T + n_rows
         n_rows += len(distinct)
         groups.append(RowGroup(form, distinct))
     return Plan(tuple(groups), row_of, _order(spec, row_of))
 
 
-def only_columns(columns: Sequence[Sequence[int]]) -> Ints | None:
-    """The gene [R] that is each row's length, -1 for none; None when a row has several."""
-    if any(len(of_row) > 1 for of_row in columns):
-        return None
-    return np.array([of_row[0] if of_row else -1 for of_row in columns], np.int64)
+def parameters_of(spec: StrategySpec, place: int, genomes: Floats) -> Floats:
+    """Parameters [P, L] of a row of the spec, for each individual of genomes [P, G]."""
+    given = spec.rows[place].parameters
+    found = np.empty((len(genomes), len(given)))
+    for column, value in enumerate(given):
+        is_gene = isinstance(value, str)
+        found[:, column] = genomes[:, spec.layout.index(str(value))] if is_gene else value
+    # A zero has no sign: equal keys are one row.
+    found += 0.0
+    return found
+
+
+def only_columns(spec: StrategySpec) -> Ints | None:
+    """By what rows are found in a table: the gene [R] that is their one whole parameter.
+
+    Returns:
+        For a row without parameters -1, for one with the constant k -1 - k; None where a row has
+        several parameters, or one that need not be whole.
+    """
+    columns: list[int] = []
+    for row in spec.rows:
+        first = row.parameters[0] if row.parameters else 0
+        if len(row.parameters) > 1 or any(
+            p.least < 0 or not p.is_whole for p in row.kind.parameters
+        ):
+            return None
+        columns.append(spec.layout.index(first) if isinstance(first, str) else -1 - int(first))
+    return np.array(columns, np.int64)
 
 
 def plan_chunks(
@@ -109,19 +132,14 @@ def plan_chunks(
             waiting += [members[half:], members[:half]]
 
 
-def _lengths(spec: StrategySpec, genomes: Floats, place: int) -> Ints:
-    columns = [spec.layout.index(name) for name in spec.rows[place].lengths]
-    return genomes[:, columns].astype(np.int64)
-
-
-def _distinct(lengths: Ints) -> tuple[Ints, Ints]:
-    """Distinct rows of lengths [N, L], and for each of the N its place among them."""
-    if lengths.shape[1] == 0:
-        return np.zeros((1, 0), np.int64), np.zeros(len(lengths), np.int64)
-    if lengths.shape[1] == 1:
-        values, inverse = np.unique(lengths[:, 0], return_inverse=True)
+def _distinct(parameters: Floats) -> tuple[Floats, Ints]:
+    """Distinct rows of parameters [N, L], and for each of the N its place among them."""
+    if parameters.shape[1] == 0:
+        return np.zeros((1, 0)), np.zeros(len(parameters), np.int64)
+    if parameters.shape[1] == 1:
+        values, inverse = np.unique(parameters[:, 0], return_inverse=True)
         return values[:, None], inverse
-    return np.unique(lengths, axis=0, return_inverse=True)
+    return np.unique(parameters, axis=0, return_inverse=True)
 
 
 def _order(spec: StrategySpec, row_of: Ints) -> Ints:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
-LOGGERS = ("data.vendor", "optimizer.runs.writer")
+LOGGERS = ("data.vendor", "engine.compiling.forms", "optimizer.runs.writer")
 """Whose lines a person wants to see."""
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from engine.compiling.forms import CompiledForm
 from engine.ledger import Ledger, Trade
 from engine.reference import Reference
-from engine.replay.compiled import CompiledForm
 from optimizer.report.trades import Bools, collect_trades, trades_frame
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task

@@ -1,6 +1,8 @@
 """What a configuration asks for, loaded and checked before any work begins."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,7 +25,7 @@ from optimizer.search.evolution import evolve
 from optimizer.search.generation import Evaluation, Floats, Generation
 from optimizer.search.lattice import Lattice, Regret, explore, make_lattice, regret_of
 from optimizer.session.markets import Markets, load_markets
-from strategy import GenomeLayout, StrategySpec, find_strategy
+from strategy import Gene, GenomeLayout, StrategySpec, find_strategy
 from strategy.errors import GeneError
 
 SMALLEST_ISLAND = 8
@@ -331,22 +333,36 @@ def _require_legal_point(lattice: Lattice) -> None:
 
 def _check_bounds_fit(task: Task) -> None:
     n_bars, shown = _fewest_bars(task.markets)
-    lengths = {name for row in task.spec.rows for name in row.lengths}
-    genes = [gene for gene in task.spec.layout.genes if gene.name in lengths]
-    longest_low = int(max((gene.low for gene in genes), default=1))
-    most = n_bars - 1
-    if longest_low > most:
-        raise ConfigError(
-            f"{shown}, need at least {longest_low + 1} (longest window {longest_low})"
-        )
-    long = [gene for gene in genes if gene.high > most]
-    if long:
-        named = ", ".join(f"'{gene.name}' may be {gene.high:g}" for gene in long)
-        advice = " ".join(f"--bound {gene.name}={gene.low:g}:{most}" for gene in long)
+    layout = task.spec.layout
+
+    def missing(**genes: float) -> int:
+        """Bars too few, with the other genes as low as may be."""
+        lows = {gene.name: gene.low for gene in layout.genes}
+        return task.spec.warm_up({**lows, **genes}) + 2 - n_bars
+
+    if missing() > 0:
+        least = n_bars + missing()
+        raise ConfigError(f"{shown}, need at least {least} (longest window {least - 1})")
+    reading = {name for row in task.spec.rows for name in row.genes}
+    most = {
+        gene: _largest_that_fits(gene, missing)
+        for gene in layout.genes
+        if gene.name in reading and missing(**{gene.name: gene.high}) > 0
+    }
+    if most:
+        named = ", ".join(f"'{gene.name}' may be {gene.high:g}" for gene in most)
+        bounds = [f"--bound {gene.name}={gene.low:g}:{value}" for gene, value in most.items()]
         raise ConfigError(
             f"{shown} are too few for windows that long: {named}; the largest legal value "
-            f"is {most}: {advice}"
+            f"is {', '.join(map(str, sorted(set(most.values()))))}: {' '.join(bounds)}"
         )
+
+
+def _largest_that_fits(gene: Gene, missing: Callable[..., int]) -> int:
+    """The largest whole value of a gene for which no bar is missing."""
+    values = range(math.ceil(gene.low), math.floor(gene.high) + 1)
+    fitting = bisect_right(values, 0, key=lambda value: missing(**{gene.name: value}))
+    return values.start + fitting - 1
 
 
 def _fewest_bars(markets: Markets) -> tuple[int, str]:

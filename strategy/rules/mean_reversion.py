@@ -25,7 +25,7 @@ MEAN_REVERSION = StrategySpec(
         Row("close", "level", "close"),
         Row("trend", "ema", "close", ("trend_ema",)),
         Row("close_z", "zscore", "close", ("z_window",)),
-        Row("atr", "atr", lengths=("atr_window",)),
+        Row("atr", "atr", parameters=("atr_window",)),
     ),
     entry=(
         Comparison("close", ">", "trend"),

@@ -31,7 +31,7 @@ SELLER_EXHAUSTION = StrategySpec(
         Row("volume_z", "zscore", "volume", ("z_window",)),
         Row("range_z", "zscore", "true_range", ("z_window",)),
         Row("close_location", "level", "close_location"),
-        Row("atr", "atr", lengths=("atr_window",)),
+        Row("atr", "atr", parameters=("atr_window",)),
     ),
     entry=(
         Comparison("fast", "<", "slow"),

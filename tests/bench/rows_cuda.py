@@ -70,10 +70,10 @@ def size_of(text):
 def drawn(form, count, first, rng):
     """A request for so many rows of random lengths, into slots from the first on."""
     if FORMS[form] is None:
-        return RowRequest(form, np.zeros((1, 0), np.int64), np.array([first]))
+        return RowRequest(form, np.zeros((1, 0)), np.array([first]))
     low, high = FORMS[form]
     lengths = rng.choice(np.arange(low, high + 1), min(count, high + 1 - low), replace=False)
-    return RowRequest(form, lengths[:, None].astype(np.int64), first + np.arange(len(lengths)))
+    return RowRequest(form, lengths[:, None].astype(np.float64), first + np.arange(len(lengths)))
 
 
 def all_forms(count, rng):

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_interpreted_kernels_equal_the_reference():
-    """Rows, signals, trades and accumulators of both strategies are equal in every bit."""
+    """Rows, signals, trades and accumulators are equal in every bit, own indicators' too."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.interpreted"],
         cwd=ROOT,
@@ -29,4 +29,4 @@ def test_interpreted_kernels_equal_the_reference():
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("every bit equal") == 2
+    assert done.stdout.count("every bit equal") == 4

@@ -64,7 +64,7 @@ def test_every_indicator_gives_the_same_on_every_source(bars, indicator, source,
     for form in FORMS.values():
         columns = (bars.high, bars.low, bars.close)
         values = form(SOURCES[source])(*columns) if SOURCES[source] else getattr(bars, source)
-        rows.append(form(indicator.loop)(values, *(length,) * indicator.n_lengths))
+        rows.append(form(indicator.loop)(values, *(length,) * len(indicator.parameters)))
     assert_same_bits(*rows, f"{indicator.name} of {source}, {length}")
 
 

@@ -29,7 +29,7 @@ def oracle_row(form, bars, length):
     values = function(*columns) if function else getattr(bars, form.source)
     indicator = INDICATORS[form.indicator]
     with np.errstate(all="ignore"):
-        return indicator.loop(values, *(length,) * indicator.n_lengths)
+        return indicator.loop(values, *(length,) * len(indicator.parameters))
 
 
 @pytest.mark.parametrize("form", sorted(set(FORMS)), ids=lambda form: "-".join(form))
@@ -38,7 +38,7 @@ def test_rows_equal_the_readable_loops(device, form, length, poisoned_slots):
     """Every form over every source equals its definition in every bit, on hard bars."""
     bars = make_bars(length, length, tick=0.5, flat=0.3, silent=0.3, jump=0.3)
     engine = Engine(SHORT_SPECS["seller_exhaustion"], [bars], [Window.whole(bars)], device=device)
-    n_lengths = INDICATORS[form.indicator].n_lengths
+    n_lengths = len(INDICATORS[form.indicator].parameters)
     for row_length in LENGTHS if n_lengths else (0,):
         actual = engine.row(form, (row_length,) * n_lengths)
         assert_same_bits(oracle_row(form, bars, row_length), actual, f"{form} {row_length}")
@@ -48,7 +48,7 @@ def test_rows_equal_the_readable_loops(device, form, length, poisoned_slots):
 def test_rows_equal_the_readable_loops_in_any_world(bars, length, form):
     """Rows equal their definition whatever the market and the length."""
     engine = Engine(SHORT_SPECS["seller_exhaustion"], [bars], [Window.whole(bars)])
-    n_lengths = INDICATORS[form.indicator].n_lengths
+    n_lengths = len(INDICATORS[form.indicator].parameters)
     actual = engine.row(form, (length,) * n_lengths)
     assert_same_bits(oracle_row(form, bars, length), actual, f"{form} {length}")
 

@@ -60,7 +60,7 @@ def expected_row(form, bars, length):
     function = SOURCES[form.source]
     values = function(bars.high, bars.low, bars.close) if function else getattr(bars, form.source)
     indicator = INDICATORS[form.indicator]
-    return indicator.loop(values, *(length,) * indicator.n_lengths)
+    return indicator.loop(values, *(length,) * len(indicator.parameters))
 
 
 def expected_codes(row, low, scale):
@@ -73,7 +73,8 @@ def requested(forms):
     """Requests for lengths by form, slot after slot."""
     requests, slot = [], 0
     for form, lengths in forms.items():
-        table = np.array(lengths, np.int64)[:, None][:, : INDICATORS[form.indicator].n_lengths]
+        n_parameters = len(INDICATORS[form.indicator].parameters)
+        table = np.array(lengths, np.float64)[:, None][:, :n_parameters]
         requests.append(RowRequest(form, table, np.arange(slot, slot + len(lengths))))
         slot += len(lengths)
     return requests

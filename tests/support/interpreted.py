@@ -29,6 +29,7 @@ from tests.support.markets import (
     RUIN_SERIES,
     RUIN_WINDOWS,
 )
+from tests.support.own import LISTED, MIXED
 from tests.support.parity import assert_same_bits, assert_same_trades
 from tests.support.worlds import SHORT_SPECS, loosened, make_bars, random_genomes
 
@@ -67,8 +68,9 @@ def out_of_memory(times):
     Dispatch._send = original
 
 
+@contextlib.contextmanager
 def watched():
-    """From now on, whether each launch that the device looked up itself was refused."""
+    """Whether each launch that the device looked up itself was refused."""
     original, seen = Lane.finish, []
 
     def finish(self):
@@ -78,7 +80,8 @@ def watched():
             seen.append(ticket.is_refused)
 
     Lane.finish = finish
-    return seen
+    yield seen
+    Lane.finish = original
 
 
 def compare_stretches(spec):
@@ -130,6 +133,41 @@ def compare_ruin_on_paper():
     assert found[:, ACCUMULATOR_INDEX["equity"]].tolist() == RUIN_EQUITY
 
 
+def compare_looked_up(device, genomes, expected):
+    """The device finds rows itself, and refuses a genome that is not legal."""
+    with watched() as launches:
+        reversed_ = device.evaluate(genomes[::-1])[::-1]
+        assert_same_bits(expected, reversed_, "looked up on the device")
+        assert launches == [False], launches
+        wrong = genomes.copy()
+        wrong[2, 0] = float("nan")
+        with contextlib.suppress(GeneError):
+            device.evaluate(wrong)
+            raise AssertionError("a genome that is not a number was evaluated")
+        assert launches == [False, True], launches
+
+
+def compare_own(spec, *, is_listed):
+    """Rows that the host computes by their definitions, in all slots at once and in few."""
+    series = [make_bars(3, 170, jump=0.1, flat=0.05, gaps=0.05), make_bars(4, 75, tick=0.5)]
+    windows = [Window.whole(series[0]), Window(1, 5, 70)]
+    genomes = random_genomes(spec, 6, seed=1)
+    device = Engine(spec, series, windows, device="cuda")
+    assert_same_trades(Reference(spec, series, windows), device, genomes)
+    with watched() as launches:
+        expected = device.evaluate(genomes)
+    assert launches == [False] * is_listed, launches
+    # Room for hardly more than one individual; such rows are not made in stretches of bars.
+    room = 4 * (len(spec.rows) + 1) * CudaBackend.slot_bytes(series) // 3
+    crowded = Engine(spec, series, windows, device="cuda", memory_bytes=room)
+    assert_same_bits(expected, crowded.evaluate(genomes), "few rows at a time")
+    counts = crowded.rows_computed, device.rows_computed, crowded._bank.capacity
+    assert counts[0] >= counts[1] > counts[2], counts
+    trades = expected[:, :, 0].sum()
+    assert trades > 20, f"{spec.name}: {trades} trades compare little"
+    print(f"{spec.name}: {trades:.0f} trades, every bit equal")
+
+
 def interpret():
     """Have the engine's cuda device be the interpreter, which looks up rows for few as well.
 
@@ -146,9 +184,11 @@ def interpret():
 
 
 def main():
-    """Compare rows, signals, trades and accumulators of both strategies on small worlds."""
+    """Compare rows, signals, trades and accumulators of strategies on small worlds."""
     interpret()
     compare_ruin_on_paper()
+    compare_own(LISTED, is_listed=True)
+    compare_own(MIXED, is_listed=False)
     for name, spec in SHORT_SPECS.items():
         series = [
             make_bars(3, 240, jump=0.1, flat=0.05, gaps=0.05),
@@ -161,7 +201,7 @@ def main():
         genomes = random_genomes(spec, 4, seed=1)
         genomes[:2] = loosened(spec, genomes[:2])
         for group in plan_rows(spec, genomes).groups:
-            for lengths in group.lengths.tolist():
+            for lengths in group.parameters.tolist():
                 for number in range(len(series)):
                     expected = host.row(group.form, lengths, number)
                     actual = device.row(group.form, lengths, number)
@@ -172,15 +212,7 @@ def main():
             expected = reference.signals(genome)
             assert expected == tuple(bars.tolist() for bars in device.signals(genome))
         expected = device.evaluate(genomes)
-        launches = watched()
-        assert_same_bits(expected, device.evaluate(genomes[::-1])[::-1], "looked up on the device")
-        assert launches == [False], launches
-        wrong = genomes.copy()
-        wrong[2, 0] = float("nan")
-        with contextlib.suppress(GeneError):
-            device.evaluate(wrong)
-            raise AssertionError("a genome that is not a number was evaluated")
-        assert launches == [False, True], launches
+        compare_looked_up(device, genomes, expected)
         halves = list(device.evaluate_each([genomes[:2], genomes[2:], genomes[:1]]))
         together = [expected[:2], expected[2:], expected[:1]]
         for whole, half in zip(together, halves, strict=True):

@@ -23,7 +23,7 @@ PAPER_SPEC = StrategySpec(
             Gene("max_hold", "int", 1, 50, 5, "bars"),
         )
     ),
-    rows=(Row("volume", "level", "volume"), Row("atr", "atr", lengths=("atr_window",))),
+    rows=(Row("volume", "level", "volume"), Row("atr", "atr", parameters=("atr_window",))),
     entry=(Comparison("volume", ">", "volume_min"),),
     bracket=Bracket("atr", "stop_mult", "reward", "max_hold"),
 )

@@ -57,7 +57,7 @@ LOCATED = StrategySpec(
     ),
     rows=(
         Row("location_score", "zscore", "close_location", ("window",)),
-        Row("atr", "atr", lengths=("window",)),
+        Row("atr", "atr", parameters=("window",)),
     ),
     entry=(Comparison("location_score", ">", "score_min"),),
     bracket=Bracket("atr", "stop_mult", "reward", "max_hold"),

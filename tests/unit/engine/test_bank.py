@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.contract import Form
-from engine.rows.bank import RowBank
+from engine.rows.bank import LONGEST_LISTED, RowBank
 from engine.rows.plan import RowGroup, plan_rows
 from tests.support.worlds import SHORT_SPECS, random_genomes
 
 EMA, SMA = Form("ema", "close"), Form("sma", "true_range")
+ODD = [0.0, 0.5, 1.0, 3.0, 7.25, -2.0, -0.5, LONGEST_LISTED - 1.0, LONGEST_LISTED, 1e300, 5e-324]
 
 
 class Recorder:
@@ -30,13 +33,13 @@ class Recorder:
 
 
 def group(form, *lengths):
-    """Rows of one form by their single length."""
-    return RowGroup(form, np.array(lengths, np.int64)[:, None])
+    """Rows of one form by their single parameter."""
+    return RowGroup(form, np.array(lengths, np.float64)[:, None])
 
 
 def assert_in_place(recorder, groups, slots):
     """Every slot holds the row that was asked for."""
-    asked = [(g.form, tuple(row)) for g in groups for row in g.lengths.tolist()]
+    asked = [(g.form, tuple(row)) for g in groups for row in g.parameters.tolist()]
     assert [recorder.rows[slot] for slot in slots.tolist()] == asked
 
 
@@ -98,13 +101,39 @@ def test_row_that_was_not_written_is_not_found():
     assert_in_place(recorder, [group(EMA, 7)], bank.slots([group(EMA, 7)]))
 
 
-def test_rows_of_two_lengths_are_told_apart():
-    """The key of a row is all its lengths."""
+def test_rows_of_two_parameters_are_told_apart():
+    """The key of a row is all its parameters."""
     recorder = Recorder()
     bank = RowBank(4, recorder.fill)
-    pair = RowGroup(Form("pair", "close"), np.array([[3, 5], [5, 3]], np.int64))
+    pair = RowGroup(Form("pair", "close"), np.array([[3.0, 5.0], [5.0, 3.0]]))
     assert_in_place(recorder, [pair], bank.slots([pair]))
     assert bank.computed == 2
+
+
+def test_nearly_equal_parameters_are_two_rows():
+    """And a whole number is the same as an int and as a float."""
+    recorder = Recorder()
+    bank = RowBank(4, recorder.fill)
+    near = [1, 1.0, np.nextafter(1.0, 2.0), 0.5]
+    bank.slots([group(EMA, value) for value in near[:1]])
+    groups = [group(EMA, *near[1:])]
+    assert_in_place(recorder, groups, bank.slots(groups))
+    assert bank.computed == 3
+
+
+@given(st.lists(st.sampled_from(ODD), min_size=1, max_size=12), st.integers(1, 4))
+def test_any_parameter_is_found_again(values, capacity):
+    """Whole or not, small or huge, in a table or by name, also after the bank has turned over."""
+    recorder = Recorder()
+    bank = RowBank(capacity, recorder.fill)
+    for value in values:
+        assert_in_place(recorder, [group(EMA, value)], bank.slots([group(EMA, value)]))
+        assert (bank.find(EMA, np.array([[value]])) >= 0).all()
+    kept = {recorder.rows[slot] for slot in range(capacity) if slot in recorder.rows}
+    found = {value for value in ODD if bank.find(EMA, np.array([[value]]))[0] >= 0}
+    assert found == {value for form, (value,) in kept}
+    both = np.array([[value] for value in ODD])
+    assert (bank.find(EMA, both) >= 0).sum() == len(found)
 
 
 def test_plan_finds_each_distinct_row_once():
@@ -112,11 +141,11 @@ def test_plan_finds_each_distinct_row_once():
     spec = SHORT_SPECS["seller_exhaustion"]
     genomes = random_genomes(spec, 200, seed=1)
     plan = plan_rows(spec, genomes)
-    rows = [(g.form, tuple(row)) for g in plan.groups for row in g.lengths.tolist()]
+    rows = [(g.form, tuple(row)) for g in plan.groups for row in g.parameters.tolist()]
     assert len(rows) == len(set(rows)) == plan.n_rows
     for i, genome in enumerate(genomes):
         genes = spec.layout.decode(genome)
         for r, row in enumerate(spec.rows):
-            expected = (Form.of(row), tuple(genes[name] for name in row.lengths))
+            expected = (Form.of(row), tuple(genes[name] for name in row.parameters))
             assert rows[plan.row_of[i, r]] == expected
     assert sorted(plan.order.tolist()) == list(range(200))

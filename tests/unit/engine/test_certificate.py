@@ -8,11 +8,11 @@ import pytest
 
 from data.bars import Window
 from engine.batch import Engine
+from engine.compiling.forms import CompiledForm
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from engine.reference import Reference
 from engine.replay import certificate, sample
 from engine.replay.certificate import certify
-from engine.replay.compiled import CompiledForm
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from strategy.indicators import INDICATORS
 from strategy.indicators.ema import ema
@@ -122,7 +122,7 @@ def test_what_cannot_be_compiled_is_replayed_as_it_reads(monkeypatch, caplog):
     (why,) = (found.uncompiled.pop(name) for name in ["own_ema"])
     assert "Fraction" in why
     assert found.uncompiled == {}
-    assert "own_ema is replayed in plain Python, numba cannot compile it" in caplog.text
+    assert "own_ema runs in plain Python, numba cannot compile it" in caplog.text
 
 
 @pytest.mark.parametrize("threads", [2, 5])

@@ -13,6 +13,7 @@ from engine.cpu import filling
 from engine.cpu.codes import HIGHEST_CODE, encode
 from engine.cpu.filling import LEAD_LENGTHS, RowFiller
 from engine.cpu.lanes import LANES, load, quotient, splat, store
+from engine.cpu.threads import Threads
 from engine.cpu.types import Market
 from engine.rows.coders import FixedCoder, WanderingCoder, coder_maps
 from strategy.indicators import INDICATORS
@@ -37,8 +38,9 @@ class Rows:
         self.rows = np.empty((SLOTS, len(values)))
         self.codes = np.empty(self.rows.shape, np.uint8)
         self.sources = {"open": values[::-1].copy(), "close": values}
-        market = Market(values, values, values, values, self.rows, self.codes)
-        self.filler = RowFiller([self.sources], [market], CODERS, threads)
+        warm_ups = np.zeros(SLOTS, np.int64)
+        market = Market(values, values, values, values, self.rows, self.codes, warm_ups)
+        self.filler = RowFiller([self.sources], [market], CODERS, Threads(threads))
 
     def fill(self, asked):
         """Compute rows (form, length) in one call, and hold each against its definition."""
@@ -46,15 +48,15 @@ class Rows:
         requests, left = [], list(range(SLOTS))[::-1]
         for form in dict.fromkeys(form for form, _ in asked):
             lengths = [length for of_row, length in asked if of_row == form]
-            columns = np.array(lengths, np.int64)[:, None]
+            columns = np.array(lengths, np.float64)[:, None]
             slots = np.array([left.pop() for _ in lengths])
-            wanted = INDICATORS[form.indicator].n_lengths
+            wanted = len(INDICATORS[form.indicator].parameters)
             requests.append(RowRequest(form, columns[:, :wanted], slots))
             left.reverse()
         self.filler.fill(requests)
         for form, lengths, slots in requests:
-            for length, slot in zip(lengths.tolist(), slots.tolist(), strict=True):
-                self.check(form, length, slot)
+            for row, slot in zip(lengths.astype(int).tolist(), slots.tolist(), strict=True):
+                self.check(form, row, slot)
         assert (self.rows[left] == POISON).all()
 
     def check(self, form, lengths, slot):

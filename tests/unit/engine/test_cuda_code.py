@@ -71,13 +71,13 @@ KERNELS = {
     ),
     "signal": (
         signals.signal_kernel,
-        [I32] * 4 + [F64, U8, F64, I32, F64] + [I32] * 6 + ["i32"] * 5,
+        [I32] * 4 + [F64, U8, F64, I32, I32, F64] + [I32] * 6 + ["i32"] * 5,
         {
             "GENES": GENES,
             "N_PACKED": 3,
             "PAIRS": (4, 5),
             "EXACT": (2, 3),
-            "WARM_COLUMNS": (0, 1),
+            "WARM_ROWS": (0, 1),
             "N_COLUMNS": 10,
             "N_ROWS": 7,
             "HIGHEST": 126,

@@ -15,7 +15,7 @@ from engine.errors import DeviceError  # noqa: E402
 from tests.support.worlds import SHORT_SPECS, make_bars  # noqa: E402
 
 SPEC = SHORT_SPECS["seller_exhaustion"]
-ROW = next(place for place, row in enumerate(SPEC.rows) if row.lengths)
+ROW = next(place for place, row in enumerate(SPEC.rows) if row.parameters)
 FORM = Form.of(SPEC.rows[ROW])
 
 
@@ -29,7 +29,7 @@ def admission():
 
 def fill(admission, length, slot):
     """Enter a row."""
-    admission.note([RowRequest(FORM, np.array([[length]]), np.array([slot]))])
+    admission.note([RowRequest(FORM, np.array([[float(length)]]), np.array([slot]))])
 
 
 def test_a_row_is_found_where_it_was_put_last(admission):
@@ -57,10 +57,10 @@ def test_rows_that_were_not_written_are_not_found(monkeypatch):
         SPEC, [make_bars(1, 100)], Costs(), capacity=8, work_bytes=2**20, torch_device="cpu"
     )
 
-    def failing(*_):
+    def failing(*_, **__):
         raise torch.OutOfMemoryError("injected")
 
     monkeypatch.setattr(backend._filler, "run", failing)
     with pytest.raises(DeviceError, match="ran out of memory"):
-        backend.fill([RowRequest(FORM, np.array([[5]]), np.array([0]))])
+        backend.fill([RowRequest(FORM, np.array([[5.0]]), np.array([0]))])
     assert (backend._admission.places == -1).all()

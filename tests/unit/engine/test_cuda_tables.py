@@ -22,7 +22,7 @@ def requests(draw, indicators):
     found, slot = [], 0
     for name in forms:
         lengths = draw(st.lists(st.integers(2, 3000), min_size=1, max_size=80))
-        table = np.array(lengths, np.int64)[:, None]
+        table = np.array(lengths, np.float64)[:, None]
         found.append(RowRequest(Form(*name), table, np.arange(slot, slot + len(lengths))))
         slot += len(lengths)
     return found

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import engine
+import strategy
 from engine.compiling.definitions import NotCompiledError, compiled_definition
 
 STEP = 3.0
@@ -121,6 +122,7 @@ def test_a_change_anywhere_reaches_what_is_kept(tmp_path):
     names = ("__init__", "loops", "definitions", "kept_code")
     for name in ("__init__.py", "errors.py", *(f"compiling/{name}.py" for name in names)):
         shutil.copy(source / name, tmp_path / "engine" / name)
+    shutil.copytree(Path(strategy.__file__).parent, tmp_path / "strategy")
     (tmp_path / "rule.py").write_text(RULE)
     for inner, deep, offset in [(2, 3, 5), (7, 3, 5), (7, 4, 5), (7, 4, 6)]:
         (tmp_path / "helpers.py").write_text(HELPERS.format(inner=inner, deep=deep))

@@ -45,7 +45,9 @@ def test_a_row_is_one_number_a_bar(monkeypatch):
     """What an indicator returns besides is refused, with what it returned."""
     monkeypatch.setitem(INDICATORS, "ema", replace(INDICATORS["ema"], loop=lambda x, _: x[1:]))
     one = Reference(SPEC, SERIES[:1], WINDOWS[:1])
-    with pytest.raises(IndicatorError, match=r"ema must return 400 values .* got float64 \(399,\)"):
+    with pytest.raises(
+        IndicatorError, match=r"ema\(bars=\d+\) must return 400 values .* got float64 \(399,\)"
+    ):
         one.trades(SPEC.layout.defaults)
 
 

@@ -58,9 +58,9 @@ def test_rows_are_computed_once(threads):
     reference.form = counting
     with replaying(reference, np.random.default_rng(1).permutation(genomes), threads) as replays:
         assert len(list(replays)) == len(genomes) * len(WINDOWS)
-    rows = {(row.indicator, row.reads, *row.lengths): row for row in SPEC.rows}.values()
+    rows = {(row.indicator, row.reads, *row.parameters): row for row in SPEC.rows}.values()
     distinct = {
-        (row.indicator, row.reads, *(genome[SPEC.layout.index(name)] for name in row.lengths))
+        (row.indicator, row.reads, *(genome[SPEC.layout.index(name)] for name in row.parameters))
         for row in rows
         for genome in genomes
     }

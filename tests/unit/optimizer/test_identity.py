@@ -16,7 +16,7 @@ from optimizer.session.identity import Identity, identity_of, recorded_identity,
 from optimizer.session.task import prepare
 from optimizer.session.workflow import resume_run
 from strategy import STRATEGIES, LessThan
-from strategy.indicators import INDICATORS
+from strategy.indicators import INDICATORS, Parameter
 from tests.support.commands import write_market
 
 OWN = "own"
@@ -129,8 +129,8 @@ EDITS = {
         "strategy.rows.fast.indicator: recorded 'ema', now 'sma'",
     ),
     "length": (
-        row(PUBLISHED, "range_z", lengths=("ema_slow",)),
-        "strategy.rows.range_z.lengths: recorded 'z_window', now 'ema_slow'",
+        row(PUBLISHED, "range_z", parameters=("ema_slow",)),
+        "strategy.rows.range_z.parameters: recorded 'z_window', now 'ema_slow'",
     ),
     "warm_up": (
         gene(PUBLISHED, "z_window", default=700),
@@ -225,9 +225,10 @@ def test_another_direction_of_an_objective_is_another_goal(run, monkeypatch):
 
 def test_an_indicator_that_needs_more_bars_is_another_one(run, monkeypatch):
     """It decides which genomes are legal."""
-    monkeypatch.setitem(INDICATORS, "ema", replace(INDICATORS["ema"], shortest=3))
+    longer = replace(INDICATORS["ema"], parameters=(Parameter("bars", least=3),))
+    monkeypatch.setitem(INDICATORS, "ema", longer)
     for text in refusals(run):
-        assert "strategy.rows.fast.shortest_bars: recorded 1, now 3" in text
+        assert "strategy.rows.fast.least.0: recorded 1.0, now 3.0" in text
 
 
 def test_another_law_judges_otherwise(run, monkeypatch):

@@ -181,7 +181,7 @@ def test_the_fewest_bars_that_are_taken_can_trade():
         rows=(
             Row("close", "level", "close"),
             Row("mean", "sma", "close", ("window",)),
-            Row("atr", "atr", lengths=("window",)),
+            Row("atr", "atr", parameters=("window",)),
         ),
         entry=(Comparison("close", ">", "mean"),),
         bracket=bracket,

@@ -142,7 +142,7 @@ def test_no_indicator_looks_ahead(name):
     """Changing a bar changes nothing before it, in any bit."""
     indicator = INDICATORS[name]
     values = HARD_SERIES["walk"]
-    lengths = (17,) * indicator.n_lengths
+    lengths = (17,) * len(indicator.parameters)
     before = indicator.loop(values, *lengths)
     for t in (0, 16, 17, 33, 34, 200, 399):
         bumped = values.copy()
@@ -150,14 +150,14 @@ def test_no_indicator_looks_ahead(name):
         np.testing.assert_array_equal(before[:t], indicator.loop(bumped, *lengths)[:t])
 
 
-@pytest.mark.parametrize("name", [n for n in sorted(INDICATORS) if INDICATORS[n].n_lengths])
+@pytest.mark.parametrize("name", [n for n in sorted(INDICATORS) if len(INDICATORS[n].parameters)])
 def test_warm_up_is_as_declared(name):
     """Values are unknown for length - 1 bars and known from then on."""
     values = INDICATORS[name].loop(HARD_SERIES["walk"], 31)
     assert [math.isnan(value) for value in values] == [True] * 30 + [False] * 370
 
 
-@pytest.mark.parametrize("name", [n for n in sorted(INDICATORS) if INDICATORS[n].n_lengths])
+@pytest.mark.parametrize("name", [n for n in sorted(INDICATORS) if len(INDICATORS[n].parameters)])
 def test_series_shorter_than_the_length_is_all_unknown(name):
     """Nothing is known where the length never fits."""
     for length in (4, 10, 2**31 - 1):
@@ -168,6 +168,8 @@ def test_series_shorter_than_the_length_is_all_unknown(name):
 def test_length_too_short_is_refused(name, length):
     """A length that the formula cannot have is refused by value."""
     indicator = INDICATORS[name]
-    indicator.check([indicator.shortest, 2**31 - 1])
-    with pytest.raises(IndicatorError, match=f"{name} needs .* got {length}"):
-        indicator.check([5, length])
+    (parameter,) = indicator.parameters
+    assert indicator.arguments([2.0**31 - 1]) == (2**31 - 1,)
+    assert indicator.arguments([parameter.least]) == (parameter.least,)
+    with pytest.raises(IndicatorError, match=f"{name} needs bars whole and .* got {length}"):
+        indicator.arguments([length])

@@ -64,7 +64,7 @@ def test_unknown_strategy_names_the_nearest():
         ),
         (
             {"rows": (*SPEC.rows, Row("odd", "ema", "close", ("reward_r",)))},
-            "gene 'reward_r' must be int",
+            "gene 'reward_r' must be whole and at least 1",
         ),
     ],
 )
@@ -79,7 +79,7 @@ def test_spec_refuses_what_does_not_fit(change, message):
     [
         (("x", "emma", "close", ("a",)), "did you mean 'ema'"),
         (("x", "ema", "closed", ("a",)), "did you mean 'close'"),
-        (("x", "ema", "close"), "takes 1 lengths, got 0"),
+        (("x", "ema", "close"), "takes 1 parameters, got 0"),
         (("x", "atr", "close", ("a",)), "always reads true_range"),
     ],
 )
@@ -111,5 +111,5 @@ def test_check_genomes_refuses_length_too_short_for_its_indicator():
     """A z-score over one bar is refused although one bar is a legal length elsewhere."""
     genomes = np.tile(SPEC.layout.defaults, (2, 1))
     genomes[1, SPEC.layout.index("z_window")] = 1
-    with pytest.raises(GeneError, match="individual 1: a length is too short"):
+    with pytest.raises(GeneError, match="individual 1: a parameter is too small"):
         SPEC.check_genomes(genomes)

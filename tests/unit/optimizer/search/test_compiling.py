@@ -57,7 +57,7 @@ def test_no_loop_is_left_to_compile(tmp_path):
     """With few objectives or many, islands, an archive that is full, and many individuals."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     said = []
-    for code in ("from optimizer.search.compiling import main; main()", SEARCHES):
+    for code in ("from optimizer.search.first_run import main; main()", SEARCHES):
         command = [sys.executable, "-c", code]
         found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         said.append(found.stdout)

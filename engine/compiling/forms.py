@@ -1,17 +1,21 @@
-"""The reference compiled from its one source: the same functions, nothing written twice."""
+"""Readable loops run compiled where numba can, else as they read: the same functions either way."""
 
 import logging
 from collections.abc import Callable
-from typing import cast
+from functools import cache
+from typing import TypeVar, cast
+
+import numpy as np
 
 from engine.compiling.definitions import NotCompiledError, compiled_definition
-from engine.reference import Loop, as_it_reads
 
 LOG = logging.getLogger(__name__)
 
+Loop = TypeVar("Loop", bound=Callable[..., object])
+
 
 class CompiledForm:
-    """Runs the reference's loops compiled; one that numba cannot compile runs as it reads.
+    """Runs loops compiled; one that numba cannot compile runs as it reads.
 
     `uncompiled` says which those are, by name, and why.
     """
@@ -44,5 +48,11 @@ class CompiledForm:
     def _as_it_reads(self, loop: Loop, error: Exception) -> Loop:
         name = getattr(loop, "__name__", repr(loop))
         self.uncompiled[name] = str(error)
-        LOG.warning("%s is replayed in plain Python, numba cannot compile it: %s", name, error)
-        return as_it_reads(loop)
+        _say_so(loop, f"{name} runs in plain Python, numba cannot compile it: {error}")
+        return np.errstate(all="ignore")(loop)
+
+
+@cache
+def _say_so(loop: Callable[..., object], words: str) -> None:
+    """Once a process, whoever else runs the loop."""
+    LOG.warning(words)

@@ -1,0 +1,55 @@
+"""A program that compiles the loops of the search, and then those of the reference."""
+
+import numpy as np
+
+from data import Window, load_bars
+from engine.compiling.forms import CompiledForm
+from engine.costs import Costs
+from engine.reference import Reference
+from optimizer.config.search import SearchSettings
+from optimizer.search.compiled.blocks import rank_in_blocks
+from optimizer.search.compiled.sorting import orders_of
+from optimizer.search.generation import Evaluation, Floats
+from optimizer.search.state import begun
+from optimizer.search.steps import Steps
+from strategy import Gene, GenomeLayout, LessThan, find_strategy
+
+
+def main() -> None:
+    """Compile the loops of the search, and then those of the reference."""
+    _search()
+    bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
+    reference = Reference(spec, [bars], [Window.whole(bars)], Costs(), form=CompiledForm())
+    reference.accumulators(spec.layout.defaults)
+
+
+def _search() -> None:
+    """Search a problem that takes no time."""
+    settings = SearchSettings(population=32, generations=2, archive=8)
+    problem = Corners()
+    steps, state = Steps(problem, settings), begun(problem, settings, None)
+    for number in range(settings.generations + 1):
+        state = steps.step(state, number).state
+    columns = np.array(state.population.objectives.T, order="C")
+    rank_in_blocks(columns, orders_of(columns))
+
+
+class Corners:
+    """A problem of three objectives: the distances from three corners."""
+
+    layout = GenomeLayout(
+        (Gene("x", "int", 0, 90, 0), Gene("y", "int", 9, 99, 9), Gene("z", "float", 0, 99, 0)),
+        (LessThan("x", "y"),),
+    )
+    n_objectives = 3
+    failure_names = ("",)
+
+    def evaluate(self, genomes: Floats) -> Evaluation:
+        """Judge genomes [P, 3]."""
+        distances = ((genomes[:, None] - 99.0 * np.eye(3)) ** 2).sum(axis=2)
+        nothing = np.zeros(len(genomes))
+        return Evaluation(distances, nothing, nothing.astype(np.int16))
+
+
+if __name__ == "__main__":
+    main()

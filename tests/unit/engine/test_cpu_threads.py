@@ -1,0 +1,45 @@
+"""Threads that share one piece of work."""
+
+import threading
+
+import pytest
+
+from engine.cpu.threads import Threads
+
+
+@pytest.mark.parametrize(
+    ("count", "parts", "wanted"), [(1, 9, {0}), (3, 9, {0, 1, 2}), (3, 2, {0, 1}), (3, 0, {0})]
+)
+def test_there_are_no_more_threads_than_parts(count, parts, wanted):
+    """The caller's own is number 0, and works in any case."""
+    numbers = set()
+    Threads(count).run(numbers.add, parts)
+    assert numbers == wanted
+
+
+def test_an_error_of_any_thread_is_the_callers():
+    """What another thread raises is not lost."""
+
+    def work(number):
+        if number == 1:
+            raise ValueError("of thread 1")
+
+    with pytest.raises(ValueError, match="of thread 1"):
+        Threads(2).run(work, 2)
+
+
+def test_nobody_begins_while_somebody_is_left_behind():
+    """A caller that was interrupted leaves a thread, which ends before the next work begins."""
+    threads, may_end, ended = Threads(2), threading.Event(), []
+
+    def interrupted(number):
+        if number == 0:
+            raise KeyboardInterrupt
+        may_end.wait(10)
+        ended.append("first")
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.run(interrupted, 2)
+    threading.Timer(0.05, may_end.set).start()
+    threads.run(lambda number: ended.append("second"), 1)
+    assert ended == ["first", "second"]
