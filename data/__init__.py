@@ -3,7 +3,15 @@
 from data.bars import Bars, Gaps, Window
 from data.errors import DataError
 from data.holdout import Holdout, parse_holdout, split_window
-from data.inspection import Inspection, inspect_source, longest_gaps, quirks_of, splits_of
+from data.inspection import (
+    Inspection,
+    Quality,
+    inspect_source,
+    longest_gaps,
+    quality_of,
+    quirks_of,
+    splits_of,
+)
 from data.join import cut_at_gaps, join_bars
 from data.keep import keep_bars
 from data.load import load_bars
@@ -21,6 +29,7 @@ __all__ = [
     "Holdout",
     "Inspection",
     "LoadOptions",
+    "Quality",
     "Window",
     "cut_at_gaps",
     "expand_spec",
@@ -33,6 +42,7 @@ __all__ = [
     "longest_gaps",
     "parse_holdout",
     "parse_timeframe",
+    "quality_of",
     "quirks_of",
     "resample",
     "split_window",

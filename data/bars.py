@@ -117,15 +117,19 @@ class Bars:
             digest.update(little.tobytes())
         return digest.hexdigest()
 
-    def gaps(self) -> Gaps:
-        """Count the steps between neighbours that are longer than one bar."""
-        steps = np.diff(self.timestamp)
+    def gaps(self, start: int = 0, end: int | None = None) -> Gaps:
+        """Count the steps between neighbours that are longer than one bar.
+
+        Of bars [start, end), those steps count that end at one of them: parts of a series add up.
+        """
+        first = max(start, 1)
+        steps = np.diff(self.timestamp[first - 1 : end])
         longer = steps[steps > self.timeframe_ns]
         if len(longer) == 0:
             return Gaps(count=0, missing_bars=0, longest_ns=0, longest_at=-1)
         at = int(np.argmax(steps))
         missing = int((longer // self.timeframe_ns - 1).sum())
-        return Gaps(len(longer), missing, int(steps[at]), at + 1)
+        return Gaps(len(longer), missing, int(steps[at]), first + at)
 
 
 @dataclass(frozen=True)

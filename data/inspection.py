@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from data.bars import Bars
+from data.bars import Bars, Gaps, Window
 from data.checks import Floats, faults, format_time, repeats
-from data.errors import DataError
+from data.errors import DataError, WindowError
 from data.load import DEFAULTS, load_bars
 from data.providers import find_provider
 from data.table import LoadOptions, RawTable
@@ -35,6 +35,31 @@ class Inspection:
     problems: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Quality:
+    """What a part of a series lacks.
+
+    Args:
+        bars: Bars of the part.
+        silent: How many of them have no volume.
+        gaps: Steps longer than a bar that end in the part.
+    """
+
+    bars: int
+    silent: int
+    gaps: Gaps
+
+    @property
+    def silent_frac(self) -> float:
+        """Share of bars without volume, 0 to 1."""
+        return self.silent / self.bars
+
+    @property
+    def missing_frac(self) -> float:
+        """Bars that miss in gaps, as a share of those and the bars that there are, 0 to 1."""
+        return self.gaps.missing_bars / (self.gaps.missing_bars + self.bars)
+
+
 def inspect_source(spec: str, options: LoadOptions = DEFAULTS) -> Inspection:
     """The bars of a source, or every kind of fault with its rows and the option that helps."""
     try:
@@ -53,6 +78,21 @@ def inspect_source(spec: str, options: LoadOptions = DEFAULTS) -> Inspection:
 def quirks_of(bars: Bars) -> tuple[str, ...]:
     """What is odd about a series, one line each."""
     return (*_silent(bars), *_flat(bars), *_jumps(bars), *_gaps(bars))
+
+
+def quality_of(bars: Bars, start: int = 0, end: int | None = None) -> Quality:
+    """Measure bars [start, end) of a series, to its end where `end` is None.
+
+    A gap belongs to the part that it ends in, so that the counts of parts add up.
+
+    Raises:
+        WindowError: When the range is empty or reaches beyond the series.
+    """
+    part = Window(0, start, len(bars) if end is None else end)
+    if part.end > len(bars):
+        raise WindowError(f"{bars.symbol} has {len(bars)} bars, not {part.end}")
+    silent = int((bars.volume[part.start : part.end] == 0).sum())
+    return Quality(len(part), silent, bars.gaps(part.start, part.end))
 
 
 def splits_of(bars: Bars) -> tuple[str, ...]:

@@ -4,7 +4,11 @@
 pandas frames.
 """
 
+import os
+import signal
+import sys
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +16,36 @@ if TYPE_CHECKING:
     from optimizer.report import Run
 
 __all__ = ["evolve", "load_run"]
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+"""Where our packages lie."""
+
+PACKAGES = ("data", "strategy", "engine", "optimizer")
+
+
+class OwnPackages:
+    """Finds our packages where this one lies: a person's own ``data.py`` is another file."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """As `importlib.abc.MetaPathFinder`; of other names nothing is known here."""
+        return PathFinder.find_spec(name, [ROOT]) if name in PACKAGES else None
+
+
+sys.meta_path.insert(0, OwnPackages)
+
+IS_PROGRAM = os.path.basename(sys.argv[0]) == __name__ or (
+    sys.argv[0] == "-m" and __name__ in sys.orig_argv
+)
+"""Whether this process is our program, as far as that is known while it begins."""
+
+if IS_PROGRAM:
+    if sys.argv[0] == "-m" and sys.path[0] == os.getcwd() != ROOT:
+        # Files in the folder that it is started from are not meant, whatever their names.
+        del sys.path[0]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Until a command listens, Ctrl-C ends it without a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def evolve(**settings: object) -> "Run":

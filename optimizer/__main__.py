@@ -9,6 +9,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import sys
 import traceback
 from typing import TextIO
@@ -23,6 +24,12 @@ CLOSED_PIPE = 141
 """What a shell reports for a program whose reader went away."""
 
 FAILED_DEVICE = 5
+
+UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.ENOTDIR)
+"""Of a file that a person named and that nobody could open."""
+
+LONGEST_NAME = 255
+"""Longer names no file system has; they are cut where they are shown."""
 
 FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -124,6 +131,8 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return str(error), error.exit_code
     if isinstance(error, EngineError | StrategyError):
         return str(error), 2
+    if isinstance(error, OSError) and error.errno in UNUSABLE_NAME:
+        return f"{error.filename or 'a file'}: {error.strerror}", 2
     if isinstance(error, OSError) and error.errno in FULL_DISK:
         return f"the output could not be written: {error.strerror}", StoreError.exit_code
     if isinstance(error, MemoryError):
@@ -134,7 +143,8 @@ def _explained(error: BaseException) -> tuple[str, int]:
 
 def _one_line(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
-    return "; ".join(lines).replace(":; ", ": ")
+    line = "; ".join(lines).replace(":; ", ": ")
+    return re.sub(rf"[^\s/]{{{LONGEST_NAME + 10},}}", lambda name: f"{name[0][:60]}...", line)
 
 
 def _replace_closed_streams() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from optimizer.errors import OptimizerError
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_whole(path: Path, content: str | bytes, *, may_follow: bool = True) -> None:
     """Write a file completely or not at all.
 
     A device, a pipe or this program's own output, such as ``/dev/stdout``, cannot be replaced: it
@@ -18,6 +18,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     Args:
         path: Target; an existing file is replaced.
         content: Its new content; text is written as UTF-8.
+        may_follow: Where False, what has the name is replaced, be it a link or a pipe.
 
     Raises:
         OptimizerError: When it cannot be written; a file that was there is left as it was.
@@ -26,7 +27,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
         raise OptimizerError(f"{path} cannot be written: it is a folder, name a file")
     payload = content.encode() if isinstance(content, str) else content
     try:
-        if is_stream(path):
+        if not may_follow:
+            _replace(path, payload)
+        elif is_stream(path):
             _write_through(path, payload)
         else:
             _replace(Path(os.path.realpath(path)), payload)
@@ -60,7 +63,9 @@ def _is_output(found: os.stat_result) -> bool:
 def _replace(path: Path, payload: bytes) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with open(draft, "wb") as file:
+        # One that another process of this number left; whatever is there is not followed.
+        draft.unlink(missing_ok=True)
+        with open(draft, "xb") as file:
             file.write(payload)
             file.flush()
             os.fsync(file.fileno())

@@ -15,6 +15,10 @@ ConfigFile = Annotated[Path | None, option("--config", "TOML file; flags win ove
 AsJson = Annotated[bool, option("--json", "Print one JSON object.")]
 AnyJson = Annotated[bool, option("--json", "Print JSON.")]
 Runs = Annotated[Path, option("--runs", "Folder in which runs are recorded.", "FOLDER")]
+Member = Annotated[
+    int | None,
+    option("--member", "Which individual, by its number in the front.", "NUMBER", min=0),
+]
 RunName = Annotated[
     str, typer.Argument(help="A run's id, its beginning, its path, or latest.", metavar="RUN")
 ]
@@ -90,11 +94,16 @@ def evolve(
 
 @app.command()
 @config_flags(*TRADES)
-def backtest(
+def backtest(  # noqa: PLR0913 - one argument a flag
     *,
     flags: dict[str, object],
     config: ConfigFile = None,
-    genes: Annotated[Path | None, option("--genes", "JSON object of genes.", "FILE")] = None,
+    genes: Annotated[
+        Path | None, option("--genes", "Genes as JSON or CSV, or what a command wrote.", "FILE")
+    ] = None,
+    run: Annotated[str | None, option("--run", "A member of this run's front.", "RUN")] = None,
+    runs: Runs = Path("runs"),
+    member: Member = None,
     set_: Annotated[list[str], option("--set", "One gene; repeatable.", "GENE=VALUE")] = [],  # noqa: B006 - typer copies it
     engine: Annotated[
         Literal["reference", "cpu", "cuda"],
@@ -105,10 +114,11 @@ def backtest(
     as_json: AsJson = False,
 ) -> None:
     """Backtest one individual: the strategy's default genes unless others are given."""
-    from optimizer.commands.backtest import backtest_command
+    from optimizer.commands.backtest import Source, backtest_command
 
+    source = Source(genes, run, runs, member)
     backtest_command(
-        flags, config, genes, set_, engine=engine, trades=trades, plot=plot, as_json=as_json
+        flags, config, source, set_, engine=engine, trades=trades, plot=plot, as_json=as_json
     )
 
 
@@ -123,6 +133,7 @@ def parity(
     ] = 100,
     run: Annotated[str | None, option("--run", "Compare the front of this run.", "RUN")] = None,
     runs: Runs = Path("runs"),
+    member: Member = None,
     engine: Annotated[
         Literal["cpu", "cuda"],
         option("--engine", "What is compared with the reference.", "cpu|cuda"),
@@ -132,7 +143,10 @@ def parity(
     """Compare the batch engine with the reference, trade for trade."""
     from optimizer.commands.parity import parity_command
 
-    parity_command(flags, config, individuals, run=run, runs=runs, engine=engine, as_json=as_json)
+    if run is None and member is not None:
+        raise ConfigError("--member chooses from the front of a run: add --run")
+    front = None if run is None else (run, runs, member)
+    parity_command(flags, config, individuals, front=front, engine=engine, as_json=as_json)
 
 
 @app.command()

@@ -1,6 +1,5 @@
 """backtest: one individual, its metrics and its ledger."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,17 +22,25 @@ from optimizer.commands.console import (
 )
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.tables import windows_table
-from optimizer.config.run_config import read_page, resolve_config
+from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
-from optimizer.runs.result import DataDescription, Figures, Member, WindowDescription, noun_of
+from optimizer.runs import find_run
+from optimizer.runs.result import (
+    DataDescription,
+    Figures,
+    Member,
+    WindowDescription,
+    noun_of,
+    quality_lines,
+)
 from optimizer.search.generation import Floats
+from optimizer.session.genes_file import Values, chosen_individual, chosen_member, genome_of
+from optimizer.session.header import recorded_front
 from optimizer.session.individuals import mean_figures
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
 from optimizer.shown import counted, metric
 from optimizer.written import write_whole
-from strategy import GenomeLayout
-from strategy.errors import GeneError
 
 if TYPE_CHECKING:
     from optimizer.report.run import Single
@@ -64,7 +71,7 @@ class Backtest(Member):
 def backtest_command(
     flags: Mapping[str, object],
     config_file: Path | None,
-    genes_file: Path | None,
+    source: "Source",
     settings: Sequence[str],
     *,
     engine: str,
@@ -74,15 +81,14 @@ def backtest_command(
 ) -> None:
     """Backtest one individual and print what it did."""
     draw = None if plot is None else drawer_of(plot)
-    task = prepare(resolve_config(config_file, flags))
-    given = {} if genes_file is None else read_genes(genes_file)
+    task, given = _asked(flags, config_file, source)
     genome = genome_of(task.spec.layout, {**given, **parse_settings(settings)})
     check_genome_fits(task, genome)
     ledgers, accumulators = _run(task, genome, engine)
     if trades is not None:
         write_whole(trades, csv_text(*ledger_table(task.markets, ledgers)))
     found = _describe(task, genome, ledgers, accumulators, engine)
-    for note in task.markets.notes:
+    for note in task.notes:
         stderr().say(f"note: {note}")
     if plot is not None and draw is not None:
         write_whole(plot, draw(task, genome))
@@ -94,6 +100,39 @@ def backtest_command(
     if trades is not None:
         stdout().say(f"\nledger written to {trades}")
     stdout().say(_intrabar_line(found.intrabar))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where genes come from: a file, or the front of a recorded run; the defaults without either.
+
+    Args:
+        member: Which individual; None where there is only one.
+    """
+
+    genes: Path | None = None
+    run: str | None = None
+    runs: Path = Path("runs")
+    member: int | None = None
+
+
+def _asked(
+    flags: Mapping[str, object], config_file: Path | None, source: Source
+) -> tuple[Task, Values]:
+    """The task, and the genes that are given."""
+    if source.run is not None:
+        if source.genes is not None or config_file is not None:
+            other = "--genes" if source.genes is not None else "--config"
+            raise ConfigError(f"--run and {other} both say what to backtest: leave one out")
+        task, front = recorded_front(find_run(source.runs, source.run), flags)
+        place = chosen_member(f"run '{source.run}'", len(front), source.member)
+        return task, task.spec.layout.decode(front[place])
+    task = prepare(resolve_config(config_file, flags))
+    if source.genes is not None:
+        return task, chosen_individual(source.genes, source.member)
+    if source.member is not None:
+        raise ConfigError("--member chooses from a file or a run: add --genes or --run")
+    return task, {}
 
 
 def drawer_of(plot: Path) -> Callable[[Task, Floats], str | bytes]:
@@ -142,49 +181,6 @@ def ledger_table(
 def _utc(stamp: int) -> str:
     """ISO time of nanoseconds since 1970, as other programs read it."""
     return f"{np.datetime64(int(stamp), 'ns').astype('datetime64[s]')}Z"
-
-
-def read_genes(path: Path) -> dict[str, float]:
-    """Read a JSON object of gene name to number."""
-    try:
-        # Whole numbers of any length become floats here, infinite ones among them.
-        found = json.loads(
-            read_page(path, "not genes"), object_pairs_hook=_without_repeats, parse_int=float
-        )
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: is no JSON object of genes ({error})") from None
-    if not isinstance(found, dict):
-        raise ConfigError(f'{path}: must hold one JSON object, such as {{"reward_r": 2.5}}')
-    return found
-
-
-def genome_of(layout: GenomeLayout, values: Mapping[str, float]) -> Floats:
-    """Turn named values into a genome [G]; genes that are not named keep their default.
-
-    Raises:
-        ConfigError: Naming every gene that is unknown or has no legal value.
-        GeneError: When a constraint is broken.
-    """
-    problems: list[str] = []
-    for name, value in values.items():
-        try:
-            layout.gene(name).check(value)
-        except GeneError as error:
-            problems.append(str(error))
-    if problems:
-        raise ConfigError("; ".join(problems))
-    return layout.encode(values)
-
-
-def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object of JSON, refused when a name stands in it twice."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"'{next(n for n in names if names.count(n) > 1)}' is given twice")
-    return found
 
 
 def _run(task: Task, genome: Floats, engine: str) -> tuple[tuple[Ledger, ...], Floats]:
@@ -260,6 +256,8 @@ def _print(found: Backtest) -> None:
         f"{found.strategy} on {data.symbol} {data.timeframe}{simulated}, "
         f"{counted(data.bars, 'bar')}, engine {found.engine}"
     )
+    for line in quality_lines(found.windows):
+        console.say(line)
     console.print()
     console.print(facts_table(found.genes, "Genes"))
     console.print()

@@ -21,7 +21,7 @@ from optimizer.errors import ConfigError
 from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.runs import find_run
-from optimizer.runs.result import RunResult, noun_of, refuse_red
+from optimizer.runs.result import RunResult, noun_of, quality_lines, refuse_red
 from optimizer.search.lattice import Regret
 from optimizer.session.workflow import resume_run, start_run
 from optimizer.shown import counted, fraction, number
@@ -79,6 +79,8 @@ def print_result(result: RunResult) -> None:
         f"{counted(result.timing.evaluated, 'individual')} evaluated in "
         f"{result.timing.search_s:.1f} s"
     )
+    for line in quality_lines(data.windows):
+        console.say(line)
     _say_diversity(console, result)
     console.print()
     if result.front:

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import signal
 import time
 from collections.abc import Iterator
 from types import FrameType
@@ -14,7 +13,7 @@ from rich.text import Text
 from engine.batch import Engine
 from engine.errors import DeviceLostError
 from optimizer.commands.console import stderr
-from optimizer.commands.notes import STOPS, stop_now, telling
+from optimizer.commands.notes import heard_by, stop_now, telling
 from optimizer.commands.restart import Restart
 from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
@@ -49,15 +48,12 @@ class Watcher(Observer):
 
     @contextlib.contextmanager
     def listening(self) -> Iterator["Watcher"]:
-        """Turn Ctrl-C and SIGTERM into a wish to stop, and a second one into an order."""
-        before = {stop: signal.signal(stop, self._on_signal) for stop in STOPS}
+        """Turn Ctrl-C, SIGTERM and a hang-up into a wish to stop, a second one into an order."""
         try:
-            with telling((COMPILES,), self._say):
+            with heard_by(self._on_signal), telling((COMPILES,), self._say):
                 yield self
         finally:
             self._end_live()
-            for stop, handler in before.items():
-                signal.signal(stop, handler)
 
     def should_stop(self) -> bool:
         """Whether a person asked to stop."""
@@ -90,7 +86,10 @@ class Watcher(Observer):
         """Whether a person could see it: a line a second, a frame ten times a second, the last."""
         every = LINE_EVERY_S if self._live is None else FRAME_EVERY_S
         is_time = time.monotonic() - self._last_shown >= every
-        return not self._quiet and (is_time or generation == self._last_generation)
+        if self._quiet or self._is_stopping:
+            # After a hang-up nothing can be shown any more.
+            return False
+        return is_time or generation == self._last_generation
 
     def generation(self, progress: Progress) -> None:
         """Show a generation."""

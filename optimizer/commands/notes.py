@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
-LOGGERS = ("data.vendor", "engine.compiling.forms")
+LOGGERS = ("data.vendor", "engine.compiling.forms", "optimizer.runs.writer")
 """Whose lines a person wants to see."""
 
-STOPS = (signal.SIGINT, signal.SIGTERM)
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
@@ -56,13 +56,23 @@ def stop_now(received: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def stopping_at_once() -> Iterator[None]:
-    """Let both signals end what is going on, until the context ends."""
-    before = {stop: signal.signal(stop, stop_now) for stop in STOPS}
+    """Let signals end what is going on, until the context ends."""
+    with heard_by(stop_now):
+        yield
+
+
+@contextlib.contextmanager
+def heard_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Hand signals to a handler, until the context ends; those that are ignored stay so."""
+    before = {stop: signal.getsignal(stop) for stop in STOPS}
+    heard = [stop for stop in STOPS if before[stop] is not signal.SIG_IGN]
     try:
+        for stop in heard:
+            signal.signal(stop, handler)
         yield
     finally:
-        for stop, handler in before.items():
-            signal.signal(stop, handler)
+        for stop in heard:
+            signal.signal(stop, before[stop])
 
 
 def _note(text: str) -> None:

@@ -12,6 +12,7 @@ from optimizer.runs.result import refuse_red
 from optimizer.search.generation import Floats
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
+from optimizer.session.genes_file import chosen_member
 from optimizer.session.header import recorded_front
 from optimizer.session.task import Task, prepare
 
@@ -21,18 +22,24 @@ def parity_command(
     config_file: Path | None,
     individuals: int,
     *,
-    run: str | None,
-    runs: Path,
+    front: tuple[str, Path, int | None] | None,
     engine: str,
     as_json: bool,
 ) -> None:
-    """Compare individuals and print the certificate; red is an error."""
-    if run is None:
+    """Compare individuals and print the certificate; red is an error.
+
+    `front` is a run, the folder of runs, and the member to compare, or None for all of them.
+    """
+    if front is None:
         task = prepare(resolve_config(config_file, flags), for_search=True)
         genomes = random_individuals(task, individuals)
     else:
+        run, runs, member = front
         task, genomes = recorded_front(find_run(runs, run), flags)
-    for note in task.markets.notes:
+        if member is not None:
+            place = chosen_member(f"run '{run}'", len(genomes), member)
+            genomes = genomes[place : place + 1]
+    for note in task.notes:
         stderr().say(f"note: {note}")
     certificate = certify(task.full_engine(device=engine), genomes)
     if as_json:

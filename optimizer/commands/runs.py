@@ -21,9 +21,12 @@ from optimizer.commands.console import (
 from optimizer.commands.evolve import print_result
 from optimizer.errors import ConfigError, StoreError
 from optimizer.runs import RunStore, delete_run, find_run, list_runs
-from optimizer.runs.result import recorded_result, refuse_red, words_of
+from optimizer.runs.result import RunResult, recorded_result, refuse_red, words_of
+from optimizer.search.generation import Floats
 from optimizer.session.exported import Columns, What, require_result, table_of
 from optimizer.session.header import recorded_front
+from optimizer.session.individuals import describe_individuals
+from optimizer.session.task import Task
 from optimizer.shown import number
 from optimizer.written import write_whole
 
@@ -81,6 +84,7 @@ def verify_command(name: str, runs: Path, individuals: int) -> None:
         problems = store.verify()
         if problems:
             raise StoreError(f"run '{store.run_id}' is damaged: " + "; ".join(problems))
+        result = recorded_result(store)
         console.say(f"run {store.run_id}: the record is whole, every digest is right")
     if not individuals:
         return
@@ -94,7 +98,23 @@ def verify_command(name: str, runs: Path, individuals: int) -> None:
     chosen = genomes[np.linspace(0, len(genomes) - 1, count).round().astype(int)]
     certificate = certify(task.full_engine(device="cpu"), chosen)
     refuse_red(certificate)
+    if result is not None:
+        _refuse_other_figures(task, chosen, result)
     console.say(words_of(certificate))
+
+
+def _refuse_other_figures(task: Task, chosen: Floats, result: RunResult) -> None:
+    """Refuse a result whose members did not reach what it says of them."""
+    recorded = {tuple(one.genes.values()): one for one in result.front}
+    for found in describe_individuals(task, task.full_engine(device="cpu"), chosen):
+        one = recorded[tuple(found.genes.values())]
+        parts = ("metrics", "undefined", "by_window")
+        if any(getattr(one, part) != getattr(found, part) for part in parts):
+            number = result.front.index(one)
+            raise StoreError(
+                f"run '{result.run}' is damaged: member {number} does not reach what the result "
+                f"says of it: recorded {dict(one.metrics)}, now {dict(found.metrics)}"
+            )
 
 
 def delete_command(name: str, runs: Path, *, is_meant: bool) -> None:

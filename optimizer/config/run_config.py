@@ -5,6 +5,8 @@ What is given on the command line wins over a file, and a file over the defaults
 variable changes a result.
 """
 
+import os
+import stat
 import tomllib
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
@@ -145,17 +147,22 @@ def to_toml(config: RunConfig) -> str:
     return "\n".join(keys + tables)
 
 
-def read_page(path: Path, otherwise: str) -> str:
-    """Read a small text file; `otherwise` is what the error says that a larger one is.
+def read_page(path: Path, otherwise: str, most: int = LARGEST_FILE_BYTES) -> str:
+    """Read a text file of at most so many bytes; `otherwise` is what a larger one is.
 
     Raises:
-        ConfigError: When it is larger.
+        ConfigError: When it is larger, or a folder, a pipe or a device.
         OSError, UnicodeDecodeError: When it cannot be read, or is not UTF-8.
     """
-    with open(path, "rb") as file:
-        content = file.read(LARGEST_FILE_BYTES + 1)
-    if len(content) > LARGEST_FILE_BYTES:
-        raise ConfigError(f"{path}: larger than {LARGEST_FILE_BYTES:,} bytes; {otherwise}")
+    # Opening a pipe else waits for somebody to write into it.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:
+        kind = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(kind):
+            raise ConfigError(f"{path}: is no plain file; name one")
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ConfigError(f"{path}: larger than {most:,} bytes; {otherwise}")
     return content.decode("utf-8")
 
 

@@ -48,6 +48,12 @@ class SearchSettings(Settings):
     warm_start: str | None = knob(
         None, "Individuals to begin with: a .json or .csv file, or a run.", decides="warm start"
     )
+    repair: bool = knob(
+        False,
+        "Move individuals of --warm-start inside the bounds and constraints, and say how many; "
+        "refuse them else.",
+        decides="warm start",
+    )
     polish: int = knob(
         4096,
         "Neighbours of the final front that are tried at most, all in one batch.",

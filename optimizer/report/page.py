@@ -53,7 +53,8 @@ def write_report(run: Tables, path: Path | None = None, member: int | None = Non
         OptimizerError: When the file cannot be written; one that was there is left as it was.
     """
     target = run.path / FILE_NAME if path is None else path
-    write_whole(target, page_html(run, member))
+    # A folder of a run may have come from anywhere: what is there is not followed.
+    write_whole(target, page_html(run, member), may_follow=path is not None)
     return target
 
 

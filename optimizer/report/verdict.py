@@ -10,7 +10,7 @@ import numpy as np
 from data.bars import Window
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
-from optimizer.runs.result import words_of
+from optimizer.runs.result import quality_lines, words_of
 from optimizer.search.generation import Floats
 from optimizer.session.markets import Markets
 from optimizer.shown import HELD_OUT, counted, metric, number
@@ -63,10 +63,9 @@ def data_facts(run: Tables) -> list[Fact]:
     facts.append(("In-sample" if run.is_search else "Range", _range(markets, markets.windows)))
     if markets.held_out:
         facts.append(("Held out", _range(markets, markets.held_out)))
-    gaps = [bars.gaps() for bars in run.series]
-    count, missing = sum(gap.count for gap in gaps), sum(gap.missing_bars for gap in gaps)
-    missed = f"{counted(count, 'gap')}, {counted(missing, 'bar')} missing" if count else "no gap"
-    facts.append(("Gaps", missed))
+    for line in quality_lines(markets.describe()):
+        name, _, lacking = line.partition(": ")
+        facts.append((name.capitalize(), lacking))
     return facts
 
 

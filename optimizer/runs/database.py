@@ -6,16 +6,18 @@ Source: SQLite's documentation, "Write-Ahead Logging" and "PRAGMA synchronous".
 """
 
 import errno
+import resource
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple
+from functools import cache
 from pathlib import Path
 
 from optimizer.errors import StoreError
 from optimizer.runs.payload import sha256
 from optimizer.runs.rows import KEPT, NOTHING, Columns, Digests
-from optimizer.runs.space import free_bytes
+from optimizer.runs.space import LOG_BYTES, free_bytes
 
 SCHEMA_VERSION = 2
 """Goes up whenever an older program could not read what a newer one writes."""
@@ -87,6 +89,7 @@ def open_writer(path: Path, journal: str) -> sqlite3.Connection:
             _check_kind(connection, path)
             connection.execute(f"PRAGMA journal_mode={journal}")
             connection.execute("PRAGMA synchronous=FULL")
+            connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
             with transaction(connection):
                 pass  # fails at once where the file is read-only
         except BaseException:
@@ -114,6 +117,14 @@ def open_reader(path: Path) -> sqlite3.Connection:
             # Without a journal or a log the file alone is the database; this is how a read-only
             # copy is opened, where the index of a log cannot be made.
             return _open_reader(path, "ro&immutable=1")
+
+
+def log_bytes(path: Path) -> int:
+    """Size of the write-ahead log of a database, 0 without one."""
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def make_plain(connection: sqlite3.Connection) -> None:
@@ -158,12 +169,18 @@ def no_room(error: Exception, path: Path, needed_bytes: int) -> StoreError:
         return StoreError(
             f"{path} cannot be written ({error.strerror}): let --runs name a folder that can"
         )
-    free = free_bytes(path)
+    free, (most, _) = free_bytes(path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    code = error.errno if isinstance(error, OSError) else None
     name = getattr(error, "sqlite_errorname", "") or type(error).__name__
-    return StoreError(
-        f"{path} could not be written ({name}: {error}): "
-        f"needed {needed_bytes:,} bytes, {free:,} are free there"
-    )
+    if free < needed_bytes or code == errno.ENOSPC or name == "SQLITE_FULL":
+        why = f"needed {needed_bytes:,} bytes, {free:,} are free there"
+    elif code == errno.EDQUOT:
+        why = "your quota of that disk is used up"
+    elif most != resource.RLIM_INFINITY:
+        why = f"a file of this process may have {most:,} bytes at most: raise ulimit -f"
+    else:
+        why = f"space is not the reason, {free:,} bytes are free there: look at the system's log"
+    return StoreError(f"{path} could not be written ({name}: {error}): {why}")
 
 
 def read_header(connection: sqlite3.Connection, path: Path) -> bytes:
@@ -321,6 +338,27 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} was made by a newer version of this program (schema {version}, this one reads "
             f"up to {SCHEMA_VERSION}): update the program"
         )
+    # A view or a trigger would show, or write, something else than what was recorded.
+    foreign = _schema(connection) ^ _own_schema()
+    if foreign:
+        names = ", ".join(sorted({f"{kind} '{name}'" for kind, name, _ in foreign}))
+        raise StoreError(
+            f"{path} does not hold the tables of a run alone ({names} differs): it was changed by "
+            "another program or is damaged, use a copy that was not"
+        )
+
+
+def _schema(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
+    """Kind, name and definition of everything that a database declares."""
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+    return frozenset((str(kind), str(name), " ".join(str(sql).split())) for kind, name, sql in rows)
+
+
+@cache
+def _own_schema() -> frozenset[tuple[str, str, str]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_TABLES)
+        return _schema(connection)
 
 
 def _advice(error: sqlite3.Error) -> str:

@@ -8,11 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from optimizer.errors import StoreError
+from optimizer.runs.files import DATABASE
 from optimizer.runs.lock import is_owned
 from optimizer.runs.reader import Reader
-
-DATABASE = "run.sqlite"
-"""File in a run's directory that holds everything that was recorded."""
 
 LATEST = "latest"
 """Stands for the run that was created last, wherever a run can be named."""
@@ -30,6 +28,7 @@ class RunSummary:
         planned: How many it was to have, the initial one not included.
         front_size: Members of the final front, once it is finished.
         damaged: Why it cannot be trusted whole, or an empty string.
+        number: Rank in the order of creation, 0 of older versions; None where it cannot be read.
     """
 
     id: str
@@ -42,6 +41,7 @@ class RunSummary:
     planned: int | None = None
     front_size: int | None = None
     damaged: str = ""
+    number: int | None = None
 
 
 def list_runs(runs_dir: Path) -> list[RunSummary]:
@@ -51,11 +51,21 @@ def list_runs(runs_dir: Path) -> list[RunSummary]:
         StoreError: When the directory itself cannot be read.
     """
     try:
-        places = sorted(runs_dir.iterdir()) if runs_dir.exists() else []
-        found = [summarise(place) for place in places if _is_run(place)]
+        return _in_order([summarise(place) for place in _places(runs_dir)])
     except OSError as error:
         raise StoreError(f"{runs_dir} cannot be read: {error.strerror}") from None
-    return sorted(found, key=lambda run: (run.created_at or _time_of(run.id), run.id))
+
+
+def next_number(runs_dir: Path) -> int:
+    """Number of a run that is created now: one more than any in a directory, at least 1.
+
+    A clock may be set back, so runs are counted. Those of older versions have no number.
+    """
+    try:
+        return 1 + max((_number_of(place) or 0 for place in _places(runs_dir)), default=0)
+    except OSError:
+        # Whoever creates a run there is told what is wrong.
+        return 1
 
 
 def summarise(path: Path) -> RunSummary:
@@ -157,7 +167,40 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
         planned=reader.planned,
         front_size=_front_size(result),
         damaged=damaged,
+        number=reader.number,
     )
+
+
+def _in_order(runs: list[RunSummary]) -> list[RunSummary]:
+    """Runs in the order in which they were created.
+
+    One whose number cannot be read stands behind those that were created before its time.
+    """
+    times = {run.id: run.created_at or _time_of(run.id) for run in runs}
+
+    def place(run: RunSummary) -> tuple[int, bool, str, str]:
+        time, number = times[run.id], run.number
+        if number is None:
+            known = [one for one in runs if one.number is not None and times[one.id] <= time]
+            number = max((one.number or 0 for one in known), default=0)
+        return number, run.number is None, time, run.id
+
+    return sorted(runs, key=place)
+
+
+def _places(runs_dir: Path) -> list[Path]:
+    """Directories of runs."""
+    places = sorted(runs_dir.iterdir()) if runs_dir.exists() else []
+    return [place for place in places if _is_run(place)]
+
+
+def _number_of(path: Path) -> int | None:
+    try:
+        reader = Reader(path / DATABASE)
+    except StoreError:
+        return None
+    reader.close()
+    return reader.number
 
 
 def _is_run(place: Path) -> bool:

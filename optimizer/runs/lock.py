@@ -22,9 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from optimizer.errors import StoreError
-
-OWNER = "owner.lock"
-"""File in a run's directory that says who owns it."""
+from optimizer.runs.files import OWNER, open_plain
 
 INHERITED = "OPTIMIZER_RUN_LOCK"
 """Environment variable with the number of the descriptor that holds the lock."""
@@ -69,8 +67,11 @@ class OwnerLock:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._owner = Owner(os.getpid(), socket.gethostname(), now, noted_generation(directory))
         try:
-            self._note = os.open(directory / OWNER, os.O_RDWR | os.O_CREAT, 0o644)
+            self._note = open_plain(directory, OWNER, os.O_RDWR | os.O_CREAT)
             self._write()
+        except StoreError:
+            self.release()
+            raise
         except OSError as error:
             self.release()
             raise StoreError(
@@ -136,8 +137,9 @@ def is_owned(directory: Path) -> bool:
 
 def read_owner(directory: Path) -> Owner | None:
     """Who owns a run or owned it last; None when that was never noted or cannot be read."""
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-        noted = json.loads((directory / OWNER).read_bytes()[:NOTE_BYTES])
+    with contextlib.suppress(OSError, StoreError, ValueError, TypeError, KeyError):
+        with open(open_plain(directory, OWNER, os.O_RDONLY), "rb") as file:
+            noted = json.loads(file.read(NOTE_BYTES))
         owner = Owner(
             int(noted["pid"]), str(noted["host"]), str(noted["started_at"]), noted["committed"]
         )
@@ -174,7 +176,7 @@ def _try_lock(directory: Path, kind: int) -> int | None:
             raise StoreError(f"{directory} cannot be opened: {error.strerror}") from None
     # Network file systems that lock bytes need a descriptor that is open for writing.
     try:
-        return _locked(os.open(directory / OWNER, os.O_RDWR | os.O_CREAT, 0o644), kind)
+        return _locked(open_plain(directory, OWNER, os.O_RDWR | os.O_CREAT), kind)
     except OSError as error:
         raise StoreError(f"{directory} cannot be locked: {error.strerror}") from None
 

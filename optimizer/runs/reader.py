@@ -1,5 +1,6 @@
 """Reading a run: while somebody writes it, after it ended, or what damage has left of it."""
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,7 @@ from optimizer.runs.database import (
     read_result,
     read_resumptions,
 )
+from optimizer.runs.files import refuse_links
 from optimizer.runs.lock import noted_generation
 from optimizer.runs.payload import decode, sha256
 from optimizer.runs.repair import rebuild
@@ -51,6 +53,8 @@ FIELDS = frozenset(
 
 Others keep what they say: a gene, a folder or a symbol may bear the same name."""
 
+NOT_FOLLOWING = "the result does not follow from the last generation"
+
 _FORMER_NAME = re.compile(rf"\b({'|'.join(PRESENT_NAMES)})\b")
 
 
@@ -69,8 +73,9 @@ class Reader:
 
     def _open(self) -> None:
         path = self.database
-        if path.is_symlink() or not path.is_file():
+        if not path.parent.is_dir() or not os.path.lexists(path):
             raise StoreError(f"{path.parent} is not a run: there is no file {path.name} in it")
+        refuse_links(path.parent)
         self._connection = open_reader(path)
         self._followed: tuple[int, Chain] | None = None
         try:
@@ -98,6 +103,12 @@ class Reader:
         """Bytes that populations may take, None where nobody said."""
         budget = self.format.get("budget")
         return budget if isinstance(budget, int) else None
+
+    @property
+    def number(self) -> int:
+        """Rank of the run among those of its directory, in the order of creation; 0 if unknown."""
+        number = self.format.get("number")
+        return number if isinstance(number, int) else 0
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
@@ -151,11 +162,20 @@ class Reader:
 
     @property
     def result(self) -> Mapping[str, object] | None:
-        """What the run ended with, None before its end."""
+        """What the run ended with, None before its end.
+
+        Raises:
+            StoreError: When it is damaged, or does not follow from the recorded generations.
+        """
         try:
             with self._snapshot():
                 recorded = read_result(self._connection)
-            return None if recorded is None else self._present(_mapping(recorded[0]))
+                chain = None if recorded is None else self._chain()
+            if recorded is None or chain is None:
+                return None
+            if not _follows(recorded, chain):
+                raise ValueError(f"{NOT_FOLLOWING}: {chain.broken or 'it was changed afterwards'}")
+            return self._present(_mapping(recorded[0]))
         except ValueError as error:
             raise StoreError(f"{self.database}: {error}") from None
 
@@ -200,8 +220,8 @@ class Reader:
             recorded = read_result(self._connection)
             if recorded is not None:
                 _mapping(recorded[0])
-                if recorded[1] != sha256(chain.tail(len(chain.rows) - 1), recorded[0]):
-                    yield "the result does not follow from the last generation"
+                if not _follows(recorded, chain):
+                    yield NOT_FOLLOWING
         except (sqlite3.Error, ValueError) as error:
             yield f"result: {error}"
 
@@ -250,6 +270,12 @@ def with_present_names(recorded: Mapping[str, object]) -> dict[str, object]:
         key: _renamed(value) if key in FIELDS else _searched(value)
         for key, value in recorded.items()
     }
+
+
+def _follows(recorded: tuple[bytes, bytes], chain: Chain) -> bool:
+    """Whether a result with its link is that of the rows of a chain."""
+    payload, link = recorded
+    return link == sha256(chain.tail(len(chain.rows) - 1), payload)
 
 
 def _parted(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:

@@ -19,17 +19,14 @@ from optimizer.runs.database import (
     write_resumption,
     write_row,
 )
+from optimizer.runs.files import DAMAGED, REBUILT
 from optimizer.runs.lock import OwnerLock, is_owned
 from optimizer.runs.payload import sha256
 from optimizer.runs.rows import NOTHING, Columns, Digests
 
-DAMAGED = "damaged.sqlite"
-"""What a damaged database is kept as, beside the sound one that replaced it."""
-
 DRAFT_SECONDS = 60.0
 """A directory of a run that was never begun is left alone for so long."""
 
-_REBUILT = "rebuilt.sqlite"
 _DRAFT = re.compile(r"\.new-[A-Za-z0-9._-]+-[0-9a-f]{6}")
 
 
@@ -43,7 +40,7 @@ def rebuild(connection: sqlite3.Connection, path: Path, header: bytes, newest: i
         sqlite3.Error: When the new file cannot be written; the old one is then as it was.
         OSError: As well.
     """
-    new = path.with_name(_REBUILT)
+    new = path.with_name(REBUILT)
     new.unlink(missing_ok=True)
     create_tables(new, header)
     rows = follow_chain(connection, sha256(header)).rows[: newest + 1]
@@ -98,7 +95,7 @@ def delete_run(path: Path) -> None:
 
 def remove_leftovers(directory: Path) -> None:
     """Remove what an interrupted `rebuild` left; only the owner of a run may."""
-    for name in (_REBUILT, _REBUILT + "-journal"):
+    for name in (REBUILT, REBUILT + "-journal"):
         (directory / name).unlink(missing_ok=True)
 
 

@@ -11,13 +11,15 @@ import numpy.typing as npt
 from engine.metrics import METRICS
 from engine.replay.certificate import Certificate
 from optimizer.config.values import Specs
-from optimizer.errors import ParityError
+from optimizer.errors import ParityError, StoreError
 from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs.payload import OPTIONAL, Payload
 from optimizer.runs.store import RunStore
+from optimizer.search.evolution import final_front
+from optimizer.search.generation import Population
 from optimizer.search.lattice import Regret
-from optimizer.shown import counted
+from optimizer.shown import counted, fraction
 
 Figure = float | None
 """A metric or an objective; None where it is undefined."""
@@ -31,6 +33,9 @@ class WindowDescription(Payload):
         sample: What it is for, as `shown.SAMPLES` says.
         end: The bar after the last.
         label: What to call it; the symbol where that says enough.
+        silent: How many of its bars have no volume; None where a version did not count.
+        gaps: Steps longer than a bar that end in it.
+        missing: Bars that miss in them.
     """
 
     symbol: str
@@ -41,6 +46,9 @@ class WindowDescription(Payload):
     last: str
     bars: int
     label: str = ""
+    silent: int | None = None
+    gaps: int | None = None
+    missing: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", self.label or self.symbol)
@@ -167,13 +175,36 @@ class RunResult(Payload):
 
 
 def recorded_result(store: RunStore) -> RunResult | None:
-    """The result of a run, members by their numbers; None before it is finished."""
+    """The result of a run, members by their numbers; None before it is finished.
+
+    Raises:
+        StoreError: When it is damaged, or says something else than the recorded generations.
+    """
     recorded = store.result
     if recorded is None:
         return None
     # A run may have been moved or copied since.
     found = RunResult.read({**recorded, "run": store.run_id, "path": str(store.path)})
-    return found.numbered(RunHeader.read(store.header).gene_names)
+    header, last = RunHeader.read(store.header), store.last_generation()
+    front = None if last is None else final_front(last)
+    if front is None or not _agrees(found, header, front):
+        raise StoreError(
+            f"run '{store.run_id}': members of the result are not those of generation "
+            f"{found.generation}: it was changed afterwards, use a copy that was not"
+        )
+    return found.numbered(header.gene_names)
+
+
+def _agrees(result: RunResult, header: "RunHeader", front: Population) -> bool:
+    """Whether members have the objectives of the recorded front; polishing found others."""
+    rows = zip(front.genomes.tolist(), header.natural(front.objectives).tolist(), strict=True)
+    known = {tuple(genome): objectives for genome, objectives in rows}
+    for one in result.front:
+        expected = known.get(tuple(one.genes.get(name) for name in header.gene_names))
+        reached = [one.objectives.get(name) for name in header.objectives]
+        if (expected is None and not result.polished) or expected not in (None, reached):
+            return False
+    return True
 
 
 def refuse_red(certificate: Certificate) -> None:
@@ -191,6 +222,30 @@ def words_of(certificate: Certificate) -> str:
         + (f"{mismatches} MISMATCHES" if mismatches else "0 mismatches")
         + (f", {slow} in plain Python" if slow else "")
     )
+
+
+def quality_lines(windows: Iterable[WindowDescription]) -> tuple[str, ...]:
+    """What the bars lack, a line for those searched on and one for those held out.
+
+    Windows that overlap are counted as often as a bar is in one.
+    """
+    lines = []
+    for name, is_held_out in (("searched on", False), ("held out", True)):
+        part = [one for one in windows if one.is_held_out == is_held_out]
+        counted_ones = [one for one in part if one.silent is not None]
+        if part and len(counted_ones) == len(part):
+            lines.append(f"bars {name}: {_quality(part)}")
+    return tuple(lines)
+
+
+def _quality(windows: Sequence[WindowDescription]) -> str:
+    bars, silent, gaps, missing = (
+        sum(getattr(one, name) for one in windows) for name in ("bars", "silent", "gaps", "missing")
+    )
+    missed = f"{counted(gaps, 'gap')}, {counted(missing, 'bar')} missing"
+    missed += f" ({fraction(missing / (missing + bars))})"
+    unheard = f"{counted(silent, 'bar')} without volume ({fraction(silent / bars)})"
+    return f"{missed if gaps else 'no gap'}, {unheard if silent else 'each with volume'}"
 
 
 def best_first(front: Sequence[Member], objectives: Sequence[str]) -> tuple[Member, ...]:

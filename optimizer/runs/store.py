@@ -16,13 +16,13 @@ from typing import Literal
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery
 from optimizer.runs.database import JOURNALS, create_tables, no_room
-from optimizer.runs.listing import DATABASE, run_path
+from optimizer.runs.files import DAMAGED, DATABASE
+from optimizer.runs.listing import next_number, run_path
 from optimizer.runs.lock import OwnerLock, is_owned
 from optimizer.runs.payload import encode
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note
 from optimizer.runs.repair import (
-    DAMAGED,
     draft_path,
     remove_leftovers,
     sweep_drafts,
@@ -87,6 +87,7 @@ class RunStore(Reader):
         """
         _require_known(keep, journal)
         form = {"run_id": run_id, "keep": keep, "budget": budget, "journal": journal}
+        form["number"] = next_number(runs_dir)
         payload = encode({"store": form, "run": header}, what="the header")
         target = run_path(runs_dir, run_id)
         refuse_network(runs_dir, journal)

@@ -1,5 +1,6 @@
 """What only the owner of a run has: it takes generations, commits groups, drops old ones."""
 
+import logging
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,6 +9,7 @@ from pathlib import Path
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery, sound_columns
 from optimizer.runs.database import (
+    log_bytes,
     make_plain,
     no_room,
     open_writer,
@@ -34,8 +36,13 @@ from optimizer.runs.rows import (
     snapshot,
     unpack,
 )
-from optimizer.runs.space import KEEPS, WHOLE_GENERATIONS, Keep
+from optimizer.runs.space import KEEPS, LOG_BYTES, WHOLE_GENERATIONS, Keep
 from optimizer.search.generation import Generation
+
+LOG = logging.getLogger(__name__)
+
+SEVERAL_LOGS = 4
+"""A log of so many times `LOG_BYTES` and the group written last is spoken of."""
 
 
 class Writer:
@@ -115,6 +122,7 @@ class Committer:
         self._chain = recovery.chain
         self._last = self._newest = recovery.number
         self._is_clean = False
+        self._said_bytes = 0
 
     def commit(self, records: Sequence[Record]) -> None:
         """Write all records, or none.
@@ -130,6 +138,7 @@ class Committer:
                     self._write(record)
                 self._thinning.thin(self._last)
             self._lock.note(self._last)
+            self._watch_log(sum(record.n_bytes for record in records))
         except (sqlite3.Error, OSError) as error:
             # A file whose write or sync failed once is not trusted again with this descriptor.
             self._connection.close()
@@ -141,10 +150,22 @@ class Committer:
         try:
             make_plain(self._connection)
         except sqlite3.Error as error:
-            log = self._path.with_name(self._path.name + "-wal")
-            raise no_room(error, self._path, log.stat().st_size if log.exists() else 0) from None
+            raise no_room(error, self._path, log_bytes(self._path)) from None
         finally:
             self._connection.close()
+
+    def _watch_log(self, group: int) -> None:
+        """Say so when the log grows, which it does while somebody reads one old state of the run.
+
+        A log that was folded into the file is cut to `LOG_BYTES`; what is beyond was not.
+        """
+        size = log_bytes(self._path)
+        if size > max(self._said_bytes, SEVERAL_LOGS * (LOG_BYTES + group)):
+            self._said_bytes = 2 * size
+            LOG.warning(
+                f"{self._path}-wal has grown to {size / 1e6:,.0f} MB: another program has held "
+                f"{self._path.name} open since it was smaller; end it, or the log grows on"
+            )
 
     def _write(self, record: Record) -> None:
         if isinstance(record, Note):

@@ -85,16 +85,18 @@ def recorded_individuals(store: RunStore) -> Recorded:
 def newest_front(store: RunStore) -> Population:
     """The front of a run: that of its result, polished, or else that of its newest generation.
 
+    Members stand in the order of their numbers.
+
     Raises:
         StoreError: When it has recorded no generation.
     """
-    last, result = store.last_generation(), store.result
+    last, result = store.last_generation(), recorded_result(store)
     if last is None:
         raise StoreError(f"run '{store.run_id}' has recorded no generation yet")
     front = final_front(last)
     if result is None:
-        return front
-    header, members = RunHeader.read(store.header), RunResult.read(result).front
+        return front.take(np.argsort(front.objectives[:, 0], kind="stable"))
+    header, members = RunHeader.read(store.header), result.front
     genomes = _table(header.gene_names, [member.genes for member in members])
     objectives = _table(header.objectives, [member.objectives for member in members])
     nothing = np.zeros(len(members))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.machine import versions
+from engine.machine import available_cores, versions
 from optimizer.config.run_config import RunConfig, make_config, overlaid
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
@@ -72,6 +72,9 @@ def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
     if not isinstance(recorded, dict):
         raise StoreError(f"run '{store.run_id}' does not say what it was asked to do")
     known = {name: value for name, value in recorded.items() if name in RunConfig.model_fields}
+    if isinstance(threads := known.get("threads"), int) and threads > available_cores():
+        # Another machine may have had more, and it decides nothing.
+        known["threads"] = None
     return make_config(overlaid(known, flags), where=f"run '{store.run_id}'", flags=flags)
 
 

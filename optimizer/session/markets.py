@@ -14,6 +14,7 @@ from data import (
     load_bars,
     parse_holdout,
     parse_timeframe,
+    quality_of,
     split_window,
     splits_of,
 )
@@ -165,20 +166,23 @@ class Markets:
 
     def describe(self) -> tuple[WindowDescription, ...]:
         """All windows for people and JSON, [W]."""
-        return tuple(
-            WindowDescription(
-                symbol=symbol,
-                label=label,
-                sample=SAMPLES[window.role],
-                start=window.start,
-                end=window.end,
-                first=self._time(window.series, window.start),
-                last=self._time(window.series, window.end - 1),
-                bars=len(window),
-            )
-            for window, symbol, label in zip(
-                self.all_windows, self.symbols, self.labels, strict=True
-            )
+        names = zip(self.all_windows, self.symbols, self.labels, strict=True)
+        return tuple(self._described(*named) for named in names)
+
+    def _described(self, window: Window, symbol: str, label: str) -> WindowDescription:
+        found = quality_of(self.series[window.series], window.start, window.end)
+        return WindowDescription(
+            symbol=symbol,
+            label=label,
+            sample=SAMPLES[window.role],
+            start=window.start,
+            end=window.end,
+            first=self._time(window.series, window.start),
+            last=self._time(window.series, window.end - 1),
+            bars=len(window),
+            silent=found.silent,
+            gaps=found.gaps.count,
+            missing=found.gaps.missing_bars,
         )
 
     @cached_property

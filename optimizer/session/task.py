@@ -11,6 +11,7 @@ from engine.batch import Engine
 from engine.costs import Costs
 from engine.devices import Device, choose_device
 from engine.ledger import REASONS, Ledger
+from engine.machine import available_cores
 from engine.memory_plan import most_rows
 from engine.metrics import MetricTable, Span, compute_metrics
 from engine.workload import Workload
@@ -73,6 +74,7 @@ class Task:
     Args:
         markets: Series, windows to search on, and windows that are held out.
         spec: The strategy, scaled to the bars and with the bounds that were asked for.
+        remarks: Further notes, a line each.
     """
 
     config: RunConfig
@@ -80,6 +82,7 @@ class Task:
     spec: StrategySpec
     costs: Costs
     goals: Goals
+    remarks: tuple[str, ...] = ()
 
     def engine(self, device: str | Device | None = None) -> Engine:
         """A batch engine to search with; bars that are held out are not in it.
@@ -95,9 +98,17 @@ class Task:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person must know of the bars and of what is held out from the search."""
+        found = (*self.markets.notes, *risky_pairs(self.config), *self.remarks)
         if self.config.warm_start is None or not self.markets.held_out:
-            return self.markets.notes
-        return (*self.markets.notes, WARM_START_NOTE)
+            return found
+        return (*found, WARM_START_NOTE)
+
+    def polish_at_most(self, evaluated: int) -> int:
+        """Neighbours that may be tried after a search of so many individuals."""
+        if self.lattice is not None:
+            return 0
+        limit, polish = self.config.max_evaluations, self.config.polish
+        return polish if limit is None else max(min(polish, limit - evaluated), 0)
 
     def metrics(self, accumulators: Floats) -> MetricTable:
         """Metrics of accumulators [P, W, A] over the windows to search on, as goals need."""
@@ -136,8 +147,8 @@ class Task:
         return evolve(problem, self.config, resume_from=last, warm_start=warm_start)
 
     def regret(self, problem: EngineProblem, truth: Floats) -> Regret | None:
-        """How a genetic search fares on the lattice with the true front [F, O]; None without."""
-        if self.lattice is None or not self.config.regret:
+        """How a genetic search fares on the lattice with the true front [F, O], if there is one."""
+        if self.lattice is None or not self.config.regret or not len(truth):
             return None
         generations = max(self.config.regret // self.config.population - 1, 0)
         archive = max(self.config.archive, len(truth))
@@ -171,6 +182,7 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
         ConfigError, DataError, StrategyError, EngineError: When something does not fit.
     """
     _check_search_fits(config)
+    _check_threads(config.threads)
     published = find_strategy(config.strategy)
     goals = goals_of(config)
     costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
@@ -182,6 +194,7 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
     fitting = {"islands": max(1, min(config.islands, config.population // SMALLEST_ISLAND))}
     task = Task(config.model_copy(update=fitting), markets, spec, costs, goals)
     if task.lattice is not None:
+        _require_legal_point(task.lattice)
         last_chunk = {"generations": task.lattice.chunks - 1}
         task = replace(task, config=task.config.model_copy(update=last_chunk))
     if for_search:
@@ -204,8 +217,8 @@ def check_genome_fits(task: Task, genome: Floats) -> None:
     task.spec.check_genomes(genome[None])
     warm_up = task.spec.warm_up(task.spec.layout.decode(genome))
     n_bars, shown = _fewest_bars(task.markets)
-    if warm_up + 3 > n_bars:
-        raise ConfigError(f"{shown}, need at least {warm_up + 3} (longest window {warm_up + 1})")
+    if warm_up + 2 > n_bars:
+        raise ConfigError(f"{shown}, need at least {warm_up + 2} (longest window {warm_up + 1})")
 
 
 def describe_data(task: Task) -> DataDescription:
@@ -258,6 +271,66 @@ def _check_search_fits(config: RunConfig) -> None:
             )
 
 
+def check_limit_fits(config: RunConfig) -> None:
+    """Refuse a limit that the first generation of a search would break already."""
+    limit = config.max_evaluations
+    if limit is not None and config.population > limit:
+        raise ConfigError(
+            f"--max-evaluations {limit:,} is fewer than the first generation of --population "
+            f"{config.population:,}: use --population {limit} or fewer, or a higher limit"
+        )
+
+
+def risky_pairs(config: RunConfig) -> tuple[str, ...]:
+    """A line for each combination of flags that makes results look better or surer than they are.
+
+    >>> risky_pairs(RunConfig(fee_bp=0.0)), len(risky_pairs(RunConfig(fee_bp=0.0, slippage_bp=0.0)))
+    ((), 1)
+    """
+    is_uncut = config.max_gap is None
+    risky = {
+        "--fee-bp 0 with --slippage-bp 0: trades cost nothing, which no market offers": not (
+            config.fee_bp or config.slippage_bp
+        ),
+        "--drop-bad-bars without --max-gap: indicators and trades reach over what was dropped": (
+            config.drop_bad_bars and is_uncut
+        ),
+        "--accept-missing without --max-gap: indicators and trades reach over what is missing": (
+            config.accept_missing and is_uncut
+        ),
+        "--sort with --dedupe: files that were joined by mistake may pass as one series": (
+            config.sort and config.dedupe
+        ),
+        "--price-offset with costs: they are shares of the raised price, not of the real one": (
+            config.price_offset != 0 and bool(config.fee_bp or config.slippage_bp)
+        ),
+    }
+    return tuple(text for text, is_given in risky.items() if is_given)
+
+
+def _check_threads(threads: int | None) -> None:
+    most = available_cores()
+    if threads is not None and threads > most:
+        raise ConfigError(f"--threads {threads:,}: this machine has {most}, use 1 to {most}")
+
+
+def _require_legal_point(lattice: Lattice) -> None:
+    """Refuse a grid of which every point breaks a constraint."""
+    layout, least = lattice.layout, [values[0] for values in lattice.values]
+    for _ in layout.constraints:
+        # The least that each gene may be rises along a chain of constraints.
+        for pair in layout.constraints:
+            left, right = layout.index(pair.left), layout.index(pair.right)
+            legal = lattice.values[right][lattice.values[right] > least[left]]
+            if not len(legal):
+                raise ConfigError(
+                    f"no point of the lattice is legal: '{pair.left}' must be below "
+                    f"'{pair.right}', and is {least[left]:g} at least where that is "
+                    f"{lattice.values[right][-1]:g} at most: change --bound or --step"
+                )
+            least[right] = max(least[right], legal[0])
+
+
 def _check_bounds_fit(task: Task) -> None:
     n_bars, shown = _fewest_bars(task.markets)
     layout = task.spec.layout
@@ -265,11 +338,11 @@ def _check_bounds_fit(task: Task) -> None:
     def missing(**genes: float) -> int:
         """Bars too few, with the other genes as low as may be."""
         lows = {gene.name: gene.low for gene in layout.genes}
-        return task.spec.warm_up({**lows, **genes}) + 3 - n_bars
+        return task.spec.warm_up({**lows, **genes}) + 2 - n_bars
 
     if missing() > 0:
         least = n_bars + missing()
-        raise ConfigError(f"{shown}, need at least {least} (longest window {least - 2})")
+        raise ConfigError(f"{shown}, need at least {least} (longest window {least - 1})")
     reading = {name for row in task.spec.rows for name in row.genes}
     most = {
         gene: _largest_that_fits(gene, missing)

@@ -1,54 +1,63 @@
 """Genomes to begin with: from a file that a person wrote, an export, or an earlier run."""
 
-import csv
 import hashlib
-import io
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from optimizer.errors import ConfigError
 from optimizer.runs import RunStore, find_run
-from optimizer.runs.listing import DATABASE
+from optimizer.runs.files import DATABASE
 from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats
+from optimizer.session.genes_file import Values, genome_of, read_individuals
 from strategy import GenomeLayout
 from strategy.errors import GeneError
 
-PREFIX = "genes."
-"""What the columns of genes in an exported table begin with."""
 
-LARGEST_BYTES = 64_000_000
-"""A list of individuals is shorter; anything larger is something else."""
+@dataclass(frozen=True)
+class WarmStart:
+    """Individuals for a search to begin with.
 
-NOTHING_KNOWN = "holds no individual with a gene of this strategy"
+    Args:
+        genomes: [N, G], legal and within the bounds, N at least 1.
+        repaired: How many of them were moved to be so.
+    """
+
+    genomes: Floats
+    repaired: int = 0
+
+    def notes(self, population: int) -> tuple[str, ...]:
+        """What a person must know of them: how many were moved, and how many have no place."""
+        count, found = len(self.genomes), []
+        if self.repaired:
+            found.append(f"{self.repaired} of {count} individuals to begin with were repaired")
+        if count >= population:
+            found.append(
+                f"of {count} individuals to begin with the first {population - 1} take part: "
+                f"--population {population} has no place for more"
+            )
+        return tuple(found)
 
 
-def load_genomes(source: str, layout: GenomeLayout, runs: Path) -> Floats:
-    """Genomes [N, G] for a search to begin with, N at least 1, moved inside the bounds.
+def load_genomes(
+    source: str, layout: GenomeLayout, runs: Path, *, may_repair: bool = False
+) -> WarmStart:
+    """Individuals for a search to begin with.
 
-    `source` is a ``.json`` or ``.csv`` file, or a run: JSON is a list of objects of genes, or
-    what `runs export` wrote; CSV has a column a gene. Genes that are not named keep their
-    default.
+    `source` is a ``.json`` or ``.csv`` file as `read_individuals` reads it, or a run. Genes that
+    are not named keep their default. `may_repair` moves what is out of bounds or breaks a
+    constraint, which is refused else.
 
     Raises:
-        ConfigError: When the file cannot be read, or holds no individual of this strategy.
+        ConfigError: When the file cannot be read, or an individual is not one of this search.
         StoreError: When there is no such run, or it has found nothing.
     """
     path = Path(source)
     if path.suffix in (".json", ".csv"):
-        try:
-            if path.stat().st_size > LARGEST_BYTES:
-                raise ConfigError(f"{path}: larger than {LARGEST_BYTES:,} bytes")
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"{path}: {error.strerror or error}") from None
-        except UnicodeDecodeError:
-            raise ConfigError(f"{path}: is not text") from None
-        members = _from_json(path, text) if path.suffix == ".json" else _from_csv(text)
-        return _genomes(str(path), members, layout)
+        return _checked(str(path), read_individuals(path), layout, may_repair=may_repair)
     if path.is_file() and path.name != DATABASE:
         raise ConfigError(f"{path}: name a .json or .csv file, or a run")
     with RunStore.open(find_run(runs, source)) as store:
@@ -58,7 +67,7 @@ def load_genomes(source: str, layout: GenomeLayout, runs: Path) -> Floats:
     if last is not None and not len(front):
         front = last.population.genomes
     members = [dict(zip(names, genome, strict=True)) for genome in front.tolist()]
-    return _genomes(f"run '{source}'", members, layout)
+    return _checked(f"run '{source}'", members, layout, may_repair=may_repair)
 
 
 def hash_of(genomes: Floats | None) -> str | None:
@@ -68,52 +77,43 @@ def hash_of(genomes: Floats | None) -> str | None:
     return hashlib.sha256(genomes.astype("<f8").tobytes()).hexdigest()
 
 
-def _from_json(path: Path, text: str) -> Sequence[Mapping[str, object]]:
-    try:
-        said = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path}: is no JSON ({error})") from None
-    members = said.get("front") if isinstance(said, dict) else said
-    if not isinstance(members, list):
-        raise ConfigError(f"{path}: {NOTHING_KNOWN}; expected a list of objects of genes")
-    objects = [member for member in members if isinstance(member, dict)]
-    return [
-        inner if isinstance(inner := member.get("genes"), dict) else member for member in objects
+def _checked(
+    where: str, members: Sequence[Values], layout: GenomeLayout, *, may_repair: bool
+) -> WarmStart:
+    if not members:
+        raise ConfigError(f"{where}: holds no individual")
+    genomes = []
+    for place, member in enumerate(members):
+        try:
+            genomes.append(_loose(layout, member) if may_repair else _strict(layout, member))
+        except (GeneError, ConfigError) as error:
+            raise ConfigError(f"{where}, individual {place}: {error}") from None
+    found = np.array(genomes)
+    legal, _ = layout.repair(found)
+    return WarmStart(legal, int((legal != found).any(axis=1).sum()))
+
+
+def _strict(layout: GenomeLayout, values: Values) -> Floats:
+    """A genome that needs no repair; the rules of a backtest, and the bounds of the search."""
+    genome = genome_of(layout, values)
+    outside = [
+        f"gene '{gene.name}' is {value:g}, its bounds are {gene.low:g} to {gene.high:g}"
+        for gene, value in zip(layout.genes, genome.tolist(), strict=True)
+        if not gene.low <= value <= gene.high and gene.name in values
     ]
+    if outside:
+        raise ConfigError("; ".join(outside) + ": widen them (--bound), or add --repair")
+    if (layout.repair(genome[None])[0] != genome).any():
+        raise ConfigError("it breaks a constraint: add --repair")
+    return genome
 
 
-def _from_csv(text: str) -> Sequence[Mapping[str, object]]:
-    rows = csv.DictReader(io.StringIO(text))
-    return [
-        {str(name).removeprefix(PREFIX): value for name, value in row.items() if value}
-        for row in rows
-    ]
-
-
-def _genomes(where: str, members: Sequence[Mapping[str, object]], layout: GenomeLayout) -> Floats:
-    genomes = [
-        _genome(f"{where}, individual {place}", member, layout)
-        for place, member in enumerate(members)
-        if any(name in layout.names for name in member)
-    ]
-    if not genomes:
-        raise ConfigError(f"{where}: {NOTHING_KNOWN}: {', '.join(layout.names)}")
-    return layout.repair(np.array(genomes))[0]
-
-
-def _genome(where: str, member: Mapping[str, object], layout: GenomeLayout) -> Floats:
-    values: dict[str, float] = {}
-    for name in layout.names:
-        if name in member:
-            try:
-                values[name] = float(str(member[name]))
-                layout.gene(name).check(values[name])
-            except (ValueError, GeneError):
-                raise ConfigError(
-                    f"{where}: {name} must be a number that this gene may have, "
-                    f"got {member[name]!r}"
-                ) from None
+def _loose(layout: GenomeLayout, values: Values) -> Floats:
+    """A genome as it was written; only what is no number of a known gene is refused."""
     genome = layout.defaults.copy()
     for name, value in values.items():
-        genome[layout.index(name)] = value
+        place = layout.index(layout.gene(name).name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+            raise ConfigError(f"gene '{name}': must be a finite number, got {value!r}")
+        genome[place] = value
     return genome

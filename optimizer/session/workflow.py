@@ -24,13 +24,20 @@ from optimizer.runs.lock import NO_GENERATION
 from optimizer.runs.result import DeviceUsed, RunResult, Timing, best_first, recorded_result
 from optimizer.search.evolution import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
+from optimizer.search.memory import from_numbers
 from optimizer.search.polish import polished_front
 from optimizer.search.stopping import stop_reason
 from optimizer.session.header import changed_circumstances, header_of, recorded_config
 from optimizer.session.identity import identity_of, require_identity, require_same
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.progress import WARMING, Mark, Progress, progress_of
-from optimizer.session.task import EngineProblem, Task, describe_data, prepare
+from optimizer.session.task import (
+    EngineProblem,
+    Task,
+    check_limit_fits,
+    describe_data,
+    prepare,
+)
 from optimizer.session.warm_start import hash_of, load_genomes
 
 REVERIFIED_INDIVIDUALS = 8
@@ -71,13 +78,14 @@ def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) ->
         OptimizerError, DataError, StrategyError, EngineError: When something does not fit; no run
             was recorded if nothing had been evaluated.
     """
+    check_limit_fits(config)
     task = prepare(config, for_search=True)
     device = choose_device(config.device, task.workload())
     with _resumable(config, observer):
         engine = task.engine(device)
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
-    warm_start = _warm_start(task)
+    task, warm_start = _warm_start(task)
     header = header_of(task, engine.device, identity_of(task, hash_of(warm_start)))
     with (
         RunStore.create(
@@ -119,7 +127,8 @@ def resume_run(
         last = store.last_generation()
         done = NO_GENERATION if last is None else last.number
         config = _planned_config(store, flags, done)
-        result = recorded_result(store)
+        # What follows from generations that were lost is found anew.
+        result = None if store.recover().warnings else recorded_result(store)
         finished = None
         is_longer = done < config.generations and flags.keys() & set(names_deciding("end"))
         if result is not None and done >= result.generation and not is_longer:
@@ -129,7 +138,7 @@ def resume_run(
         recorded = require_identity(store)
         task = prepare(config, for_search=True)
         is_begun = last is not None and "warm_start" not in flags
-        warm_start = None if is_begun else _warm_start(task)
+        task, warm_start = (task, None) if is_begun else _warm_start(task)
         identity = identity_of(task, recorded.warm_start if is_begun else hash_of(warm_start))
         require_same(store.run_id, recorded, identity)
         if finished:
@@ -185,11 +194,15 @@ class _Job:
     warm_start: Floats | None
 
 
-def _warm_start(task: Task) -> Floats | None:
-    """Genomes to begin with, None when none were asked for."""
-    if task.config.warm_start is None:
-        return None
-    return load_genomes(task.config.warm_start, task.spec.layout, Path(task.config.runs))
+def _warm_start(task: Task) -> tuple[Task, Floats | None]:
+    """The task with notes on genomes to begin with, and those; None when none were asked for."""
+    config = task.config
+    if config.warm_start is None:
+        return task, None
+    found = load_genomes(
+        config.warm_start, task.spec.layout, Path(config.runs), may_repair=config.repair
+    )
+    return replace(task, remarks=found.notes(config.population)), found.genomes
 
 
 def _search(
@@ -250,8 +263,10 @@ def _searched(
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
     store.flush()
-    at_most = task.config.polish if task.lattice is None else 0
+    at_most = task.polish_at_most(from_numbers(last.memory, problem.n_objectives).evaluated)
     front, n_polished = polished_front(problem, last, at_most=at_most, keep=task.config.archive)
+    # Certified in the order in which members are numbered, so that anybody can hash them again.
+    front = front.take(np.argsort(front.objectives[:, 0], kind="stable"))
     regret = None if why else task.regret(problem, front.objectives)
     searched = perf_counter() - began
     observer.certifying(len(front))

@@ -114,7 +114,9 @@ def test_a_ledger_goes_to_our_own_output_where_it_is_asked_to(tmp_path, market):
     assert Path("/dev/stdout").is_symlink()
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=lambda stop: stop.name)
+@pytest.mark.parametrize(
+    "stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda stop: stop.name
+)
 def test_one_signal_stops_after_the_generation(tmp_path, market, stop):
     """What was found is recorded, and the last line says how to go on; nothing on stdout."""
     with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:

@@ -5,12 +5,16 @@ from dataclasses import replace
 from math import nan
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.metrics import METRICS
 from optimizer.errors import ParityError, StoreError
+from optimizer.goals.objectives import is_maximised
 from optimizer.runs import RunStore
 from optimizer.runs.result import RunResult, recorded_result, refuse_red
+from optimizer.search.generation import Population
+from tests.support.recording import made
 
 OLDER = Path(__file__).parents[2] / "support" / "older"
 """Headers and results as versions before this form recorded them."""
@@ -21,11 +25,26 @@ def older(name):
     return json.loads((OLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
+def generation_of(header, result):
+    """A generation whose front is that of a result."""
+    front, names = result["front"], [gene["name"] for gene in header["genes"]]
+    signs = [-1.0 if is_maximised(name) else 1.0 for name in header["objectives"]]
+    objectives = [[one["objectives"][name] for name in header["objectives"]] for one in front]
+    found = Population(
+        genomes=np.array([[one["genes"][name] for name in names] for one in front], np.float64),
+        objectives=np.array(objectives) * signs,
+        violations=np.zeros(len(front)),
+        failures=np.zeros(len(front), np.int16),
+    )
+    return replace(made(0), population=found, archive=found, memory=np.empty(0))
+
+
 @pytest.fixture(params=["first", "held_out"])
 def stored(request, tmp_path):
     """What an older version recorded, under the present names of metrics, and its open store."""
     recorded = older(request.param)
     with RunStore.create(tmp_path, "older", recorded["header"]) as store:
+        store.record(generation_of(**recorded))
         store.finish(recorded["result"])
     with RunStore.open(tmp_path / "older") as store:
         yield store.result, store

@@ -3,8 +3,11 @@
 import errno
 import os
 import random
+import re
+import resource
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from time import perf_counter
 
@@ -17,6 +20,7 @@ from optimizer.runs.database import no_room
 from optimizer.runs.listing import DATABASE
 from optimizer.runs.recorder import Note, Recorder
 from optimizer.runs.writer import Committer
+from tests.support.commands import run, write_market
 from tests.support.kill import child, child_fill, child_record, kill_after
 from tests.support.recording import (
     HEADER,
@@ -123,9 +127,7 @@ def test_failing_disk_is_told_at_every_next_call_and_never_tried_again(tmp_path,
         store.record(made(number))
     store.flush()
     store.record(made(3))
-    match = (
-        r"could not be written \(OperationalError: disk I/O error\): needed [\d,]+ bytes, [\d,]+"
-    )
+    match = r"could not be written \(OperationalError: disk I/O error\): space is not the reason"
     with pytest.raises(StoreError, match=match):
         store.flush()
     with pytest.raises(StoreError, match=match):
@@ -138,6 +140,65 @@ def test_failing_disk_is_told_at_every_next_call_and_never_tried_again(tmp_path,
     with RunStore.open(tmp_path / RUN) as read:
         assert_sound(read, 2)
         assert read.status == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("error", "limit", "said"),
+    [
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            None,
+            r"needed 9 bytes, [\d,]+ are free",
+        ),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), None, "your quota"),
+        (OSError(errno.EFBIG, "File too large"), 4096, "4,096 bytes at most: raise ulimit -f"),
+        (sqlite3.OperationalError("disk I/O error"), 4096, "4,096 bytes at most: raise ulimit -f"),
+        (sqlite3.OperationalError("disk I/O error"), None, "space is not the reason"),
+        (OSError(errno.EIO, "Input/output error"), None, "space is not the reason"),
+    ],
+)
+def test_a_write_that_failed_says_what_stood_in_the_way(tmp_path, monkeypatch, error, limit, said):
+    """Free bytes are the reason only where they are too few."""
+    most = resource.RLIM_INFINITY if limit is None else limit
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (most, most))
+    found = str(no_room(error, tmp_path / DATABASE, 9))
+    assert re.search(said, found), found
+    assert ("are free there" in found) == (limit is None and "quota" not in said)
+
+
+def test_a_limit_of_file_size_is_named(tmp_path):
+    """As a shell sets it; what was recorded before is kept."""
+    limit = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000,) * 2)"
+    program = ("-c", f"{limit}; from optimizer.__main__ import main; sys.exit(main(sys.argv[1:]))")
+    many = ("--population", 200, "--generations", 200, "--no-report", "--device", "cpu")
+    found = run("evolve", "--data", write_market(tmp_path / "bars.csv"), *many, cwd=tmp_path,
+                program=program)  # fmt: skip
+    last = found.err.splitlines()[-1]
+    assert (found.code, "raise ulimit -f" in last, "are free" in last) == (4, True, False), last
+    assert "--resume" in last
+
+
+def test_a_log_that_a_reader_lets_grow_is_named(tmp_path, monkeypatch, caplog):
+    """Once, and again only when it has doubled; without a reader nothing is said."""
+    monkeypatch.setattr("optimizer.runs.writer.LOG_BYTES", 2**20)
+    with RunStore.create(tmp_path, RUN, HEADER) as store:
+        for number in range(60):
+            store.record(made(number, individuals=1500))
+            store.flush()
+    assert not caplog.records
+    path = tmp_path / "second" / DATABASE
+    with RunStore.create(tmp_path, "second", HEADER) as store:
+        store.record(made(0))
+        store.flush()
+        with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM generation").fetchone()
+            for number in range(1, 120):
+                store.record(made(number, individuals=1500))
+                store.flush()
+    texts = [record.getMessage() for record in caplog.records]
+    assert 1 <= len(texts) <= 8
+    assert "another program has held run.sqlite open" in texts[0]
 
 
 def test_failure_in_the_body_is_not_hidden_by_the_failing_disk(tmp_path, monkeypatch):

@@ -59,6 +59,7 @@ def test_every_state_has_its_line_oldest_first(tmp_path):
         generations=2,
         planned=50,
         front_size=3,
+        number=1,
     )
     assert [bool(run.damaged) for run in found] == [False, False, True, False]
     assert "not the database of a run" in found[2].damaged
@@ -131,6 +132,34 @@ def test_a_name_that_finds_nothing_is_an_error(tmp_path, name):
     if name != "latest":
         with pytest.raises(StoreError, match=r"there are only|is not legal"):
             find_run(tmp_path, name)
+
+
+def test_a_clock_that_was_set_back_changes_no_order(tmp_path):
+    """Runs are counted: the newest is the one that was created last, whatever its id says."""
+    for run_id, day in (("20261120-000000-aaaaaa", 20), ("20261105-000000-bbbbbb", 5)):
+        record(tmp_path, run_id, day=day)
+    assert find_run(tmp_path, "latest").name == "20261105-000000-bbbbbb"
+    shutil.rmtree(tmp_path / "20261120-000000-aaaaaa")
+    record(tmp_path, "20261101-000000-cccccc", day=1)
+    assert [run.id[:8] for run in list_runs(tmp_path)] == ["20261105", "20261101"]
+
+
+def test_a_run_whose_number_cannot_be_read_has_its_place_by_time(tmp_path):
+    """It stands behind the runs that were created before it."""
+    names = [f"2026110{day}-000000-aaaaaa" for day in (1, 2, 3)]
+    for day, run_id in enumerate(names, start=1):
+        record(tmp_path, run_id, day=day)
+    (tmp_path / names[1] / DATABASE).write_bytes(b"")
+    assert [run.id for run in list_runs(tmp_path)] == names
+
+
+def test_runs_of_older_versions_come_first(tmp_path, monkeypatch):
+    """They have no number, and were created before any run that has one."""
+    monkeypatch.setattr("optimizer.runs.store.next_number", lambda runs_dir: None)
+    record(tmp_path, "older", day=20)
+    monkeypatch.undo()
+    record(tmp_path, "newer", day=1)
+    assert find_run(tmp_path, "latest").name == "newer"
 
 
 def test_many_runs_are_not_all_told(tmp_path):

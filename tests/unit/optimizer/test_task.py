@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from data import DataError
+from data import DataError, Window
+from engine.batch import Engine
 from engine.memory_plan import most_rows
 from engine.metrics import compute_metrics, span_of
 from optimizer.config.run_config import RunConfig
@@ -15,9 +16,18 @@ from optimizer.session.task import (
     ledger_rows,
     prepare,
 )
-from strategy import StrategyError, find_strategy
+from strategy import (
+    Bracket,
+    Comparison,
+    Gene,
+    GenomeLayout,
+    Row,
+    StrategyError,
+    StrategySpec,
+    find_strategy,
+)
 from tests.support.commands import write_market
-from tests.support.worlds import random_genomes
+from tests.support.worlds import make_bars, random_genomes
 
 WIDE = {"ema_fast": [12.0, 96.0], "ema_slow": [97.0, 200.0], "z_window": [96.0, 200.0]}
 
@@ -110,10 +120,10 @@ def test_equal_bounds_freeze_a_gene(market):
 @pytest.mark.parametrize(
     ("n_bars", "expected"),
     [
-        (1, "1 bar, need at least 99 (longest window 97)"),
-        (98, "98 bars, need at least 99 (longest window 97)"),
-        (99, "'ema_slow' may be 200, 'z_window' may be 200; the largest legal value is 97"),
-        (201, "the largest legal value is 199: --bound ema_slow=97:199 --bound z_window=96:199"),
+        (1, "1 bar, need at least 98 (longest window 97)"),
+        (97, "97 bars, need at least 98 (longest window 97)"),
+        (98, "'ema_slow' may be 200, 'z_window' may be 200; the largest legal value is 97"),
+        (200, "the largest legal value is 199: --bound ema_slow=97:199 --bound z_window=96:199"),
     ],
 )
 def test_windows_longer_than_the_data_are_refused(tmp_path, n_bars, expected):
@@ -128,11 +138,11 @@ def test_windows_longer_than_the_data_are_refused(tmp_path, n_bars, expected):
 
 
 def test_windows_that_just_fit_are_taken(tmp_path):
-    """Two bars more than the longest window: one to signal on, one to enter on."""
+    """One bar more than the longest window, whose last bar may signal: the one to enter on."""
     bounds = {**WIDE, "atr_window": [12.0, 40.0]}
-    spec = write_market(tmp_path / "bars.csv", 202)
+    spec = write_market(tmp_path / "bars.csv", 201)
     assert (
-        prepare(RunConfig(data=spec, bounds=bounds), for_search=True).markets.windows[0].end == 202
+        prepare(RunConfig(data=spec, bounds=bounds), for_search=True).markets.windows[0].end == 201
     )
 
 
@@ -152,11 +162,37 @@ def test_a_time_limit_longer_than_the_data_is_legal(market):
 def test_one_genome_is_held_against_the_data(task):
     """A genome outside the bounds is legal as long as the data outlasts its windows."""
     layout, end = task.spec.layout, task.markets.windows[0].end
-    check_genome_fits(task, layout.encode({"z_window": end - 2}))
+    check_genome_fits(task, layout.encode({"z_window": end - 1}))
     with pytest.raises(
-        ConfigError, match=rf"3,000 bars, need at least {end + 1} \(longest window {end - 1}\)"
+        ConfigError, match=rf"3,000 bars, need at least {end + 1} \(longest window {end}\)"
     ):
-        check_genome_fits(task, layout.encode({"z_window": end - 1}))
+        check_genome_fits(task, layout.encode({"z_window": end}))
+
+
+def test_the_fewest_bars_that_are_taken_can_trade():
+    """A window of 90 signals on its last bar at the earliest, and enters on the bar after."""
+    bracket = Bracket("atr", "stop", "reward", "hold")
+    genes = [Gene(name, "float", 0.1, 5.0, 1.0, positive=True) for name in ("stop", "reward")]
+    lengths = [Gene("window", "int", 90, 90, 90, "bars"), Gene("hold", "int", 1, 9, 5, "bars")]
+    spec = StrategySpec(
+        name="above_mean",
+        summary="Long above a mean.",
+        layout=GenomeLayout((*lengths, *genes)),
+        rows=(
+            Row("close", "level", "close"),
+            Row("mean", "sma", "close", ("window",)),
+            Row("atr", "atr", parameters=("window",)),
+        ),
+        entry=(Comparison("close", ">", "mean"),),
+        bracket=bracket,
+    )
+    trades = {}
+    for n_bars in (90, 91):
+        series = [make_bars(seed, n_bars) for seed in range(12)]
+        windows = [Window(i, 0, n_bars) for i in range(len(series))]
+        engine = Engine(spec, series, windows, device="cpu")
+        trades[n_bars] = sum(map(len, engine.trades(spec.layout.defaults)))
+    assert trades[90] == 0 < trades[91]
 
 
 def test_the_problem_judges_what_the_engine_finds(task):

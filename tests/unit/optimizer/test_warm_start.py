@@ -24,44 +24,78 @@ def written(folder, name, content):
 
 @pytest.mark.parametrize(
     "content",
-    [[GENES], [{"genes": GENES, "metrics": {}}], {"front": [{"genes": GENES}]}],
-    ids=["genes", "individuals", "export"],
+    [
+        GENES,
+        [GENES],
+        {"genes": GENES, "metrics": {}},
+        [{"genes": GENES, "metrics": {}}],
+        {"front": [{"genes": GENES}]},
+        {"header": {}, "result": {"front": [{"genes": GENES}]}},
+        [{"generation": 1, "serial": 2, "genes.ema_fast": 24, "genes.reward_r": 3.5}],
+    ],
+    ids=["genes", "list", "backtest", "individuals", "export", "show", "table"],
 )
 def test_json_is_read_as_people_write_and_we_export_it(tmp_path, content):
     """Genes that are named are taken, the others keep their default."""
-    (genome,) = load_genomes(written(tmp_path, "g.json", content), SELLER, tmp_path)
+    (genome,) = load_genomes(written(tmp_path, "g.json", content), SELLER, tmp_path).genomes
     assert genome.tolist() == SELLER.encode(GENES).tolist()
 
 
 def test_csv_columns_may_be_those_of_an_export(tmp_path):
-    """Columns of genes with or without their prefix; the rest is not looked at."""
+    """Columns of genes with or without their prefix; our other columns are not looked at."""
     text = "genes.ema_fast,reward_r,metrics.sharpe\n24,3.5,0.1\n30,,0.2\n"
-    found = load_genomes(written(tmp_path, "g.csv", text), SELLER, tmp_path)
+    found = load_genomes(written(tmp_path, "g.csv", text), SELLER, tmp_path).genomes
     assert found[:, SELLER.index("ema_fast")].tolist() == [24.0, 30.0]
     assert found[:, SELLER.index("reward_r")].tolist() == [3.5, 2.0]
 
 
-def test_they_are_moved_inside_the_bounds(tmp_path):
-    """Bounds of this run hold for whoever comes from another."""
-    (genome,) = load_genomes(written(tmp_path, "g.json", [{"reward_r": 99.0}]), SELLER, tmp_path)
-    assert genome[SELLER.index("reward_r")] == 5.0
+OUTSIDE = [{"reward_r": 99.0}, {"reward_r": 1.0}, {"ema_fast": 150, "ema_slow": 100}]
+
+
+def test_they_are_moved_inside_the_bounds_where_that_is_asked(tmp_path):
+    """It is said how many were moved, and how many have no place."""
+    path = written(tmp_path, "g.json", OUTSIDE)
+    found = load_genomes(path, SELLER, tmp_path, may_repair=True)
+    assert found.genomes[:, SELLER.index("reward_r")].tolist() == [5.0, 1.0, 2.0]
+    assert SELLER.is_legal(found.genomes).all()
+    moved = "2 of 3 individuals to begin with were repaired"
+    assert found.notes(128) == (moved,)
+    assert found.notes(3)[0] == moved
+    assert "of 3 individuals to begin with the first 2 take part" in found.notes(3)[1]
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_they_are_refused_else(tmp_path, place):
+    """A search never begins with others than those that a person named."""
+    path = written(tmp_path, "g.json", OUTSIDE[1:2] + OUTSIDE[place : place + 1])
+    with pytest.raises(ConfigError, match=r"g\.json, individual 1: .*(--repair|below 'ema_slow')"):
+        load_genomes(path, SELLER, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("g.json", "{", "is no JSON"),
-        ("g.json", [{"other": 1}], "holds no individual with a gene"),
-        ("g.json", {"genes": 1}, "expected a list"),
-        ("g.json", [{"ema_fast": 2.5}], r"individual 0: ema_fast must be a number .* got 2.5"),
+        ("g.json", "{", "holds no genes that can be read"),
+        ("g.json", [{"other": 1}], "individual 0: gene 'other' is unknown"),
+        ("g.json", [GENES, "text"], "must hold a JSON object of genes.*'text'"),
+        ("g.json", {"genes": 1}, "gene 'genes' is unknown"),
+        ("g.json", [{"ema_fast": 2.5}], r"individual 0: gene 'ema_fast': .* whole, got 2.5"),
+        ("g.json", [{"ema_fast": True}], r"individual 0: gene 'ema_fast': .*, got True"),
+        ("g.json", '{"ema_fast": 20, "ema_fast": 30}', "'ema_fast' is given twice"),
         ("g.csv", "ema_fast\nfast\n", "got 'fast'"),
+        ("g.csv", "ema_fst\n20\n", "did you mean 'ema_fast'"),
         ("g.csv", "", "holds no individual"),
     ],
 )
-def test_what_is_no_individual_is_refused(tmp_path, name, content, message):
-    """One line with the file and what is wrong in it."""
+@pytest.mark.parametrize("may_repair", [False, True])
+def test_what_is_no_individual_is_refused(tmp_path, name, content, message, may_repair):
+    """One line with the file and what is wrong in it; what can be read as a number is moved."""
+    path = written(tmp_path, name, content)
+    if may_repair and "whole" in message:
+        assert load_genomes(path, SELLER, tmp_path, may_repair=True).repaired == 1
+        return
     with pytest.raises(ConfigError, match=message):
-        load_genomes(written(tmp_path, name, content), SELLER, tmp_path)
+        load_genomes(path, SELLER, tmp_path, may_repair=may_repair)
 
 
 def test_missing_files_and_runs_are_named(tmp_path):

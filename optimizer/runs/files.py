@@ -1,0 +1,84 @@
+"""The files of a run, opened by a handle of its directory and never through a link."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from optimizer.errors import StoreError
+
+DATABASE = "run.sqlite"
+"""File in a run's directory that holds everything that was recorded."""
+
+OWNER = "owner.lock"
+"""File in a run's directory that says who owns it."""
+
+DAMAGED = "damaged.sqlite"
+"""What a damaged database is kept as, beside the sound one that replaced it."""
+
+REBUILT = "rebuilt.sqlite"
+"""A sound database while it is being made."""
+
+SIDES = ("", "-wal", "-shm", "-journal")
+"""What SQLite adds to the name of a database."""
+
+NAMES = (OWNER, *(name + side for name in (DATABASE, DAMAGED, REBUILT) for side in SIDES))
+
+
+def open_plain(directory: Path, name: str, flags: int) -> int:
+    """Descriptor of a plain file of a directory; it is made where `flags` say so.
+
+    Raises:
+        StoreError: When the name is a link, a pipe or anything else that is no plain file.
+        OSError: When it cannot be opened.
+    """
+    with _handle(directory) as place:
+        _refuse_special(directory, name, place)
+        # Without waiting, should it become a pipe in between.
+        descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644, dir_fd=place)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise StoreError(_no_plain(directory / name))
+    return descriptor
+
+
+def refuse_links(directory: Path) -> None:
+    """Refuse a run of whose files one is a link, or anything else that is no plain file.
+
+    SQLite opens a database by its name and follows links, so it must not come that far.
+
+    Raises:
+        StoreError: Naming the file.
+    """
+    try:
+        with _handle(directory) as place:
+            for name in NAMES:
+                _refuse_special(directory, name, place)
+    except OSError as error:
+        raise StoreError(f"{directory} cannot be opened: {error.strerror}") from None
+
+
+def _refuse_special(directory: Path, name: str, place: int) -> None:
+    try:
+        found = os.stat(name, dir_fd=place, follow_symlinks=False)
+    except OSError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreError(_no_plain(directory / name))
+
+
+def _no_plain(path: Path) -> str:
+    return (
+        f"{path} is a link or no plain file, and is not followed: a run is a folder of plain "
+        "files; remove it, or copy the run whole"
+    )
+
+
+@contextlib.contextmanager
+def _handle(directory: Path) -> Iterator[int]:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,138 @@
+"""Individuals in files: what people write by hand, and what commands print or export."""
+
+import contextlib
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from optimizer.config.run_config import read_page
+from optimizer.errors import ConfigError
+from optimizer.search.generation import LINEAGE, Floats
+from strategy import GenomeLayout
+from strategy.errors import GeneError
+
+PREFIX = "genes."
+"""What the columns of genes in an exported table begin with."""
+
+OTHERS = ("objectives.", "metrics.", "held_out.")
+"""What other columns of exported tables begin with."""
+
+BESIDE = frozenset(("member", "generation", "operator", "failure", "violation", *LINEAGE))
+"""Names of other columns of exported tables."""
+
+LARGEST_BYTES = 64_000_000
+"""A list of individuals is shorter; anything larger is something else."""
+
+Values = Mapping[str, object]
+"""Name of a gene to its value, as it was written."""
+
+
+def read_individuals(path: Path) -> list[Values]:
+    """Individuals of a ``.csv`` file, or of JSON under any other name.
+
+    JSON is an object of genes, or a list of such; what `evolve --json`, `backtest --json` and
+    `runs show --json` print, and what `runs export` writes. CSV has a column a gene.
+
+    Raises:
+        ConfigError: When the file cannot be read, or is of another form.
+    """
+    try:
+        text = read_page(path, "not genes", LARGEST_BYTES)
+        if path.suffix == ".csv":
+            rows = csv.DictReader(io.StringIO(text))
+            return [_genes(_numbers(row)) for row in rows]
+        # Whole numbers of any length become floats here, infinite ones among them.
+        found = json.loads(text, object_pairs_hook=_without_repeats, parse_int=float)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError, csv.Error) as error:
+        raise ConfigError(f"{path}: holds no genes that can be read ({error})") from None
+    return [_member(path, member) for member in _members(found)]
+
+
+def chosen_individual(path: Path, member: int | None) -> Values:
+    """One individual of a file; `member` says which, and may be None where it holds only one."""
+    found = read_individuals(path)
+    return found[chosen_member(str(path), len(found), member)]
+
+
+def chosen_member(where: str, count: int, member: int | None) -> int:
+    """The place of an individual among so many; None means the only one.
+
+    Raises:
+        ConfigError: When there is none, no such one, or several to choose from.
+    """
+    if count and member is None and count == 1:
+        return 0
+    if member is None or member >= count:
+        between = f"--member 0 to {count - 1}" if count else "there is nothing to choose"
+        raise ConfigError(f"{where} holds {count} individuals: {between}")
+    return member
+
+
+def genome_of(layout: GenomeLayout, values: Mapping[str, object]) -> Floats:
+    """Turn named values into a genome [G]; genes that are not named keep their default.
+
+    Raises:
+        ConfigError: Naming every gene that is unknown or has no legal value.
+        GeneError: When a constraint is broken.
+    """
+    problems: list[str] = []
+    numbers: dict[str, float] = {}
+    for name, value in values.items():
+        try:
+            layout.gene(name).check(value)  # type: ignore[arg-type]
+            numbers[name] = value  # type: ignore[assignment]
+        except GeneError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return layout.encode(numbers)
+
+
+def _members(found: object) -> Sequence[object]:
+    """The individuals in JSON of any form."""
+    if isinstance(found, dict) and isinstance(found.get("result"), dict):
+        found = found["result"]
+    if isinstance(found, dict) and isinstance(found.get("front"), list):
+        found = found["front"]
+    return found if isinstance(found, list) else [found]
+
+
+def _member(path: Path, member: object) -> Values:
+    if not isinstance(member, dict):
+        raise ConfigError(
+            f'{path}: must hold a JSON object of genes, such as {{"reward_r": 2.5}}, or a list of '
+            f"such, got {str(member)[:40]!r}"
+        )
+    inner = member.get("genes")
+    return inner if isinstance(inner, dict) else _genes(member)
+
+
+def _genes(row: Mapping[str, object]) -> Values:
+    """What of a table's row are genes: all but the columns that our own tables have beside."""
+    return {
+        name.removeprefix(PREFIX): value
+        for name, value in row.items()
+        if name not in BESIDE and not name.startswith(OTHERS)
+    }
+
+
+def _numbers(row: Mapping[str, object]) -> dict[str, object]:
+    """The cells of a row that are not empty; what is no number is for its gene to refuse."""
+    found: dict[str, object] = {str(name): value for name, value in row.items() if value}
+    for name, value in found.items():
+        with contextlib.suppress(ValueError):
+            found[name] = float(str(value))
+    return found
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON, refused when a name stands in it twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"'{next(n for n in names if names.count(n) > 1)}' is given twice")
+    return found

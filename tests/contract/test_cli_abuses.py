@@ -1,0 +1,121 @@
+"""What people do by accident ends in one line: files of our names, long names, early signals."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.support.commands import ROOT, SMALL, run, start, write_market
+
+FOREIGN = 'raise AssertionError("a file of the person was imported")\n'
+
+
+@pytest.mark.parametrize("name", ["data", "strategy", "engine", "typer", "numpy", "random"])
+def test_files_of_a_person_are_not_taken_for_ours(tmp_path, name):
+    """Whatever lies in the folder that the program is started from."""
+    (tmp_path / f"{name}.py").write_text(FOREIGN)
+    found = run("strategies", "list", cwd=tmp_path)
+    assert (found.code, found.err) == (0, "")
+    assert "seller_exhaustion" in found.out
+
+
+def test_they_are_not_taken_where_the_package_is_imported(tmp_path):
+    """A notebook beside a data.py has our data, and its own files of other names."""
+    (tmp_path / "data.py").write_text(FOREIGN)
+    (tmp_path / "mine.py").write_text("x = 5\n")
+    program = ("-c", "import optimizer, mine, data; print(mine.x, data.__file__)")
+    found = run(cwd=tmp_path, program=program)
+    assert found.out.split() == ["5", str(ROOT / "data" / "__init__.py")], found.err
+
+
+def test_a_program_that_begins_anew_finds_ours_too(tmp_path):
+    """The restart after a lost GPU is another program in the same folder."""
+    (tmp_path / "strategy.py").write_text(FOREIGN)
+    program = (
+        "-c",
+        "import sys; sys.path.insert(0, sys.argv[1]); from optimizer.commands import restart;"
+        "sys.orig_argv = ['python', '-m', 'optimizer', 'x']; sys.argv = ['m', 'x'];"
+        "restart._replace_program(['strategies', 'list'], {})",
+    )
+    found = run(ROOT, cwd=tmp_path, program=program)
+    assert (found.code, found.err) == (0, "")
+    assert "seller_exhaustion" in found.out
+
+
+LONG = "a" * 300
+NAMED = [
+    "evolve --data csv:{}.csv",
+    "evolve --config {}",
+    "evolve --runs {}",
+    "evolve --strategy {}",
+    "evolve --warm-start {}",
+    "evolve --warm-start {}.json",
+    "evolve --resume {}",
+    "evolve --resume x/{}",
+    "evolve --objectives {}",
+    "runs show {}",
+    "runs list --runs {}",
+    "runs delete x/{}",
+    "report {}",
+    "backtest --genes {}",
+    "backtest --run {} --member 1",
+    "backtest --trades {}.csv",
+    "backtest --trades x/{}/y.csv",
+    "data list --cache {}",
+    "data show {}",
+    "data import bars.csv --into {}",
+]
+
+
+@pytest.mark.parametrize("length", [300, 5000])
+@pytest.mark.parametrize("flags", NAMED)
+def test_names_that_no_file_has_are_refused(command, tmp_path, flags, length):
+    """One short line, and never a defect of ours."""
+    market = write_market(tmp_path / "bars.csv")
+    words = flags.format("a" * length).split()
+    if words[0] in ("evolve", "backtest") and "--data" not in words and "run" not in flags:
+        words += ["--data", market]
+    found = command(*words)
+    assert found.code in (2, 4), found
+    assert "defect" not in found.error
+    assert len(found.error) < 700, found.error
+
+
+@pytest.mark.parametrize("wait", [0.1, 0.2, 0.3, 0.5])
+def test_an_early_signal_leaves_no_traceback(tmp_path, wait):
+    """While libraries are loaded nobody listens yet."""
+    ready = tmp_path / "ready"
+    # Python's own beginning is none of ours: the signal comes after it.
+    beginning = f"import time; open({str(ready)!r}, 'w').close(); __import__('runpy')"
+    (tmp_path / "sitecustomize.py").write_text(beginning)
+    with start("evolve", *SMALL, cwd=tmp_path, env={"PYTHONPATH": f"{tmp_path}:{ROOT}"}) as process:
+        while not ready.exists():
+            time.sleep(0.005)
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err, err
+    assert process.returncode in (130, -signal.SIGINT)
+
+
+def test_a_hang_up_that_is_ignored_ends_nothing(tmp_path):
+    """As with nohup."""
+    flags = ("evolve", "--data", write_market(tmp_path / "bars.csv"), *SMALL)
+    command = [sys.executable, "-m", "optimizer", *map(str, flags)]
+    with subprocess.Popen(
+        ["nohup", *command],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:
+        assert process.stderr is not None
+        while "generation " not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=120)
+    assert process.returncode == 0

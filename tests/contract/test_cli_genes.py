@@ -1,0 +1,122 @@
+"""What one command writes another reads: members of fronts, by number, from runs and files."""
+
+import os
+
+import numpy as np
+import pytest
+
+from engine.replay.certificate import certify
+from optimizer.config.run_config import RunConfig
+from optimizer.session.task import prepare
+from tests.support.commands import SMALL, write_market
+
+
+@pytest.fixture
+def market(tmp_path):
+    """A market of 3,000 bars in a file."""
+    return write_market(tmp_path / "bars.csv")
+
+
+@pytest.fixture
+def result(command, market):
+    """A finished run with a front of several members."""
+    flags = ("--population", 24, "--generations", 3, "--min-trades", 3, "--no-report", "--json")
+    found = command("evolve", "--data", market, *flags).json
+    assert len(found["front"]) > 2
+    return found
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "run",
+        "evolve --json",
+        "runs show --json",
+        "runs export front.json",
+        "runs export front.csv",
+        "backtest --json",
+    ],
+)
+def test_a_member_is_backtested_from_whatever_holds_it(command, market, result, tmp_path, what):
+    """By the number that it has everywhere, with the figures that its front has."""
+    member = result["front"][2]
+    path = tmp_path / ("front.csv" if what.endswith("csv") else "front.json")
+    flags = ("--data", market, "--genes", path, "--member", 2)
+    if what == "run":
+        flags = ("--run", "latest", "--member", 2)
+    elif what.startswith("runs export"):
+        assert command("runs", "export", "latest", path).code == 0
+    elif what == "backtest --json":
+        path.write_text(command("backtest", "--run", "latest", "--member", 2, "--json").out)
+        flags = flags[:-2]
+    else:
+        path.write_text(command("runs", "show", "latest", "--json").out)
+        if what == "evolve --json":
+            path.write_text(command("evolve", "--resume", "latest", "--json", "--no-report").out)
+    found = command("backtest", *flags, "--json").json
+    assert found["genes"] == member["genes"]
+    assert found["metrics"] == member["metrics"]
+
+
+def test_an_export_is_taken_to_begin_with(command, market, result, tmp_path):
+    """Members of a front are legal in the search that found them."""
+    for name, what in (("f.json", "front"), ("f.csv", "front"), ("i.csv", "individuals")):
+        exported = command("runs", "export", result["run"], tmp_path / name, "--what", what)
+        assert exported.code == 0
+        flags = ("--population", 200, "--generations", 0, "--no-report", "--json")
+        begun = command("evolve", "--data", market, *flags, "--warm-start", tmp_path / name)
+        assert begun.code == 0
+
+
+def test_a_member_has_to_be_chosen_and_to_be_there(command, market, result, tmp_path):
+    """Nothing is guessed."""
+    count = len(result["front"])
+    path = tmp_path / "front.json"
+    command("runs", "export", "latest", path)
+    said = f"holds {count} individuals: --member 0 to {count - 1}"
+    assert said in command("backtest", "--data", market, "--genes", path).error
+    assert said in command("backtest", "--run", "latest").error
+    assert said in command("backtest", "--run", "latest", "--member", count).error
+    assert said in command("parity", "--run", "latest", "--member", count).error
+    assert "add --genes or --run" in command("backtest", "--member", 1).error
+    assert "leave one out" in command("backtest", "--run", "latest", "--genes", path).error
+    assert command("parity", "--run", "latest", "--member", 1, "--json").json["individuals"] == 1
+
+
+def test_a_warm_start_has_the_rules_of_a_backtest(command, market, tmp_path):
+    """The same gene is refused with the same words; repair has to be asked for and is counted."""
+    path = tmp_path / "genes.json"
+    for text in ('{"ema_fast": 2.5}', '{"ema_fst": 20}', '{"ema_fast": 900, "ema_slow": 800}'):
+        path.write_text(text)
+        refused = command("backtest", "--data", market, "--genes", path)
+        begun = command("evolve", "--data", market, *SMALL, "--warm-start", path)
+        assert (refused.code, begun.code) == (2, 2)
+        assert begun.error == f"{path}, individual 0: {refused.error}"
+    path.write_text('{"reward_r": 99}')
+    flags = ("evolve", "--data", market, *SMALL, "--warm-start", path)
+    assert "gene 'reward_r' is 99, its bounds are 0.5 to 5" in command(*flags).error
+    found = command(*flags, "--repair", "--json")
+    note = "1 of 1 individuals to begin with were repaired"
+    assert f"note: {note}" in found.err.splitlines()
+    assert note in found.json["data"]["notes"]
+
+
+def test_the_hash_of_ledgers_can_be_made_again_from_the_front(market, result):
+    """Members were certified in the order in which JSON has them."""
+    task = prepare(RunConfig(data=market, min_trades=3))
+    genomes = [task.spec.layout.encode(member["genes"]) for member in result["front"]]
+    assert sorted(map(tuple, genomes)) != list(map(tuple, genomes))
+    again = certify(task.full_engine("cpu"), np.array(genomes))
+    assert again.ledger_hash == result["certificate"]["ledger_hash"]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    ["evolve --config", "backtest --genes", "backtest --config", "evolve --warm-start"],
+)
+@pytest.mark.timeout(30)
+def test_a_pipe_is_refused_at_once(command, tmp_path, flags):
+    """Nobody may ever write into it."""
+    os.mkfifo(tmp_path / "pipe.json")
+    found = command(*flags.split(), tmp_path / "pipe.json")
+    assert (found.code, found.error) == (2, f"{tmp_path}/pipe.json: is no plain file; name one")

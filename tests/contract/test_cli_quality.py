@@ -1,0 +1,67 @@
+"""What bars lack is told of those searched on and of those held out, everywhere the same."""
+
+import json
+
+import pytest
+
+from optimizer.config.run_config import RunConfig
+from optimizer.report import Run, write_report
+from optimizer.runs import find_run
+from optimizer.runs.result import quality_lines
+from optimizer.session.markets import load_markets
+from tests.support.commands import SMALL, write_market
+
+FEW = ("--holdout", "20%", "--min-trades", "3")
+
+
+@pytest.fixture
+def market(tmp_path):
+    """3,000 bars; the last fifth misses 9 of them in 3 gaps, and 6 bars there have no volume."""
+    path = tmp_path / "bars.csv"
+    write_market(path, 3_009)
+    head, *rows = path.read_text().splitlines()
+    for place in (2_500, 2_600, 2_700):
+        rows[place + 10] = rows[place + 10].rpartition(",")[0] + ",0"
+        rows[place + 12] = rows[place + 12].rpartition(",")[0] + ",0"
+        rows[place : place + 3] = []
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return f"csv:{path}"
+
+
+SAID = [
+    "bars searched on: no gap, each with volume",
+    "bars held out: 3 gaps, 9 bars missing (1.48%), 6 bars without volume (1.00%)",
+]
+
+
+@pytest.mark.parametrize("name", ["evolve", "backtest"])
+def test_both_parts_are_told(command, market, name):
+    """One below the other, before anything that was found; JSON has the numbers by window."""
+    flags = (name, "--data", market, *FEW[:2], *(SMALL if name == "evolve" else ()))
+    lines = command(*flags).out.splitlines()
+    assert lines[1:3] == SAID
+    found = command(*flags, "--json").json
+    windows = found["data"]["windows"] if name == "evolve" else found["windows"]
+    numbers = [(one["sample"], one["gaps"], one["missing"], one["silent"]) for one in windows]
+    assert numbers == [("in", 0, 0, 0), ("held out", 3, 9, 6)]
+
+
+def test_the_report_tells_both(command, market, tmp_path):
+    """Among the facts about the data."""
+    command("evolve", "--data", market, *FEW, *SMALL)
+    page = write_report(Run(find_run(tmp_path / "runs", "latest"))).read_text()
+    for line in SAID:
+        name, _, lacking = line.partition(": ")
+        assert name.capitalize() in page
+        assert lacking in page
+
+
+def test_without_held_out_bars_there_is_one_line(market):
+    """And none where an older version did not count."""
+    windows = load_markets(RunConfig(data=market)).describe()
+    (line,) = quality_lines(windows)
+    assert line.startswith("bars searched on: 3 gaps")
+    older = [json.loads(json.dumps(one.payload())) for one in windows]
+    for one in older:
+        del one["silent"], one["gaps"], one["missing"]
+    assert quality_lines([type(windows[0]).read(one) for one in older]) == ()

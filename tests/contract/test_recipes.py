@@ -1,0 +1,92 @@
+"""Recipes of the pages run as they stand: commands one by one, strategies as files of the house."""
+
+import doctest
+import json
+import re
+import shlex
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.support.commands import ROOT, run, write_market
+
+PAGES = ("README.md", "docs/searching.md")
+NEEDS_A_KEY = "polygon:"
+
+
+def commands_of(page):
+    """Commands in the blocks of a page that a person copies."""
+    blocks = re.findall(r"```bash\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    lines = [part for block in blocks for line in block.splitlines() for part in line.split(" && ")]
+    begin = "python -m optimizer "
+    return [line for line in lines if line.startswith(begin) and NEEDS_A_KEY not in line]
+
+
+def recipe_of_readme():
+    """The strategy of README: its imports and its definition."""
+    examples = doctest.DocTestParser().get_examples((ROOT / "README.md").read_text())
+    sources = [example.source for example in examples]
+    parts = [
+        part for part in sources if part.startswith("from strategy") or "StrategySpec(" in part
+    ]
+    return '"""A recipe."""\n\n' + "".join(parts), "breakout", "volume_surge"
+
+
+def recipe_of_notebook():
+    """The file that the notebook on strategies writes."""
+    book = json.loads((ROOT / "notebooks" / "your_strategy.ipynb").read_text())
+    cells = ["".join(cell["source"]) for cell in book["cells"]]
+    (text,) = re.findall(r"write_text\('''\n(.*?)'''", "\n".join(cells), re.DOTALL)
+    return text, "STEPPED_IN", "stepped_in"
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A copy of the packages whose strategies may be changed."""
+    for name in ("data", "engine", "optimizer"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "strategy", tmp_path / "strategy")
+    return tmp_path
+
+
+@pytest.mark.parametrize("recipe", [recipe_of_readme, recipe_of_notebook])
+def test_a_recipe_for_a_strategy_is_one_of_the_house(house, recipe):
+    """As a file in strategy/rules, named in STRATEGIES: every command knows it."""
+    text, variable, name = recipe()
+    rules = house / "strategy" / "rules"
+    (rules / f"{name}.py").write_text(text)
+    listed = (rules / "__init__.py").read_text()
+    first = "from strategy.spec import StrategySpec"
+    listed = listed.replace(first, f"from strategy.rules.{name} import {variable}\n{first}", 1)
+    listed = listed.replace("in (SELLER_EXHAUSTION,", f"in ({variable}, SELLER_EXHAUSTION,", 1)
+    (rules / "__init__.py").write_text(listed)
+    place = {"cwd": house, "env": {"PYTHONPATH": str(house)}}
+    found = run("strategies", "list", **place)
+    assert (found.code, found.err) == (0, "")
+    assert f"{name}: Long" in found.out
+    market = write_market(house / "bars.csv")
+    assert run("parity", "--data", market, "--strategy", name, **place).code == 0
+
+
+@pytest.fixture
+def folder(command, tmp_path):
+    """Bars under the names that pages use, hourly from 2021 to 2024, and none of the person's."""
+    for name in ("bars.csv", "bars/AAA.csv", "bars/BBB.csv", "stocks/CCC.csv", "btc.csv"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        write_market(path, 27_000, seed=len(name))
+        rows = path.read_text().splitlines()
+        hours = np.datetime64("2021-06-01T00") + np.arange(27_000)
+        stamped = [f"{hour}:00Z,{row.partition(',')[2]}" for hour, row in zip(hours, rows[1:])]  # noqa: B905
+        path.write_text("\n".join([rows[0], *stamped]) + "\n")
+    assert command("data", "import", tmp_path / "btc.csv", "--into", tmp_path).code == 0
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [line for page in PAGES for line in commands_of(page)])
+def test_a_command_of_a_page_runs_as_it_stands(command, folder, line):
+    """With bars under the names that it uses."""
+    found = command(*shlex.split(line)[3:])
+    assert found.code == 0, found.err
