@@ -3,6 +3,7 @@
 `load_bars` stops at the first fault.
 """
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,7 +128,7 @@ def _repairs(options: LoadOptions) -> bool:
 def _problems(table: RawTable) -> tuple[str, ...]:
     told = [
         _line(table, what, "--drop-bad-bars", np.flatnonzero(bad))
-        for what, bad in faults(table.timestamp, table.values)
+        for what, bad in faults(table.timestamp, table.values, time.time_ns())
         if bad.any()
     ]
     backward = np.flatnonzero(np.diff(table.timestamp) < 0) + 1

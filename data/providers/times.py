@@ -1,6 +1,7 @@
 """Times of a file to nanoseconds UTC: recognised when there is one reading, else refused."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import numpy as np
@@ -8,16 +9,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints, format_time
+from data.checks import (
+    EARLIEST_NS,
+    FIRST_S,
+    LAST_S,
+    LATEST_NS,
+    NO_TIME,
+    SHOWN,
+    UNITS,
+    Ints,
+    format_time,
+)
 from data.errors import TableError, near_match
 from data.providers.numbers import array_of
 from data.providers.time_forms import as_iso, fitting, form_of
-
-UNITS: tuple[tuple[str, int], ...] = (("s", 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1))
-"""Units of whole-number times, with their length in nanoseconds."""
-
-FIRST_S, LAST_S = 315_532_800, 4_102_444_800
-"""1980 and 2100 in seconds: within them, a number has one reading, and 20240101 has none."""
 
 ISO = (
     r"^(?P<date>(?:19|20)[0-9]{2}[-/.][0-9]{2}[-/.][0-9]{2})"
@@ -145,9 +150,31 @@ def _read_typed(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tup
     try:
         exact = column.cast(pa.timestamp("ns", tz=zone))
     except pa.ArrowInvalid:
-        raise TableError(f"{place} holds times outside 1678 to 2262") from None
+        raise TableError(f"{place} holds times outside 1678 to 2262{_fit(column)}") from None
     time_ns = array_of(exact.cast(pa.int64()), NO_TIME)
     return (time_ns, _unused(tz, "name their zone")) if zone else _naive(time_ns, tz, place)
+
+
+def _fit(column: pa.Array) -> str:
+    """The end of an error about typed times that are numbers of another unit, else empty."""
+    numbers = array_of(column.cast(pa.int64()).drop_null(), NO_TIME)
+    unit = _unit_of(numbers)
+    if unit is None:
+        return ""
+    first = format_time(int(numbers[0]) * unit[1])
+    return (
+        f": it is typed {column.type}, and numbers such as {int(numbers[0])} are {unit[0]} since "
+        f"1970 ({first}); write the column anew with that unit"
+    )
+
+
+def _unit_of(numbers: npt.NDArray[Any]) -> tuple[str, int] | None:
+    """The unit in which all numbers [N] lie between 1980 and 2100, and its nanoseconds."""
+    for unit, unit_ns in UNITS:
+        first, last = (edge * (10**9 // unit_ns) for edge in (FIRST_S, LAST_S))
+        if len(numbers) and ((numbers >= first) & (numbers < last)).all():
+            return unit, unit_ns
+    return None
 
 
 def _read_whole(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
@@ -173,19 +200,19 @@ def _read_numbers(
 ) -> tuple[Ints, tuple[str, ...]]:
     size = numbers.drop_null().to_numpy(zero_copy_only=False)
     size = size[~np.isnan(size)]
-    for unit, unit_ns in UNITS:
-        per_second = 10**9 // unit_ns
-        if ((size >= FIRST_S * per_second) & (size < LAST_S * per_second)).all() and len(size):
-            time = array_of(exact, NO_TIME)
-            known = time != NO_TIME
-            note = f"times are whole numbers, read as {unit} since 1970 UTC"
-            return np.where(known, time, 0) * unit_ns + np.where(known, 0, NO_TIME), (
-                note,
-                *_unused(tz, "count from 1970 UTC"),
-            )
     if len(size) == 0:
         return np.full(len(numbers), NO_TIME, dtype=np.int64), ()
-    raise _unknown_unit(place, int(size[0]))
+    found = _unit_of(size)
+    if found is None:
+        raise _unknown_unit(place, int(size[0]))
+    unit, unit_ns = found
+    time = array_of(exact, NO_TIME)
+    known = time != NO_TIME
+    note = f"times are whole numbers, read as {unit} since 1970 UTC"
+    return np.where(known, time, 0) * unit_ns + np.where(known, 0, NO_TIME), (
+        note,
+        *_unused(tz, "count from 1970 UTC"),
+    )
 
 
 def _unknown_unit(place: str, example: object) -> TableError:
