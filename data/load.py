@@ -59,7 +59,9 @@ def _repair(
     now_ns = time.time_ns()
     rows = np.arange(len(timestamp), dtype=np.int64)
     if options.price_offset:
-        values = {**values, **{name: values[name] + options.price_offset for name in PRICES}}
+        with np.errstate(over="ignore"):
+            raised = {name: values[name] + options.price_offset for name in PRICES}
+        values = {**values, **raised}
         notes.append(f"{options.price_offset:g} was added to every price")
     if options.tick:
         values, widened = _widened(values, options.tick)

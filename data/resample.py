@@ -44,6 +44,14 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
     left_edge = bars.timestamp - inside_ns
     first = np.flatnonzero(np.diff(left_edge, prepend=left_edge[0] - 1))
     count = np.diff(first, append=len(bars))
+    volume = _sum_oldest_first(bars.volume, first, count)
+    if not np.isfinite(volume).all():
+        i = int(first[np.flatnonzero(~np.isfinite(volume))[0]])
+        raise TimeframeError(
+            f"--timeframe {format_timeframe(timeframe_ns)}: volumes from "
+            f"{format_time(int(bars.timestamp[i]))} on add up to more than a number holds; "
+            "leave it out or correct the file"
+        )
     return replace(
         bars,
         timestamp=left_edge[first],
@@ -51,7 +59,7 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
         high=np.maximum.reduceat(bars.high, first),
         low=np.minimum.reduceat(bars.low, first),
         close=bars.close[first + count - 1],
-        volume=_sum_oldest_first(bars.volume, first, count),
+        volume=volume,
         timeframe_ns=timeframe_ns,
         notes=(*bars.notes, _note(bars, timeframe_ns, count)),
     )
@@ -88,7 +96,8 @@ def _sum_oldest_first(
     total = values[first].copy()
     for step in range(1, int(count.max())):
         longer = count > step
-        total[longer] += values[first[longer] + step]
+        with np.errstate(over="ignore"):
+            total[longer] += values[first[longer] + step]
     return total
 
 
