@@ -1,5 +1,6 @@
 """Times of a file to nanoseconds UTC: recognised when there is one reading, else refused."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -40,6 +41,9 @@ NAMED_ZONE = f"^(.*[^ ]) +{ZONE_NAME}$"
 CALENDAR = r"^(?:19|20)[0-9]{2}[01][0-9][0-3][0-9](?:[0-2][0-9][0-5][0-9](?:[0-5][0-9])?)?$"
 """Dates written as numbers: none of them is a time since 1970 in any unit."""
 
+AS_UTC = "times name no zone, read as UTC; --tz names another"
+UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])")
+
 DAY_NS = 86_400 * 10**9
 EPOCH = datetime(1970, 1, 1)
 
@@ -57,6 +61,15 @@ def read_times(
     """
     if tz is not None:
         find_zone(tz)
+    time_ns, notes = _read(columns, tz, where, time_format)
+    # A column that is called so says in which zone its times are.
+    is_said = any(UTC_NAME.search(name.lower()) for name in columns)
+    return time_ns, tuple(note for note in notes if not (is_said and note == AS_UTC))
+
+
+def _read(
+    columns: dict[str, pa.Array], tz: str | None, where: str, time_format: str | None
+) -> tuple[Ints, tuple[str, ...]]:
     column = next(iter(columns.values())) if len(columns) == 1 else _join(columns, where)
     place = f"{where}: column {' and '.join(repr(name) for name in columns)}"
     if pa.types.is_integer(column.type) and _all_match(column.cast(pa.string()), CALENDAR):
@@ -333,7 +346,7 @@ def _offset_ns(zone: str, place: str) -> int:
 def _naive(local_ns: Ints, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
     if tz is not None:
         return localise(local_ns, tz, place), (f"times name no zone, read as {tz}",)
-    return local_ns, ("times name no zone, read as UTC; --tz names another",)
+    return local_ns, (AS_UTC,)
 
 
 def _unused(tz: str | None, why: str) -> tuple[str, ...]:
