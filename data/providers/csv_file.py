@@ -16,7 +16,7 @@ import pyarrow.csv as pa_csv
 from data.errors import SourceError
 from data.providers.arrow_table import first_line, label, open_path, refuse_size, to_raw, unchanged
 from data.providers.columns import part_market, recognise
-from data.providers.header import LONGEST_HEADER_BYTES, Header, NotUtf8Error, read_header
+from data.providers.header import Header, NotUtf8Error, read_header
 from data.table import LoadOptions, RawTable
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -68,6 +68,8 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         raise SourceError(f"{where}: is no readable CSV file ({first_line(error)})") from None
     if not columns.num_rows:
         raise SourceError(f"{where}: there are no bars after the header line")
+    if not text.endswith((b"\n", b"\r", b'"')) and header.names[-1] in layout.values:
+        _refuse_cut(columns.column(header.names[-1]), where)
     return to_raw(columns, layout, path, options, None if header.market else market)
 
 
@@ -106,8 +108,14 @@ def _in_utf8(text: bytes, where: str) -> bytes:
             return text.decode("utf-16").encode()
         except UnicodeError as error:
             raise SourceError(f"{where}: is no text in UTF-16 ({first_line(error)})") from None
-    if b"\0" in text[:LONGEST_HEADER_BYTES]:
+    zero = text.find(b"\0")
+    if 0 < zero < 4:
         raise SourceError(f"{where}: is no text; save it as CSV in UTF-8")
+    if zero >= 0:
+        raise SourceError(
+            f"{where}: holds {text.count(0)} zero bytes, the first in line "
+            f"{text.count(bytes((10,)), 0, zero) + 1}: it was not written whole; copy it again"
+        )
     return text
 
 
@@ -117,6 +125,20 @@ def _from_windows(text: bytes, where: str) -> bytes:
         return text.decode("cp1252").encode()
     except UnicodeDecodeError:
         raise SourceError(f"{where}: is no text in UTF-8") from None
+
+
+def _refuse_cut(column: pa.ChunkedArray, where: str) -> None:
+    """Refuse a last number that may have been cut, as no end of line follows it.
+
+    It is whole where it has as many decimals as all others that have some.
+    """
+    cells = column.to_pylist()
+    *others, last = (len(cell.strip().replace(",", ".").partition(".")[2]) for cell in cells)
+    if last == 0 or not others or set(others) - {0, last}:
+        raise SourceError(
+            f"{where}: its last line has no end, so that its last number, {cells[-1][:40]!r}, may "
+            "be cut; end the line if it is whole, or copy the file again"
+        )
 
 
 def _parse(text: bytes, header: Header, used: tuple[str, ...]) -> pa.Table:
