@@ -37,8 +37,9 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     where = label(path)
     try:
         with pq.ParquetFile(pa.BufferReader(content)) as file:
-            own = list(file.schema_arrow.names)
-            kinds = {name: file.schema_arrow.field(name).type for name in own}
+            schema = file.schema_arrow
+            own = list(schema.names)
+            kinds = dict(zip(own, schema.types, strict=True))
             footer = file.metadata
         names, layout, market = recognise_own(own, options, market, where)
         used = [own[names.index(name)] for name in layout.used]
