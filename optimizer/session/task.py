@@ -172,11 +172,16 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
     published = find_strategy(config.strategy)
     goals = goals_of(config)
     costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
-    markets = load_markets(config)
-    spec = published
-    if config.scale_lengths:
-        spec = spec.for_timeframe(markets.series[0].timeframe_ns / 1e9)
-    spec = _bounded(spec, {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()})
+    bounds = {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()}
+
+    def spec_for(bars: Bars) -> StrategySpec:
+        spec = published
+        if config.scale_lengths:
+            spec = spec.for_timeframe(bars.timeframe_ns / 1e9)
+        return _bounded(spec, bounds)
+
+    markets = load_markets(config, lambda bars: _longest_window(spec_for(bars)) + 2)
+    spec = spec_for(markets.series[0])
     fitting = {"islands": max(1, min(config.islands, config.population // SMALLEST_ISLAND))}
     task = Task(config.model_copy(update=fitting), markets, spec, costs, goals)
     if task.lattice is not None:
@@ -254,6 +259,12 @@ def _check_search_fits(config: RunConfig) -> None:
             raise ConfigError(
                 f"{flag_of(name)} means nothing for --search lattice, which tries every point"
             )
+
+
+def _longest_window(spec: StrategySpec) -> int:
+    """Bars of the longest window that the bounds allow."""
+    lengths = {name for row in spec.rows for name in row.lengths}
+    return int(max((gene.high for gene in spec.layout.genes if gene.name in lengths), default=1))
 
 
 def _check_bounds_fit(task: Task) -> None:
