@@ -80,7 +80,7 @@ def inspect_source(spec: str, options: LoadOptions = DEFAULTS) -> Inspection:
 
 def quirks_of(bars: Bars) -> tuple[str, ...]:
     """What is odd about a series, one line each."""
-    return (*_silent(bars), *_flat(bars), *_jumps(bars), *_gaps(bars))
+    return (*_silent(bars), *_flat(bars), *_jumps(bars))
 
 
 def quality_of(bars: Bars, start: int = 0, end: int | None = None) -> Quality:
@@ -206,17 +206,6 @@ def _split(ratio: float) -> str:
         if abs(ratio / parts - 1) < SPLIT_TOLERANCE:
             return f", as a 1:{parts} split makes that is not adjusted for"
     return ""
-
-
-def _gaps(bars: Bars) -> tuple[str, ...]:
-    gaps = bars.gaps()
-    if not gaps.count:
-        return ()
-    longest = longest_gaps(bars, 1)[0]
-    return (
-        f"{gaps.count:,} {'gap' if gaps.count == 1 else 'gaps'}, {_bars(gaps.missing_bars)} "
-        f"missing; the longest from {longest['from']} to {longest['to']}",
-    )
 
 
 def _bars(count: int) -> str:

@@ -12,7 +12,14 @@ from data.errors import BarsError, TimeframeError
 from data.providers import find_provider
 from data.resample import resample
 from data.table import LoadOptions, RawTable
-from data.timeframe import SECOND_NS, format_timeframe, infer_timeframe, parse_timeframe
+from data.timeframe import (
+    SECOND_NS,
+    check_spacing,
+    format_timeframe,
+    gap_notes,
+    infer_timeframe,
+    parse_timeframe,
+)
 
 DEFAULTS = LoadOptions()
 
@@ -40,6 +47,8 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS) -> Bars:
     table = provider.read(address, options)
     timestamp, values, repairs = _repair(table, options)
     timeframe_ns, assumed = _decide_timeframe(table, timestamp, wanted_ns)
+    is_merged = wanted_ns not in (None, timeframe_ns)
+    gaps = () if is_merged else gap_notes(timestamp, timeframe_ns)
     bars = Bars(
         timestamp,
         **values,
@@ -47,7 +56,7 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS) -> Bars:
         timeframe_ns=timeframe_ns,
         source=spec,
         is_simulated=table.is_simulated,
-        notes=(*table.notes, *repairs, *assumed, *_warnings(values)),
+        notes=(*table.notes, *repairs, *assumed, *_warnings(values), *gaps),
     )
     return bars if wanted_ns is None else resample(bars, wanted_ns)
 
@@ -136,6 +145,12 @@ def _decide_timeframe(
         )
         shown = f"{timeframe_ns / SECOND_NS:g} s"
         raise TimeframeError(f"{where}: bars of {shown} do not last whole seconds{fitting}")
+    try:
+        check_spacing(timestamp, timeframe_ns)
+    except TimeframeError as error:
+        if wanted_ns != timeframe_ns:
+            raise TimeframeError(f"{where}: {error}") from None
+        return _trust(where, timestamp, wanted_ns)
     shorter = int((np.diff(timestamp) < timeframe_ns).sum())
     if shorter == 0:
         return timeframe_ns, ()

@@ -119,10 +119,11 @@ def test_bad_bars_are_dropped_when_asked_and_counted(command, tmp_path):
     outcome = command("evolve", *arguments, "--json", "--quiet")
     assert outcome.code == 0
     assert outcome.json["data"]["bars"] == N_BARS - 2
-    (note,) = outcome.json["data"]["notes"]
+    note, gap = outcome.json["data"]["notes"]
     assert "2" in note
-    assert outcome.err == f"note: {note}\n"
-    assert command("runs", "show", "latest", "--json").json["header"]["notes"] == [note]
+    assert gap.startswith("1 gap, 2 bars missing; ")
+    assert outcome.err == f"note: {note}\nnote: {gap}\n"
+    assert command("runs", "show", "latest", "--json").json["header"]["notes"] == [note, gap]
 
 
 def test_naive_times_are_read_as_utc_and_that_is_told(command, tmp_path, monkeypatch):

@@ -196,7 +196,9 @@ def test_a_cut_at_gaps_makes_windows_of_the_parts(command, tmp_path):
         ("gapped 1980-02-10 to 1980-02-12", "held out", 200),
     ]
     assert {window["symbol"] for window in cut["windows"]} == {"gapped"}
-    assert cut["data"]["notes"] == ["cut into 2 parts at gaps longer than 30d"]
+    gap, parts = cut["data"]["notes"]
+    assert gap.startswith("1 gap, 350,592 bars missing; the longest from 1970-01-22T20:00 to 1980")
+    assert parts == "cut into 2 parts at gaps longer than 30d"
     assert (
         "--max-gap 'long' is not a duration"
         in command("backtest", "--data", spec, "--max-gap", "long").error

@@ -28,7 +28,9 @@ def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path, first
     found = command(first, "--data", spec, "--max-gap", "10d", *BOUNDS, *search, "--json")
     assert (found.code, found.err.count("skipped")) == (0, 1)
     assert [window["bars"] for window in found.json["data"]["windows"]] == [1000, 202, 900]
-    assert found.json["data"]["notes"] == [
+    gaps, *notes = found.json["data"]["notes"]
+    assert gaps.startswith("4 gaps, 15,360 bars missing; ")
+    assert notes == [
         "cut into 5 parts at gaps longer than 10d",
         "2 of 5 parts are skipped, too short for windows of 202 bars (261 bars): "
         "1970-01-02 to 1970-01-02, 1970-05-15 to 1970-05-17",

@@ -83,7 +83,9 @@ def test_a_last_number_that_is_seen_to_be_whole_is_read(tmp_path, last):
 def test_a_number_of_two_readings_among_plain_ones_is_refused(tmp_path, volumes):
     """One comma among points: 1,234 may be 1.234 just as well."""
     spec = write_csv(tmp_path, with_volumes(*volumes))
-    with pytest.raises(TableError, match=r"column 'volume' holds '12?,[0-9]{3}' among numbers such"):
+    with pytest.raises(
+        TableError, match=r"column 'volume' holds '12?,[0-9]{3}' among numbers such"
+    ):
         load_bars(spec)
     whole = load_bars(spec, LoadOptions(decimal="."))
     assert whole.volume[0] == float(volumes[0].strip('"').replace(",", ""))
