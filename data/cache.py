@@ -364,15 +364,15 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _series(folder: Path) -> CachedSeries | None:
-    spans = {path: match for path in folder.iterdir() if (match := NAME.fullmatch(path.name))}
-    if not spans:
+    parts = _parts_in(folder)
+    if not parts:
         return None
     aside = folder / QUARANTINE
     unreadable = len(list(aside.iterdir())) if aside.is_dir() else 0
     bars, name, fetched = 0, "", ""
-    for path in spans:
+    for part in parts:
         try:
-            footer = pq.read_metadata(path)
+            footer = pq.read_metadata(part.path)
             said = json.loads((footer.metadata or {})[META])
             bars += footer.num_rows
             name, fetched = str(said["series"]), max(fetched, str(said["fetched_at"]))
@@ -381,11 +381,11 @@ def _series(folder: Path) -> CachedSeries | None:
     return CachedSeries(
         name=name,
         folder=folder,
-        parts=len(spans),
+        parts=len(parts),
         bars=bars,
-        start_ns=min(int(match[1]) for match in spans.values()) * SECOND_NS,
-        end_ns=max(int(match[2]) for match in spans.values()) * SECOND_NS,
-        size_bytes=sum(path.stat().st_size for path in spans),
+        start_ns=min(part.start_ns for part in parts),
+        end_ns=max(part.end_ns for part in parts),
+        size_bytes=sum(part.path.stat().st_size for part in parts),
         fetched_at=fetched,
         unreadable=unreadable,
     )

@@ -23,6 +23,16 @@ EARLIEST_NS = int(np.datetime64("1900-01-01", "ns").astype(np.int64))
 LATEST_NS = int(np.datetime64("2100-01-01", "ns").astype(np.int64))
 """Times outside are a unit read wrongly; inside, every difference fits in 64 bits."""
 
+FIRST_NS, YEAR_NS = 86_400 * 10**9, 366 * 86_400 * 10**9
+"""What a source says must lie from 1970-01-02 to a year from now: zero is no time, nor is a year
+that nobody has seen."""
+
+UNITS: tuple[tuple[str, int], ...] = (("s", 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1))
+"""Units of whole-number times, with their length in nanoseconds."""
+
+FIRST_S, LAST_S = 315_532_800, 4_102_444_800
+"""1980 and 2100 in seconds: within them, a number has one reading, and 20240101 has none."""
+
 SHOWN = 5
 
 LOW_PRICE, HIGH_LOW = "with a price that is not above zero", "with a high that is not above zero"
@@ -37,32 +47,45 @@ REMEDIES = {
 
 
 def check_bars(
-    timestamp: Ints, values: Mapping[str, Floats], rows: Ints | None = None, where: str = ""
+    timestamp: Ints,
+    values: Mapping[str, Floats],
+    rows: Ints | None = None,
+    where: str = "",
+    now_ns: int | None = None,
 ) -> None:
     """Refuse rows that break the law of bars.
 
     `values` holds the columns of `VALUES`, [T] each; `rows` [T] are the numbers that a message
-    shows, which starts with `where`.
+    shows, which starts with `where`; `now_ns` is as for `faults`.
 
     Raises:
         BarsError: With the first five offending rows and the option that repairs them.
     """
     shown = np.arange(len(timestamp)) if rows is None else rows
     table = _Rows(f"{where}: " if where else "", shown, timestamp, values)
-    for what, bad in faults(timestamp, values):
+    for what, bad in faults(timestamp, values, now_ns):
         _refuse_values(table, what, bad)
     _refuse_backward(table)
     _refuse_repeats(table)
 
 
-def faults(timestamp: Ints, values: Mapping[str, Floats]) -> Iterator[tuple[str, Flags]]:
+def faults(
+    timestamp: Ints, values: Mapping[str, Floats], now_ns: int | None = None
+) -> Iterator[tuple[str, Flags]]:
     """The rows that are no bar, by reason, in the order in which they are reported.
 
-    Times [T] are `NO_TIME` where missing; yields what is wrong, and which rows [T] it concerns.
+    Times [T] are `NO_TIME` where missing; what a source says is measured by the clock, `now_ns`
+    since 1970 UTC, None for bars that have been measured. Yields
+    what is wrong, and which rows [T] it concerns.
     """
     opening, high, low, close = (values[name] for name in PRICES)
     yield "without a time", timestamp == NO_TIME
     yield "with a time outside 1900 to 2100", (timestamp < EARLIEST_NS) | (timestamp >= LATEST_NS)
+    if now_ns is not None:
+        yield "with a time before 1970-01-02", (timestamp < FIRST_NS) & (timestamp >= EARLIEST_NS)
+        clock = format_time(now_ns // FIRST_NS * FIRST_NS)[:10]
+        ahead = timestamp >= now_ns + YEAR_NS
+        yield f"with a time a year or more ahead of the clock, which says {clock}", ahead
     finite = np.ones(len(timestamp), dtype=np.bool_)
     for name in VALUES:
         finite &= np.isfinite(values[name])
@@ -82,6 +105,22 @@ def repeats(timestamp: Ints, values: Mapping[str, Floats]) -> tuple[Flags, Flags
     for name in VALUES:
         same_row[1:] &= values[name][1:] == values[name][:-1]
     return same_time, same_row
+
+
+def wrong_unit(timestamp: Ints) -> str:
+    """The end of an error about times [T] that were counted in too short a unit, else empty."""
+    first, last = int(timestamp.min()), int(timestamp.max())
+    for steps in range(1, len(UNITS)):
+        larger = 1000**steps
+        if first * larger >= FIRST_S * 10**9 and last * larger < LAST_S * 10**9:
+            names = [name for name, _ in UNITS]
+            pairs = zip(names, names[steps:], strict=False)
+            taken = " or ".join(f"{unit} for {shorter}" for unit, shorter in pairs)
+            return (
+                f"; {larger:,} times as large they lie from {format_time(first * larger)} to "
+                f"{format_time(last * larger)}: {taken} was taken, so write them in their own unit"
+            )
+    return ""
 
 
 def format_time(time_ns: int) -> str:
@@ -114,9 +153,10 @@ def _refuse_values(table: _Rows, what: str, bad: Flags) -> None:
         return
     shown = ", ".join(table.describe(i) for i in np.flatnonzero(bad)[:SHOWN])
     more = f" and {n_bad - SHOWN} more" if n_bad > SHOWN else ""
+    hint = wrong_unit(table.timestamp[bad]) if what.startswith("with a time") else ""
     raise BarsError(
-        f"{table.prefix}{_count(n_bad)} {what}: {shown}{more}; --drop-bad-bars drops them"
-        f"{REMEDIES.get(what, '')}"
+        f"{table.prefix}{_count(n_bad)} {what}: {shown}{more}"
+        f"{hint or '; --drop-bad-bars drops them'}{REMEDIES.get(what, '')}"
     )
 
 

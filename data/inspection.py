@@ -3,6 +3,7 @@
 `load_bars` stops at the first fault.
 """
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,8 @@ JUMP_FRAC = 0.25
 
 SPLITS = (2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 25, 30, 50, 100)
 SPLIT_TOLERANCE = 0.05
+MOST_PERCENT = 1000
+"""Times from which on a change is not shown in percent."""
 MOST_SHOWN = 5
 
 
@@ -77,7 +80,7 @@ def inspect_source(spec: str, options: LoadOptions = DEFAULTS) -> Inspection:
 
 def quirks_of(bars: Bars) -> tuple[str, ...]:
     """What is odd about a series, one line each."""
-    return (*_silent(bars), *_flat(bars), *_jumps(bars), *_gaps(bars))
+    return (*_silent(bars), *_flat(bars), *_jumps(bars))
 
 
 def quality_of(bars: Bars, start: int = 0, end: int | None = None) -> Quality:
@@ -101,7 +104,7 @@ def splits_of(bars: Bars) -> tuple[str, ...]:
     A trade across one has a result that nobody had, so that whoever searches must know.
     """
     ratio, places = _jumping(bars)
-    return _told(bars, ratio, [i for i in places if _split(ratio[i])])
+    return _told(bars, ratio, [i for i in places if _split(float(ratio[i]))])
 
 
 def longest_gaps(bars: Bars, most: int = MOST_SHOWN) -> list[dict[str, object]]:
@@ -127,7 +130,7 @@ def _repairs(options: LoadOptions) -> bool:
 def _problems(table: RawTable) -> tuple[str, ...]:
     told = [
         _line(table, what, "--drop-bad-bars", np.flatnonzero(bad))
-        for what, bad in faults(table.timestamp, table.values)
+        for what, bad in faults(table.timestamp, table.values, time.time_ns())
         if bad.any()
     ]
     backward = np.flatnonzero(np.diff(table.timestamp) < 0) + 1
@@ -177,7 +180,8 @@ def _jumps(bars: Bars) -> tuple[str, ...]:
 
 def _jumping(bars: Bars) -> tuple[Floats, list[int]]:
     """Opens over the closes before them [T - 1], and where these are far from 1."""
-    ratio: Floats = bars.open[1:] / bars.close[:-1]
+    with np.errstate(over="ignore"):
+        ratio: Floats = bars.open[1:] / bars.close[:-1]
     found = np.flatnonzero((ratio > 1 + JUMP_FRAC) | (ratio < 1 / (1 + JUMP_FRAC)))
     return ratio, found.tolist()
 
@@ -185,13 +189,16 @@ def _jumping(bars: Bars) -> tuple[Floats, list[int]]:
 def _told(bars: Bars, ratio: Floats, found: list[int]) -> tuple[str, ...]:
     told = []
     for i in found[:MOST_SHOWN]:
-        at, change = format_time(int(bars.timestamp[i + 1])), float(ratio[i]) - 1
-        told.append(f"the open of {at} is {change:+.0%} from the close before{_split(ratio[i])}")
+        at, found_ratio = format_time(int(bars.timestamp[i + 1])), float(ratio[i])
+        change = f"{found_ratio - 1:+.0%} from"
+        if found_ratio >= MOST_PERCENT:
+            change = f"{found_ratio:.3g} times"
+        told.append(f"the open of {at} is {change} the close before{_split(found_ratio)}")
     more = [f"{len(found) - MOST_SHOWN} more such opens"] if len(found) > MOST_SHOWN else []
     return (*told, *more)
 
 
-def _split(ratio: np.float64) -> str:
+def _split(ratio: float) -> str:
     """A remark where a jump is about as large as a split that prices are not adjusted for."""
     for parts in SPLITS:
         if abs(ratio * parts - 1) < SPLIT_TOLERANCE:
@@ -199,17 +206,6 @@ def _split(ratio: np.float64) -> str:
         if abs(ratio / parts - 1) < SPLIT_TOLERANCE:
             return f", as a 1:{parts} split makes that is not adjusted for"
     return ""
-
-
-def _gaps(bars: Bars) -> tuple[str, ...]:
-    gaps = bars.gaps()
-    if not gaps.count:
-        return ()
-    longest = longest_gaps(bars, 1)[0]
-    return (
-        f"{gaps.count:,} {'gap' if gaps.count == 1 else 'gaps'}, {_bars(gaps.missing_bars)} "
-        f"missing; the longest from {longest['from']} to {longest['to']}",
-    )
 
 
 def _bars(count: int) -> str:

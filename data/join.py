@@ -10,7 +10,7 @@ import numpy as np
 from data.bars import Bars
 from data.checks import COLUMNS, VALUES, format_time
 from data.errors import BarsError
-from data.timeframe import format_timeframe
+from data.timeframe import format_timeframe, gap_notes
 
 
 def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
@@ -42,7 +42,14 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
             )
     keep = np.ones(len(order), dtype=np.bool_)
     keep[twice] = False
-    notes = dict.fromkeys(note for bars in ordered for note in bars.notes)
+    # The gaps of the whole are not those of its parts.
+    notes = dict.fromkeys(
+        note
+        for bars in ordered
+        for note in bars.notes
+        if note not in gap_notes(bars.timestamp, bars.timeframe_ns)
+    )
+    gaps = gap_notes(columns["timestamp"][keep], ordered[0].timeframe_ns)
     overlap = (f"{len(twice)} bars stood in two parts, equal in both",) if len(twice) else ()
     return replace(
         ordered[0],
@@ -50,7 +57,7 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
         symbol=symbol,
         source=", ".join(bars.source for bars in ordered),
         is_simulated=any(bars.is_simulated for bars in series),
-        notes=(f"joined from {len(series)} parts", *notes, *overlap),
+        notes=(f"joined from {len(series)} parts", *notes, *overlap, *gaps),
     )
 
 

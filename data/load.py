@@ -1,17 +1,25 @@
 """From a spec such as 'csv:bars.csv' to checked bars."""
 
+import time
 from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, check_symbol
-from data.checks import PRICES, Floats, Ints, check_bars, faults, repeats
+from data.checks import PRICES, Floats, Ints, check_bars, faults, repeats, wrong_unit
 from data.errors import BarsError, TimeframeError
 from data.providers import find_provider
 from data.resample import resample
 from data.table import LoadOptions, RawTable
-from data.timeframe import format_timeframe, infer_timeframe, parse_timeframe
+from data.timeframe import (
+    SECOND_NS,
+    check_spacing,
+    format_timeframe,
+    gap_notes,
+    infer_timeframe,
+    parse_timeframe,
+)
 
 DEFAULTS = LoadOptions()
 
@@ -39,6 +47,8 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS) -> Bars:
     table = provider.read(address, options)
     timestamp, values, repairs = _repair(table, options)
     timeframe_ns, assumed = _decide_timeframe(table, timestamp, wanted_ns)
+    is_merged = wanted_ns not in (None, timeframe_ns)
+    gaps = () if is_merged else gap_notes(timestamp, timeframe_ns)
     bars = Bars(
         timestamp,
         **values,
@@ -46,7 +56,7 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS) -> Bars:
         timeframe_ns=timeframe_ns,
         source=spec,
         is_simulated=table.is_simulated,
-        notes=(*table.notes, *repairs, *assumed, *_warnings(values)),
+        notes=(*table.notes, *repairs, *assumed, *_warnings(values), *gaps),
     )
     return bars if wanted_ns is None else resample(bars, wanted_ns)
 
@@ -55,16 +65,19 @@ def _repair(
     table: RawTable, options: LoadOptions
 ) -> tuple[Ints, Mapping[str, Floats], tuple[str, ...]]:
     timestamp, values, notes = table.timestamp, table.values, []
+    now_ns = time.time_ns()
     rows = np.arange(len(timestamp), dtype=np.int64)
     if options.price_offset:
-        values = {**values, **{name: values[name] + options.price_offset for name in PRICES}}
+        with np.errstate(over="ignore"):
+            raised = {name: values[name] + options.price_offset for name in PRICES}
+        values = {**values, **raised}
         notes.append(f"{options.price_offset:g} was added to every price")
     if options.tick:
         values, widened = _widened(values, options.tick)
         notes += _counted(widened, "bar", f"widened to open and close, by {options.tick:g} or less")
     if options.drop_bad_bars:
         good = np.ones(len(timestamp), dtype=np.bool_)
-        for _, bad in faults(timestamp, values):
+        for _, bad in faults(timestamp, values, now_ns):
             good &= ~bad
         notes += _count_dropped("bad", len(good) - int(good.sum()))
         timestamp, values, rows = _picked(timestamp, values, rows, good)
@@ -80,7 +93,8 @@ def _repair(
     if len(timestamp) == 0:
         left = "" if len(table.timestamp) == 0 else " left after dropping bad rows"
         raise BarsError(f"{table.where}: there are no bars{left}")
-    check_bars(timestamp, values, rows, table.where)
+    check_bars(timestamp, values, rows, table.where, now_ns)
+    notes += _counted(int((timestamp > now_ns).sum()), "bar", "ahead of the clock of this machine")
     return timestamp, values, tuple(notes)
 
 
@@ -122,6 +136,19 @@ def _decide_timeframe(
         timeframe_ns = infer_timeframe(timestamp)
     except TimeframeError as error:
         if wanted_ns is None:
+            raise TimeframeError(f"{where}: {error}") from None
+        return _trust(where, timestamp, wanted_ns)
+    if timeframe_ns % SECOND_NS:
+        larger = next(n for n in (1000, 1000**2, 1000**3) if timeframe_ns * n % SECOND_NS == 0)
+        fitting = wrong_unit(timestamp) or (
+            f"; {larger:,} times as far apart they last {format_timeframe(timeframe_ns * larger)}"
+        )
+        shown = f"{timeframe_ns / SECOND_NS:g} s"
+        raise TimeframeError(f"{where}: bars of {shown} do not last whole seconds{fitting}")
+    try:
+        check_spacing(timestamp, timeframe_ns)
+    except TimeframeError as error:
+        if wanted_ns != timeframe_ns:
             raise TimeframeError(f"{where}: {error}") from None
         return _trust(where, timestamp, wanted_ns)
     shorter = int((np.diff(timestamp) < timeframe_ns).sum())

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import TimeframeError
-from data.timeframe import UNITS_NS, format_timeframe
+from data.timeframe import UNITS_NS, format_timeframe, gap_notes
 
 FIRST_MONDAY_NS = 4 * UNITS_NS["d"]
 """1970-01-05, the first Monday of the epoch."""
@@ -44,6 +44,15 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
     left_edge = bars.timestamp - inside_ns
     first = np.flatnonzero(np.diff(left_edge, prepend=left_edge[0] - 1))
     count = np.diff(first, append=len(bars))
+    finer_gaps = gap_notes(bars.timestamp, bars.timeframe_ns)
+    volume = _sum_oldest_first(bars.volume, first, count)
+    if not np.isfinite(volume).all():
+        i = int(first[np.flatnonzero(~np.isfinite(volume))[0]])
+        raise TimeframeError(
+            f"--timeframe {format_timeframe(timeframe_ns)}: volumes from "
+            f"{format_time(int(bars.timestamp[i]))} on add up to more than a number holds; "
+            "leave it out or correct the file"
+        )
     return replace(
         bars,
         timestamp=left_edge[first],
@@ -51,9 +60,13 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
         high=np.maximum.reduceat(bars.high, first),
         low=np.minimum.reduceat(bars.low, first),
         close=bars.close[first + count - 1],
-        volume=_sum_oldest_first(bars.volume, first, count),
+        volume=volume,
         timeframe_ns=timeframe_ns,
-        notes=(*bars.notes, _note(bars, timeframe_ns, count)),
+        notes=(
+            *(note for note in bars.notes if note not in finer_gaps),
+            _note(bars, timeframe_ns, count),
+            *gap_notes(left_edge[first], timeframe_ns),
+        ),
     )
 
 
@@ -88,7 +101,8 @@ def _sum_oldest_first(
     total = values[first].copy()
     for step in range(1, int(count.max())):
         longer = count > step
-        total[longer] += values[first[longer] + step]
+        with np.errstate(over="ignore"):
+            total[longer] += values[first[longer] + step]
     return total
 
 

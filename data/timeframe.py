@@ -5,6 +5,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from data.checks import format_time
 from data.errors import TimeframeError
 
 SECOND_NS = 1_000_000_000
@@ -21,6 +22,9 @@ FORM = re.compile(r"([1-9][0-9]{0,5})([smhdw])")
 
 MOST_SHORT_STEPS_FRAC = 0.01
 """Share of steps that may be shorter than a bar (a 23-hour day in a local calendar is one)."""
+
+MOST_SESSIONS = 3
+"""Times a day that a market may pause alike: at night, at noon, for a break."""
 
 
 def parse_timeframe(text: str, option: str = "--timeframe") -> int:
@@ -77,6 +81,65 @@ def infer_timeframe(timestamp: npt.NDArray[np.int64]) -> int:
             "give --timeframe"
         )
     return int(steps[most])
+
+
+def check_spacing(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> None:
+    """Refuse bars [T] of which more than one in a hundred are spaced otherwise than by a bar.
+
+    Steps that are longer are gaps and sessions where they stand alone: between bars, once a day,
+    or the rarer the longer. A step is a spacing where it is the shortest for a while, or comes
+    many times a day and more often than shorter ones.
+
+    Raises:
+        TimeframeError: With how many bars each spacing holds.
+
+    Source: house rule; such a file is two files, and lengths of a strategy fit one of them.
+    """
+    steps = np.diff(timestamp)
+    values, counts = np.unique(steps, return_counts=True)
+    least = MOST_SHORT_STEPS_FRAC * len(timestamp)
+    found = {}
+    for place in np.flatnonzero((values > timeframe_ns) & (counts > least)):
+        held = _held_by(steps, int(values[place]))
+        between = counts[(values > timeframe_ns) & (values < values[place])]
+        days = np.unique(timestamp[1:][steps == values[place]] // UNITS_NS["d"])
+        is_often = counts[place] > MOST_SESSIONS * len(days)
+        if values[place] > 2 * timeframe_ns and is_often and counts[place] > 2 * between.sum():
+            held = int(counts[place])
+        if held > least:
+            found[int(values[place])] = held
+    if found:
+        have = {timeframe_ns: int((steps == timeframe_ns).sum()), **found}
+        named = ", ".join(f"{count} of {format_timeframe(step)}" for step, count in have.items())
+        raise TimeframeError(
+            f"bars are spaced in more than one way ({named}, and {len(steps) - sum(have.values())} "
+            "other steps, sessions and gaps); part the file by its spacings, or say --timeframe "
+            f"{format_timeframe(timeframe_ns)} where the longer ones are gaps"
+        )
+
+
+def _held_by(steps: npt.NDArray[np.int64], step: int) -> int:
+    """How many times a step occurs where, for a while, no step is shorter."""
+    width = min(max(len(steps) // 50, 12), 32)
+    shorter = np.flatnonzero(np.concatenate(([True], steps < step, [True])))
+    long = np.diff(shorter) > width
+    spans = zip(shorter[:-1][long].tolist(), shorter[1:][long].tolist(), strict=True)
+    return sum(int((steps[start : end - 1] == step).sum()) for start, end in spans)
+
+
+def gap_notes(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> tuple[str, ...]:
+    """A line about the steps that are longer than a bar, none where there are none."""
+    steps = np.diff(timestamp)
+    longer = steps[steps > timeframe_ns]
+    missing = int((longer // timeframe_ns - 1).sum())
+    if not missing:
+        return ()
+    at = int(np.argmax(steps))
+    start, end = (format_time(int(timestamp[i])) for i in (at, at + 1))
+    return (
+        f"{len(longer):,} {'gap' if len(longer) == 1 else 'gaps'}, {missing:,} "
+        f"{'bar' if missing == 1 else 'bars'} missing; the longest from {start} to {end}",
+    )
 
 
 def _common(steps: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> str:

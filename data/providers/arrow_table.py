@@ -1,7 +1,12 @@
 """From named Arrow columns to raw rows: what all file providers share."""
 
+import hashlib
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
 from stat import S_ISREG
 
@@ -11,11 +16,15 @@ import pyarrow.compute as pc
 
 from data.bars import LONGEST_SYMBOL
 from data.checks import VALUES, Floats, Ints, format_time
-from data.errors import LimitError, SourceError, TableError
+from data.errors import DataError, LimitError, SourceError, TableError
+from data.ordinary import open_ordinary
 from data.providers.columns import Layout, choose_market, names_of, paired_names, recognise
 from data.providers.numbers import POINT, find_decimal, read_numbers
 from data.providers.times import read_times
 from data.table import LoadOptions, RawTable
+
+HEAD_BYTES = 1 << 20
+"""What a file may hold beside the values that are capped."""
 
 ENDINGS = (".gz", ".zip", ".csv", ".parquet", ".feather", ".arrow", ".txt", ".tsv")
 
@@ -35,12 +44,54 @@ def open_path(address: str, form: str) -> Path:
     try:
         if not S_ISREG(path.stat().st_mode):
             raise SourceError(f"{shown}: is no file; name a single file as {form}")
-        with path.open("rb"):
+        with open_ordinary(path):
             return path
     except FileNotFoundError:
         raise SourceError(f"{shown}: there is no such file") from None
     except OSError as error:
         raise SourceError(f"{shown}: cannot be read ({error.strerror})") from None
+
+
+@contextmanager
+def unchanged(path: Path, max_bytes: int) -> Iterator[bytes]:
+    """The bytes of a file, which must be the same when the context ends.
+
+    Raises:
+        LimitError: When there are far more than `max_bytes`, whatever they unpack to.
+        SourceError: When the file has changed meanwhile, whatever else was wrong with it.
+    """
+    where = label(path)
+    with open_ordinary(path) as file:
+        before = _state(file, path)
+        if before[0] > max_bytes + HEAD_BYTES:
+            raise refuse_size(where, f"it has {before[0]} bytes", max_bytes)
+        content = file.read(before[0])
+        digest = hashlib.sha256(content).digest()
+
+        def check() -> None:
+            file.seek(0)
+            again = hashlib.file_digest(file, "sha256").digest()
+            if again != digest or _state(file, path) != before:
+                raise SourceError(
+                    f"{where}: changed while it was read; wait until it is written, or name a copy"
+                )
+
+        try:
+            yield content
+        except DataError:
+            check()
+            raise
+        check()
+
+
+def _state(file: BufferedReader, path: Path) -> tuple[int, ...]:
+    """Size, time and place of an open file, and of what bears its name now."""
+    found = os.fstat(file.fileno())
+    try:
+        named = os.stat(path).st_ino
+    except FileNotFoundError:
+        named = 0
+    return found.st_size, found.st_mtime_ns, found.st_ino, named
 
 
 def label(path: Path) -> str:

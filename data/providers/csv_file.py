@@ -1,6 +1,7 @@
 """Bars from a text file, plain, gzip or zip; what it unpacks to is counted first."""
 
 import gzip
+import io
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -13,9 +14,9 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from data.errors import SourceError
-from data.providers.arrow_table import first_line, label, open_path, refuse_size, to_raw
+from data.providers.arrow_table import first_line, label, open_path, refuse_size, to_raw, unchanged
 from data.providers.columns import part_market, recognise
-from data.providers.header import LONGEST_HEADER_BYTES, Header, NotUtf8Error, read_header
+from data.providers.header import Header, NotUtf8Error, read_header
 from data.table import LoadOptions, RawTable
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -41,9 +42,14 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """
     address, market = part_market(address)
     path = open_path(address, "csv:PATH")
+    with unchanged(path, options.max_bytes) as content:
+        return _read(content, path, market, options)
+
+
+def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) -> RawTable:
     where = label(path)
     try:
-        text = read_unpacked(path, options.max_bytes)
+        text = unpack(content, where, options.max_bytes)
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
         raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
     text = _in_utf8(text, where)
@@ -62,33 +68,31 @@ def read(address: str, options: LoadOptions) -> RawTable:
         raise SourceError(f"{where}: is no readable CSV file ({first_line(error)})") from None
     if not columns.num_rows:
         raise SourceError(f"{where}: there are no bars after the header line")
+    if not text.endswith((b"\n", b"\r", b'"')) and header.names[-1] in layout.values:
+        _refuse_cut(columns.column(header.names[-1]), where)
     return to_raw(columns, layout, path, options, None if header.market else market)
 
 
-def read_unpacked(path: Path, max_bytes: int) -> bytes:
-    """Read a file whole, unpacked; a zip archive must hold one file and nothing else.
+def unpack(content: bytes, where: str, max_bytes: int) -> bytes:
+    """The text of a file, unpacked; a zip archive must hold one file and nothing else.
 
     Raises:
         LimitError: When it is larger; nothing of it has been kept then.
         SourceError: When an archive holds several files, none, or a secret.
         OSError, EOFError, zlib.error, zipfile.BadZipFile: When it is damaged.
     """
-    with path.open("rb") as file:
-        magic = file.read(len(ZIP))
-    if not magic.startswith((GZIP, ZIP)):
-        if path.stat().st_size > max_bytes:
-            raise refuse_size(label(path), f"it has {path.stat().st_size} bytes", max_bytes)
-        with path.open("rb") as plain:
-            return plain.read(max_bytes + 1)
-    is_zip = magic == ZIP
+    if not content.startswith((GZIP, ZIP)):
+        if len(content) > max_bytes:
+            raise refuse_size(where, f"it has {len(content)} bytes", max_bytes)
+        return content
     size = 0
-    with _opened(path, is_zip=is_zip) as packed:
+    with _opened(content, where) as packed:
         while piece := packed.read(PIECE_BYTES):
             size += len(piece)
             if size > max_bytes:
                 words = f"it unpacks to more than {max_bytes} bytes"
-                raise refuse_size(label(path), words, max_bytes)
-    with _opened(path, is_zip=is_zip) as packed:
+                raise refuse_size(where, words, max_bytes)
+    with _opened(content, where) as packed:
         return packed.read(max_bytes + 1)
 
 
@@ -104,8 +108,14 @@ def _in_utf8(text: bytes, where: str) -> bytes:
             return text.decode("utf-16").encode()
         except UnicodeError as error:
             raise SourceError(f"{where}: is no text in UTF-16 ({first_line(error)})") from None
-    if b"\0" in text[:LONGEST_HEADER_BYTES]:
+    zero = text.find(b"\0")
+    if 0 < zero < 4:
         raise SourceError(f"{where}: is no text; save it as CSV in UTF-8")
+    if zero >= 0:
+        raise SourceError(
+            f"{where}: holds {text.count(0)} zero bytes, the first in line "
+            f"{text.count(bytes((10,)), 0, zero) + 1}: it was not written whole; copy it again"
+        )
     return text
 
 
@@ -115,6 +125,20 @@ def _from_windows(text: bytes, where: str) -> bytes:
         return text.decode("cp1252").encode()
     except UnicodeDecodeError:
         raise SourceError(f"{where}: is no text in UTF-8") from None
+
+
+def _refuse_cut(column: pa.ChunkedArray, where: str) -> None:
+    """Refuse a last number that may have been cut, as no end of line follows it.
+
+    It is whole where it has as many decimals as all others that have some.
+    """
+    cells = column.to_pylist()
+    *others, last = (len(cell.strip().replace(",", ".").partition(".")[2]) for cell in cells)
+    if last == 0 or not others or set(others) - {0, last}:
+        raise SourceError(
+            f"{where}: its last line has no end, so that its last number, {cells[-1][:40]!r}, may "
+            "be cut; end the line if it is whole, or copy the file again"
+        )
 
 
 def _parse(text: bytes, header: Header, used: tuple[str, ...]) -> pa.Table:
@@ -133,13 +157,14 @@ def _parse(text: bytes, header: Header, used: tuple[str, ...]) -> pa.Table:
 
 
 @contextmanager
-def _opened(path: Path, *, is_zip: bool) -> Iterator[IO[bytes]]:
-    if not is_zip:
-        with gzip.open(path) as packed:
+def _opened(content: bytes, where: str) -> Iterator[IO[bytes]]:
+    file = io.BytesIO(content)
+    if not content.startswith(ZIP):
+        with gzip.open(file) as packed:
             yield packed  # type: ignore[misc]
         return
-    with zipfile.ZipFile(path) as archive:
-        (member,) = _only_member(archive, label(path))
+    with zipfile.ZipFile(file) as archive:
+        (member,) = _only_member(archive, where)
         with archive.open(member) as packed:
             yield packed
 

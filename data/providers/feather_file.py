@@ -13,6 +13,7 @@ from data.providers.arrow_table import (
     recognise_own,
     refuse_size,
     to_raw,
+    unchanged,
 )
 from data.providers.columns import part_market
 from data.table import LoadOptions, RawTable
@@ -31,14 +32,18 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """
     address, market = part_market(address)
     path = open_path(address, "feather:PATH")
+    with unchanged(path, options.max_bytes) as content:
+        return _read(content, path, market, options)
+
+
+def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) -> RawTable:
     where = label(path)
-    _check_kind(path, where)
+    _check_kind(content, where)
     try:
-        size = unpacked_bytes(path)
+        size = unpacked_bytes(content)
         if size > options.max_bytes:
             raise refuse_size(where, f"it unpacks to {size} bytes", options.max_bytes)
-        with pa.memory_map(str(path)) as file:
-            whole = pa.ipc.open_file(file).read_all()
+        whole = pa.ipc.open_file(pa.BufferReader(content)).read_all()
         names, layout, market = recognise_own(list(whole.column_names), options, market, where)
         whole.validate(full=True)
     except (pa.ArrowException, OSError, UnicodeError, struct.error) as error:
@@ -48,22 +53,17 @@ def read(address: str, options: LoadOptions) -> RawTable:
     return to_raw(columns.rename_columns(list(layout.used)), layout, path, options, market)
 
 
-def unpacked_bytes(path: Path) -> int:
+def unpacked_bytes(content: bytes) -> int:
     """Bytes of all columns of an Arrow file; of packed ones, what they say that they unpack to."""
-    size = 0
-    with pa.memory_map(str(path)) as file:
-        file.seek(MAGIC_BYTES)
-        for message in pa.ipc.MessageReader.open_stream(file):
-            size += _message_bytes(message)
-    return size
+    file = pa.BufferReader(content)
+    file.seek(MAGIC_BYTES)
+    return sum(_message_bytes(message) for message in pa.ipc.MessageReader.open_stream(file))
 
 
-def _check_kind(path: Path, where: str) -> None:
-    with path.open("rb") as file:
-        head = file.read(len(MAGIC))
-    if head.startswith(OLD_MAGIC):
+def _check_kind(content: bytes, where: str) -> None:
+    if content.startswith(OLD_MAGIC):
         raise SourceError(f"{where}: is a Feather file of version 1; write it anew as version 2")
-    if head != MAGIC:
+    if not content.startswith(MAGIC):
         raise SourceError(f"{where}: is no Feather file")
 
 

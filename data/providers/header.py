@@ -70,6 +70,8 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
     if all(DATA_CELL.fullmatch(cell) for cell in rows[0]):
         names, note = _without_header(rows[0], where, is_numbered=is_numbered)
         return Header(separator, names, above, None, (*notes, note))
+    if len(rows) == 1 and len(text) > LONGEST_HEADER_BYTES:
+        raise _too_wide(text, where)
     if len(rows) == 1:
         raise SourceError(f"{where}: there are no bars after the header line")
     return Header(separator, rows[0], above + 1, None, notes)
@@ -77,11 +79,24 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
 
 def _first_lines(text: bytes, where: str) -> list[str]:
     head = text[:LONGEST_HEADER_BYTES].removeprefix(b"\xef\xbb\xbf").splitlines()
+    if len(text) > LONGEST_HEADER_BYTES:
+        if len(head) < 2:
+            raise _too_wide(text, where)
+        head = head[:-1]
     if not head:
         raise SourceError(f"{where}: the file is empty; it needs a header line and bars")
     if not head[0].strip():
         raise SourceError(f"{where}: the first line is blank; it must name the columns")
     return [line.decode(errors="replace") for line in head[: MOST_LINES_ABOVE + 3]]
+
+
+def _too_wide(text: bytes, where: str) -> SourceError:
+    line = max(text.split(b"\n", 2)[:2], key=len)
+    count = max(line.count(mark.encode()) for mark in SEPARATORS) + 1
+    return SourceError(
+        f"{where}: has a line of {len(line)} bytes and {count} columns where columns are named; "
+        f"at most {LONGEST_HEADER_BYTES} bytes are read there, so leave out what is no bar"
+    )
 
 
 def _skipped(lines: Sequence[str], where: str) -> tuple[int, str]:

@@ -81,13 +81,38 @@ def find_decimal(columns: Mapping[str, pa.Array], chosen: str | None, where: str
         for mark, pattern in PROOFS.items()
     }
     if proven[COMMA] != proven[POINT]:
-        return COMMA if proven[COMMA] else POINT
+        mark = COMMA if proven[COMMA] else POINT
+        _refuse_doubtful(texts, mark, where)
+        return mark
     name, column = next(iter(with_comma.items()))
     example = pc.filter(column, pc.match_substring_regex(column, ","))[0].as_py()[:40]
     raise TableError(
         f"{where}: column {name!r} holds numbers such as {example!r}; --decimal . or --decimal , "
         "says which mark begins the decimals"
     )
+
+
+def _refuse_doubtful(texts: Mapping[str, pa.Array], mark: str, where: str) -> None:
+    """Refuse ``1,234`` among numbers such as 1500 or 14.0: it may be 1.234 just as well.
+
+    Where a column parts every thousand, or shows both marks in one number, it is none.
+    """
+    other = COMMA if mark == POINT else POINT
+    lone = rf"^[^.,]*[0-9][{other}][0-9]{{3}}[^.,0-9]*$"
+    for name, column in texts.items():
+        if not _has(column, lone) or _has(column, rf"[{other}][0-9]{{3}}[.,]"):
+            continue
+        plain = rf"^[^{other}]*(?:[0-9]{{4}}|[{mark}])[^{other}]*$"
+        if _has(column, plain):
+            one, two = (
+                pc.filter(column, pc.match_substring_regex(column, kind))[0].as_py()[:40]
+                for kind in (lone, plain)
+            )
+            raise TableError(
+                f"{where}: column {name!r} holds {one!r} among numbers such as {two!r}, so that "
+                f"its {other!r} may begin decimals or part thousands; write it as the others, or "
+                f"--decimal {mark} says that it parts thousands"
+            )
 
 
 def plain_numbers(column: pa.Array, decimal: str) -> pa.Array:

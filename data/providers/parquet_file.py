@@ -14,6 +14,7 @@ from data.providers.arrow_table import (
     recognise_own,
     refuse_size,
     to_raw,
+    unchanged,
 )
 from data.providers.columns import part_market
 from data.table import LoadOptions, RawTable
@@ -28,17 +29,26 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """
     address, market = part_market(address)
     path = open_path(address, "parquet:PATH")
+    with unchanged(path, options.max_bytes) as content:
+        return _read(content, path, market, options)
+
+
+def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) -> RawTable:
     where = label(path)
     try:
-        with pq.ParquetFile(path) as file:
-            own = list(file.schema_arrow.names)
-            kinds = {name: file.schema_arrow.field(name).type for name in own}
+        with pq.ParquetFile(pa.BufferReader(content)) as file:
+            schema = file.schema_arrow
+            own = list(schema.names)
+            kinds = dict(zip(own, schema.types, strict=True))
             footer = file.metadata
         names, layout, market = recognise_own(own, options, market, where)
         used = [own[names.index(name)] for name in layout.used]
         texts = [name for name in used if _is_text(kinds[name])]
         _check_size(footer, where, options.max_bytes)
-        columns = _read_columns(path, used, texts, options.max_bytes)
+        columns = _read_columns(content, used, texts)
+        size = sum(_text_bytes(columns.column(name)) for name in texts)
+        if size > options.max_bytes:
+            raise refuse_size(where, f"its text takes {size} bytes", options.max_bytes)
     except (pa.ArrowException, OSError, UnicodeError) as error:
         reason = first_line(error)
         raise SourceError(f"{where}: is no readable Parquet file ({reason})") from None
@@ -65,14 +75,11 @@ def _check_size(footer: pq.FileMetaData, where: str, max_bytes: int) -> None:
         raise refuse_size(where, f"it unpacks to {unpacked} bytes", max_bytes)
 
 
-def _read_columns(path: Path, used: list[str], texts: list[str], max_bytes: int) -> pa.Table:
+def _read_columns(content: bytes, used: list[str], texts: list[str]) -> pa.Table:
     # text is kept as a dictionary until its size is known: one long word may stand in every row
-    with pq.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True) as file:
-        columns = file.read(columns=used)
-    size = sum(_text_bytes(columns.column(name)) for name in texts)
-    if size > max_bytes:
-        raise refuse_size(label(path), f"its text takes {size} bytes", max_bytes)
-    return columns
+    source = pa.BufferReader(content)
+    with pq.ParquetFile(source, read_dictionary=texts, page_checksum_verification=True) as file:
+        return file.read(columns=used)
 
 
 def _text_bytes(column: pa.ChunkedArray) -> int:

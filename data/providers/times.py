@@ -1,6 +1,8 @@
 """Times of a file to nanoseconds UTC: recognised when there is one reading, else refused."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import numpy as np
@@ -8,16 +10,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints, format_time
+from data.checks import (
+    EARLIEST_NS,
+    FIRST_S,
+    LAST_S,
+    LATEST_NS,
+    NO_TIME,
+    SHOWN,
+    UNITS,
+    Ints,
+    format_time,
+)
 from data.errors import TableError, near_match
 from data.providers.numbers import array_of
 from data.providers.time_forms import as_iso, fitting, form_of
-
-UNITS: tuple[tuple[str, int], ...] = (("s", 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1))
-"""Units of whole-number times, with their length in nanoseconds."""
-
-FIRST_S, LAST_S = 315_532_800, 4_102_444_800
-"""1980 and 2100 in seconds: within them, a number has one reading, and 20240101 has none."""
 
 ISO = (
     r"^(?P<date>(?:19|20)[0-9]{2}[-/.][0-9]{2}[-/.][0-9]{2})"
@@ -34,6 +40,9 @@ ZONE_NAME = "[A-Z][A-Za-z]+/[A-Z][A-Za-z_/]+"
 NAMED_ZONE = f"^(.*[^ ]) +{ZONE_NAME}$"
 CALENDAR = r"^(?:19|20)[0-9]{2}[01][0-9][0-3][0-9](?:[0-2][0-9][0-5][0-9](?:[0-5][0-9])?)?$"
 """Dates written as numbers: none of them is a time since 1970 in any unit."""
+
+AS_UTC = "times name no zone, read as UTC; --tz names another"
+UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])")
 
 DAY_NS = 86_400 * 10**9
 EPOCH = datetime(1970, 1, 1)
@@ -52,6 +61,15 @@ def read_times(
     """
     if tz is not None:
         find_zone(tz)
+    time_ns, notes = _read(columns, tz, where, time_format)
+    # A column that is called so says in which zone its times are.
+    is_said = any(UTC_NAME.search(name.lower()) for name in columns)
+    return time_ns, tuple(note for note in notes if not (is_said and note == AS_UTC))
+
+
+def _read(
+    columns: dict[str, pa.Array], tz: str | None, where: str, time_format: str | None
+) -> tuple[Ints, tuple[str, ...]]:
     column = next(iter(columns.values())) if len(columns) == 1 else _join(columns, where)
     place = f"{where}: column {' and '.join(repr(name) for name in columns)}"
     if pa.types.is_integer(column.type) and _all_match(column.cast(pa.string()), CALENDAR):
@@ -145,9 +163,31 @@ def _read_typed(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tup
     try:
         exact = column.cast(pa.timestamp("ns", tz=zone))
     except pa.ArrowInvalid:
-        raise TableError(f"{place} holds times outside 1678 to 2262") from None
+        raise TableError(f"{place} holds times outside 1678 to 2262{_fit(column)}") from None
     time_ns = array_of(exact.cast(pa.int64()), NO_TIME)
     return (time_ns, _unused(tz, "name their zone")) if zone else _naive(time_ns, tz, place)
+
+
+def _fit(column: pa.Array) -> str:
+    """The end of an error about typed times that are numbers of another unit, else empty."""
+    numbers = array_of(column.cast(pa.int64()).drop_null(), NO_TIME)
+    unit = _unit_of(numbers)
+    if unit is None:
+        return ""
+    first = format_time(int(numbers[0]) * unit[1])
+    return (
+        f": it is typed {column.type}, and numbers such as {int(numbers[0])} are {unit[0]} since "
+        f"1970 ({first}); write the column anew with that unit"
+    )
+
+
+def _unit_of(numbers: npt.NDArray[Any]) -> tuple[str, int] | None:
+    """The unit in which all numbers [N] lie between 1980 and 2100, and its nanoseconds."""
+    for unit, unit_ns in UNITS:
+        first, last = (edge * (10**9 // unit_ns) for edge in (FIRST_S, LAST_S))
+        if len(numbers) and ((numbers >= first) & (numbers < last)).all():
+            return unit, unit_ns
+    return None
 
 
 def _read_whole(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
@@ -173,19 +213,19 @@ def _read_numbers(
 ) -> tuple[Ints, tuple[str, ...]]:
     size = numbers.drop_null().to_numpy(zero_copy_only=False)
     size = size[~np.isnan(size)]
-    for unit, unit_ns in UNITS:
-        per_second = 10**9 // unit_ns
-        if ((size >= FIRST_S * per_second) & (size < LAST_S * per_second)).all() and len(size):
-            time = array_of(exact, NO_TIME)
-            known = time != NO_TIME
-            note = f"times are whole numbers, read as {unit} since 1970 UTC"
-            return np.where(known, time, 0) * unit_ns + np.where(known, 0, NO_TIME), (
-                note,
-                *_unused(tz, "count from 1970 UTC"),
-            )
     if len(size) == 0:
         return np.full(len(numbers), NO_TIME, dtype=np.int64), ()
-    raise _unknown_unit(place, int(size[0]))
+    found = _unit_of(size)
+    if found is None:
+        raise _unknown_unit(place, int(size[0]))
+    unit, unit_ns = found
+    time = array_of(exact, NO_TIME)
+    known = time != NO_TIME
+    note = f"times are whole numbers, read as {unit} since 1970 UTC"
+    return np.where(known, time, 0) * unit_ns + np.where(known, 0, NO_TIME), (
+        note,
+        *_unused(tz, "count from 1970 UTC"),
+    )
 
 
 def _unknown_unit(place: str, example: object) -> TableError:
@@ -306,7 +346,7 @@ def _offset_ns(zone: str, place: str) -> int:
 def _naive(local_ns: Ints, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
     if tz is not None:
         return localise(local_ns, tz, place), (f"times name no zone, read as {tz}",)
-    return local_ns, ("times name no zone, read as UTC; --tz names another",)
+    return local_ns, (AS_UTC,)
 
 
 def _unused(tz: str | None, why: str) -> tuple[str, ...]:

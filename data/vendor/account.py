@@ -14,6 +14,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 from platformdirs import user_config_path
 
 from data.errors import SourceError, near_match
+from data.ordinary import open_ordinary
 
 APP = "exhaustion-optimizer"
 FILE = "vendors.toml"
@@ -136,7 +137,7 @@ def _checked_calls(settings: Mapping[str, object], path: Path) -> int:
 
 def _read_settings(path: Path) -> Mapping[str, object]:
     try:
-        with open(path, "rb") as file:
+        with open_ordinary(path) as file:
             mode = os.fstat(file.fileno()).st_mode
             content = file.read(LARGEST_FILE_BYTES + 1)
         if len(content) > LARGEST_FILE_BYTES:

@@ -19,7 +19,7 @@ def compile_beside() -> None:
     """Have another process compile the loops, if nobody ever did and there is a core for it."""
     if not is_missing(drop) or len(os.sched_getaffinity(0)) < 2:
         return
-    command = [sys.executable, "-m", "optimizer.search.first_run"]
+    command = [sys.executable, "-P", "-m", "optimizer.search.first_run"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(

@@ -1,12 +1,14 @@
 """The markets of a run: series, and windows of them with what each is for."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from functools import cached_property
 
 from data import (
     Bars,
+    Holdout,
     LoadOptions,
     Window,
     cut_at_gaps,
@@ -250,8 +252,11 @@ def load_options(config: RunConfig) -> LoadOptions:
     return LoadOptions(**load, fetch=FetchOptions(**fetch))
 
 
-def load_markets(config: RunConfig) -> Markets:
+def load_markets(config: RunConfig, least: Callable[[Bars], int] = lambda bars: 0) -> Markets:
     """Load series and cut the windows that a configuration asks for.
+
+    `least` says how many bars a part between long gaps must have to be searched on; shorter parts
+    are skipped, with a note.
 
     Raises:
         ConfigError: When bars of different durations would be scaled differently.
@@ -260,7 +265,7 @@ def load_markets(config: RunConfig) -> Markets:
     holdout = None if config.holdout is None else parse_holdout(config.holdout)
     series = load_series(config)
     _check_alike(series, config)
-    series, windows = _cut(series, config)
+    series, windows = _cut(series, config, least(series[0]), holdout)
     if holdout is None:
         return Markets(series, windows)
     parts = [split_window(series[window.series], window, holdout) for window in windows]
@@ -268,7 +273,7 @@ def load_markets(config: RunConfig) -> Markets:
 
 
 def _cut(
-    series: tuple[Bars, ...], config: RunConfig
+    series: tuple[Bars, ...], config: RunConfig, least: int, holdout: Holdout | None
 ) -> tuple[tuple[Bars, ...], tuple[Window, ...]]:
     """Series, parted at long gaps where that is asked for, and the window of each."""
     whole = [Window.between(bars, config.start, config.end) for bars in series]
@@ -277,13 +282,53 @@ def _cut(
     max_gap_ns = parse_timeframe(config.max_gap, "--max-gap")
     parts: list[Bars] = []
     windows: list[Window] = []
+    share = Fraction(0) if holdout is None or holdout.share is None else holdout.share
     for bars, window in zip(series, whole, strict=True):
+        found = []
         for first, part in cut_at_gaps(bars, max_gap_ns):
             start, end = max(window.start - first, 0), min(window.end - first, len(part))
             if start < end:
-                windows.append(Window(len(parts), start, end))
-                parts.append(part)
+                found.append((part, start, end))
+        # What is held out of a part is no bar to search on.
+        held = [int((end - start) * share) for _, start, end in found]
+        kept = [
+            one
+            for one, out in zip(found, held, strict=True)
+            if one[2] - out >= least and (out or not share)
+        ]
+        notes = _skipped(found, kept, config.max_gap, least)
+        for place, (part, start, end) in enumerate(kept):
+            windows.append(Window(len(parts), start, end))
+            parts.append(part if place else replace(part, notes=(*found[0][0].notes, *notes)))
     return tuple(parts), tuple(windows)
+
+
+def _skipped(
+    found: Sequence[tuple[Bars, int, int]],
+    kept: Sequence[tuple[Bars, int, int]],
+    max_gap: str,
+    least: int,
+) -> tuple[str, ...]:
+    """The note about parts that are too short to search on; an error where all are."""
+    short = [part for part, *_ in found if all(part is not one for one, *_ in kept)]
+    if not kept:
+        raise ConfigError(
+            f"--max-gap {max_gap}: none of the {len(found)} parts of {found[0][0].symbol} has the "
+            f"{least} bars that the longest window asks for, the longest part has "
+            f"{max(len(part) for part in short):,}; name a longer gap, or shorter windows with "
+            "--bound"
+        )
+    if not short:
+        return ()
+    days = [
+        f"{format_time(int(part.timestamp[0]))[:10]} to {format_time(int(part.timestamp[-1]))[:10]}"
+        for part in short
+    ]
+    more = f" and {len(days) - MOST_NAMED} more" if len(days) > MOST_NAMED else ""
+    return (
+        f"{len(short)} of {len(found)} parts are skipped, too short for windows of {least} bars "
+        f"({sum(map(len, short)):,} bars): {', '.join(days[:MOST_NAMED])}{more}",
+    )
 
 
 def _check_alike(series: tuple[Bars, ...], config: RunConfig) -> None:

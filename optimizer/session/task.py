@@ -186,11 +186,16 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
     published = find_strategy(config.strategy)
     goals = goals_of(config)
     costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
-    markets = load_markets(config)
-    spec = published
-    if config.scale_lengths:
-        spec = spec.for_timeframe(markets.series[0].timeframe_ns / 1e9)
-    spec = _bounded(spec, {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()})
+    bounds = {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()}
+
+    def spec_for(bars: Bars) -> StrategySpec:
+        spec = published
+        if config.scale_lengths:
+            spec = spec.for_timeframe(bars.timeframe_ns / 1e9)
+        return _bounded(spec, bounds)
+
+    markets = load_markets(config, lambda bars: _bars_needed(spec_for(bars)))
+    spec = spec_for(markets.series[0])
     fitting = {"islands": max(1, min(config.islands, config.population // SMALLEST_ISLAND))}
     task = Task(config.model_copy(update=fitting), markets, spec, costs, goals)
     if task.lattice is not None:
@@ -329,6 +334,11 @@ def _require_legal_point(lattice: Lattice) -> None:
                     f"{lattice.values[right][-1]:g} at most: change --bound or --step"
                 )
             least[right] = max(least[right], legal[0])
+
+
+def _bars_needed(spec: StrategySpec) -> int:
+    """Bars that every genome within the bounds can trade on."""
+    return spec.warm_up({gene.name: gene.high for gene in spec.layout.genes}) + 2
 
 
 def _check_bounds_fit(task: Task) -> None:

@@ -148,7 +148,7 @@ def test_trades_that_risk_too_little_are_rejected_and_counted(command, market):
 
 def test_a_window_keeps_its_history(command, market, tmp_path):
     """Trades of a part of the bars signal inside it, from its first bar on."""
-    window = ("--start", "1970-01-20", "--end", "1970-01-25")
+    window = ("--start", "1970-01-21", "--end", "1970-01-26")
     found = command("backtest", "--data", market, *LOOSE, *window, "--trades", "o.csv", "--json")
     start, end = (found.json["windows"][0][edge] for edge in ("start", "end"))
     rows = rows_of(tmp_path / "o.csv")

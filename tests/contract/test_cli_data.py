@@ -5,12 +5,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.commands import COLUMNS, SMALL, write_market
+from tests.support.commands import COLUMNS, SMALL, market_columns, write_market
 from tests.support.series import csv_text, write_csv
-from tests.support.worlds import make_bars
 
 N_BARS = 1500
-LEGAL = {name: getattr(make_bars(3, N_BARS, jump=0.05), name) for name in COLUMNS}
+LEGAL = market_columns(3, N_BARS, jump=0.05)
 LINES = tuple(csv_text(LEGAL).splitlines())
 """A legal file: the header line, then one line a bar."""
 
@@ -60,7 +59,7 @@ REFUSED = {
     "blank": ("\n\n\n", "the first line is blank"),
     "header only": (LINES[0], "there are no bars after the header line"),
     "one bar": (rewritten(*LINES[:2]), "1 bar does not show how long a bar lasts"),
-    "NaN open": (changed("open", np.nan), "row 5 (1970-01-01T01:30 open=nan"),
+    "NaN open": (changed("open", np.nan), "row 5 (1970-01-02T01:30 open=nan"),
     "infinite high": (changed("high", np.inf), "not finite: row 5"),
     "NaN low": (changed("low", np.nan), "not finite: row 5"),
     "infinite close": (changed("close", -np.inf), "not finite: row 5"),
@@ -72,7 +71,7 @@ REFUSED = {
     "negative price": (changed("open", -1.0), "a price that is not above zero: row 5"),
     "high below open": (changed("high", 1.0), "row 5"),
     "negative volume": (changed("volume", -1.0), "row 5"),
-    "equal rows": (rewritten(*LINES[:7], *LINES[6:]), "row 6 (1970-01-01T01:30); --dedupe"),
+    "equal rows": (rewritten(*LINES[:7], *LINES[6:]), "row 6 (1970-01-02T01:30); --dedupe"),
     "different rows of one time": (
         rewritten(*LINES[:7], with_last_field(LINES[6], "77.5"), *LINES[7:]),
         "volume=77.5); --dedupe drops equal rows only",
@@ -100,7 +99,7 @@ def test_different_rows_of_one_time_are_refused_even_with_dedupe(command, tmp_pa
     """Which of the two is right is not for a program to say."""
     text, _ = REFUSED["different rows of one time"]
     line = all_refuse(command, tmp_path, text, "--dedupe")
-    assert line.count("1970-01-01T01:30") == 2
+    assert line.count("1970-01-02T01:30") == 2
 
 
 def test_equal_rows_are_dropped_when_asked(command, tmp_path):
@@ -120,10 +119,11 @@ def test_bad_bars_are_dropped_when_asked_and_counted(command, tmp_path):
     outcome = command("evolve", *arguments, "--json", "--quiet")
     assert outcome.code == 0
     assert outcome.json["data"]["bars"] == N_BARS - 2
-    (note,) = outcome.json["data"]["notes"]
+    note, gap = outcome.json["data"]["notes"]
     assert "2" in note
-    assert outcome.err == f"note: {note}\n"
-    assert command("runs", "show", "latest", "--json").json["header"]["notes"] == [note]
+    assert gap.startswith("1 gap, 2 bars missing; ")
+    assert outcome.err == f"note: {note}\nnote: {gap}\n"
+    assert command("runs", "show", "latest", "--json").json["header"]["notes"] == [note, gap]
 
 
 def test_naive_times_are_read_as_utc_and_that_is_told(command, tmp_path, monkeypatch):
@@ -149,7 +149,7 @@ def test_naive_times_are_read_in_the_zone_that_is_named(command, tmp_path):
     assert outcome.code == 0
     assert outcome.err == "note: times name no zone, read as America/New_York\n"
     shown = command("data", "show", spec, "--tz", "America/New_York", "--json").json
-    assert shown["first bar opens"] == "1970-01-01 05:15 UTC"
+    assert shown["first bar opens"] == "1970-01-02 05:15 UTC"
 
 
 @pytest.mark.parametrize("n_bars", [97, 673])
@@ -212,7 +212,7 @@ def test_a_huge_gap_is_listed_and_runs(command, tmp_path):
     timestamp[1000:] += 3652 * 86_400 * 10**9
     spec = write_csv(tmp_path, csv_text({**LEGAL, "timestamp": timestamp}))
     shown = command("data", "show", spec, "--json").json
-    assert (shown["gaps"], shown["longest gap"]) == (1, "87648.2 h, ends 1980-01-11 10:15 UTC")
+    assert (shown["gaps"], shown["longest gap"]) == (1, "87648.2 h, ends 1980-01-12 10:15 UTC")
     assert command("evolve", "--data", spec, *SMALL).code == 0
 
 

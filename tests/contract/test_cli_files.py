@@ -190,13 +190,15 @@ def test_a_cut_at_gaps_makes_windows_of_the_parts(command, tmp_path):
     cut = command("backtest", "--data", spec, "--max-gap", "30d", "--holdout", "10%", "--json").json
     assert [window["symbol"] for window in whole["windows"]] == ["gapped"]
     assert [(w["label"], w["sample"], w["bars"]) for w in cut["windows"]] == [
-        ("gapped 1970-01-01 to 1970-01-19", "in", 1800),
-        ("gapped 1980-01-21 to 1980-02-09", "in", 1800),
-        ("gapped 1970-01-19 to 1970-01-21", "held out", 200),
-        ("gapped 1980-02-09 to 1980-02-11", "held out", 200),
+        ("gapped 1970-01-02 to 1970-01-20", "in", 1800),
+        ("gapped 1980-01-22 to 1980-02-10", "in", 1800),
+        ("gapped 1970-01-20 to 1970-01-22", "held out", 200),
+        ("gapped 1980-02-10 to 1980-02-12", "held out", 200),
     ]
     assert {window["symbol"] for window in cut["windows"]} == {"gapped"}
-    assert cut["data"]["notes"] == ["cut into 2 parts at gaps longer than 30d"]
+    gap, parts = cut["data"]["notes"]
+    assert gap.startswith("1 gap, 350,592 bars missing; the longest from 1970-01-22T20:00 to 1980")
+    assert parts == "cut into 2 parts at gaps longer than 30d"
     assert (
         "--max-gap 'long' is not a duration"
         in command("backtest", "--data", spec, "--max-gap", "long").error

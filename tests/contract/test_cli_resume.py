@@ -97,7 +97,7 @@ def test_a_finished_run_is_shown_and_not_touched(command, whole):
         (("--objectives", "sharpe"), ["objectives"]),
         (("--min-trades", "4"), ["min_trades: recorded 3, now 4"]),
         (("--crossover-eta", "7"), ["crossover_eta: recorded 15, now 7"]),
-        (("--start", "1970-01-10"), ["window"]),
+        (("--start", "1970-01-11"), ["window"]),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

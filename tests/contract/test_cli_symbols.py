@@ -193,7 +193,7 @@ def test_a_ledger_of_many_windows_says_whose_trades_they_are(command, folder, tm
 
 def test_backtest_shows_both_samples_and_each_symbol(command, folder):
     """Means over the symbols side by side, then symbol by symbol."""
-    out = command("backtest", "--data", f"csv:{folder}", "--holdout", "1970-01-18", *LOOSE).out
+    out = command("backtest", "--data", f"csv:{folder}", "--holdout", "1970-01-19", *LOOSE).out
     assert "searched on" in out
     assert "held out" in out
     assert "Symbol by symbol" in out
@@ -202,8 +202,8 @@ def test_backtest_shows_both_samples_and_each_symbol(command, folder):
 def test_from_and_to_are_start_and_end(command, folder):
     """Both spellings cut the same window."""
     spec = ("--data", f"csv:{folder}", "--json")
-    one = command("backtest", *spec, "--from", "1970-01-10", "--to", "1970-01-15").json
-    two = command("backtest", *spec, "--start", "1970-01-10", "--end", "1970-01-15").json
+    one = command("backtest", *spec, "--from", "1970-01-11", "--to", "1970-01-16").json
+    two = command("backtest", *spec, "--start", "1970-01-11", "--end", "1970-01-16").json
     assert one["windows"] == two["windows"]
     assert [window["bars"] for window in one["windows"]] == [5 * 96] * 3
 

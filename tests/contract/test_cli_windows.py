@@ -19,9 +19,9 @@ from tests.support.pages import data_of
 EASY = ("--objectives", "sum_r,max_drawdown", *SMALL, "--min-trades", "1")
 WINDOWS = (Window(0, 200, 1500), Window(0, 1600, 2400), Window(0, 2400, 3000, "held_out"))
 LABELS = (
-    "bars 1970-01-03 to 1970-01-16",
-    "bars 1970-01-17 to 1970-01-26",
-    "bars 1970-01-26 to 1970-02-01",
+    "bars 1970-01-04 to 1970-01-17",
+    "bars 1970-01-18 to 1970-01-27",
+    "bars 1970-01-27 to 1970-02-02",
 )
 
 
@@ -146,8 +146,8 @@ def test_windows_within_a_day_are_told_apart_by_their_minutes(tmp_path):
     (bars,) = load_markets(task_module.RunConfig(data=write_market(tmp_path / "bars.csv"))).series
     markets = Markets((bars,), (Window(0, 0, 20), Window(0, 20, 40)))
     assert markets.labels == (
-        "bars 1970-01-01T00:15 to 1970-01-01T05:00",
-        "bars 1970-01-01T05:15 to 1970-01-01T10:00",
+        "bars 1970-01-02T00:15 to 1970-01-02T05:00",
+        "bars 1970-01-02T05:15 to 1970-01-02T10:00",
     )
 
 

@@ -88,9 +88,15 @@ def run(*arguments, cwd, **options):
 
 def write_market(path, length=3000, *, seed=3, **changes):
     """Write a market of `make_bars` as CSV and give its spec."""
-    bars = make_bars(seed, length, **{"jump": 0.05, **changes})
-    path.write_text(csv_text({name: getattr(bars, name) for name in COLUMNS}))
+    path.write_text(csv_text(market_columns(seed, length, **{"jump": 0.05, **changes})))
     return f"csv:{path}"
+
+
+def market_columns(seed, length, **changes):
+    """The columns of a market of `make_bars`, a day later: no file has times of 1970-01-01."""
+    bars = make_bars(seed, length, **changes)
+    columns = {name: getattr(bars, name) for name in COLUMNS}
+    return {**columns, "timestamp": columns["timestamp"] + 86_400 * 10**9}
 
 
 def _refuse(constant):

@@ -29,7 +29,7 @@ def write(folder, count=5, name="series.feather", **options):
 def test_size_is_known_before_unpacking(tmp_path, options):
     """Six columns of eight bytes, whatever the packing and however many parts."""
     path = write(tmp_path, 100, **options)
-    size = unpacked_bytes(path)
+    size = unpacked_bytes(path.read_bytes())
     assert 6 * 8 * 100 <= size < 6 * 8 * 100 + 2000
     assert load_bars(f"feather:{path}").content_hash == make_bars(100).content_hash
     with pytest.raises(LimitError, match=r"unpacks to \d+ bytes, above the cap of 4000; --max-b"):

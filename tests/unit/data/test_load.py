@@ -62,7 +62,8 @@ def test_bad_cell_is_refused_or_dropped_on_request(tmp_path, name, cell):
     with pytest.raises(BarsError, match=r"series.csv: 1 row .*: row 3 \(.*--drop-bad-bars"):
         load_bars(spec)
     bars = load_bars(spec, LoadOptions(drop_bad_bars=True))
-    assert bars.notes == ("dropped 1 bad row",)
+    gap = "1 gap, 1 bar missing; the longest from 2024-01-01T00:30 to 2024-01-01T01:00"
+    assert bars.notes == ("dropped 1 bad row", gap)
     assert np.array_equal(make_bars(6).close[[0, 1, 2, 4, 5]], bars.close)
 
 
@@ -84,7 +85,9 @@ def test_row_without_a_time_is_refused_or_dropped(tmp_path):
     spec = write_csv(tmp_path, csv_text(columns, times=times))
     with pytest.raises(BarsError, match=r"1 row without a time: row 1 \(no time"):
         load_bars(spec)
-    assert load_bars(spec, LoadOptions(drop_bad_bars=True)).notes == ("dropped 1 bad row",)
+    dropped, gap = load_bars(spec, LoadOptions(drop_bad_bars=True)).notes
+    assert dropped == "dropped 1 bad row"
+    assert gap == "1 gap, 1 bar missing; the longest from 2024-01-01T00:00 to 2024-01-01T00:30"
 
 
 def test_file_of_bad_rows_only_is_refused(tmp_path):

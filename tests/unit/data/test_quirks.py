@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from data import longest_gaps, quirks_of, splits_of
+from data.timeframe import gap_notes
 from tests.support.series import MINUTE_NS, make_bars, make_columns
 
 
@@ -63,5 +64,6 @@ def test_gaps_are_told_longest_first():
     timestamp[30:] += 60 * MINUTE_NS
     bars = make_bars(50, timestamp=timestamp)
     assert [gap["missing_bars"] for gap in longest_gaps(bars)] == [4, 1]
-    (told,) = quirks_of(bars)
+    (told,) = gap_notes(bars.timestamp, bars.timeframe_ns)
     assert told == ("2 gaps, 5 bars missing; the longest from 2024-01-01T07:30 to 2024-01-01T08:45")
+    assert quirks_of(bars) == ()

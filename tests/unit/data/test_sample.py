@@ -30,7 +30,8 @@ def test_sample_says_that_it_is_simulated(bars):
     assert bars.symbol == "SIMULATED"
     assert bars.is_simulated
     assert bars.notes[0].startswith("simulated market")
-    assert len(bars.notes) == 1
+    assert len(bars.notes) == 2
+    assert bars.notes[1].startswith("127 gaps, 264 bars missing; the longest from 2024-11-23T05:30")
 
 
 def test_sample_has_the_hash_it_was_shipped_with(bars):

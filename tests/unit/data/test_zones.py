@@ -6,10 +6,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
+from data import LoadOptions, load_bars
 from data.checks import NO_TIME
 from data.errors import TableError
 from data.providers import times
 from data.providers.times import localise
+from tests.support.series import csv_text, make_columns, write_csv
 
 HOUR_NS = 3600 * 10**9
 
@@ -85,3 +87,24 @@ def test_near_miss_gets_a_hint():
     """A typing error is answered with the zone that was meant."""
     with pytest.raises(TableError, match="did you mean 'America/New_York'"):
         localise(local("2024-01-01"), "america/new_yrok", "f")
+
+
+@pytest.mark.parametrize("name", ["time_utc", "Gmt time", "Time (UTC)", "DATE_UTC"])
+def test_a_column_that_says_utc_needs_no_note(tmp_path, name):
+    """Dukascopy and others say so in the name; --tz still wins, and is told."""
+    columns = make_columns(4)
+    times = [f"2024-01-01 0{hour}:00:00" for hour in range(4)]
+    text = csv_text(columns, times=times, header=f"{name},open,high,low,close,volume")
+    spec = write_csv(tmp_path, text)
+    assert load_bars(spec).notes == ()
+    local = load_bars(spec, LoadOptions(tz="Asia/Tokyo"))
+    assert local.notes == ("times name no zone, read as Asia/Tokyo",)
+
+
+@pytest.mark.parametrize("name", ["timestamp", "Datum", "time"])
+def test_a_column_that_says_no_zone_is_noted_once(tmp_path, name):
+    """One line, in a plain file and in two columns that say the same."""
+    columns = make_columns(4)
+    times = [f"2024-01-01 0{hour}:00:00" for hour in range(4)]
+    text = csv_text(columns, times=times, header=f"{name},open,high,low,close,volume")
+    assert len(load_bars(write_csv(tmp_path, text)).notes) == 1

@@ -70,11 +70,11 @@ def test_symbols_of_one_name_are_told_apart(folder, tmp_path):
 
 def test_dates_and_shares_cut_each_series_by_itself(folder):
     """A fifth of each is held out, whatever its length."""
-    markets = load_markets(config(folder, start="1970-01-03", holdout="20%"))
+    markets = load_markets(config(folder, start="1970-01-04", holdout="20%"))
     for bars, seen, kept in zip(markets.series, markets.windows, markets.held_out, strict=True):
         assert len(kept) == (len(seen) + len(kept)) // 5
         assert (seen.end, kept.end) == (kept.start, len(bars))
-        assert bars.timestamp[seen.start] == 2 * 86_400 * 10**9
+        assert bars.timestamp[seen.start] == 3 * 86_400 * 10**9
 
 
 def test_the_search_is_given_no_bar_that_is_held_out(folder):
@@ -192,7 +192,7 @@ def test_bounds_must_fit_the_shortest_symbol(folder):
 def test_a_symbol_without_bars_in_the_window_is_refused(folder):
     """No symbol is left out in silence."""
     with pytest.raises(DataError, match="short has bars from"):
-        load_markets(config(folder, start="1970-01-22T12:00"))
+        load_markets(config(folder, start="1970-01-23T12:00"))
 
 
 def test_notes_name_their_symbol(folder, tmp_path):

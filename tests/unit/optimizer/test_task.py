@@ -82,7 +82,7 @@ def test_bounds_are_in_bars_of_the_data(market):
         ({"bounds": {"reward_r": [0.0, 1.0]}}, StrategyError, "must be above 0, got 0.0"),
         ({"bounds": {"reward_r": [-1.0, 1.0]}}, StrategyError, "must be above 0, got -1.0"),
         ({"start": "2024"}, DataError, "is no time"),
-        ({"start": "1980-01-01"}, DataError, "no bar opens"),
+        ({"start": "1980-01-02"}, DataError, "no bar opens"),
         ({"timeframe": "7q"}, DataError, "is not a duration"),
     ],
     ids=lambda value: str(value)[:30] if isinstance(value, dict) else "",
@@ -148,7 +148,7 @@ def test_windows_that_just_fit_are_taken(tmp_path):
 
 def test_bars_after_the_end_are_no_history(market):
     """Only bars before the end of the window count towards its longest length."""
-    config = RunConfig(data=market, end="1970-01-05")
+    config = RunConfig(data=market, end="1970-01-06")
     with pytest.raises(ConfigError, match="383 bars are too few"):
         prepare(config, for_search=True)
 

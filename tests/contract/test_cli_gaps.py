@@ -1,0 +1,64 @@
+"""Series cut at long gaps, some of whose parts are too short to search on."""
+
+import numpy as np
+import pytest
+
+from tests.support.commands import SMALL, market_columns
+from tests.support.series import csv_text, write_csv
+
+DAY_NS = 86_400 * 10**9
+BOUNDS = ("--bound", "ema_slow=97:200", "--bound", "z_window=96:200")
+"""The longest window is one of 200 bars."""
+
+
+def parted(folder, *lengths):
+    """A market whose parts of so many bars lie forty days apart."""
+    columns = market_columns(3, sum(lengths), jump=0.05)
+    after = np.repeat(np.arange(len(lengths)), lengths)
+    return write_csv(
+        folder, csv_text({**columns, "timestamp": columns["timestamp"] + after * 40 * DAY_NS})
+    )
+
+
+@pytest.mark.parametrize("first", ["evolve", "backtest"])
+def test_parts_that_are_too_short_are_skipped_and_named(command, tmp_path, first):
+    """The others are searched on; how many were skipped, and their days, are told."""
+    spec = parted(tmp_path, 60, 1000, 201, 200, 900)
+    search = (*SMALL, "--quiet") if first == "evolve" else ()
+    found = command(first, "--data", spec, "--max-gap", "10d", *BOUNDS, *search, "--json")
+    assert (found.code, found.err.count("skipped")) == (0, 1)
+    assert [window["bars"] for window in found.json["data"]["windows"]] == [1000, 201, 900]
+    gaps, *notes = found.json["data"]["notes"]
+    assert gaps.startswith("4 gaps, 15,360 bars missing; ")
+    assert notes == [
+        "cut into 5 parts at gaps longer than 10d",
+        "2 of 5 parts are skipped, too short for windows of 201 bars (260 bars): "
+        "1970-01-02 to 1970-01-02, 1970-05-15 to 1970-05-17",
+    ]
+
+
+def test_what_was_recorded_is_cut_alike_again(command, tmp_path):
+    """A record of such a run verifies."""
+    spec = parted(tmp_path, 60, 1000, 900)
+    flags = ("--max-gap", "10d", "--holdout", "20%", *BOUNDS)
+    assert command("evolve", "--data", spec, *flags, *SMALL, "--quiet").code == 0
+    assert command("runs", "verify", "latest").code == 0
+
+
+def test_a_part_without_a_bar_to_hold_out_is_skipped(command, tmp_path):
+    """A share of few bars is none, and what is held out is no bar to search on."""
+    spec = parted(tmp_path, 3, 250, 1000)
+    flags = ("--max-gap", "10d", "--holdout", "20%", *BOUNDS, "--json")
+    found = command("backtest", "--data", spec, *flags)
+    assert [window["bars"] for window in found.json["data"]["windows"]] == [800, 200]
+    assert "2 of 3 parts are skipped" in found.err
+
+
+def test_parts_that_are_all_too_short_are_refused(command, tmp_path):
+    """As where each night is a gap: the longest part and the bars that are needed are named."""
+    spec = parted(tmp_path, 60, 70, 80)
+    for arguments in (("backtest",), ("evolve", *SMALL)):
+        outcome = command(*arguments, "--data", spec, "--max-gap", "10d", *BOUNDS)
+        assert outcome.code == 2
+        assert outcome.error.startswith("--max-gap 10d: none of the 3 parts of series has the 201 ")
+        assert "the longest part has 80; name a longer gap" in outcome.error
