@@ -119,11 +119,12 @@ def test_bad_bars_are_dropped_when_asked_and_counted(command, tmp_path):
     outcome = command("evolve", *arguments, "--json", "--quiet")
     assert outcome.code == 0
     assert outcome.json["data"]["bars"] == N_BARS - 2
-    note, gap = outcome.json["data"]["notes"]
+    note, gap, risk = outcome.json["data"]["notes"]
     assert "2" in note
     assert gap.startswith("1 gap, 2 bars missing; ")
-    assert outcome.err == f"note: {note}\nnote: {gap}\n"
-    assert command("runs", "show", "latest", "--json").json["header"]["notes"] == [note, gap]
+    assert risk.startswith("--drop-bad-bars without --max-gap: ")
+    assert outcome.err == f"note: {note}\nnote: {gap}\nnote: {risk}\n"
+    assert command("runs", "show", "latest", "--json").json["header"]["notes"] == [note, gap, risk]
 
 
 def test_naive_times_are_read_as_utc_and_that_is_told(command, tmp_path, monkeypatch):
@@ -152,13 +153,13 @@ def test_naive_times_are_read_in_the_zone_that_is_named(command, tmp_path):
     assert shown["first bar opens"] == "1970-01-02 05:15 UTC"
 
 
-@pytest.mark.parametrize("n_bars", [97, 673])
+@pytest.mark.parametrize("n_bars", [97, 672])
 def test_genes_longer_than_the_data_are_refused(command, tmp_path, n_bars):
     """A backtest names the bars that there are, those it needs, and the longest window."""
     spec = write_csv(tmp_path, rewritten(*LINES[: n_bars + 1]))
     outcome = command("backtest", "--data", spec)
     assert outcome.code == 2
-    assert outcome.error == f"{n_bars} bars, need at least 674 (longest window 672)"
+    assert outcome.error == f"{n_bars} bars, need at least 673 (longest window 672)"
 
 
 def test_bounds_longer_than_the_data_are_refused_with_the_largest_legal(command, tmp_path):
@@ -166,9 +167,9 @@ def test_bounds_longer_than_the_data_are_refused_with_the_largest_legal(command,
     spec = write_csv(tmp_path, rewritten(*LINES[:1001]))
     outcome = command("evolve", "--data", spec, *SMALL)
     assert outcome.code == 2
-    assert "the largest legal value is 998: --bound" in outcome.error
+    assert "the largest legal value is 999: --bound" in outcome.error
     assert not (tmp_path / "runs").exists()
-    advice = outcome.error.split("998: ")[1].split()
+    advice = outcome.error.split("999: ")[1].split()
     assert command("evolve", "--data", spec, *SMALL, *advice).code == 0
 
 
@@ -251,7 +252,9 @@ def test_prices_below_zero_are_traded_only_with_an_offset(command, tmp_path):
     assert "--price-offset lifts a market that fell below zero" in line
     found = command("evolve", "--data", spec, *SMALL, "--price-offset", "90", "--json").json
     assert found["certificate"]["mismatches"] == 0
-    assert found["data"]["notes"] == ["90 was added to every price"]
+    added, risk = found["data"]["notes"]
+    assert added == "90 was added to every price"
+    assert risk.startswith("--price-offset with costs: ")
     above = command("data", "show", spec, "--price-offset", "90", "--json").json
     assert above["lowest low"] == pytest.approx(LEGAL["low"].min(), abs=1e-9)
 

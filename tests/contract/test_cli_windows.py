@@ -29,8 +29,8 @@ LABELS = (
 def cut(monkeypatch):
     """Whatever is loaded is searched on in two parts of one series, and a third is held out."""
 
-    def loaded(config):
-        return Markets(load_markets(config).series, WINDOWS)
+    def loaded(config, least):
+        return Markets(load_markets(config, least).series, WINDOWS)
 
     monkeypatch.setattr(task_module, "load_markets", loaded)
 

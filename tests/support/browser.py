@@ -48,6 +48,14 @@ class Opened:
                     scrollTo({ top: y, behavior: "instant" });
                     await new Promise((done) => setTimeout(done, 30));
                 }
+                // On a busy machine the page may be past a chart before that is drawn.
+                for (let tries = 0; tries < 100; tries++) {
+                    const plots = [...document.querySelectorAll("figure:not([hidden]) .plot")];
+                    const left = plots.find((plot) => !plot.querySelector(".main-svg"));
+                    if (!left) break;
+                    left.scrollIntoView({ behavior: "instant" });
+                    await new Promise((done) => setTimeout(done, 50));
+                }
             }"""
         )
 
