@@ -11,13 +11,14 @@ import sys
 from functools import cache
 
 from engine.compiling.loops import is_missing
+from engine.machine import available_cores
 from optimizer.search.compiled.contributions import drop
 
 
 @cache
 def compile_beside() -> None:
     """Have another process compile the loops, if nobody ever did and there is a core for it."""
-    if not is_missing(drop) or len(os.sched_getaffinity(0)) < 2:
+    if not is_missing(drop) or available_cores() < 2:
         return
     command = [sys.executable, "-P", "-m", "optimizer.search.first_run"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
