@@ -1,6 +1,6 @@
 """Bars in: read from a source, checked, hashed, cut into windows."""
 
-from data.bars import Bars, Gaps, Window
+from data.bars import Bars, Window
 from data.errors import DataError
 from data.holdout import Holdout, parse_holdout, split_window
 from data.inspection import (
@@ -18,7 +18,7 @@ from data.load import load_bars
 from data.providers import PROVIDERS, expand_spec
 from data.resample import resample
 from data.table import FetchOptions, LoadOptions
-from data.timeframe import format_timeframe, infer_timeframe, parse_timeframe
+from data.timeframe import Gaps, format_timeframe, infer_timeframe, parse_timeframe
 
 __all__ = [
     "PROVIDERS",

@@ -11,29 +11,12 @@ import numpy.typing as npt
 
 from data.checks import COLUMNS, VALUES, Floats, Ints, check_bars
 from data.errors import BarsError, WindowError
-from data.timeframe import format_timeframe
+from data.timeframe import Gaps, format_timeframe, gaps_of
 
 LONGEST_SYMBOL = 64
 
 Role = Literal["search", "held_out", "train", "test"]
 """What a window is for: to search on, to judge by what a search has not seen, or part of a fold."""
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """Where bars are missing between neighbours.
-
-    Args:
-        count: Steps longer than one bar.
-        missing_bars: Bars that would fill them.
-        longest_ns: Longest step, nanoseconds; 0 without gaps.
-        longest_at: Number of the bar that ends it; -1 without gaps.
-    """
-
-    count: int
-    missing_bars: int
-    longest_ns: int
-    longest_at: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +106,8 @@ class Bars:
         Of bars [start, end), those steps count that end at one of them: parts of a series add up.
         """
         first = max(start, 1)
-        steps = np.diff(self.timestamp[first - 1 : end])
-        longer = steps[steps > self.timeframe_ns]
-        if len(longer) == 0:
-            return Gaps(count=0, missing_bars=0, longest_ns=0, longest_at=-1)
-        at = int(np.argmax(steps))
-        missing = int((longer // self.timeframe_ns - 1).sum())
-        return Gaps(len(longer), missing, int(steps[at]), first + at)
+        found = gaps_of(self.timestamp[first - 1 : end], self.timeframe_ns)
+        return replace(found, longest_at=found.longest_at + first - 1) if found.count else found
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from data.bars import Bars, Gaps, Window
+from data.bars import Bars, Window
 from data.checks import Floats, faults, format_time, repeats
 from data.errors import DataError, WindowError
 from data.load import DEFAULTS, load_bars
 from data.providers import find_provider
 from data.table import LoadOptions, RawTable
+from data.timeframe import Gaps
 
 SHOWN_ROWS = 3
 

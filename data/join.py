@@ -43,12 +43,8 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
     keep = np.ones(len(order), dtype=np.bool_)
     keep[twice] = False
     # The gaps of the whole are not those of its parts.
-    notes = dict.fromkeys(
-        note
-        for bars in ordered
-        for note in bars.notes
-        if note not in gap_notes(bars.timestamp, bars.timeframe_ns)
-    )
+    parted = [(bars.notes, gap_notes(bars.timestamp, bars.timeframe_ns)) for bars in ordered]
+    notes = dict.fromkeys(note for said, gone in parted for note in said if note not in gone)
     gaps = gap_notes(columns["timestamp"][keep], ordered[0].timeframe_ns)
     overlap = (f"{len(twice)} bars stood in two parts, equal in both",) if len(twice) else ()
     return replace(

@@ -1,6 +1,7 @@
 """The duration of a bar: as text such as '15m', as nanoseconds, and as the steps of a file tell."""
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,23 @@ MOST_SHORT_STEPS_FRAC = 0.01
 
 MOST_SESSIONS = 3
 """Times a day that a market may pause alike: at night, at noon, for a break."""
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Where bars are missing between neighbours.
+
+    Args:
+        count: Steps longer than one bar.
+        missing_bars: Bars that would fill them.
+        longest_ns: Longest step, nanoseconds; 0 without gaps.
+        longest_at: Number of the bar that ends it; -1 without gaps.
+    """
+
+    count: int
+    missing_bars: int
+    longest_ns: int
+    longest_at: int
 
 
 def parse_timeframe(text: str, option: str = "--timeframe") -> int:
@@ -127,18 +145,26 @@ def _held_by(steps: npt.NDArray[np.int64], step: int) -> int:
     return sum(int((steps[start : end - 1] == step).sum()) for start, end in spans)
 
 
-def gap_notes(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> tuple[str, ...]:
-    """A line about the steps that are longer than a bar, none where there are none."""
+def gaps_of(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> Gaps:
+    """Count the steps between neighbours [T] that are longer than one bar."""
     steps = np.diff(timestamp)
     longer = steps[steps > timeframe_ns]
-    missing = int((longer // timeframe_ns - 1).sum())
-    if not missing:
-        return ()
+    if len(longer) == 0:
+        return Gaps(count=0, missing_bars=0, longest_ns=0, longest_at=-1)
     at = int(np.argmax(steps))
-    start, end = (format_time(int(timestamp[i])) for i in (at, at + 1))
+    missing = int((longer // timeframe_ns - 1).sum())
+    return Gaps(len(longer), missing, int(steps[at]), at + 1)
+
+
+def gap_notes(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> tuple[str, ...]:
+    """A line about the steps that are longer than a bar, none where there are none."""
+    gaps = gaps_of(timestamp, timeframe_ns)
+    if not gaps.missing_bars:
+        return ()
+    start, end = (format_time(int(timestamp[gaps.longest_at - i])) for i in (1, 0))
     return (
-        f"{len(longer):,} {'gap' if len(longer) == 1 else 'gaps'}, {missing:,} "
-        f"{'bar' if missing == 1 else 'bars'} missing; the longest from {start} to {end}",
+        f"{gaps.count:,} {'gap' if gaps.count == 1 else 'gaps'}, {gaps.missing_bars:,} "
+        f"{'bar' if gaps.missing_bars == 1 else 'bars'} missing; the longest from {start} to {end}",
     )
 
 

@@ -5,8 +5,6 @@ What is given on the command line wins over a file, and a file over the defaults
 variable changes a result.
 """
 
-import os
-import stat
 import tomllib
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
@@ -16,6 +14,7 @@ from typing import Literal, get_args, get_origin
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from data.ordinary import NoFileError, open_ordinary
 from optimizer.config.compute import ComputeSettings, DeviceSettings, RecordSettings
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.search import GoalSettings, SearchSettings
@@ -154,13 +153,11 @@ def read_page(path: Path, otherwise: str, most: int = LARGEST_FILE_BYTES) -> str
         ConfigError: When it is larger, or a folder, a pipe or a device.
         OSError, UnicodeDecodeError: When it cannot be read, or is not UTF-8.
     """
-    # Opening a pipe else waits for somebody to write into it.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with open(descriptor, "rb") as file:
-        kind = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(kind):
-            raise ConfigError(f"{path}: is no plain file; name one")
-        content = file.read(most + 1)
+    try:
+        with open_ordinary(path) as file:
+            content = file.read(most + 1)
+    except NoFileError:
+        raise ConfigError(f"{path}: is no plain file; name one") from None
     if len(content) > most:
         raise ConfigError(f"{path}: larger than {most:,} bytes; {otherwise}")
     return content.decode("utf-8")
