@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -196,10 +197,8 @@ class Engine:
         Raises:
             GenomeError: When the genome is not legal.
         """
-        genomes = self._checked(shaped(self.spec, np.asarray(genome)[None]))
-        plan = plan_rows(self.spec, genomes)
-        slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of[0]]
-        return tuple(self._backend.trades(genomes[0], slots, window) for window in self.windows)
+        (ledgers,) = self._listed(*self._alone(genome))
+        return ledgers
 
     def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
         """All trades of several individuals.
@@ -221,16 +220,13 @@ class Engine:
             if slots is None:
                 yield from (self.trades(genome) for genome in members)
             else:
-                yield from self._backend.ledgers(members, slots, self.windows)
+                yield from self._listed(members, slots)
 
     def signals(self, genome: Floats) -> tuple[Ints, ...]:
         """Signal bars of one individual, whatever the position; one array [S] a window."""
-        genomes = self._checked(shaped(self.spec, np.asarray(genome)[None]))
-        plan = plan_rows(self.spec, genomes)
-        slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of[0]]
+        (own,), (slots,) = self._alone(genome)
         return tuple(
-            self._backend.signals(genomes[0], slots, window).astype(np.int64)
-            for window in self.windows
+            self._backend.signals(own, slots, window).astype(np.int64) for window in self.windows
         )
 
     def stage_seconds(self, genomes: Floats) -> dict[str, float]:
@@ -366,6 +362,20 @@ class Engine:
         self._bank.clear()
         out[plan.order] = found
         return True
+
+    def _listed(self, genomes: Floats, slots: Slots) -> list[tuple[Ledger, ...]]:
+        """Ledgers [W] of each of several individuals."""
+        parts = [
+            self._backend.ledgers(genomes, slots, self.windows[begin : begin + LISTED_PAIRS])
+            for begin in range(0, len(self.windows), LISTED_PAIRS)
+        ]
+        return [tuple(chain.from_iterable(of_one)) for of_one in zip(*parts, strict=True)]
+
+    def _alone(self, genome: Floats) -> tuple[Floats, Slots]:
+        """An individual as a population of one [1, G], and its slots [1, R]; all rows are there."""
+        genomes = self._checked(shaped(self.spec, np.asarray(genome)[None]))
+        plan = plan_rows(self.spec, genomes)
+        return genomes, self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
 
     def _checked(self, genomes: Floats) -> Floats:
         """The same genomes [P, G], legal."""

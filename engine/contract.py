@@ -150,10 +150,6 @@ class Backend(Protocol):
         """Signal bars [S] of one individual in one window."""
         ...
 
-    def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
-        """The ledger of one individual in one window."""
-        ...
-
     def ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:

@@ -148,8 +148,8 @@ class CpuBackend(AnswersAtOnce):
         bars: Slots = signal_bars(market, self._entry, slots, genome, window.start, window.end - 1)
         return bars
 
-    def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
-        """The ledger of one individual in one window; arguments as in `evaluate`."""
+    def _ledger(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
+        """The ledger of one individual in one window."""
         bars = self.signals(genome, slots, window)
         # One spare line, because an empty ledger means that none is wanted.
         whole = np.empty((len(bars) + 1, 4), np.int64)
@@ -180,7 +180,7 @@ class CpuBackend(AnswersAtOnce):
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
         return [
-            tuple(self.trades(genome, row, window) for window in windows)
+            tuple(self._ledger(genome, row, window) for window in windows)
             for genome, row in zip(genomes, slots, strict=True)
         ]
 

@@ -213,11 +213,6 @@ class CudaBackend(AnswersLater):
             bars: Slots = to_host(work.lists.bars[0, :n])
         return bars - np.int32(self._market.starts[window.series])
 
-    def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
-        """The ledger of one individual in one window; arguments as in `evaluate`."""
-        ((ledger,),) = self.ledgers(genome[None], slots[None], [window])
-        return ledger
-
     @device_errors
     def ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]

@@ -222,17 +222,18 @@ class Dispatch:
             each = Workspace.bytes_of(len(windows), self._capacity)
             each += len(windows) * Prices.bytes_of_pair(self._capacity)
             part = slice(begin, begin + max(1, self._work_bytes // LISTED_SHARE // each))
-            work, kept = self._room_for_lists(len(genomes[part]), len(windows))
-            self._lay_out(work, genomes[part], slots[part])
-            work.lay_out(genomes[part])
-            work.upload(len(genomes[part]), with_slots=True)
-            self._stages.run(work, table, self._candidates, len(genomes[part]), kept)
+            members = genomes[part]
+            work, kept = self._room_for_lists(len(members), len(windows))
+            self._lay_out(work, members, slots[part])
+            work.lay_out(members)
+            work.upload(len(members), with_slots=True)
+            self._stages.run(work, table, self._candidates, len(members), kept)
             most = int(to_host(work.told[0]))
             if most > work.capacity:
                 self._grow(most)
                 continue
-            yield len(genomes[part]), work, kept
-            begin += len(genomes[part])
+            yield len(members), work, kept
+            begin += len(members)
 
     def _room_for_lists(self, individuals: int, n_windows: int) -> tuple[Workspace, Prices]:
         if self._lists is None or not self._lists[0].fits(individuals, n_windows, self._capacity):

@@ -118,10 +118,6 @@ class SeveralGpus(AnswersLater):
         """Signal bars [S], from the first device."""
         return self._parts[0].signals(genome, slots, window)
 
-    def trades(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
-        """The ledger of one individual in one window, from the first device."""
-        return self._parts[0].trades(genome, slots, window)
-
     def ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,12 +21,10 @@ from optimizer.commands.console import (
 from optimizer.commands.evolve import print_result
 from optimizer.errors import ConfigError, StoreError
 from optimizer.runs import RunStore, delete_run, find_run, list_runs
-from optimizer.runs.result import RunResult, recorded_result, refuse_red, words_of
-from optimizer.search.generation import Floats
+from optimizer.runs.result import Member, RunResult, recorded_result, refuse_red, words_of
 from optimizer.session.exported import Columns, What, require_result, table_of
 from optimizer.session.header import recorded_front
 from optimizer.session.individuals import describe_individuals
-from optimizer.session.task import Task
 from optimizer.shown import number
 from optimizer.written import write_whole
 
@@ -96,17 +94,18 @@ def verify_command(name: str, runs: Path, individuals: int) -> None:
     # Spread over the front, whose members are sorted by genome.
     count = min(individuals, len(genomes))
     chosen = genomes[np.linspace(0, len(genomes) - 1, count).round().astype(int)]
-    certificate = certify(task.full_engine(device="cpu"), chosen)
+    engine = task.full_engine(device="cpu")
+    certificate = certify(engine, chosen)
     refuse_red(certificate)
     if result is not None:
-        _refuse_other_figures(task, chosen, result)
+        _refuse_other_figures(describe_individuals(task, engine, chosen), result)
     console.say(words_of(certificate))
 
 
-def _refuse_other_figures(task: Task, chosen: Floats, result: RunResult) -> None:
+def _refuse_other_figures(judged: Iterable[Member], result: RunResult) -> None:
     """Refuse a result whose members did not reach what it says of them."""
     recorded = {tuple(one.genes.values()): one for one in result.front}
-    for found in describe_individuals(task, task.full_engine(device="cpu"), chosen):
+    for found in judged:
         one = recorded[tuple(found.genes.values())]
         parts = ("metrics", "undefined", "by_window")
         if any(getattr(one, part) != getattr(found, part) for part in parts):

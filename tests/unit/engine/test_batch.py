@@ -188,10 +188,11 @@ def test_costs_refuse_what_makes_no_sense(name, value):
         Costs(**{name: value})
 
 
+@pytest.mark.parametrize("pairs", [8, 1], ids=["several_at_once", "a_window_at_a_time"])
 @pytest.mark.parametrize("kib", [1024, 30], ids=["all_rows_fit", "few_rows_fit"])
-def test_ledgers_of_many_are_those_of_each(monkeypatch, kib):
+def test_ledgers_of_many_are_those_of_each(monkeypatch, kib, pairs):
     """However many are listed at once, and whether or not their rows fit together."""
-    monkeypatch.setattr(batch, "LISTED_PAIRS", 8)
+    monkeypatch.setattr(batch, "LISTED_PAIRS", pairs)
     genomes, windows = random_genomes(SPEC, 11, seed=3), [WHOLE, Window(0, 40, 200)]
     many = Engine(SPEC, [BARS], windows, device="cpu", memory_bytes=kib * 1024)
     single = Engine(SPEC, [BARS], windows, device="cpu")
