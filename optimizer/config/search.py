@@ -46,7 +46,16 @@ class SearchSettings(Settings):
     )
     seed: int = knob(1, "Decides every random number.", decides="search", ge=0, le=2**63 - 1)
     warm_start: str | None = knob(
-        None, "Individuals to begin with: a .json or .csv file, or a run.", decides="warm start"
+        None,
+        "Individuals to begin with: a .json or .csv file, or the front of a run.",
+        decides="warm start",
+        also="--run",
+    )
+    member: int | None = knob(
+        None,
+        "Of those individuals, begin with this one alone, by its number.",
+        decides="warm start",
+        ge=0,
     )
     repair: bool = knob(
         False,

@@ -268,6 +268,8 @@ def _check_search_fits(config: RunConfig) -> None:
     if config.search == "genetic" and config.steps:
         gene = next(iter(config.steps))
         raise ConfigError(f"--step {gene} is for a lattice only: add --search lattice")
+    if config.member is not None and config.warm_start is None:
+        raise ConfigError("--member chooses whom to begin with: add --run RUN or --warm-start FILE")
     unheard = ("max_evaluations", "plateau", "warm_start") if config.search == "lattice" else ()
     for name in unheard:
         if getattr(config, name) is not None:

@@ -12,7 +12,8 @@ from optimizer.runs import RunStore, find_run
 from optimizer.runs.files import DATABASE
 from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats
-from optimizer.session.genes_file import Values, genome_of, read_individuals
+from optimizer.session.exported import newest_front
+from optimizer.session.genes_file import Values, chosen_member, genome_of, read_individuals
 from strategy import GenomeLayout
 from strategy.errors import GeneError
 
@@ -43,31 +44,34 @@ class WarmStart:
 
 
 def load_genomes(
-    source: str, layout: GenomeLayout, runs: Path, *, may_repair: bool = False
+    source: str,
+    layout: GenomeLayout,
+    runs: Path,
+    *,
+    member: int | None = None,
+    may_repair: bool = False,
 ) -> WarmStart:
     """Individuals for a search to begin with.
 
-    `source` is a ``.json`` or ``.csv`` file as `read_individuals` reads it, or a run. Genes that
-    are not named keep their default. `may_repair` moves what is out of bounds or breaks a
-    constraint, which is refused else.
+    `source` is a ``.json`` or ``.csv`` file as `read_individuals` reads it, or a run, whose front
+    it takes (the last generation where the front is empty). `member` takes one of them alone.
+    Genes that are not named keep their default. `may_repair` moves what is out of bounds or
+    breaks a constraint, which is refused else.
 
     Raises:
         ConfigError: When the file cannot be read, or an individual is not one of this search.
-        StoreError: When there is no such run, or it has found nothing.
+        StoreError: When there is no such run, or it has recorded no generation.
     """
     path = Path(source)
     if path.suffix in (".json", ".csv"):
-        return _checked(str(path), read_individuals(path), layout, may_repair=may_repair)
-    if path.is_file() and path.name != DATABASE:
+        where, members = str(path), read_individuals(path)
+    elif path.is_file() and path.name != DATABASE:
         raise ConfigError(f"{path}: name a .json or .csv file, or a run")
-    with RunStore.open(find_run(runs, source)) as store:
-        last = store.last_generation()
-        names = RunHeader.read(store.header).gene_names
-    front = np.empty((0, 0)) if last is None else last.archive.genomes
-    if last is not None and not len(front):
-        front = last.population.genomes
-    members = [dict(zip(names, genome, strict=True)) for genome in front.tolist()]
-    return _checked(f"run '{source}'", members, layout, may_repair=may_repair)
+    else:
+        where, members = f"run '{source}'", _members_of(find_run(runs, source))
+    if member is not None:
+        member = chosen_member(where, len(members), member)
+    return _checked(where, members, layout, member, may_repair=may_repair)
 
 
 def hash_of(genomes: Floats | None) -> str | None:
@@ -77,15 +81,33 @@ def hash_of(genomes: Floats | None) -> str | None:
     return hashlib.sha256(genomes.astype("<f8").tobytes()).hexdigest()
 
 
+def _members_of(path: Path) -> list[Values]:
+    """The front of a run, in the order of its members' numbers; else its last generation."""
+    with RunStore.open(path) as store:
+        names = RunHeader.read(store.header).gene_names
+        genomes = newest_front(store).genomes
+        last = store.last_generation()
+    if not len(genomes) and last is not None:
+        genomes = last.population.genomes
+    return [dict(zip(names, genome, strict=True)) for genome in genomes.tolist()]
+
+
 def _checked(
-    where: str, members: Sequence[Values], layout: GenomeLayout, *, may_repair: bool
+    where: str,
+    members: Sequence[Values],
+    layout: GenomeLayout,
+    member: int | None,
+    *,
+    may_repair: bool,
 ) -> WarmStart:
+    """The individuals as genomes, or one of them alone."""
     if not members:
         raise ConfigError(f"{where}: holds no individual")
     genomes = []
-    for place, member in enumerate(members):
+    for place in range(len(members)) if member is None else (member,):
         try:
-            genomes.append(_loose(layout, member) if may_repair else _strict(layout, member))
+            read = _loose if may_repair else _strict
+            genomes.append(read(layout, members[place]))
         except (GeneError, ConfigError) as error:
             raise ConfigError(f"{where}, individual {place}: {error}") from None
     found = np.array(genomes)

@@ -137,7 +137,7 @@ def resume_run(
             return finished
         recorded = require_identity(store)
         task = prepare(config, for_search=True)
-        is_begun = last is not None and "warm_start" not in flags
+        is_begun = last is not None and not flags.keys() & set(names_deciding("warm start"))
         task, warm_start = (task, None) if is_begun else _warm_start(task)
         identity = identity_of(task, recorded.warm_start if is_begun else hash_of(warm_start))
         require_same(store.run_id, recorded, identity)
@@ -200,7 +200,11 @@ def _warm_start(task: Task) -> tuple[Task, Floats | None]:
     if config.warm_start is None:
         return task, None
     found = load_genomes(
-        config.warm_start, task.spec.layout, Path(config.runs), may_repair=config.repair
+        config.warm_start,
+        task.spec.layout,
+        Path(config.runs),
+        member=config.member,
+        may_repair=config.repair,
     )
     return replace(task, remarks=found.notes(config.population)), found.genomes
 

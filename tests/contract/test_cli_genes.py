@@ -1,5 +1,6 @@
 """What one command writes another reads: members of fronts, by number, from runs and files."""
 
+import csv
 import os
 
 import numpy as np
@@ -81,6 +82,32 @@ def test_a_member_has_to_be_chosen_and_to_be_there(command, market, result, tmp_
     assert "add --genes or --run" in command("backtest", "--member", 1).error
     assert "leave one out" in command("backtest", "--run", "latest", "--genes", path).error
     assert command("parity", "--run", "latest", "--member", 1, "--json").json["individuals"] == 1
+
+
+def test_a_search_begins_with_a_member_as_a_backtest_takes_it(command, market, result, tmp_path):
+    """The same two flags, or a file and a number, name the same individual."""
+    last = len(result["front"]) - 1
+    path = tmp_path / "front.json"
+    command("runs", "export", result["run"], path)
+    flags = ("evolve", "--data", market, *SMALL, "--generations", 0, "--json", "--member", last)
+    for source in (("--run", result["run"]), ("--run", "latest"), ("--warm-start", path)):
+        begun = command(*flags, *source).json["run"]
+        command("runs", "export", begun, tmp_path / "all.csv", "--what", "individuals")
+        rows = csv.DictReader((tmp_path / "all.csv").read_text().splitlines())
+        (first,) = [row for row in rows if row["operator"] == "warm_start"]
+        genes = {name: float(first[f"genes.{name}"]) for name in result["front"][last]["genes"]}
+        assert genes == result["front"][last]["genes"]
+        command("runs", "delete", begun, "--yes")
+
+
+def test_a_member_to_begin_with_has_to_be_there(command, market, result):
+    """And somebody has to be named whose member it is; a resumed run keeps its own."""
+    count = len(result["front"])
+    flags = ("evolve", "--data", market, *SMALL, "--member", count)
+    assert f"--member 0 to {count - 1}" in command(*flags, "--run", "latest").error
+    assert "add --run RUN or --warm-start FILE" in command(*flags).error
+    changed = command("evolve", "--resume", result["run"], "--run", "latest", "--member", 0)
+    assert (changed.code, "begin with the same individuals" in changed.error) == (4, True)
 
 
 def test_a_warm_start_has_the_rules_of_a_backtest(command, market, tmp_path):
