@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from engine.errors import EngineError
 
+MOST_DELAY = 1000
+"""Bars; a longer one asks something else."""
+
 
 @dataclass(frozen=True)
 class Costs:
@@ -16,6 +19,8 @@ class Costs:
         min_risk: Smallest risk of a trade as a fraction of its entry price, at least 0; a trade
             that does not risk more is rejected.
         risk_fraction: Fraction of equity that one R is worth, above 0 and at most 1.
+        entry_delay: Whole bars, at least 0, by which every entry is later than the bar after its
+            signal; exits are not delayed. It answers whether an edge lives on being quick.
 
     Raises:
         EngineError: When a value is not finite or outside its range.
@@ -27,6 +32,7 @@ class Costs:
     slippage_bp: float = 5.0
     min_risk: float = 0.0001
     risk_fraction: float = 0.01
+    entry_delay: int = 0
 
     def __post_init__(self) -> None:
         for name in ("fee_bp", "slippage_bp", "min_risk", "risk_fraction"):
@@ -35,6 +41,9 @@ class Costs:
                 raise EngineError(f"{name} must be a number of at least 0, got {value!r}")
         if not 0 < self.risk_fraction <= 1:
             raise EngineError(f"risk_fraction must be in (0, 1], got {self.risk_fraction!r}")
+        delay = self.entry_delay
+        if isinstance(delay, bool) or not isinstance(delay, int) or not 0 <= delay <= MOST_DELAY:
+            raise EngineError(f"entry_delay must be 0 to {MOST_DELAY} bars, got {delay!r}")
 
     @property
     def per_side(self) -> float:

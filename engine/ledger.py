@@ -54,7 +54,7 @@ class Ledger:
 
     Args:
         signal_bar: [K] int64, bar whose close gave the signal.
-        entry_bar: [K] int64, the bar after it.
+        entry_bar: [K] int64, the bar after it, or later by the costs' delay.
         exit_bar: [K] int64, bar in which the position ended.
         reason: [K] int8, place in `REASONS`.
         entry: [K], price.

@@ -43,6 +43,7 @@ class Exits(NamedTuple):
         per_side: Cost of a side as a fraction of notional.
         min_risk: Fraction of the entry price.
         risk_fraction: Fraction of equity per R.
+        delay: Bars by which an entry is later than the bar after its signal.
     """
 
     stop_row: int
@@ -52,6 +53,7 @@ class Exits(NamedTuple):
     per_side: float
     min_risk: float
     risk_fraction: float
+    delay: int
 
 
 def entry_of(spec: StrategySpec, coders: dict[Form, Coder]) -> Entry:
@@ -101,4 +103,5 @@ def exits_of(spec: StrategySpec, costs: Costs) -> Exits:
         float(costs.per_side),
         float(costs.min_risk),
         float(costs.risk_fraction),
+        int(costs.entry_delay),
     )

@@ -63,10 +63,11 @@ class Bracket(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The same for all: cost of a side, smallest risk, both fractions of a price."""
+    """The same for all: cost of a side, smallest risk, both fractions of a price; bars of delay."""
 
     per_side: float
     min_risk: float
+    delay: int
 
 
 class Sums(NamedTuple):
@@ -118,7 +119,8 @@ class Reference:
         self.windows = tuple(windows)
         self.costs = costs or Costs()
         self.form = form
-        self._rules = Rules(float(self.costs.per_side), float(self.costs.min_risk))
+        delay = int(self.costs.entry_delay)
+        self._rules = Rules(float(self.costs.per_side), float(self.costs.min_risk), delay)
         self._prices = [Prices(bars.open, bars.high, bars.low, bars.close) for bars in self.series]
         self._kept = Kept(KEPT_BYTES)
 
@@ -155,7 +157,7 @@ class Reference:
         """
         genes = self.spec.layout.decode(genome)
         return tuple(
-            _inside(self._signal_bars(genes, window.series), window).tolist()
+            self._inside(self._signal_bars(genes, window.series), window).tolist()
             for window in self.windows
         )
 
@@ -212,7 +214,7 @@ class Reference:
             bars = self._signal_bars(genes, series)
             for number in numbers:
                 window = self.windows[number]
-                yield self._backtest(genes, window, _inside(bars, window))
+                yield self._backtest(genes, window, self._inside(bars, window))
 
     def _signal_bars(self, genes: Genes, series: int) -> Ints:
         rows = {row.name: row for row in self.spec.rows}
@@ -254,15 +256,14 @@ class Reference:
             signal_bar, entry_bar, exit_bar, reasons, entry, stop, target, exit_price, r, rejected
         )
 
+    def _inside(self, bars: Ints, window: Window) -> Ints:
+        """Those of the ascending bars that may signal inside a window."""
+        # None before the window starts, and none without a later bar in it to be entered on.
+        last = window.end - 1 - self._rules.delay
+        return bars[slice(*np.searchsorted(bars, (window.start, last)))]
+
     def _run(self, loop: Callable[..., Result], *arguments: object) -> Result:
         return self.form(loop)(*arguments)
-
-
-def _inside(bars: Ints, window: Window) -> Ints:
-    """Those of the ascending bars that may signal inside a window."""
-    # None before the window starts, and none without a next bar in it to be entered on.
-    first, last = np.searchsorted(bars, (window.start, window.end - 1))
-    return bars[first:last]
 
 
 def compare_with_gene(holds: Bools, row: Floats, is_greater: bool, level: float) -> None:
@@ -303,8 +304,8 @@ def take_trades(
         # One position at a time; a signal on the exit bar is known at its close and counts.
         if t < flat_from:
             continue
-        # Entry at the open of the bar after the signal.
-        entry_bar = t + 1
+        # Entry at the open of the bar after the signal, or so many bars later.
+        entry_bar = t + 1 + rules.delay
         entry = prices.open[entry_bar]
         # The stop stands a multiple of the row's distance below the signal bar's low.
         stop = prices.low[t] - bracket.stop_mult * stops[t]

@@ -145,7 +145,8 @@ class CpuBackend(AnswersAtOnce):
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
         market = self._markets[window.series]
-        bars: Slots = signal_bars(market, self._entry, slots, genome, window.start, window.end - 1)
+        last = window.end - 1 - self._exits.delay
+        bars: Slots = signal_bars(market, self._entry, slots, genome, window.start, last)
         return bars
 
     def _ledger(self, genome: Floats, slots: Slots, window: Window) -> Ledger:

@@ -75,25 +75,26 @@ def chain(
     trades = 0
     for s in range(signal_bars.size):
         t = signal_bars[s]
-        if t >= end - 1:
+        entry_bar = t + 1 + exits.delay
+        if entry_bar >= end:
             break
         if t < flat_from:
             continue
-        entry = market.open[t + 1]
+        entry = market.open[entry_bar]
         stop = market.low[t] - stop_mult * distances[s]
         risk = entry - stop
         if not risk > entry * exits.min_risk:
             out[REJECTED] += 1.0
             continue
         target = entry + reward * risk
-        exit_bar, reason, price = find_exit(market, t + 1, stop, target, max_hold, end)
+        exit_bar, reason, price = find_exit(market, entry_bar, stop, target, max_hold, end)
         net = (price - entry) - exits.per_side * (entry + price)
         r = net / risk
         _fold(out, r, exits.risk_fraction)
-        out[BARS_IN_MARKET] += exit_bar - t
+        out[BARS_IN_MARKET] += exit_bar - entry_bar + 1
         out[FIRST_REASON + reason] += 1.0
         if keeps_ledger:
-            whole[trades, 0], whole[trades, 1] = t, t + 1
+            whole[trades, 0], whole[trades, 1] = t, entry_bar
             whole[trades, 2], whole[trades, 3] = exit_bar, reason
             prices[trades, 0], prices[trades, 1], prices[trades, 2] = entry, stop, target
             prices[trades, 3], prices[trades, 4] = price, r

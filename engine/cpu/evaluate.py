@@ -44,8 +44,8 @@ def evaluate(
     while p < genomes.shape[0]:
         for w in range(windows.shape[0]):
             end = windows[w, 1]
-            n = signals(market, entry, slots[p], genomes[p], windows[w, 0], end - 1, block,
-                        scratch)  # fmt: skip
+            n = signals(market, entry, slots[p], genomes[p], windows[w, 0], end - 1 - exits.delay,
+                        block, scratch)  # fmt: skip
             stop_distances(market, exits, slots[p], scratch[:n], distances)
             begin(out[p, w])
             chain(market, exits, genomes[p], scratch[:n], distances, end, windows[w, 0], out[p, w],

@@ -80,6 +80,7 @@ class CudaBackend(AnswersLater):
         self._device = torch.device(torch_device)
         self._coders = coders_of(spec, HIGHEST_CODE)
         entry, exits = entry_of(spec, self._coders), exits_of(spec, costs)
+        self._delay = exits.delay
         packing = packing_of(spec, entry)
         self._market = DeviceMarket(series, set(self._coders.values()), HIGHEST_CODE, self._device)
         self._filler = RowFiller(self._market, self._coders, HIGHEST_CODE)
@@ -222,7 +223,7 @@ class CudaBackend(AnswersLater):
         found: list[tuple[Ledger, ...]] = []
         with self._dispatch.on_device():
             for individuals, work, kept in self._dispatch.listed(genomes, slots, windows):
-                ledgers = _ledgers_of(work.lists, kept, starts * individuals)
+                ledgers = _ledgers_of(work.lists, kept, starts * individuals, self._delay)
                 found += zip(*[iter(ledgers)] * len(windows), strict=True)
         return found
 
@@ -234,7 +235,7 @@ class CudaBackend(AnswersLater):
         return row
 
 
-def _ledgers_of(lists: Lists, kept: Prices, starts: Sequence[int]) -> list[Ledger]:
+def _ledgers_of(lists: Lists, kept: Prices, starts: Sequence[int], delay: int) -> list[Ledger]:
     """Ledgers of the first pairs of individual and window, by the first bar of their series."""
     pairs = len(starts)
     counts, rejected = to_host(lists.trades[:pairs]), to_host(lists.rejected[:pairs])
@@ -245,7 +246,7 @@ def _ledgers_of(lists: Lists, kept: Prices, starts: Sequence[int]) -> list[Ledge
     return [
         Ledger(
             signal_bar=(bars[i, :n] >> 32) - start,
-            entry_bar=(bars[i, :n] >> 32) - start + 1,
+            entry_bar=(bars[i, :n] >> 32) - start + 1 + delay,
             exit_bar=(bars[i, :n] & 0x7FFFFFFF) - start,
             reason=reasons[i, :n].copy(),
             entry=prices[i, :n, 0].copy(),

@@ -129,8 +129,8 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
                  p_trade_list, p_r, p_prices, p_reasons, p_out, n_windows, capacity,
                  first_bar, row_stride, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr,
                  STOP_ROW: tl.constexpr, STOP_MULT: tl.constexpr, REWARD: tl.constexpr,
-                 MAX_HOLD: tl.constexpr, KEEPS_PRICES: tl.constexpr, CARRIES: tl.constexpr,
-                 N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
+                 MAX_HOLD: tl.constexpr, DELAY: tl.constexpr, KEEPS_PRICES: tl.constexpr,
+                 CARRIES: tl.constexpr, N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
     """Price, reason and R of each trade, and the counts; grid (pairs).
 
     p_r: [P, W, capacity] receives R, and zeros up to a whole eight. p_prices:
@@ -163,7 +163,7 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
         exit_bar = (trade & 0x7FFFFFFF).to(tl.int32)
         p_signal = p_market + t.to(tl.int64) * 4
         p_exit = p_market + exit_bar.to(tl.int64) * 4
-        entry = tl.load(p_signal + 4, mask=inside, other=1.0)
+        entry = tl.load(p_signal + 4 * (1 + DELAY), mask=inside, other=1.0)
         low = tl.load(p_signal + 2, mask=inside, other=1.0)
         reach = tl.load(p_reach + t - first_bar, mask=inside, other=0.0)
         stop = low - stop_mult * reach
@@ -176,7 +176,7 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
         is_stop = lowest <= stop
         is_gap = opened <= stop
         is_target = (is_stop == 0) & (highest >= target)
-        is_time = exit_bar == t + hold
+        is_time = exit_bar == t + DELAY + hold
         price = tl.where(
             is_gap, opened, tl.where(is_stop, stop, tl.where(is_target, target, closed))
         )
@@ -185,7 +185,7 @@ def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades
         tl.store(p_r + o_list, r, mask=o_k < (n_trades + 7) // 8 * 8)
         is_only_time = (is_stop == 0) & (is_target == 0) & is_time
         wins += (r > 0.0).to(tl.int32)
-        held += tl.where(inside, exit_bar - t, 0).to(tl.int64)
+        held += tl.where(inside, exit_bar - t - DELAY, 0).to(tl.int64)
         n_gap += (inside & is_gap).to(tl.int32)
         n_stop += (inside & is_stop & (is_gap == 0)).to(tl.int32)
         n_target += (inside & is_target).to(tl.int32)

@@ -22,14 +22,15 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
                 p_counts, p_bars, p_exits, n_windows, capacity, first_bar, row_stride, n_bars,
                 N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr,
                 STOP_MULT: tl.constexpr, REWARD: tl.constexpr, MAX_HOLD: tl.constexpr,
-                SIGNALS: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
+                DELAY: tl.constexpr, SIGNALS: tl.constexpr, BLOCKS: tl.constexpr):  # fmt: skip
     """Exit bars of a pair's signals, SIGNALS at a time; grid (pairs times BLOCKS).
 
     p_market: [B, 4] open, high, low, close. p_pyramid: [levels, 2 B] for each level l the groups of
     four blocks of 4**l bars, each group the upper halves of four lows and of four highs. p_costs:
     per_side, min_risk, risk_fraction; in memory, because a number that is passed to a kernel
-    arrives as float32. p_exits: [P, W, capacity] receives the exit bar, or the signal's
-    own where the trade would risk too little.
+    arrives as float32. DELAY: bars by which an entry is later than the bar after its signal.
+    p_exits: [P, W, capacity] receives the exit bar, or the signal's own where the trade would risk
+    too little.
     """
     i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
     i_p = i_pair // n_windows
@@ -49,17 +50,17 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
         m_s = o_s < count
         t = tl.load(p_bars + i_pair * capacity + o_s, mask=m_s, other=0)
         o_bar = t.to(tl.int64) * 4
-        entry = tl.load(p_market + o_bar + 4, mask=m_s, other=1.0)
+        entry = tl.load(p_market + o_bar + 4 * (1 + DELAY), mask=m_s, other=1.0)
         low = tl.load(p_market + o_bar + 2, mask=m_s, other=1.0)
         stop = low - stop_mult * tl.load(p_reach + t - first_bar, mask=m_s, other=0.0)
         risk = entry - stop
         is_taken = m_s & (risk > entry * min_risk)
         target = entry + reward * risk
-        last = tl.minimum(t + 1 + hold, end) - 1
+        last = tl.minimum(t + 1 + DELAY + hold, end) - 1
         stop_word, target_word = upper_half(stop), upper_half(target)
         found = tl.full([SIGNALS], NEVER, tl.int32)
         level = tl.zeros([SIGNALS], tl.int32)
-        j = t + 1
+        j = t + 1 + DELAY
         waits = is_taken & (j <= last)
         while tl.max(waits.to(tl.int32), 0) > 0:
             walks = waits

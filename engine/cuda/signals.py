@@ -10,13 +10,13 @@ import triton.language as tl
 
 
 @triton.jit
-def span_of(p_slot, p_warm, p_windows, i_window, WARM_ROWS: tl.constexpr):
+def span_of(p_slot, p_warm, p_windows, i_window, WARM_ROWS: tl.constexpr, DELAY: tl.constexpr):
     """First bar that may signal and one past the last, on the common axis."""
     series = tl.load(p_windows + i_window * 3)
     first = tl.load(p_windows + i_window * 3 + 1)
     for r in tl.static_range(len(WARM_ROWS)):
         first = tl.maximum(first, series + tl.load(p_warm + tl.load(p_slot + WARM_ROWS[r])))
-    last = tl.load(p_windows + i_window * 3 + 2) - 1
+    last = tl.load(p_windows + i_window * 3 + 2) - 1 - DELAY
     return first, tl.maximum(last, first)
 
 
@@ -34,7 +34,8 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
                   GENES: tl.constexpr, N_PACKED: tl.constexpr, PAIRS: tl.constexpr,
                   EXACT: tl.constexpr, WARM_ROWS: tl.constexpr, N_COLUMNS: tl.constexpr,
                   N_ROWS: tl.constexpr, HIGHEST: tl.constexpr, INDEX_BARS: tl.constexpr,
-                  IS_PART: tl.constexpr, BLOCK: tl.constexpr, DENSE: tl.constexpr):  # fmt: skip
+                  DELAY: tl.constexpr, IS_PART: tl.constexpr, BLOCK: tl.constexpr,
+                  DENSE: tl.constexpr):  # fmt: skip
     """List the signals of each pair of individual and window; grid (pairs).
 
     p_size: [1] individuals. p_slots: [P, N_ROWS] slots, and last the list of candidates. p_warm:
@@ -56,7 +57,7 @@ def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p
         return
     p_genome = p_genomes + i_p * N_COLUMNS
     p_slot = p_slots + i_p * N_ROWS
-    first, last = span_of(p_slot, p_warm, p_windows, i_pair % n_windows, WARM_ROWS)
+    first, last = span_of(p_slot, p_warm, p_windows, i_pair % n_windows, WARM_ROWS, DELAY)
     if IS_PART:
         first = tl.minimum(tl.maximum(first, first_bar), first_bar + n_bars)
         last = tl.maximum(tl.minimum(last, first_bar + n_bars), first)

@@ -133,7 +133,8 @@ class Stages:
                N_PACKED=self._n_packed, PAIRS=self._pairs, EXACT=self._exact,
                WARM_ROWS=self._warm_rows, N_COLUMNS=work.genomes.shape[1],
                N_ROWS=work.table.shape[1], HIGHEST=self._highest, INDEX_BARS=INDEX_BARS,
-               IS_PART=self.stretch.is_part, BLOCK=sparse, DENSE=dense)  # fmt: skip
+               DELAY=self._exits.delay, IS_PART=self.stretch.is_part, BLOCK=sparse,
+               DENSE=dense)  # fmt: skip
 
     def exits(self, work: Workspace, windows: torch.Tensor, individuals: int) -> None:
         """Launch stage 3; arguments as in `run`."""
@@ -147,8 +148,8 @@ class Stages:
                self.stretch.first, self.stretch.n_bars, self._market.n_bars, warps=1,
                N_COLUMNS=work.genomes.shape[1],
                N_ROWS=work.table.shape[1], STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult,
-               REWARD=exits.reward, MAX_HOLD=exits.max_hold, SIGNALS=SIGNALS,
-               BLOCKS=blocks)  # fmt: skip
+               REWARD=exits.reward, MAX_HOLD=exits.max_hold, DELAY=exits.delay,
+               SIGNALS=SIGNALS, BLOCKS=blocks)  # fmt: skip
 
     def take(self, work: Workspace, individuals: int) -> None:
         """Launch the first part of stage 4; arguments as in `run`."""
@@ -169,7 +170,7 @@ class Stages:
                self.stretch.first, self.stretch.n_bars, warps=warps, CARRIES=self.stretch.is_part,
                N_COLUMNS=work.genomes.shape[1], N_ROWS=work.table.shape[1],
                STOP_ROW=exits.stop_row, STOP_MULT=exits.stop_mult, REWARD=exits.reward,
-               MAX_HOLD=exits.max_hold, KEEPS_PRICES=prices is not None,
+               MAX_HOLD=exits.max_hold, DELAY=exits.delay, KEEPS_PRICES=prices is not None,
                N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
 
     def fold(self, work: Workspace, individuals: int) -> None:

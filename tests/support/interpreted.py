@@ -91,7 +91,7 @@ def compare_stretches(spec):
     # Room for 6 rows of two blocks of bars each: with 7 to 12 a stretch is one block.
     genomes = loosened(spec, random_genomes(spec, 2, seed=4))
     assert 6 < plan_rows(spec, genomes).n_rows <= 12
-    charged = Costs(risk_fraction=0.9)
+    charged = Costs(risk_fraction=0.9, entry_delay=2)
     host = Engine(spec, series, windows, charged, device="cpu")
     device = Engine(spec, series, windows, charged, device="cuda", memory_bytes=200_000)
     seen, original = [], Stretches._filled
@@ -189,13 +189,13 @@ def main():
     compare_ruin_on_paper()
     compare_own(LISTED, is_listed=True)
     compare_own(MIXED, is_listed=False)
-    for name, spec in SHORT_SPECS.items():
+    for delay, (name, spec) in enumerate(SHORT_SPECS.items()):
         series = [
             make_bars(3, 240, jump=0.1, flat=0.05, gaps=0.05),
             make_bars(4, 131, jump=0.3, silent=0.05, tick=0.5),
         ]
         windows = [Window.whole(series[0]), Window(1, 20, 120), Window(0, 60, 200)]
-        charged = Costs(fee_bp=7.0, slippage_bp=3.0, min_risk=0.003, risk_fraction=0.3)
+        charged = Costs(7.0, 3.0, min_risk=0.003, risk_fraction=0.3, entry_delay=delay)
         host = Engine(spec, series, windows, charged, device="cpu")
         device = Engine(spec, series, windows, charged, device="cuda")
         genomes = random_genomes(spec, 4, seed=1)

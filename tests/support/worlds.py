@@ -112,11 +112,12 @@ def populations(draw, spec, max_size=6):
 
 
 def costs():
-    """Costs and risk rules from free to dear, and to what ruins an account in a few trades."""
+    """Costs and risk rules from free to dear, some entries late, some that ruin an account soon."""
     return st.builds(
         Costs,
         fee_bp=st.sampled_from([0.0, 5.0, 100.0]),
         slippage_bp=st.sampled_from([0.0, 5.0]),
         min_risk=st.sampled_from([0.0, 0.0001, 0.02]),
         risk_fraction=st.sampled_from([0.01, 0.5, 0.9, 1.0]),
+        entry_delay=st.sampled_from([0, 0, 1, 7]),
     )

@@ -180,6 +180,9 @@ def test_genomes_are_left_as_they_were():
         ("min_risk", float("inf")),
         ("risk_fraction", 0.0),
         ("risk_fraction", 1.5),
+        ("entry_delay", -1),
+        ("entry_delay", 1.0),
+        ("entry_delay", 2**20),
     ],
 )
 def test_costs_refuse_what_makes_no_sense(name, value):

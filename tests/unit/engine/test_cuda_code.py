@@ -22,6 +22,7 @@ BRACKET = {
     "STOP_MULT": 7,
     "REWARD": 8,
     "MAX_HOLD": 9,
+    "DELAY": 1,
 }
 
 KERNELS = {
@@ -82,6 +83,7 @@ KERNELS = {
             "N_ROWS": 7,
             "HIGHEST": 126,
             "INDEX_BARS": 1024,
+            "DELAY": 1,
             "IS_PART": True,
             "BLOCK": 256,
             "DENSE": 128,

@@ -1,5 +1,7 @@
 """The rules of entries and exits, one hand-made market each, on the reference and each backend."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,23 @@ def test_exit_follows_the_rule_table(backtest, name):
         reason,
         price,
     )
+
+
+def test_a_late_entry_waits_and_its_exit_does_not(backtest):
+    """What would have stopped it before is passed over; it is held from its own entry on."""
+    later = [CALM, (100, 101, 90, 100), (100.5, 101, 99, 100), CALM, (100, 101, 99, 100.25), CALM]
+    late = dataclasses.replace(FREE, entry_delay=2)
+    trade = backtest(paper_market(*later), costs=late, max_hold=3).trade(0)
+    assert (trade.signal_bar, trade.entry_bar) == (SIGNAL_BAR, SIGNAL_BAR + 3)
+    assert (trade.entry, trade.stop, trade.target) == (100.5, 97.0, 107.5)
+    assert (trade.exit_bar, REASONS[trade.reason], trade.exit) == (SIGNAL_BAR + 5, "time", 100.25)
+
+
+@pytest.mark.parametrize(("delay", "trades"), [(0, 1), (1, 1), (2, 0), (9, 0)])
+def test_a_late_entry_needs_its_bar_within_the_window(backtest, delay, trades):
+    """A signal counts when the bar of its entry is there."""
+    late = dataclasses.replace(FREE, entry_delay=delay)
+    assert len(backtest(paper_market(CALM, CALM), costs=late)) == trades
 
 
 def test_entry_stop_and_target_stand_where_the_law_says(backtest):
