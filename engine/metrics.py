@@ -65,6 +65,16 @@ METRICS = (
 
 METRIC_INDEX = {name: i for i, name in enumerate(METRICS)}
 
+EQUITY = ACCUMULATOR_INDEX["equity"]
+
+DEEPEST = [
+    ACCUMULATOR_INDEX[name] for name in ("peak_r", "max_drawdown_r", "peak_equity", "max_drawdown")
+]
+"""Accumulators of which the largest of any window is that of all."""
+
+ADDED = [place for place in ACCUMULATOR_INDEX.values() if place not in (EQUITY, *DEEPEST)]
+"""Accumulators that are added over windows."""
+
 NS_PER_YEAR = 365.25 * 24 * 3600 * 1e9
 
 
@@ -75,10 +85,12 @@ class Span:
     Args:
         bars: Bars in it.
         years: Time from its first bar's open to its last bar's close, in years of 365.25 days.
+        market: Whose bars they are; windows of one market lie one after another.
     """
 
     bars: int
     years: float
+    market: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +102,21 @@ class MetricTable:
         reasons: [P, W, M] int8, place in `UNDEFINED`.
         ruined: [P, W], whether equity was lost.
         names: [M]; asking for another metric is a `ValueError`.
+        whole: The metrics of all windows as one, [P, 1, M]; None where there is one window.
     """
 
     values: Floats
     reasons: npt.NDArray[np.int8]
     ruined: Flags
     names: tuple[str, ...] = METRICS
+    whole: "MetricTable | None" = None
+
+    @property
+    def pooled(self) -> "MetricTable":
+        """The metrics of all windows as one, [P, 1, M]; see `pool`."""
+        if self.whole is None and self.values.shape[1] != 1:
+            raise ValueError("windows were not pooled")
+        return self.whole or self
 
     def column(self, name: str) -> Floats:
         """One metric [P, W]."""
@@ -104,11 +125,6 @@ class MetricTable:
     def why(self, name: str) -> npt.NDArray[np.int8]:
         """Why one metric is undefined, [P, W], place in `UNDEFINED`."""
         return self.reasons[:, :, self.names.index(name)]
-
-    def over(self, windows: Sequence[int]) -> "MetricTable":
-        """The same metrics in some of the windows."""
-        parts = (self.values[:, windows], self.reasons[:, windows], self.ruined[:, windows])
-        return MetricTable(*parts, self.names)
 
     def named(self, individual: int, window: int = 0) -> dict[str, float]:
         """All metrics of one individual in one window by name; NaN where undefined."""
@@ -140,7 +156,7 @@ def compute_metrics(
         names: [M] of `METRICS`, those that are wanted; the others cost nothing.
 
     Returns:
-        The metrics with the reasons of those that are undefined:
+        The metrics, of each window and of all as one, with the reasons of those that are undefined:
 
         - win_rate, mean_r, mean_hold_bars: per trade. expectancy: another name of mean_r.
         - std_r: sample standard deviation of r; needs two trades, and variation: a variance above
@@ -150,7 +166,7 @@ def compute_metrics(
           as 0; needs the variation of std_r. Squared losses do not cancel, yet a loss may be an
           error of a price: those up to `LEAST_VARIATION` of all squares count as none.
         - strength: sum_r / sqrt(sum_r2), at most the root of the trades; undefined where all r
-          are 0. Several windows are taken together as for any metric, not pooled.
+          are 0.
         - profit_factor: gains over losses, in R; undefined without a loss.
         - total_return: final equity minus 1, a fraction; -1 once ruined.
         - max_drawdown: deepest fall of equity as a fraction of its peak; 1 once ruined.
@@ -178,7 +194,39 @@ def compute_metrics(
                 np.copyto(column, np.nan, where=~is_met)
                 np.copyto(why, reason, where=~is_met)
     in_order = np.moveaxis(values, 0, 2), np.moveaxis(reasons, 0, 2)
-    return MetricTable(*in_order, derived.ruined, tuple(names))
+    whole = None
+    if len(spans) > 1:
+        together, span = pool(accumulators, spans)
+        whole = compute_metrics(together, [span], names)
+    return MetricTable(*in_order, derived.ruined, tuple(names), whole)
+
+
+def pool(accumulators: Floats, spans: Sequence[Span]) -> tuple[Floats, Span]:
+    """Take windows as one, as if their trades had been made one after another.
+
+    Counts and sums are added and equity is multiplied, in the order of windows. Drawdowns are the
+    deepest of any window, a lower bound. Years are those of the market with most of them, because
+    markets are traded side by side; this is still no portfolio's account.
+
+    Args:
+        accumulators: [P, W, A], W at least 1.
+        spans: [W].
+
+    Returns:
+        [P, 1, A] and their span.
+    """
+    together = accumulators[:, :1].copy()
+    # An account that grew beyond all numbers and one that was lost have no product.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for window in range(1, accumulators.shape[1]):
+            part = accumulators[:, window : window + 1]
+            together[..., ADDED] += part[..., ADDED]
+            together[..., EQUITY] *= part[..., EQUITY]
+            together[..., DEEPEST] = np.maximum(together[..., DEEPEST], part[..., DEEPEST])
+    years: dict[str, float] = {}
+    for span in spans:
+        years[span.market] = years.get(span.market, 0.0) + span.years
+    return together, Span(sum(span.bars for span in spans), max(years.values()))
 
 
 class _Derived:

@@ -9,7 +9,6 @@ import numpy as np
 
 from engine.intrabar import Intrabar, intrabar_of
 from engine.ledger import ACCUMULATORS, Ledger, Trade
-from engine.metrics import compute_metrics
 from engine.reference import Reference
 from engine.replay.certificate import data_hash
 from optimizer.commands.console import (
@@ -24,6 +23,7 @@ from optimizer.commands.flags import parse_settings
 from optimizer.commands.tables import windows_table
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
+from optimizer.goals.constraints import POOLED
 from optimizer.runs import find_run
 from optimizer.runs.result import (
     DataDescription,
@@ -36,7 +36,7 @@ from optimizer.runs.result import (
 from optimizer.search.generation import Floats
 from optimizer.session.genes_file import Values, chosen_individual, chosen_member, genome_of
 from optimizer.session.header import recorded_front
-from optimizer.session.individuals import mean_figures
+from optimizer.session.individuals import figures_of, metrics_over
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
 from optimizer.shown import counted, metric
@@ -66,6 +66,7 @@ class Backtest(Member):
     windows: tuple[WindowFigures, ...]
     intrabar: Intrabar
     engine: str
+    over_windows: str
 
 
 def backtest_command(
@@ -198,25 +199,30 @@ def _describe(
     task: Task, genome: Floats, ledgers: Sequence[Ledger], accumulators: Floats, engine: str
 ) -> Backtest:
     markets = task.markets
-    table = compute_metrics(accumulators[None], markets.spans(markets.all_windows))
+    spans = markets.spans(markets.all_windows)
+
+    def figures(windows: Sequence[int]) -> Figures:
+        return figures_of(metrics_over(accumulators[None], spans, windows), 0, task.goals.over)
+
     held_out = markets.places("held_out")
     return Backtest(
-        **vars(mean_figures(table, 0, markets.places("search"))),
+        **vars(figures(markets.places("search"))),
         strategy=task.spec.name,
         genes=task.spec.layout.decode(genome),
         data=describe_data(task),
         data_hash=data_hash(markets.series),
-        held_out=mean_figures(table, 0, held_out) if held_out else None,
+        held_out=figures(held_out) if held_out else None,
         windows=tuple(
             WindowFigures(
                 **vars(window),
-                **vars(mean_figures(table, 0, [w])),
+                **vars(figures([w])),
                 accumulators=dict(zip(ACCUMULATORS, accumulators[w].tolist(), strict=True)),
             )
             for w, window in enumerate(markets.describe())
         ),
         intrabar=_intrabar(task, ledgers),
         engine=engine,
+        over_windows=task.goals.over,
     )
 
 
@@ -265,7 +271,8 @@ def _print(found: Backtest) -> None:
     if found.held_out is not None:
         columns = {"searched on": _in_words(found), "held out": _in_words(found.held_out)}
     has_several = sum(not window.is_held_out for window in found.windows) > 1
-    console.print(columns_table(columns, "Metrics" + (" (means)" if has_several else "")))
+    how = " (pooled)" if found.over_windows == POOLED else " (means)"
+    console.print(columns_table(columns, "Metrics" + (how if has_several else "")))
     if has_several:
         by_window = {name: [one.metrics[name] for one in found.windows] for name in BY_WINDOW}
         noun = noun_of(found.windows)

@@ -18,7 +18,7 @@ from optimizer.commands.tables import (
 )
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.goals.constraints import MEAN
+from optimizer.goals.constraints import MEAN, POOLED
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.runs import find_run
 from optimizer.runs.result import RunResult, noun_of, quality_lines, refuse_red
@@ -137,6 +137,8 @@ def _means(result: RunResult) -> str:
     if len(searched) < 2:
         return ""
     count = counted(len(searched), noun_of(searched))
+    if result.over_windows == POOLED:
+        return f"; {count} pooled as one list of trades, which is no portfolio's account"
     if result.over_windows == MEAN:
         return f"; each number is a mean over {count}"
     return f"; objectives are the {result.over_windows} of {count}, other numbers means"

@@ -132,7 +132,7 @@ class GoalSettings(Settings):
     """Objectives and constraints."""
 
     objectives: str = knob(
-        "sharpe_trade,total_return,max_drawdown",
+        "strength,total_return,max_drawdown",
         "Objectives, comma separated, such as sharpe, trades:min or sharpe@worst.",
         decides="goals",
     )
@@ -142,8 +142,8 @@ class GoalSettings(Settings):
         decides="goals",
     )
     over_windows: str = knob(
-        "mean",
-        "How windows make one number: mean, worst, or a quantile such as q25.",
+        "pooled",
+        "How windows make one number: pooled as one, mean, worst, or a quantile such as q25.",
         decides="goals",
     )
     min_trades: int = knob(30, "Fewer trades make an individual infeasible.", decides="goals", ge=0)

@@ -33,10 +33,13 @@ _TEXT = re.compile(
     r"(?:\s+(?P<kind>soft|hard))?\s*"
 )
 
+POOLED = "pooled"
 MEAN = "mean"
 WORST = "worst"
 HIGHEST_QUANTILE = 50
-FORMS = f"{MEAN}, {WORST}, or q1 to q{HIGHEST_QUANTILE} (percent of the windows may be worse)"
+FORMS = (
+    f"{POOLED}, {MEAN}, {WORST}, or q1 to q{HIGHEST_QUANTILE} (percent of the windows may be worse)"
+)
 """How windows may be taken together, in words."""
 
 _QUANTILE = re.compile(r"q([1-9][0-9]?)")
@@ -146,9 +149,9 @@ def parse_constraints(texts: Sequence[str]) -> tuple[Constraint, ...]:
 
 
 def check_aggregation(text: str) -> str:
-    """Return ``mean``, ``worst``, or ``q`` with a whole percentage from 1 to 50."""
+    """Return ``pooled``, ``mean``, ``worst``, or ``q`` with a whole percentage from 1 to 50."""
     found = _QUANTILE.fullmatch(text)
-    if text in (MEAN, WORST) or (found and int(found[1]) <= HIGHEST_QUANTILE):
+    if text in (POOLED, MEAN, WORST) or (found and int(found[1]) <= HIGHEST_QUANTILE):
         return text
     raise ConfigError(f"windows cannot be taken together as '{text}'; use {FORMS}")
 
@@ -158,8 +161,9 @@ def over_windows(values: Floats, how: str, *, more_is_better: bool) -> Floats:
 
     Args:
         values: [P, W], W at least 1; what is not finite counts as undefined.
-        how: As `check_aggregation` allows. A quantile is one of the values, the nearest one on the
-            worse side, so that nothing is interpolated.
+        how: As `check_aggregation` allows; ``pooled`` cannot be told from metrics of windows. A
+            quantile is one of the values, the nearest one on the worse side, so that nothing is
+            interpolated.
         more_is_better: Which side is the worse one.
 
     Returns:

@@ -18,7 +18,7 @@ from optimizer.errors import ConfigError
 from optimizer.goals.constraints import (
     ALIASES,
     FORMER,
-    MEAN,
+    POOLED,
     Constraint,
     check_aggregation,
     over_windows,
@@ -104,7 +104,7 @@ class Goals:
         constraints: What must hold beside it. Who breaks a hard one is infeasible; soft ones add
             one objective, `MISSED`, the mean of how far each is missed, 0 where all hold.
         over: How the windows of a metric are taken together where nothing else is said, trades
-            included; a metric that is undefined in one window is undefined.
+            included; unless pooled, a metric that is undefined in one window is undefined.
 
     Raises:
         ConfigError: When objectives are missing or repeat, or `min_trades` is negative.
@@ -113,7 +113,7 @@ class Goals:
     objectives: tuple[Objective, ...]
     min_trades: int = 30
     constraints: tuple[Constraint, ...] = ()
-    over: str = MEAN
+    over: str = POOLED
 
     def __post_init__(self) -> None:
         if not self.objectives:
@@ -230,9 +230,11 @@ class Goals:
         self, metrics: MetricTable, metric: str, over: str = "", *, more_is_better: bool = True
     ) -> Floats:
         """A metric [P], its windows taken together."""
-        return over_windows(
-            metrics.column(metric), over or self.over, more_is_better=more_is_better
-        )
+        how = over or self.over
+        if how == POOLED:
+            found = metrics.pooled.column(metric)[:, 0]
+            return np.where(np.isfinite(found), found, np.nan)
+        return over_windows(metrics.column(metric), how, more_is_better=more_is_better)
 
     def _first_broken(self, hard: Floats) -> Indices:
         """Failure code [P] of the first hard constraint that is missed, 0 where all hold."""
@@ -251,8 +253,8 @@ def is_maximised(name: str) -> bool:
 def parse_objective(text: str) -> Objective:
     """Read one objective.
 
-    ``:min`` or ``:max`` turns it; ``@mean``, ``@worst`` or ``@q25`` says how windows are taken
-    together.
+    ``:min`` or ``:max`` turns it; ``@pooled``, ``@mean``, ``@worst`` or ``@q25`` says how windows
+    are taken together.
 
     Raises:
         ConfigError: When something in it is unknown (the nearest one is offered).

@@ -266,7 +266,7 @@ class Tables:
         """The member with the best weighted sum of objectives, each scaled to the front's range.
 
         >>> from optimizer import load_run
-        >>> load_run(example).by_weight(sharpe_trade=1)
+        >>> load_run(example).by_weight(strength=1)
         0
         """
         self.check_member(0)

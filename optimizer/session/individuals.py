@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from engine.batch import Engine
-from engine.metrics import METRICS, OVERFLOW, UNDEFINED, MetricTable, compute_metrics
-from optimizer.goals.constraints import MEAN, over_windows
+from engine.metrics import METRICS, OVERFLOW, UNDEFINED, MetricTable, Span, compute_metrics
+from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.runs.result import Figure, Figures, Member
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
@@ -28,20 +28,22 @@ def describe_individuals(
     if not len(genomes):
         return ()
     markets, goals = task.markets, task.goals
-    table = compute_metrics(engine.evaluate(genomes), markets.spans(markets.all_windows))
+    accumulators, spans = engine.evaluate(genomes), markets.spans(markets.all_windows)
+    table = compute_metrics(accumulators, spans)
+    searched = metrics_over(accumulators, spans, markets.places("search"))
     places = markets.places("held_out")
-    reached = goals.achieved(table.over(places)) if places else np.empty((len(genomes), 0))
-    searched = markets.places("search")
+    held_out = metrics_over(accumulators, spans, places) if places else None
+    reached = np.empty((len(genomes), 0)) if held_out is None else goals.achieved(held_out)
     shown = dict.fromkeys([*(goal.metric for goal in goals.objectives), *BY_WINDOW])
     names = shown if len(markets.all_windows) > 1 else ()
     found = []
     for i, genome in enumerate(genomes):
-        figures = mean_figures(table, i, searched)
+        figures = figures_of(searched, i, goals.over)
         kept = None
-        if places:
+        if held_out is not None:
             values = [None if np.isnan(value) else value for value in reached[i].tolist()]
             by_name = dict(zip(goals.names, values, strict=False))
-            kept = replace(mean_figures(table, i, places), objectives=by_name)
+            kept = replace(figures_of(held_out, i, goals.over), objectives=by_name)
         found.append(
             Member(
                 genes=task.spec.layout.decode(genome),
@@ -55,14 +57,14 @@ def describe_individuals(
     return tuple(found)
 
 
-def mean_figures(table: MetricTable, individual: int, windows: Sequence[int]) -> Figures:
-    """Metrics of an individual over some windows: their means.
+def figures_of(table: MetricTable, individual: int, over: str) -> Figures:
+    """Metrics of an individual over all windows of a table [P, W, M]: as one, or else their means.
 
-    `table` is [P, W, M]; a metric is None where it is undefined in any of the windows, with the
-    reason in the first such window.
+    A metric is None where it is undefined, for means in any of the windows, with the reason in
+    the first such window.
     """
-    values = table.values[individual, windows].T  # [M, W]
-    reasons = table.reasons[individual, windows].T
+    taken = table.pooled if over == POOLED else table
+    values, reasons = taken.values[individual].T, taken.reasons[individual].T  # [M, W]
     first = np.argmax(reasons > 0, axis=1)
     why = reasons[np.arange(len(METRICS)), first]
     means = over_windows(values, MEAN, more_is_better=True)
@@ -77,6 +79,13 @@ def mean_figures(table: MetricTable, individual: int, windows: Sequence[int]) ->
             name: UNDEFINED[reason] for name, reason in zip(METRICS, why, strict=True) if reason
         },
     )
+
+
+def metrics_over(
+    accumulators: Floats, spans: Sequence[Span], windows: Sequence[int]
+) -> MetricTable:
+    """The metrics of some of the windows of accumulators [P, W, A] and spans [W]."""
+    return compute_metrics(accumulators[:, windows], [spans[window] for window in windows])
 
 
 def _defined(table: MetricTable, individual: int, name: str) -> tuple[Figure, ...]:

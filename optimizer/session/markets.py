@@ -131,8 +131,11 @@ class Markets:
         )
 
     def spans(self, windows: Sequence[Window]) -> list[Span]:
-        """Lengths of windows in bars and years."""
-        return [span_of(self.series[window.series], window) for window in windows]
+        """Lengths of windows in bars and years, and whose they are."""
+        return [
+            replace(span_of(self.series[one.series], one), market=self.names[one.series])
+            for one in windows
+        ]
 
     @property
     def n_bars(self) -> int:

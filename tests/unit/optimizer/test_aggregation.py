@@ -53,5 +53,5 @@ def test_one_window_is_itself(how):
 @pytest.mark.parametrize("text", ["median", "q0", "q51", "q", "Q10", "", "worst "])
 def test_unknown_ways_are_refused(text):
     """The message says what there is."""
-    with pytest.raises(ConfigError, match="use mean, worst, or q1 to q50"):
+    with pytest.raises(ConfigError, match="use pooled, mean, worst, or q1 to q50"):
         check_aggregation(text)

@@ -94,7 +94,7 @@ def test_a_line_a_second_is_enough(monkeypatch, task, clock):
     assert [line.split(":")[0] for line in told] == [f"generation {n}/9" for n in (0, 3, 6, 9)]
     assert told[1] == (
         "generation 3/9: front 7, feasible 50%, hypervolume 0.6180 (first box = 1), "
-        "sharpe_trade 0.4227, total_return 47.72%, max_drawdown 5.11%, "
+        "strength 0.4227, total_return 47.72%, max_drawdown 5.11%, "
         "2.50 G individual-bars/s, 20 s left"
     )
 

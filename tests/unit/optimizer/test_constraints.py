@@ -36,7 +36,7 @@ def test_constraints_are_read(text, expected):
         ("0.3 >= max_drawdown", "must look like"),
         ("", "must look like"),
         ("sharpe > 1e999", "too large"),
-        ("sharpe@median > 1", "use mean, worst"),
+        ("sharpe@median > 1", "use pooled, mean, worst"),
         ("sharpe_annual@worst > 1", "'sharpe_annual' is called 'sharpe' now"),
     ],
 )

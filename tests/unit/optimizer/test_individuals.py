@@ -8,7 +8,7 @@ from engine.batch import Engine
 from engine.costs import Costs
 from engine.metrics import METRIC_INDEX, METRICS, MetricTable, compute_metrics, span_of
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.session.individuals import mean_figures
+from optimizer.session.individuals import figures_of
 from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market
 
 GOALS = Goals(parse_objectives("sharpe_trade,total_return,max_drawdown"), min_trades=5)
@@ -60,9 +60,10 @@ def test_what_is_undefined_never_reaches_the_search(name, failure):
 def test_no_metric_is_null_without_a_reason(name):
     """And whoever has a number has none."""
     table, _ = judged(name)
-    found = mean_figures(table, 0, range(len(MARKETS[name])))
-    assert {n for n, value in found.metrics.items() if value is None} == set(found.undefined)
-    assert all(value is None or np.isfinite(value) for value in found.metrics.values())
+    for over in ("pooled", "mean"):
+        found = figures_of(table, 0, over)
+        assert {n for n, value in found.metrics.items() if value is None} == set(found.undefined)
+        assert all(value is None or np.isfinite(value) for value in found.metrics.values())
 
 
 def test_a_mean_beyond_all_numbers_has_a_reason():
@@ -70,6 +71,6 @@ def test_a_mean_beyond_all_numbers_has_a_reason():
     values = np.zeros((1, 2, len(METRICS)))
     values[:, :, METRIC_INDEX["total_return"]] = 1e308
     table = MetricTable(values, np.zeros(values.shape, np.int8), np.zeros((1, 2), bool))
-    found = mean_figures(table, 0, [0, 1])
+    found = figures_of(table, 0, "mean")
     assert found.metrics["total_return"] is None
     assert found.undefined == {"total_return": "overflow"}

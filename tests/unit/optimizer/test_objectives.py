@@ -1,9 +1,12 @@
 """Metrics become objectives; what cannot be judged becomes infeasible with a name."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from engine.metrics import METRIC_INDEX, METRICS, MetricTable
+from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
+from engine.metrics import METRIC_INDEX, METRICS, MetricTable, Span, compute_metrics
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import (
@@ -18,6 +21,7 @@ from optimizer.search.ranking import survive
 INF = float("inf")
 NAN = float("nan")
 GOALS = Goals(parse_objectives("sharpe,total_return,max_drawdown"), min_trades=30)
+MEANS = replace(GOALS, over="mean")
 
 
 def table(*individuals, windows=1):
@@ -121,7 +125,7 @@ def test_windows_count_through_their_mean():
         {"trades": [40, 40], "sharpe": [INF, -INF]},
         windows=2,
     )
-    judged = GOALS.judge(metrics)
+    judged = MEANS.judge(metrics)
     assert judged.objectives[0].tolist() == [-0.5, 0.0, 0.0]
     assert [GOALS.failure_names[code] for code in judged.failures] == [
         "",
@@ -130,10 +134,24 @@ def test_windows_count_through_their_mean():
     ]
 
 
+def test_windows_count_as_one_unless_asked_otherwise():
+    """Trades of all windows are pooled before anything is divided."""
+    found = np.zeros((1, 2, len(ACCUMULATORS)))
+    sums = {"trades": [20, 10], "sum_r": [4.0, -1.0], "sum_r2": [20.0, 5.0], "equity": [1.5, 0.5]}
+    for name, values in sums.items():
+        found[0, :, ACCUMULATOR_INDEX[name]] = values
+    goals = Goals(parse_objectives("strength,total_return,strength@worst"), min_trades=30)
+    judged = goals.judge(compute_metrics(found, [Span(100, 1.0), Span(100, 1.0)]))
+    reached = goals.natural(judged.objectives)[0].tolist()
+    assert reached == [3.0 / 25.0**0.5, 1.5 * 0.5 - 1.0, -1.0 / 5.0**0.5]
+    with pytest.raises(ValueError, match="were not pooled"):
+        GOALS.judge(table({"trades": [20, 40]}, windows=2))
+
+
 def test_ruin_in_one_window_is_ruin():
     """It is the reason whatever else is wrong, and everybody else is nearer to feasible."""
     lost = {"trades": 50, "ruined": [False, True]}
-    judged = GOALS.judge(
+    judged = MEANS.judge(
         table(
             lost | {"ruined": [True, True]},
             lost,
@@ -300,7 +318,7 @@ def test_a_turned_objective_is_minimised():
     ("text", "message"),
     [
         ("trades:up", "direction 'up' is unknown"),
-        ("sharpe@median", "use mean, worst"),
+        ("sharpe@median", "use pooled, mean, worst"),
         ("sharpe worst", "must look like"),
         ("sharp,calmr", "'sharp' is unknown.*'calmr' is unknown"),
     ],

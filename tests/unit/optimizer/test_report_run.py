@@ -105,7 +105,7 @@ def test_the_last_convergence_is_the_front(run):
         (lambda run: run.plot.front("sharp"), "did you mean 'sharpe'"),
         (lambda run: run.plot.gene("emafast"), "did you mean 'ema_fast'"),
         (lambda run: run.plot.by(0, "year"), "known: "),
-        (lambda run: run.robustness("sharpe"), "did you mean 'sharpe_trade'"),
+        (lambda run: run.robustness("strenght"), "did you mean 'strength'"),
         (lambda run: run.by_weight(sharp=1), "'sharp' is no objective"),
     ],
 )

@@ -139,7 +139,7 @@ def test_the_result_holds_the_front_and_its_proof(unbroken):
     assert unbroken.front_hash == front_hash(genomes, objectives)
     for member in front:
         assert list(member.metrics) == list(METRICS)
-        assert member.objectives["sharpe_trade"] == member.metrics["sharpe_trade"]
+        assert member.objectives["strength"] == member.metrics["strength"]
         assert member.objectives["max_drawdown"] >= 0
         assert {n for n, v in member.metrics.items() if v is None} == set(member.undefined)
     assert unbroken.certificate.individuals == len(front)
