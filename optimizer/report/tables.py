@@ -24,7 +24,8 @@ from optimizer.search.evolution import final_front
 from optimizer.search.generation import Floats
 from optimizer.session.header import recorded_task
 from optimizer.session.individuals import describe_individuals
-from optimizer.session.task import EngineProblem, Task
+from optimizer.session.problem import EngineProblem
+from optimizer.session.task import Task
 from optimizer.shown import HELD_OUT
 from strategy.errors import StrategyError, unknown
 

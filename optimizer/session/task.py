@@ -13,7 +13,7 @@ from engine.devices import Device, choose_device
 from engine.ledger import REASONS, Ledger
 from engine.machine import available_cores
 from engine.memory_plan import most_rows
-from engine.metrics import MetricTable, Span, compute_metrics
+from engine.metrics import MetricTable, compute_metrics
 from engine.workload import Workload
 from optimizer.config.data import CostSettings
 from optimizer.config.run_config import RunConfig, flag_of
@@ -22,9 +22,10 @@ from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.runs.result import DataDescription
 from optimizer.search.evolution import evolve
-from optimizer.search.generation import Evaluation, Floats, Generation
+from optimizer.search.generation import Floats, Generation
 from optimizer.search.lattice import Lattice, Regret, explore, make_lattice, regret_of
 from optimizer.session.markets import Markets, load_markets
+from optimizer.session.problem import EngineProblem
 from strategy import Gene, GenomeLayout, StrategySpec, find_strategy
 from strategy.errors import GeneError
 
@@ -36,35 +37,6 @@ WARM_START_NOTE = (
     "prove something only if they were not"
 )
 """A note where a search with held-out bars begins with individuals of another."""
-
-
-class EngineProblem:
-    """Judges what an engine evaluates; `spans` [W] are the lengths of its windows."""
-
-    def __init__(self, goals: Goals, spans: Sequence[Span], engine: Engine) -> None:
-        self.goals = goals
-        self.spans = tuple(spans)
-        self.engine = engine
-
-    @property
-    def layout(self) -> GenomeLayout:
-        """Genes, bounds and constraints."""
-        return self.engine.spec.layout
-
-    @property
-    def n_objectives(self) -> int:
-        """Number of objectives O."""
-        return len(self.goals.names)
-
-    @property
-    def failure_names(self) -> tuple[str, ...]:
-        """Names of the failure codes."""
-        return self.goals.failure_names
-
-    def evaluate(self, genomes: Floats) -> Evaluation:
-        """Judge genomes [P, G]."""
-        accumulators = self.engine.evaluate(genomes)
-        return self.goals.judge(compute_metrics(accumulators, self.spans, self.goals.metrics))
 
 
 @dataclass(frozen=True)

@@ -24,20 +24,14 @@ from optimizer.runs.lock import NO_GENERATION
 from optimizer.runs.result import DeviceUsed, RunResult, Timing, best_first, recorded_result
 from optimizer.search.evolution import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
-from optimizer.search.memory import from_numbers
-from optimizer.search.polish import polished_front
 from optimizer.search.stopping import stop_reason
 from optimizer.session.header import changed_circumstances, header_of, recorded_config
 from optimizer.session.identity import identity_of, require_identity, require_same
 from optimizer.session.individuals import describe_individuals
+from optimizer.session.problem import EngineProblem, Trials
 from optimizer.session.progress import WARMING, Mark, Progress, progress_of
-from optimizer.session.task import (
-    EngineProblem,
-    Task,
-    check_limit_fits,
-    describe_data,
-    prepare,
-)
+from optimizer.session.search import numbered_front
+from optimizer.session.task import Task, check_limit_fits, describe_data, prepare
 from optimizer.session.warm_start import hash_of, load_genomes
 
 REVERIFIED_INDIVIDUALS = 8
@@ -61,6 +55,9 @@ class Observer:
 
     def certifying(self, members: int) -> None:
         """The search is over, the front is being replayed by the reference."""
+
+    def searched(self, trials: Trials | None) -> None:
+        """The search is over; its trials, where this process made and kept all of them."""
 
     def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:
         """This process cannot use its device again; a process that is ours alone may begin anew.
@@ -248,6 +245,8 @@ def _searched(
     observer.started(task, engine, store)
     began = perf_counter()
     problem = task.problem(engine)
+    if last is None:
+        problem.keep_trials()
     now, warm = Mark(0, 0, 0.0), None
     why = "" if last is None else stop_reason(task.config, last, 0.0)
     search = task.generations(problem, last, job.warm_start)
@@ -267,10 +266,8 @@ def _searched(
     if last is None:
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
     store.flush()
-    at_most = task.polish_at_most(from_numbers(last.memory, problem.n_objectives).evaluated)
-    front, n_polished = polished_front(problem, last, at_most=at_most, keep=task.config.archive)
-    # Certified in the order in which members are numbered, so that anybody can hash them again.
-    front = front.take(np.argsort(front.objectives[:, 0], kind="stable"))
+    front, n_polished = numbered_front(task, problem, last)
+    observer.searched(problem.trials())
     regret = None if why else task.regret(problem, front.objectives)
     searched = perf_counter() - began
     observer.certifying(len(front))

@@ -16,7 +16,8 @@ from optimizer.runs import RunStore, list_runs
 from optimizer.runs.result import recorded_result
 from optimizer.search.evolution import front_hash
 from optimizer.session import workflow
-from optimizer.session.task import EngineProblem, prepare
+from optimizer.session.problem import EngineProblem
+from optimizer.session.task import prepare
 from optimizer.session.workflow import resume_run, start_run
 from strategy import StrategyError
 from tests.support.commands import write_market

@@ -1,0 +1,89 @@
+"""The search's view of an engine, and the trials that it made of it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.batch import Engine
+from engine.ledger import ACCUMULATOR_INDEX
+from engine.metrics import Span, compute_metrics
+from optimizer.goals.objectives import Goals
+from optimizer.search.generation import Evaluation, Floats
+from strategy import GenomeLayout
+
+MOST_TRIAL_BYTES = 2**30
+"""Trials that take more than this are not kept."""
+
+TRADES = ACCUMULATOR_INDEX["trades"]
+
+
+class Trials:
+    """The distinct individuals that a search judged, in the order of their first evaluation.
+
+    Attributes:
+        genomes: [N, G].
+        trades: [N], over all windows.
+        first: How many of them generation 0 is made of.
+    """
+
+    def __init__(self, genomes: Floats, trades: Floats, first: int) -> None:
+        rows = np.ascontiguousarray(genomes).view(f"V{genomes.shape[1] * 8}").ravel()
+        _, places = np.unique(rows, return_index=True)
+        places.sort()
+        self.genomes, self.trades = genomes[places], trades[places]
+        self.first = int(np.searchsorted(places, first))
+
+    def __len__(self) -> int:
+        return len(self.genomes)
+
+
+class EngineProblem:
+    """Judges what an engine evaluates; `spans` [W] are the lengths of its windows."""
+
+    def __init__(self, goals: Goals, spans: Sequence[Span], engine: Engine) -> None:
+        self.goals = goals
+        self.spans = tuple(spans)
+        self.engine = engine
+        self._judged: list[tuple[Floats, Floats]] | None = None
+        self._n_bytes = 0
+
+    @property
+    def layout(self) -> GenomeLayout:
+        """Genes, bounds and constraints."""
+        return self.engine.spec.layout
+
+    @property
+    def n_objectives(self) -> int:
+        """Number of objectives O."""
+        return len(self.goals.names)
+
+    @property
+    def failure_names(self) -> tuple[str, ...]:
+        """Names of the failure codes."""
+        return self.goals.failure_names
+
+    def evaluate(self, genomes: Floats) -> Evaluation:
+        """Judge genomes [P, G]."""
+        accumulators = self.engine.evaluate(genomes)
+        if self._judged is not None:
+            self._keep(genomes, accumulators[:, :, TRADES].sum(axis=1))
+        return self.goals.judge(compute_metrics(accumulators, self.spans, self.goals.metrics))
+
+    def keep_trials(self) -> None:
+        """From now on keep all that is judged, while it fits memory."""
+        self._judged = []
+
+    def trials(self) -> Trials | None:
+        """What was kept, and no more from now on; None where it was too much or nobody asked."""
+        judged, self._judged = self._judged, None
+        if not judged:
+            return None
+        genomes, trades = (np.concatenate(parts) for parts in zip(*judged, strict=True))
+        return Trials(genomes, trades, len(judged[0][0]))
+
+    def _keep(self, genomes: Floats, trades: Floats) -> None:
+        self._n_bytes += genomes.nbytes + trades.nbytes
+        if self._judged is not None and self._n_bytes <= MOST_TRIAL_BYTES:
+            self._judged.append((genomes.copy(), trades))
+        else:
+            self._judged = None
