@@ -110,7 +110,7 @@ def backtest(  # noqa: PLR0913 - one argument a flag
         option("--engine", "What computes it.", "reference|cpu|cuda"),
     ] = "cpu",
     trades: Annotated[Path | None, option("--trades", "Write the ledger as CSV.", "FILE")] = None,
-    plot: Annotated[Path | None, option("--plot", "Draw it as .html or .png.", "FILE")] = None,
+    plot: Annotated[Path | None, option("--plot", "Draw it as a page, .html.", "FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Backtest one individual: the strategy's default genes unless others are given."""
