@@ -128,12 +128,7 @@ def run_bench(
 def extended(bars: Bars, count: int) -> Bars:
     """So many bars of a series: its last ones, or itself again and again.
 
-    Args:
-        bars: The series.
-        count: T.
-
-    Returns:
-        Each repetition begins at the price at which the last one ended.
+    Each repetition begins at the price at which the last one ended.
     """
     times = -(-count // len(bars))
     factor = float(bars.close[-1] / bars.open[0])
@@ -158,16 +153,7 @@ def extended(bars: Bars, count: int) -> Bars:
 def seconds_of(
     call: Callable[[], object], repeats: int, *, warm_up: bool = True
 ) -> Sequence[float]:
-    """Time a call.
-
-    Args:
-        call: What to time.
-        repeats: How often.
-        warm_up: Whether it is called once before.
-
-    Returns:
-        Seconds of each repeat.
-    """
+    """Seconds of each of so many repeats of a call, which warms up by one call before."""
     if warm_up:
         call()
     found: list[float] = []
