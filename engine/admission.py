@@ -19,17 +19,10 @@ Limits = tuple[Floats, Floats, Ints, Ints]
 
 @compiled
 def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordered: Ints) -> bool:
-    """Whether all genomes are legal; `StrategySpec.check_genomes` says which is not, and why.
+    """Whether all genomes [P, G] are legal; `StrategySpec.check_genomes` says which is not.
 
-    Args:
-        genomes: [P, G].
-        least: [G] below which none may go.
-        most: [G] above which none may go.
-        is_int: [G] 1 where values must be whole, else 0.
-        ordered: [N, 2] columns of which the first must be below the second.
-
-    Returns:
-        False too where a number is NaN.
+    `least` and `most` are [G], `is_int` [G] is 1 where values must be whole, of `ordered` [N, 2]
+    the first column must be below the second. False too where a number is NaN.
     """
     n_wrong = 0
     for p in range(genomes.shape[0]):
@@ -44,16 +37,11 @@ def are_legal(genomes: Floats, least: Floats, most: Floats, is_int: Ints, ordere
 
 @compiled
 def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots: Slots) -> bool:
-    """Look up the slot of each row of each individual.
+    """Look up the slot of each row of each individual; whether all rows are there.
 
-    Args:
-        genomes: [P, G], legal.
-        columns: [R] gene that is the row's one parameter, as `only_columns` says.
-        tables: R times [largest + 1], slot by parameter, -1 where there is none.
-        slots: [P, R] receives the slots, -1 for rows that are not there.
-
-    Returns:
-        Whether all rows are there.
+    `genomes` are [P, G], legal; `columns` [R] as `only_columns` says; `tables` R times [largest +
+    1], slot by parameter, -1 where there is none. `slots` [P, R] receives them, -1 for rows that
+    are not there.
     """
     n_missing = 0
     for r in range(columns.size):
@@ -69,10 +57,7 @@ def find_slots(genomes: Floats, columns: Ints, tables: tuple[Slots, ...], slots:
 def load_loops(genomes: Floats, limits: Limits, columns: Ints | None) -> None:
     """Load both loops, which takes half a second where a process has not used a compiled one yet.
 
-    Args:
-        genomes: [P, G], any.
-        limits: What `are_legal` compares them with.
-        columns: As in `find_slots`; None where that is not used.
+    `genomes` [P, G] are any; `columns` as in `find_slots`, None where that is not used.
     """
     are_legal(genomes, *limits)
     if columns is not None:
@@ -83,13 +68,11 @@ def load_loops(genomes: Floats, limits: Limits, columns: Ints | None) -> None:
 def shaped(spec: StrategySpec, genomes: Floats, *, copied: bool = False) -> Floats:
     """Genomes [P, G], contiguous and writable, because loops are compiled anew for other arrays.
 
-    Args:
-        spec: The strategy.
-        genomes: What a caller gave; copied where it is otherwise.
-        copied: Whether it may change before results are there, so that it is copied in any case.
+    They are copied where they are otherwise; with `copied` in any case, as they may change before
+    results are there.
 
     Raises:
-        GenomeError: When it is not float64 [P, G].
+        GenomeError: When they are not float64 [P, G].
     """
     genomes = np.array(genomes, order="C") if copied else np.require(genomes, None, ["C", "W"])
     if genomes.dtype != np.float64 or genomes.ndim != 2:
@@ -108,12 +91,8 @@ def shaped(spec: StrategySpec, genomes: Floats, *, copied: bool = False) -> Floa
 def check_windows(series: Sequence[Bars], windows: Sequence[Window]) -> None:
     """Refuse windows that are none of a series.
 
-    Args:
-        series: Bars that windows refer to by number.
-        windows: Each an independent backtest.
-
     Raises:
-        EngineError: When there is none, or one does not lie in its series.
+        EngineError: When there is no series or window, or one does not lie in its series.
     """
     if not series or not windows:
         raise EngineError("the engine needs at least one series and one window")

@@ -127,14 +127,7 @@ class Engine:
         return self._bank.computed
 
     def memory_plan(self, individuals: int) -> MemoryPlan:
-        """What a population of that size will take.
-
-        Args:
-            individuals: P.
-
-        Returns:
-            The plan; its text is for people.
-        """
+        """What a population of so many individuals will take; its text is for people."""
         bars = sum(len(bars) for bars in self.series)
         return MemoryPlan(
             individuals=individuals,
@@ -148,14 +141,10 @@ class Engine:
         )
 
     def evaluate(self, genomes: Floats) -> Floats:
-        """Backtest every individual in every window.
+        """Backtest every individual of genomes [P, G] in every window.
 
-        Args:
-            genomes: [P, G], legal; whole genes hold whole values.
-
-        Returns:
-            [P, W, A] accumulators, named by `ACCUMULATORS`; never NaN. The same bits for any
-            order, chunk, number of threads, and whatever was evaluated before.
+        Returns [P, W, A] accumulators, named by `ACCUMULATORS`, never NaN: the same bits for any
+        order, chunk, number of threads, and whatever was evaluated before.
 
         Raises:
             GenomeError: When a genome is not legal; the message names the first.
@@ -163,16 +152,11 @@ class Engine:
         return self._begun(genomes, copied=False)()
 
     def evaluate_each(self, populations: Iterable[Floats]) -> Iterator[Floats]:
-        """Backtest populations none of which depends on the results of another before it.
+        """Backtest populations [P, G] none of which depends on the results of another before it.
 
         While a GPU works on one population the next is taken and prepared, so that the device need
-        not wait for the host between them.
-
-        Args:
-            populations: Each [P, G], as in `evaluate`; one is taken ahead of the results.
-
-        Yields:
-            [P, W, A] of each population, in their order; the bits are those of `evaluate`.
+        not wait for the host between them. Yields [P, W, A] of each, in their order; the bits are
+        those of `evaluate`.
 
         Raises:
             GenomeError: As in `evaluate`, in place of the offending population's results or before.
@@ -186,13 +170,7 @@ class Engine:
             yield finish()
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
-        """All trades of one individual.
-
-        Args:
-            genome: [G], legal.
-
-        Returns:
-            One ledger a window, [W].
+        """All trades of one individual [G]: a ledger a window, [W].
 
         Raises:
             GenomeError: When the genome is not legal.
@@ -201,13 +179,7 @@ class Engine:
         return ledgers
 
     def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
-        """All trades of several individuals.
-
-        Args:
-            genomes: [N, G], legal.
-
-        Yields:
-            One ledger a window, [W], of each individual in order.
+        """All trades of several individuals [N, G]: of each in order a ledger a window, [W].
 
         Raises:
             GenomeError: When a genome is not legal.

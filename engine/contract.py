@@ -92,7 +92,7 @@ class Probe(Protocol):
         ...
 
 
-class Backend(Protocol):
+class Backend(ABC):
     """A device that holds series and rows, and evaluates chunks of a population.
 
     All methods are bit-equal between backends. Rows live in slots; a slot holds the same row of
@@ -108,14 +108,17 @@ class Backend(Protocol):
     threads: int
     probe: Probe | None
 
+    @abstractmethod
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows of any forms into their slots, in every series."""
-        ...
 
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
         """Accumulators [P, W, A] of genomes [P, G] whose rows are in slots [P, R]."""
-        ...
+        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
+        self.begin(genomes, slots, windows, out)()
+        return out
 
+    @abstractmethod
     def begin(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
     ) -> Callable[[], None]:
@@ -124,7 +127,6 @@ class Backend(Protocol):
         Genomes and slots stay as they are until then. Only calls that nobody waits for any more
         may be forgotten.
         """
-        ...
 
     def try_begin(
         self, genomes: Floats, windows: Sequence[Window], out: Floats
@@ -134,7 +136,7 @@ class Backend(Protocol):
         What is returned waits, and says whether all genomes were legal and all their rows there;
         out means nothing else.
         """
-        ...
+        return None
 
     def evaluate_in_stretches(
         self, rows: StretchedRows, windows: Sequence[Window], out: Floats
@@ -142,66 +144,24 @@ class Backend(Protocol):
         """Evaluate into out [P, W, A] individuals whose rows do not fit the slots together.
 
         Rows are computed for a stretch of bars at a time, in the memory of the slots, which are
-        all empty then. False, and nothing else, where the device cannot.
+        all empty then. False, and nothing else, where the device cannot: it is asked for parts of
+        the population instead.
         """
-        ...
+        return False
 
+    @abstractmethod
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
-        ...
 
+    @abstractmethod
     def ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals, arguments as in `evaluate`."""
-        ...
 
+    @abstractmethod
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
-        ...
-
-
-class AnswersAtOnce(ABC):
-    """A backend without anything to do meanwhile: what it begins is done when it returns."""
-
-    @abstractmethod
-    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
-        """Accumulators [P, W, A], as in `Backend`."""
-
-    def begin(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], None]:
-        """Evaluate into out [P, W, A]; there is nothing left to wait for."""
-        out[...] = self.evaluate(genomes, slots, windows)
-        return lambda: None
-
-    def try_begin(
-        self, genomes: Floats, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], bool] | None:
-        """None: rows are looked up by who asks."""
-        return None
-
-    def evaluate_in_stretches(
-        self, rows: StretchedRows, windows: Sequence[Window], out: Floats
-    ) -> bool:
-        """False: it is asked for parts of the population instead."""
-        return False
-
-
-class AnswersLater(ABC):
-    """A backend with something to do meanwhile: who wants results at once begins and waits."""
-
-    @abstractmethod
-    def begin(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
-    ) -> Callable[[], None]:
-        """Start to evaluate into out [P, W, A], as in `Backend`."""
-
-    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
-        """Accumulators [P, W, A], as in `Backend`."""
-        out = np.empty((len(genomes), len(windows), len(ACCUMULATORS)))
-        self.begin(genomes, slots, windows, out)()
-        return out
 
 
 class BackendMaker(Protocol):

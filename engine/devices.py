@@ -41,27 +41,16 @@ class Choice(NamedTuple):
 
 
 def why_absent(device: str) -> str:
-    """Say why a backend cannot be used on this machine.
-
-    Args:
-        device: A name in `BACKENDS`.
-
-    Returns:
-        The reason; empty when it can be used.
-    """
+    """Why the backend of a name in `BACKENDS` cannot be used here; empty when it can."""
     return why_no_cuda() if device == "cuda" else ""
 
 
 def choose_backend(device: str, workload: Workload | None = None) -> Choice:
     """Turn a device's name into a backend that is there.
 
-    Args:
-        device: ``"auto"``, ``"cpu"``, ``"cuda"`` for all GPUs of this machine, or some of them by
-            number, as in ``"cuda:1"`` and ``"cuda:0,1"``.
-        workload: What is to be done; with None ``"auto"`` takes a GPU wherever there is one.
-
-    Returns:
-        The choice; only ``"auto"`` chooses, a device asked for by name is taken or refused.
+    ``"auto"``, ``"cpu"``, ``"cuda"`` for all GPUs of this machine, or some of them by number, as in
+    ``"cuda:1"`` and ``"cuda:0,1"``. Only ``"auto"`` chooses, by `workload`, and takes a GPU
+    wherever there is one with None; a device asked for by name is taken or refused.
 
     Raises:
         DeviceError: When no backend of that name exists, or its device is not there.
@@ -101,15 +90,7 @@ def _gpus(device: str, numbers: str) -> tuple[int, ...]:
 
 
 def load_backend(name: str, devices: tuple[int, ...] = ()) -> BackendMaker:
-    """What makes a backend.
-
-    Args:
-        name: A name in `BACKENDS`, as `choose_backend` gives it.
-        devices: Numbers of its devices, as `choose_backend` gives them.
-
-    Returns:
-        See `BackendMaker`.
-    """
+    """What makes a backend; name and numbers of its devices as `choose_backend` gives them."""
     if devices and "torch" not in sys.modules:
         # To import torch takes two seconds, in which a driver can do its part.
         threading.Thread(target=start_gpus, args=(devices,), daemon=True).start()
@@ -133,17 +114,6 @@ class Device(NamedTuple):
 
 
 def choose_device(device: str, workload: Workload | None = None) -> Device:
-    """Turn a device's name into one that is there.
-
-    Args:
-        device: As in `choose_backend`.
-        workload: Likewise.
-
-    Returns:
-        The device.
-
-    Raises:
-        DeviceError: When it is not there.
-    """
+    """Turn a device's name into one that is there; arguments and errors as in `choose_backend`."""
     choice = choose_backend(device, workload)
     return Device(choice.label, choice.reason, load_backend(choice.name, choice.devices))

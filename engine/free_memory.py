@@ -15,14 +15,10 @@ OLD_NAMES = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_f
 
 
 def free_host_bytes(groups: Path = GROUPS, own: Path = OWN_GROUPS) -> int:
-    """Bytes that are free on this host, within the control groups of this process.
+    """Bytes that can be taken on this host without anything being swapped out.
 
-    Args:
-        groups: Where control groups are shown.
-        own: Which of them are this process's.
-
-    Returns:
-        What can be taken without anything being swapped out, as far as anybody knows.
+    `groups` is where control groups are shown, `own` says which of them are this process's; they
+    bound it.
     """
     return min([psutil.virtual_memory().available, *_left_in_groups(groups, own)])
 

@@ -20,11 +20,7 @@ HAND_OVER_S = 0.0005
 
 @functools.cache
 def why_no_cuda() -> str:
-    """Say why a CUDA device cannot be used.
-
-    Returns:
-        The reason; empty when there is one.
-    """
+    """Why a CUDA device cannot be used; empty when there is one."""
     driver = _driver()
     if driver is None:
         return "no NVIDIA driver was found"
@@ -50,13 +46,10 @@ def count_gpus() -> int:
 
 
 def start_gpus(numbers: Sequence[int]) -> None:
-    """Do what a GPU's first use would wait for, while something else goes on.
+    """Do what the first use of GPUs would wait for, while something else goes on.
 
     The driver makes the context that torch will use, and Triton takes the digest of itself that
     names what it has compiled. What goes wrong here is told by whoever needs it.
-
-    Args:
-        numbers: Of the GPUs.
     """
     driver = _driver()
     if driver is None or driver.cuInit(0):
@@ -74,11 +67,7 @@ def start_gpus(numbers: Sequence[int]) -> None:
 
 
 def describe_gpus() -> str:
-    """Say which GPUs there are and whether they are used.
-
-    Returns:
-        One line for a person.
-    """
+    """Which GPUs there are and whether they are used, in a line for a person."""
     reason = why_no_cuda()
     if reason:
         return f"not used: {reason}"

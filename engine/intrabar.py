@@ -44,17 +44,10 @@ class Intrabar:
 
 
 def intrabar_of(ledger: Ledger, bars: Bars, costs: Costs) -> Intrabar:
-    """Count the trades whose exit bar touched stop and target, and give both answers.
+    """Count the trades whose exit bar touched stop and target, and give both answers in R.
 
-    A bar that opens at or below the stop is not undecided: the stop came first.
-
-    Args:
-        ledger: Of one individual in one window.
-        bars: The series that it was made on.
-        costs: Those that it was made with.
-
-    Returns:
-        The counts and both sums, in R.
+    `ledger` is of one individual in one window, made on `bars` with `costs`. A bar that opens at or
+    below the stop is not undecided: the stop came first.
 
     Source: house rule; most backtesters settle this silently, in either direction.
     """

@@ -59,10 +59,7 @@ class MemoryPlan:
 def row_capacity(spec: StrategySpec, slot_bytes: int, memory_bytes: int) -> int:
     """How many rows a bank can hold, no more than a population within the bounds can ask for.
 
-    Args:
-        spec: The strategy.
-        slot_bytes: Bytes of one slot, over all series.
-        memory_bytes: What rows may take.
+    `slot_bytes` is what one slot takes over all series, `memory_bytes` what rows may take.
 
     Raises:
         MemoryPlanError: When one individual's rows alone do not fit.

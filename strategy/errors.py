@@ -21,16 +21,7 @@ class IndicatorError(StrategyError):
 
 
 def unknown(kind: str, name: str, known: list[str]) -> str:
-    """Say that a name is unknown, list the known ones and the nearest of them.
-
-    Args:
-        kind: What was looked up, such as ``"strategy"``.
-        name: The name that was not found.
-        known: All names that exist.
-
-    Returns:
-        One line, ready for an error.
-    """
+    """One line for an error: a name of a kind is unknown, the known ones, the nearest of them."""
     near = get_close_matches(name, known, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return f"{kind} '{name}' is unknown; known: {', '.join(sorted(known))}{hint}"

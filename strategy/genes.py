@@ -69,11 +69,7 @@ class Gene:
         return self.is_int and self.unit == "bars"
 
     def check(self, value: float, label: str = "value") -> None:
-        """Refuse a value that this gene can never have, whatever its bounds.
-
-        Args:
-            value: In the gene's unit.
-            label: What the value is, for the message.
+        """Refuse a value that this gene can never have, whatever its bounds; `label` names it.
 
         Raises:
             GeneError: When it is not finite, not whole for an int gene, or not positive where it
@@ -157,17 +153,7 @@ class GenomeLayout:
         return np.array([gene.default for gene in self.genes], dtype=np.float64)
 
     def index(self, name: str) -> int:
-        """Column of a gene.
-
-        Args:
-            name: Gene name.
-
-        Returns:
-            Its place in the genome.
-
-        Raises:
-            GeneError: When there is no such gene.
-        """
+        """Column of a gene; raises `GeneError` when there is none of that name."""
         if name not in self.names:
             raise GeneError(unknown("gene", name, list(self.names)))
         return self.names.index(name)
@@ -177,14 +163,9 @@ class GenomeLayout:
         return self.genes[self.index(name)]
 
     def encode(self, values: Mapping[str, float]) -> Floats:
-        """Turn named values into a genome; genes that are not named keep their default.
+        """Turn named values into a genome [G]; genes that are not named keep their default.
 
-        Args:
-            values: Gene name to value, each inside the type of its gene. Bounds are the search's
-                concern and are not applied; constraints are.
-
-        Returns:
-            [G] genome.
+        Bounds are the search's concern and are not applied; constraints are.
 
         Raises:
             GeneError: When a name is unknown, a value is not legal, or a constraint is broken.
@@ -210,30 +191,18 @@ class GenomeLayout:
         }
 
     def clip(self, genomes: Floats) -> Floats:
-        """Round whole genes to the nearest integer and move every gene inside its bounds.
-
-        Args:
-            genomes: [P, G].
-
-        Returns:
-            [P, G], a new array; clipping twice changes nothing more.
-        """
+        """Genomes [P, G] with whole genes rounded and every gene inside its bounds, a new array."""
         clipped = np.where(self.is_int, np.rint(genomes), genomes)
         np.maximum(clipped, self.low, out=clipped)
         np.minimum(clipped, self.high, out=clipped)
         return clipped
 
     def repair(self, genomes: Floats) -> tuple[Floats, int]:
-        """Clip, then restore the constraints in one pass.
+        """Clip genomes [P, G], then restore the constraints in one pass.
 
         The larger gene of a broken pair is raised to one above the smaller; where its bound stands
-        in the way, the smaller gene gives way instead.
-
-        Args:
-            genomes: [P, G].
-
-        Returns:
-            Legal genomes [P, G], and how many individuals broke a constraint.
+        in the way, the smaller gene gives way instead. Returns legal genomes [P, G], and how many
+        individuals broke a constraint.
         """
         legal = self.clip(genomes)
         broken = np.zeros(len(legal), dtype=np.bool_)
@@ -277,13 +246,9 @@ class GenomeLayout:
         return legal
 
     def with_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> "GenomeLayout":
-        """Replace bounds; a default outside its new bounds moves to the nearer bound.
+        """Another layout, with bounds (low, high) by gene.
 
-        Args:
-            bounds: Gene name to (low, high), in the gene's unit.
-
-        Returns:
-            A new layout.
+        A default outside its new bounds moves to the nearer one.
 
         Raises:
             GeneError: When a name is unknown or a bound is not legal.
@@ -301,12 +266,8 @@ class GenomeLayout:
     def scaled(self, factor: float) -> "GenomeLayout":
         """Multiply every gene counted in bars, for another timeframe.
 
-        Args:
-            factor: Bars of the new timeframe per bar of the old, such as 0.25 from 15 minutes to
-                one hour.
-
-        Returns:
-            A new layout: lengths rounded to whole bars, none below two bars, the rest unchanged.
+        `factor` is bars of the new timeframe per bar of the old, such as 0.25 from 15 minutes to
+        one hour. Lengths are rounded to whole bars, none below two.
 
         Raises:
             GeneError: When bars are so long that rounding leaves no genome inside a constraint.

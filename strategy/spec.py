@@ -205,14 +205,7 @@ class StrategySpec:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def for_timeframe(self, timeframe_s: float) -> "StrategySpec":
-        """The same strategy with its lengths scaled to bars of another duration.
-
-        Args:
-            timeframe_s: Duration of a bar in seconds.
-
-        Returns:
-            A spec whose genes counted in bars cover the same time.
-        """
+        """The same strategy for bars of so many seconds: its lengths cover the same time."""
         factor = self.timeframe_s / timeframe_s
         return replace(self, layout=self.layout.scaled(factor))
 
@@ -221,13 +214,7 @@ class StrategySpec:
         return replace(self, layout=self.layout.with_bounds(bounds))
 
     def warm_up(self, genes: Mapping[str, float]) -> int:
-        """First bar that may signal: the largest warm-up of its rows.
-
-        Args:
-            genes: Gene name to value.
-
-        Returns:
-            Bar number.
+        """First bar that may signal, given the value of each gene by name.
 
         Raises:
             IndicatorError: When a parameter is not legal.
@@ -235,10 +222,7 @@ class StrategySpec:
         return max((row.warm_up(genes) for row in self.rows), default=0)
 
     def check_genomes(self, genomes: Floats) -> None:
-        """Refuse genomes that no engine may run; bounds are the search's concern.
-
-        Args:
-            genomes: [P, G].
+        """Refuse genomes [P, G] that no engine may run; bounds are the search's concern.
 
         Raises:
             GeneError: Naming the first individual that is not legal, and its gene.

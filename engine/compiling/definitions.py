@@ -38,13 +38,9 @@ class NotCompiledError(Exception):
 
 @cache
 def compiled_definition(definition: Definition) -> Definition:
-    """A definition compiled, to be called by threads side by side.
+    """A function of arrays and numbers compiled with what it calls, for threads side by side.
 
-    Args:
-        definition: A function of arrays and numbers; what it calls by name is compiled with it.
-
-    Returns:
-        What is called in its place; equal in every bit where Python's floats follow IEEE 754.
+    Equal in every bit where Python's floats follow IEEE 754.
 
     Raises:
         NotCompiledError: When it is no plain function; from a call, when numba refuses it.

@@ -29,15 +29,10 @@ LOCK = "lock"
 
 @cache
 def loops_folder(room: Path = ENGINE) -> Path | None:
-    """Where numba's code is kept.
+    """Where numba's code of a folder of loops is kept: the first place that can be written.
 
-    Args:
-        room: Folder of the loops.
-
-    Returns:
-        ``NUMBA_CACHE_DIR``, else where Python keeps its own code of that folder, the user's cache,
-        or a folder for temporary files: the first that can be written; None where none can, and
-        code is kept in memory.
+    ``NUMBA_CACHE_DIR``, else where Python keeps its own code of that folder, the user's cache, or a
+    folder for temporary files; None where none can, and code is kept in memory.
     """
     own = os.environ.get("NUMBA_CACHE_DIR")
     candidates = [Path(own)] if own else []

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.contract import AnswersAtOnce, Probe, Room, RowRequest
+from engine.contract import Backend, Probe, Room, RowRequest
 from engine.costs import Costs
 from engine.cpu.chain import begin, chain, stop_distances
 from engine.cpu.codes import HIGHEST_CODE
@@ -25,7 +25,7 @@ from engine.rows.sources import sources_of
 from strategy.spec import StrategySpec
 
 
-class CpuBackend(AnswersAtOnce):
+class CpuBackend(Backend):
     """Evaluates populations on the processor's cores.
 
     Args:
@@ -118,6 +118,13 @@ class CpuBackend(AnswersAtOnce):
             self._workers.run(compute, len(genomes))
 
         return self._in_all_series(len(genomes), windows, evaluated)
+
+    def begin(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], None]:
+        """Evaluate into out [P, W, A]; there is nothing left to wait for."""
+        out[...] = self.evaluate(genomes, slots, windows)
+        return lambda: None
 
     def _in_all_series(
         self,

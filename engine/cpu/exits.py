@@ -12,18 +12,9 @@ STOP_GAP, STOP, TARGET, TIME, END = range(5)
 def find_exit(
     market: Market, entry_bar: int, stop: float, target: float, max_hold: int, end: int
 ) -> tuple[int, int, float]:
-    """First exit of a position, by the law's order within a bar.
+    """First exit of a position, by the law's order within a bar: its bar, reason and price.
 
-    Args:
-        market: The series.
-        entry_bar: Bar of the entry.
-        stop: Price.
-        target: Price.
-        max_hold: Bars.
-        end: One past the last bar of the window.
-
-    Returns:
-        Exit bar, reason and price.
+    `stop` and `target` are prices, `max_hold` bars; `end` is one past the last bar of the window.
     """
     last = min(entry_bar + max_hold, end) - 1
     # Without a sign, an index is not asked whether it counts from the end.

@@ -87,12 +87,7 @@ class RowFiller:
         ]
 
     def fill(self, requests: Sequence[RowRequest]) -> None:
-        """Compute rows in every series.
-
-        Args:
-            requests: Rows and where each goes; those of an indicator that is none of `KINDS` lie
-                there already.
-        """
+        """Compute rows in every series, but those of indicators that are none of `KINDS`."""
         lengths = {columns.n_bars for columns in self._columns}
         works = {n_bars: self._work_of(requests, n_bars) for n_bars in lengths}
         calls = [

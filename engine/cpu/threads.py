@@ -17,12 +17,10 @@ class Threads:
         self._others: list[Future[None]] = []
 
     def run(self, work: Callable[[int], None], parts: int) -> None:
-        """Run it to its end on every thread.
+        """Run work to its end on every thread, of which there are no more than `parts`.
 
-        Args:
-            work: Takes the number of its thread, releases Python's lock, and takes part after part
-                until none is left.
-            parts: Of the work; there are no more threads than these.
+        It takes the number of its thread, releases Python's lock, and takes part after part until
+        none is left.
         """
         # Whoever was interrupted while waiting has left some behind.
         wait(self._others)

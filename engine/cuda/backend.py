@@ -8,7 +8,7 @@ import torch
 
 from data.bars import Bars, Window
 from engine.contract import (
-    AnswersLater,
+    Backend,
     Floats,
     Probe,
     Room,
@@ -44,7 +44,7 @@ LIST_BYTES = 2**33
 """Most room for the lists of the individuals that are evaluated together."""
 
 
-class CudaBackend(AnswersLater):
+class CudaBackend(Backend):
     """Evaluates populations on one GPU.
 
     Args:

@@ -213,9 +213,8 @@ class Dispatch:
     ) -> Iterator[tuple[int, Workspace, Prices]]:
         """All stages, chunk by chunk, and what ledgers need.
 
-        Yields:
-            How many individuals a chunk has, their lists, and prices. The next chunk overwrites
-            both.
+        Yields how many individuals a chunk has, their lists, and prices. The next chunk overwrites
+        both.
         """
         table, begin = self._market.windows(windows), 0
         while begin < len(genomes):
@@ -256,8 +255,7 @@ class Dispatch:
     ) -> tuple[dict[str, Callable[[], None]], float]:
         """The launches of the first chunk, for who wants to time them; arguments as in `evaluate`.
 
-        Returns:
-            Name of a stage to its launch, and the share of individuals that the chunk has.
+        Returns name of a stage to its launch, and the share of individuals that the chunk has.
         """
         self._take_windows(windows)
         part = slice(0, self._chunk_size(len(windows)))

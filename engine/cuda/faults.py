@@ -28,13 +28,7 @@ def device_errors(function: Callable[Arguments, Answer]) -> Callable[Arguments, 
     """Let a function raise `DeviceError` where torch or Triton report a failure of the device.
 
     What leaves the device unusable for this process becomes a `DeviceLostError`; no function that
-    is guarded so touches the device after that.
-
-    Args:
-        function: One that uses the device.
-
-    Returns:
-        The same; other errors pass through it as they are.
+    is guarded so touches the device after that. Other errors pass as they are.
     """
 
     @wraps(function)

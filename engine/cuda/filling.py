@@ -87,9 +87,8 @@ class RowFiller:
     def planned(self, requests: Sequence[RowRequest], stretch: Stretch) -> RowPlan:
         """Bring what is to be computed to the device.
 
-        Args:
-            requests: Rows and their slots; of an indicator that is none of `FORMS` only codes.
-            stretch: The bars, or the first of several parts.
+        Of rows of an indicator that is none of `FORMS` only codes are. `stretch` is the bars, or
+        the first of several parts.
         """
         market, numbers = self._market, self._market.source_numbers
         averages = [r for r in requests if r.form.indicator == "ema"]

@@ -38,11 +38,9 @@ class Graphs:
         self._seen.clear()
 
     def run(self, key: tuple[int, ...], work: Callable[[], None]) -> None:
-        """Run work on the current device.
+        """Run work on the current device, which launches and must not wait for it.
 
-        Args:
-            key: Names everything that the launches depend on.
-            work: Launches; must not wait for the device.
+        `key` names everything that the launches depend on.
         """
         if key not in self._seen:
             # The first run compiles kernels, which a capture cannot.

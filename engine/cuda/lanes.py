@@ -62,10 +62,7 @@ class Lane:
     def send(self, ticket: Ticket, key: tuple[int, ...], launches: Callable[[], None]) -> None:
         """Launch work that is laid out in the workspace, without waiting for it.
 
-        Args:
-            ticket: What is laid out.
-            key: Names everything that the launches depend on.
-            launches: The launches.
+        `key` names everything that the launches depend on.
         """
         assert self.work is not None
         ticket.capacity = self.work.capacity

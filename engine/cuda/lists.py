@@ -52,12 +52,7 @@ class Packing(NamedTuple):
 def packing_of(spec: StrategySpec, entry: Entry) -> Packing:
     """Choose the comparisons to pack: those whose rows need no gene but one common whole one.
 
-    Args:
-        spec: The strategy.
-        entry: Its lowered conjunction.
-
-    Returns:
-        The choice; the gene that most rows share leads.
+    The gene that most rows share leads.
     """
     asked = [spec.rows[row].genes for row in entry.genes[:, 0].tolist()]
     whole = [names for names in asked if len(names) == 1 and spec.layout.gene(names[0]).is_int]
@@ -141,12 +136,9 @@ class CandidateLists:
         overwrite(self.list_of, self._list_of)
 
     def lay_out(self, genomes: Floats, slots: Slots, table: Slots) -> bool:
-        """Write slots and lists of individuals into a table; returns whether all lists are there.
+        """Write slots and lists into a table [P, R + 1]; returns whether all lists are there.
 
-        Args:
-            genomes: [P, G].
-            slots: [P, R].
-            table: [P, R + 1] receives them.
+        Genomes are [P, G], slots [P, R].
         """
         packing = self._packing
         return lay_out(
@@ -161,11 +153,9 @@ class CandidateLists:
         )
 
     def make(self, genomes: Floats, slots: Slots) -> None:
-        """Make the lists of individuals that are not there yet; nothing may run on the device.
+        """Make the lists of genomes [P, G] with slots [P, R] that are not there yet.
 
-        Args:
-            genomes: [P, G].
-            slots: [P, R].
+        Nothing may run on the device.
         """
         lead, weaker = self._named(genomes, slots)
         missing = self._list_of[lead, weaker] < 0

@@ -143,14 +143,7 @@ class DeviceMarket:
 
 
 def axis_of(lengths: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    """Where series lie on the common axis.
-
-    Args:
-        lengths: [S] bars of each.
-
-    Returns:
-        First bar of each [S], and the axis' length B.
-    """
+    """First bar [S] of series of so many bars [S] on the common axis, and the axis' length B."""
     padded = -(-lengths // ALIGNED_BARS) * ALIGNED_BARS
     starts = np.concatenate(([0], np.cumsum(padded)[:-1])).astype(np.int64)
     return starts, int(-(-int(padded.sum()) // INDEX_BARS) * INDEX_BARS)

@@ -47,16 +47,10 @@ class CudaProbe:
     def stage_seconds(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> dict[str, float]:
-        """Device time of each stage after the rows.
+        """Device time of each stage after the rows by name, and of ``"all"`` in one go, in seconds.
 
-        Args:
-            genomes: [P, G], evaluated before, so that lists are long enough.
-            slots: [P, R].
-            windows: [W].
-
-        Returns:
-            Name of a stage, and ``"all"`` for them in one go, to seconds; where the population is
-            evaluated in chunks, the first chunk's, scaled to all.
+        Genomes [P, G] with slots [P, R] were evaluated before, so that lists are long enough; where
+        they are evaluated in chunks, it is the first chunk's, scaled to all.
         """
         with torch.cuda.device(self._device):
             stages, share = self._dispatch.staged(genomes, slots, windows)

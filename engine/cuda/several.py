@@ -9,7 +9,6 @@ import torch
 
 from data.bars import Bars, Window
 from engine.contract import (
-    AnswersLater,
     Backend,
     Floats,
     Probe,
@@ -28,7 +27,7 @@ FEWEST_PAIRS = 8192
 """Pairs of individual and window below which a second device costs more than it saves."""
 
 
-class SeveralGpus(AnswersLater):
+class SeveralGpus(Backend):
     """A population split over devices, merged in the order of individuals.
 
     Args:

@@ -18,21 +18,12 @@ def lay_out(
     list_of: Slots,
     table: Slots,
 ) -> bool:
-    """Write the slots and the list of each individual into a table for the device.
+    """Write slots [P, R] and the list of each individual into a table [P, R + 1] for the device.
 
-    Args:
-        genomes: [P, G].
-        slots: [P, R].
-        lead: Row whose slot names an individual's list; -1 when one list serves all.
-        genes: [N] gene of each packed comparison.
-        is_greater: [N] whether the row must be greater.
-        bounds: [N] what the weakest individual within the bounds asks for.
-        list_of: [slots, 2] list by slot, for individuals within their bounds and for others; -1
-            where there is none.
-        table: [P, R + 1] receives the slots, then the list.
-
-    Returns:
-        Whether every list is there.
+    `lead` is the row whose slot names an individual's list, -1 when one list serves all. Of each
+    packed comparison [N] `genes`, whether the row must be greater, and `bounds`, what the weakest
+    individual within them asks for. `list_of` [slots, 2] is the list by slot, for individuals
+    within their bounds and for others, -1 where there is none. Returns whether every list is there.
     """
     table[:, :-1] = slots
     # Whole columns at a time: a compiled loop is 0.01 ms quicker for 512 individuals, and would

@@ -118,14 +118,10 @@ def lay_out_rolling(
 
 
 def lay_out_coded(requests: Sequence[RowRequest], coders: Mapping[Form, int]) -> Ints:
-    """Lay rows out for `code_kernel`.
+    """Lay rows out for `code_kernel`: [2, n] slot and coder.
 
-    Args:
-        requests: Any.
-        coders: Form to the number of its coder, where it is compared.
-
-    Returns:
-        [2, n] slot and coder, in groups of `CODED_ROWS` rows of one coder.
+    They come in groups of `CODED_ROWS` rows of one coder; `coders` gives the number of a form's
+    coder, where it is compared.
     """
     compared = [request for request in requests if request.form in coders]
     _, slots, numbers = _listed(compared, [coders[r.form] for r in compared])
@@ -149,15 +145,10 @@ def _counts(requests: Sequence[RowRequest]) -> Ints:
 
 
 def _grouped(keys: Ints, size: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Bring rows of one key together.
+    """Bring rows of one key [n] together, in groups of `size`.
 
-    Args:
-        keys: [n].
-        size: Rows of a group, all of one key.
-
-    Returns:
-        Place of a row [m], group after group; and whether it comes the first time, because rows
-        that come again fill groups up.
+    Returns the place of a row [m], group after group; and whether it comes the first time, because
+    rows that come again fill groups up.
     """
     groups = [np.zeros(0, np.int64)]
     for key in np.unique(keys):

@@ -50,10 +50,7 @@ class Watchdog:
         self._waits: deque[float] = deque(maxlen=REMEMBERED_WAITS)
 
     def wait(self, is_done: Callable[[], bool]) -> None:
-        """Wait until something is done.
-
-        Args:
-            is_done: Says so at once.
+        """Wait until something says that it is done, which it does at once.
 
         Raises:
             DeviceLostError: When it is not done within `limit_s`.

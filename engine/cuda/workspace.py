@@ -94,10 +94,9 @@ class Workspace:
         _copy(genomes, self._genomes_view[: len(genomes)])
 
     def lay_out_slots(self, genomes: Floats, slots: Slots, candidates: CandidateLists) -> bool:
-        """Lay slots [P, R] out beside genomes [P, G].
+        """Lay slots [P, R] out beside genomes [P, G]; returns whether all their lists are there.
 
-        Returns:
-            Whether all their lists are there; the device must not see them else.
+        The device must not see them else.
         """
         return candidates.lay_out(genomes, slots, self._table_view[: len(genomes)])
 
@@ -116,9 +115,8 @@ class Workspace:
     def read(self, out: Floats) -> tuple[int, bool]:
         """Copy accumulators as last downloaded into out [P, W, A].
 
-        Returns:
-            The largest count of signals that was too long for a list, else 0; and whether the
-            device refused the individuals, so that what was copied means nothing.
+        Returns the largest count of signals that was too long for a list, else 0; and whether the
+        device refused the individuals, so that what was copied means nothing.
         """
         most, refused = self._told_view[:2].tolist()
         is_refused = refused == self._launch

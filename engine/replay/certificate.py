@@ -65,16 +65,11 @@ class Certificate:
 
 
 def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> Certificate:
-    """Replay individuals on the reference and compare with the engine.
+    """Replay individuals [N, G] on the reference and compare with the engine.
 
-    Args:
-        engine: The batch engine; its strategy, series, windows and costs are the reference's too.
-        genomes: [N, G], legal.
-        threads: Threads for the reference; those of an engine on the CPU, else all cores when None.
-
-    Returns:
-        The certificate. Ledgers are compared with those that the engine lists one by one, and
-        accumulators with those of its batch evaluation.
+    The engine's strategy, series, windows and costs are the reference's too, which runs on
+    `threads`; those of an engine on the CPU, else all cores when None. Its ledgers are compared
+    with those that the engine lists, and accumulators with those of its batch evaluation.
     """
     form = CompiledForm()
     reference = Reference(engine.spec, engine.series, engine.windows, engine.costs, form=form)

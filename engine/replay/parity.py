@@ -11,15 +11,7 @@ from strategy.genes import Floats
 
 
 def compare_ledgers(expected: Ledger, actual: Ledger) -> str:
-    """The first difference between two ledgers.
-
-    Args:
-        expected: The reference's.
-        actual: The engine's.
-
-    Returns:
-        Empty when they are equal in every bit, else the trade in which they part, in full.
-    """
+    """The trade in which two ledgers part, in full; empty when they are equal in every bit."""
     if expected.rejected == actual.rejected and all(
         getattr(expected, name).tobytes() == getattr(actual, name).tobytes()
         for name in Trade._fields
@@ -56,15 +48,10 @@ def compare_accumulators(expected: Sequence[float] | Floats, actual: Floats) -> 
 
 
 def compare_forms(expected: Reference, actual: Reference, genome: Floats) -> str:
-    """The first difference between two forms of the reference, for one individual.
+    """The first difference between two forms of the reference, for one individual [G].
 
-    Args:
-        expected: In plain Python.
-        actual: Compiled; of the same strategy, series, windows and costs.
-        genome: [G], legal.
-
-    Returns:
-        Empty when rows, ledgers and accumulators are equal in every bit.
+    `expected` runs in plain Python, `actual` compiled, on the same strategy, series, windows and
+    costs. Empty when rows, ledgers and accumulators are equal in every bit.
     """
     genes = expected.spec.layout.decode(genome)
     for series in range(len(expected.series)):

@@ -41,16 +41,7 @@ class Sample:
 
 
 def compare_sample(reference: Reference, genomes: Floats, plain: Form) -> Sample:
-    """Replay some of the individuals by both forms.
-
-    Args:
-        reference: Compiled.
-        genomes: [N, G], legal.
-        plain: The form of plain Python.
-
-    Returns:
-        What was found.
-    """
+    """Replay some of the individuals [N, G] by the compiled reference and by its plain form."""
     individuals, n_bars, problems = 0, 0, {}
     for i, w, bars in _chosen(reference, genomes):
         windows = [Window.whole(bars)]

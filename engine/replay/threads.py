@@ -36,15 +36,10 @@ class Replayed(NamedTuple):
 
 @contextmanager
 def replaying(reference: Reference, genomes: Floats, threads: int) -> Iterator[Iterator[Replayed]]:
-    """Replay individuals in all windows; to leave early ends the threads after their individual.
+    """Replay individuals [N, G] in all windows, in an order that shares rows.
 
-    Args:
-        reference: Shared by all threads.
-        genomes: [N, G], legal.
-        threads: With 1 the caller's own does the work, as it asks.
-
-    Yields:
-        Every individual in every window, in an order that shares rows.
+    The reference is shared by all threads; with 1 the caller's own does the work, as it asks. To
+    leave early ends the threads after their individual.
     """
     is_over = threading.Event()
     tasks = _tasks(reference, genomes, threads)

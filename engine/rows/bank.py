@@ -45,38 +45,22 @@ class RowBank:
         return self._n_rows
 
     def find(self, form: Form, parameters: Floats) -> Slots:
-        """Where rows are, without computing any.
-
-        Args:
-            form: Indicator and source.
-            parameters: [n, L].
-
-        Returns:
-            [n] slots, -1 where a row is not in the bank.
-        """
+        """Slots [n] of rows by parameters [n, L], -1 where a row is not in the bank."""
         places = self._places.get(form)
         if places is None:
             return np.full(len(parameters), -1, np.int32)
         return places.find(parameters)
 
     def table(self, form: Form) -> Slots:
-        """Slots by the only parameter of a form, which is whole, -1 where there is none.
+        """Slots [largest + 1] by the one whole parameter of a form, -1 where there is none.
 
-        Args:
-            form: Indicator and source.
-
-        Returns:
-            [largest + 1]; a row without parameters lies at 0. Valid until the next row is computed.
+        A row without parameters lies at 0. Valid until the next row is computed.
         """
         places = self._places.get(form)
         return NOWHERE if places is None else places.table
 
     def touch(self, slots: Slots) -> None:
-        """Remember that rows were used; only a full bank will ask.
-
-        Args:
-            slots: Of any shape, as `find` gave them.
-        """
+        """Remember that rows, of any shape, were used; only a full bank will ask."""
         self._calls += 1
         if self._n_rows == self.capacity:
             self._last_used[slots] = self._calls
@@ -88,13 +72,9 @@ class RowBank:
         self._n_rows = 0
 
     def slots(self, groups: Sequence[RowGroup]) -> Ints:
-        """Bring rows into the bank.
+        """Bring distinct rows into the bank, at most `capacity` together.
 
-        Args:
-            groups: Distinct rows, at most `capacity` together.
-
-        Returns:
-            [I] slot of each row, group after group; valid until the next call.
+        Returns [I] slot of each row, group after group; valid until the next call.
         """
         self._calls += 1
         found = [self.find(group.form, group.parameters).astype(np.int64) for group in groups]

@@ -44,14 +44,9 @@ Coder = FixedCoder | WanderingCoder
 
 
 def coders_of(spec: StrategySpec, highest: int) -> dict[Form, Coder]:
-    """Choose a coder for each form that the entry compares.
+    """Choose a coder with codes up to `highest` for each form that the entry compares.
 
-    Args:
-        spec: The strategy.
-        highest: Highest code.
-
-    Returns:
-        Form to coder; two forms share one where their rows are compared with each other.
+    Two forms share one where their rows are compared with each other.
     """
     coders: dict[Form, Coder] = {}
     bounds: dict[Form, tuple[float, float]] = {}
@@ -75,15 +70,9 @@ def coders_of(spec: StrategySpec, highest: int) -> dict[Form, Coder]:
 
 
 def coder_maps(coder: Coder, sources: dict[str, Floats], highest: int) -> tuple[Floats, Floats]:
-    """The map of a coder on one series.
+    """The map of a coder on one series, whose sources [T] are given by name.
 
-    Args:
-        coder: Any coder.
-        sources: Name to source [T].
-        highest: Highest code.
-
-    Returns:
-        Value [T] at which code 1 begins, and codes per unit [T], all positive.
+    The value [T] at which code 1 begins, and codes per unit [T], all positive.
     """
     if isinstance(coder, FixedCoder):
         n_bars = sources["close"].size

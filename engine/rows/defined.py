@@ -36,11 +36,9 @@ class Definitions:
         self._compiled = CompiledForm()
 
     def warm_ups(self, requests: Sequence[RowRequest], most: int) -> tuple[Ints, Ints]:
-        """Slots [n] of rows, and the bars [n] before the first of each that may signal.
+        """Slots [n] of rows, and the bars [n], at most `most`, before the first that may signal.
 
-        Args:
-            requests: Rows; one that the strategy does not read has no warm-up.
-            most: Bars after which more make no difference.
+        A row that the strategy does not read has no warm-up.
         """
         bars = [
             min(self._kinds[form].warm_up_of(row), most) if form in self._kinds else 0
@@ -51,10 +49,7 @@ class Definitions:
         return slots, np.array(bars, np.int64)
 
     def compute(self, requests: Sequence[RowRequest]) -> Iterator[DefinedRow]:
-        """Compute rows in every series, one after another as they are done.
-
-        Args:
-            requests: Rows, all by their definitions.
+        """Compute rows by their definitions in every series, one after another as they are done.
 
         Raises:
             IndicatorError: When a definition fails, or gives what is no row.

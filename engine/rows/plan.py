@@ -47,15 +47,7 @@ class Plan:
 
 
 def plan_rows(spec: StrategySpec, genomes: Floats) -> Plan:
-    """Find the distinct rows that a population needs.
-
-    Args:
-        spec: The strategy.
-        genomes: [P, G], legal.
-
-    Returns:
-        The plan; it depends on nothing but its arguments.
-    """
+    """Find the distinct rows that a population [P, G] needs; nothing else decides the plan."""
     places: dict[Form, list[int]] = {}
     for place, row in enumerate(spec.rows):
         places.setdefault(Form.of(row), []).append(place)
@@ -86,9 +78,8 @@ def parameters_of(spec: StrategySpec, place: int, genomes: Floats) -> Floats:
 def only_columns(spec: StrategySpec) -> Ints | None:
     """By what rows are found in a table: the gene [R] that is their one whole parameter.
 
-    Returns:
-        For a row without parameters -1, for one with the constant k -1 - k; None where a row has
-        several parameters, or one that need not be whole.
+    -1 for a row without parameters, -1 - k for one with the constant k; None where a row has
+    several parameters, or one that need not be whole.
     """
     columns: list[int] = []
     for row in spec.rows:
@@ -104,16 +95,9 @@ def only_columns(spec: StrategySpec) -> Ints | None:
 def plan_chunks(
     spec: StrategySpec, genomes: Floats, capacity: int, most: int | None
 ) -> Iterator[tuple[Ints, Plan]]:
-    """Split a population into parts whose rows fit a bank.
+    """Split a population [P, G] into parts of at most `most`, whose rows fit a bank of `capacity`.
 
-    Args:
-        spec: The strategy.
-        genomes: [P, G], legal.
-        capacity: Rows that the bank holds, enough for one individual.
-        most: Most individuals of a part; no limit when None.
-
-    Yields:
-        Places of a part's individuals, and its plan.
+    Yields places of a part's individuals, and its plan. The bank holds one individual's rows.
     """
     whole = plan_rows(spec, genomes)
     most = most or max(len(genomes), 1)

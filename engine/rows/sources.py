@@ -9,14 +9,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def sources_of(bars: Bars) -> dict[str, Floats]:
-    """The columns of bars, and those that follow from them bar by bar.
+    """The columns of bars, and those that follow from them bar by bar: name to [T], read-only.
 
-    Args:
-        bars: One series.
-
-    Returns:
-        Name to column [T], read-only; true range and close location as engine/README.md section 3
-        defines them, one rounding an operation.
+    True range and close location as engine/README.md section 3 defines them, one rounding an
+    operation.
     """
     sources = {name: getattr(bars, name) for name in ("open", "high", "low", "close", "volume")}
     high, low, close = bars.high, bars.low, bars.close

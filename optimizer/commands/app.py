@@ -110,7 +110,7 @@ def backtest(  # noqa: PLR0913 - one argument a flag
         option("--engine", "What computes it.", "reference|cpu|cuda"),
     ] = "cpu",
     trades: Annotated[Path | None, option("--trades", "Write the ledger as CSV.", "FILE")] = None,
-    plot: Annotated[Path | None, option("--plot", "Draw it as .html or .png.", "FILE")] = None,
+    plot: Annotated[Path | None, option("--plot", "Draw it as a page, .html.", "FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Backtest one individual: the strategy's default genes unless others are given."""
@@ -171,7 +171,7 @@ def report(
 
 @app.command()
 @config_flags(*MARKET, "device")
-def bench(  # noqa: PLR0913 - one argument a flag
+def bench(
     *,
     flags: dict[str, object],
     population: Annotated[
@@ -179,18 +179,6 @@ def bench(  # noqa: PLR0913 - one argument a flag
     ] = 512,
     bars: Annotated[int, option("--bars", "Use the last so many bars.", "COUNT", min=2)] = 35_040,
     repeats: Annotated[int, option("--repeats", "Calls that are timed.", "COUNT", min=3)] = 20,
-    populations: Annotated[
-        str | None,
-        option(
-            "--populations",
-            "Instead, a table of these sizes for every engine of this machine.",
-            "P,P,...",
-        ),
-    ] = None,
-    lengths: Annotated[
-        str, option("--lengths", "Bars of the table's series.", "T,T,...")
-    ] = "35040",
-    windows: Annotated[str, option("--windows", "Windows of the table's series.", "W,W,...")] = "1",
     whole: Annotated[
         str | None,
         option(
@@ -202,15 +190,13 @@ def bench(  # noqa: PLR0913 - one argument a flag
     as_json: AsJson = False,
 ) -> None:
     """Verify the engine, then time it."""
-    from optimizer.commands.bench import bench_command, matrix_command
-
     if whole is not None:
         from optimizer.commands.bench_whole import whole_command
 
         whole_command(str(flags.get("device", "auto")), whole, as_json=as_json)
-    elif populations is not None:
-        matrix_command(flags, populations, lengths, windows, repeats, as_json=as_json)
     else:
+        from optimizer.commands.bench import bench_command
+
         bench_command(flags, population, bars, repeats, as_json=as_json)
 
 

@@ -1,9 +1,8 @@
 """backtest: one individual, its metrics and its ledger."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,9 +41,6 @@ from optimizer.session.task import Task, check_genome_fits, describe_data, ledge
 from optimizer.shown import counted, metric
 from optimizer.written import write_whole
 
-if TYPE_CHECKING:
-    from optimizer.report.run import Single
-
 BY_WINDOW = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
 """Metrics that are shown window by window."""
 
@@ -81,7 +77,8 @@ def backtest_command(
     as_json: bool,
 ) -> None:
     """Backtest one individual and print what it did."""
-    draw = None if plot is None else drawer_of(plot)
+    if plot is not None and plot.suffix.lower() != ".html":
+        raise ConfigError(f"--plot {plot}: a page is written; name it .html")
     task, given = _asked(flags, config_file, source)
     genome = genome_of(task.spec.layout, {**given, **parse_settings(settings)})
     check_genome_fits(task, genome)
@@ -91,8 +88,8 @@ def backtest_command(
     found = _describe(task, genome, ledgers, accumulators, engine)
     for note in task.notes:
         stderr().say(f"note: {note}")
-    if plot is not None and draw is not None:
-        write_whole(plot, draw(task, genome))
+    if plot is not None:
+        write_whole(plot, _page(task, genome))
         (stderr() if as_json else stdout()).say(f"plot {plot}")
     if as_json:
         print_json(found.payload())
@@ -136,24 +133,12 @@ def _asked(
     return task, {}
 
 
-def drawer_of(plot: Path) -> Callable[[Task, Floats], str | bytes]:
-    """What draws an individual into a file of that name."""
-    # Drawing libraries are loaded only when something is to be drawn.
-    if plot.suffix.lower() == ".html":
-        from optimizer.report.page import page_html
-
-        return lambda task, genome: page_html(_single(task, genome))
-    if plot.suffix.lower() == ".png":
-        from optimizer.report.picture import picture
-
-        return lambda task, genome: picture(_single(task, genome))
-    raise ConfigError(f"--plot {plot}: unknown kind of file; name it .html or .png")
-
-
-def _single(task: Task, genome: Floats) -> "Single":
+def _page(task: Task, genome: Floats) -> str:
+    """The report of one individual; what draws is loaded only where it is wanted."""
+    from optimizer.report.page import page_html
     from optimizer.report.run import Single
 
-    return Single(task, genome)
+    return page_html(Single(task, genome))
 
 
 def ledger_table(

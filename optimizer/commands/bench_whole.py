@@ -21,7 +21,7 @@ from rich.table import Table
 
 from data import Bars
 from data.checks import COLUMNS
-from engine.bench.matrix import extended
+from engine.bench import extended
 from engine.compiling.kept_code import APP
 from engine.machine import describe_processor
 from engine.replay.certificate import certify

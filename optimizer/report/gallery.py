@@ -5,13 +5,10 @@ import numpy as np
 from optimizer.errors import ConfigError
 from optimizer.report.charts import front as front_charts
 from optimizer.report.charts import price, progress, results
-from optimizer.report.charts import sensitivity as sensitivity_charts
 from optimizer.report.charts.chart import Chart
-from optimizer.report.sensitivity import Line, Plane
 from optimizer.report.tables import Tables
 from optimizer.report.trades import (
     Bools,
-    Curve,
     Groups,
     Trades,
     buy_and_hold,
@@ -90,23 +87,6 @@ def genes(run: Tables) -> list[Chart]:
     ]
 
 
-def along(run: Tables, line: Line, own: Floats, objective: int) -> Chart:
-    """An objective while one gene of an individual [G] changes."""
-    found = run.header.natural(line.objectives)[:, objective]
-    gene, name = run.genes[line.gene], run.objectives[objective]
-    return sensitivity_charts.along(gene, name, line.values, found, float(own[line.gene]))
-
-
-def heat_map(run: Tables, plane: Plane, own: Floats, objective: int) -> Chart:
-    """An objective over a pair of genes of an individual [G]."""
-    names = [run.genes[g] for g in plane.genes]
-    found = run.header.natural(plane.objectives)[:, :, objective]
-    at = [float(own[g]) for g in plane.genes]
-    return sensitivity_charts.heat_map(
-        names, run.objectives[objective], plane.x, plane.y, found, at
-    )
-
-
 def held_out_ns(run: Tables, series: int) -> int | None:
     """When the bars of a series begin that were held out; None without any."""
     starts = [window.start for window in run.task.markets.held_out if window.series == series]
@@ -115,17 +95,12 @@ def held_out_ns(run: Tables, series: int) -> int | None:
 
 def equity_frame(run: Tables, others: list[Trades]) -> Chart:
     """Buying and holding, and the equity of members beside it."""
-    hold = hold_curve(run)
+    markets = run.task.markets
+    hold = buy_and_hold(markets.ranges, markets.series, markets.names, run.task.costs, HOLD_POINTS)
     curves = [run.equity_curve(trades) for trades in others]
     starts = {held_out_ns(run, series) for series in range(len(run.series))}
     # One line says it only where all series are held out from the same time on.
     return results.equity_frame(hold, curves, starts.pop() if len(starts) == 1 else None)
-
-
-def hold_curve(run: Tables) -> Curve:
-    """Buying and holding what the run trades."""
-    markets = run.task.markets
-    return buy_and_hold(markets.ranges, markets.series, markets.names, run.task.costs, HOLD_POINTS)
 
 
 def equity(run: Tables, member: int, trades: Trades) -> Chart:

@@ -10,7 +10,6 @@ from optimizer.report import gallery
 from optimizer.report.charts import price, results
 from optimizer.report.charts.chart import Chart, milliseconds, words
 from optimizer.report.charts.front import metric_axis
-from optimizer.report.sensitivity import POINTS, Line, Plane, move_each, move_pairs, size_of_pairs
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Trades
 from optimizer.runs.result import noun_of
@@ -21,9 +20,6 @@ MOST_MEMBERS = 1_000
 
 MOST_DETAILED = 250
 """Members whose trades a page carries; of more an even choice, those that matter most first."""
-
-MOST_MOVED = 80
-"""Members whose genes are moved, likewise."""
 
 MOST_TRADES = 250_000
 """Trades that a page carries, over all its members; the first member's in any case."""
@@ -36,18 +32,6 @@ MOST_SERIES = 24
 
 MOST_LEDGERS = 3_000
 """Ledgers that are listed for a page, one a member and window; the first member's in any case."""
-
-SENSITIVITY_WORK = 1_500_000_000
-"""Individuals times bars that may be spent on sensitivity, about two seconds on two cores. The
-first member's genes are moved one by one in any case, and in pairs when a person asked for it."""
-
-MANY_WINDOWS = 100
-"""With more windows than this a gene that moves alone takes `FEWER_POINTS` over its bounds."""
-
-FEWER_POINTS = 5
-
-BARS_PER_WINDOW = 4_000
-"""What beginning a window costs, in bars."""
 
 Plain = dict[str, object]
 
@@ -62,7 +46,6 @@ class Chosen:
     """
 
     first: int
-    is_asked: bool
     roles: Mapping[int, str]
     order: tuple[int, ...]
 
@@ -74,10 +57,10 @@ def choose(run: Tables, member: int | None) -> Chosen:
         roles.setdefault(int(run.minimised[:, o].argmin()), []).append(f"best {words(objective)}")
     first = run.knee() if member is None else run.check_member(member)
     shown = min(len(run.members), MOST_MEMBERS)
-    evenly = [_even_places(shown, most) for most in (MOST_MOVED, MOST_DETAILED, shown)]
+    evenly = [_even_places(shown, most) for most in (MOST_DETAILED, shown)]
     order = dict.fromkeys([first, *roles, *(place for places in evenly for place in places)])
     texts = {number: ", ".join(names) for number, names in roles.items()}
-    return Chosen(first, member is not None, texts, tuple(order))
+    return Chosen(first, texts, tuple(order))
 
 
 def _even_places(count: int, most: int) -> list[int]:
@@ -97,15 +80,11 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
         "columns": {},
         "details": {},
         "shared": shared,
-        "objectives": [words(name) for name in run.objectives],
         "meanings": {words(name): meaning for name, meaning in MEANINGS.items()},
         "reasons": [words(reason) for reason in REASONS],
         "missing": "The page carries no trades of this member. To see them: "
         f"python -m optimizer report {run.id} --member ",
-        "noSensitivity": "The page carries no more of this for this member. To see it: "
-        f"python -m optimizer report {run.id} --member ",
         "hasBars": not run.bars_problem,
-        "pairs": [],
         "bars": {},
         "shownSeries": [],
         "windows": [],
@@ -121,7 +100,7 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
     shared |= _front_charts(run)
     if not run.bars_problem:
         trades = dict(_within_room(run, chosen))
-        data |= _details(run, chosen, trades)
+        data |= _details(run, trades)
         shared |= _detail_charts(run, list(trades.values()))
     return data
 
@@ -196,31 +175,15 @@ def _detail_charts(run: Tables, trades: Sequence[Trades]) -> Plain:
     }
 
 
-def _details(run: Tables, chosen: Chosen, trades: Mapping[int, Trades]) -> Plain:
+def _details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
     """Trades and charts of members, the most wanted first."""
-    members = list(trades)
-    shown = _shown_series(run, trades[members[0]])
-    lines = _lines(run, members)
-    planes = _planes(run, chosen, members)
-    details = {}
-    for member, own in trades.items():
-        charts = _charts(run, member, own, shown)
-        genome = run.genomes[member]
-        if member in lines:
-            charts["along"] = [
-                [_chart(gallery.along(run, line, genome, o)) for o in range(len(run.objectives))]
-                for line in lines[member]
-            ]
-        if member in planes:
-            charts["heat"] = [
-                [_chart(gallery.heat_map(run, p, genome, o)) for o in range(len(run.objectives))]
-                for p in planes[member]
-            ]
-        details[member] = {"charts": charts, "trades": _columns(own)}
-    first, described = next(iter(planes.values()), ()), run.task.markets.describe()
+    shown = _shown_series(run, next(iter(trades.values())))
+    described = run.task.markets.describe()
     return {
-        "details": details,
-        "pairs": [" and ".join(words(run.genes[g]) for g in plane.genes) for plane in first],
+        "details": {
+            member: {"charts": _charts(run, member, own, shown), "trades": _columns(own)}
+            for member, own in trades.items()
+        },
         "shownSeries": [{"series": s, "name": run.task.markets.titles[s]} for s in shown],
         "windows": [
             {"label": one.label, "series": window.series, "sample": one.sample}
@@ -249,32 +212,6 @@ def _shown_series(run: Tables, trades: Trades) -> list[int]:
     """Series whose prices are shown: those with the most trades of a member, in order."""
     counts = np.bincount(trades.series, minlength=len(run.series))
     return sorted(np.argsort(-counts, kind="stable")[:MOST_SERIES].tolist())
-
-
-def _lines(run: Tables, members: Sequence[int]) -> dict[int, tuple[Line, ...]]:
-    """Sensitivity along each gene, of as many members as there is time for."""
-    many = len(run.task.markets.windows) > MANY_WINDOWS
-    points = FEWER_POINTS if many else POINTS
-    (first,) = move_each(run.problem, run.genomes[members[:1]], points)
-    work = _bars_of_an_evaluation(run) * sum(len(line.values) for line in first)
-    more = members[1 : min(max(int(SENSITIVITY_WORK / 2 / work), 1), MOST_MOVED)]
-    rest = move_each(run.problem, run.genomes[more], points) if more else ()
-    return {members[0]: first, **dict(zip(more, rest, strict=True))}
-
-
-def _planes(run: Tables, chosen: Chosen, members: Sequence[int]) -> dict[int, tuple[Plane, ...]]:
-    """Sensitivity over pairs of genes, of the members that matter most."""
-    wanted = [m for m in members if m == chosen.first or m in chosen.roles]
-    work = _bars_of_an_evaluation(run) * size_of_pairs(run.problem.layout)
-    count = int(SENSITIVITY_WORK / 2 / work) if work else len(wanted)
-    count = max(count, 1 if chosen.is_asked else 0)
-    return {m: move_pairs(run.problem, run.genomes[m]) for m in wanted[:count]}
-
-
-def _bars_of_an_evaluation(run: Tables) -> int:
-    """What evaluating one individual costs, in bars."""
-    markets = run.task.markets
-    return markets.n_bars + BARS_PER_WINDOW * len(markets.windows)
 
 
 def _charts(run: Tables, member: int, trades: Trades, shown: Sequence[int]) -> Plain:

@@ -27,7 +27,7 @@ FILE_NAME = "report.html"
 MOST_SIDE_BY_SIDE = 10
 """Members whose in-sample and held-out figures stand at the top."""
 
-PARTS = ("verdict", "front", "individual", "trades", "sensitivity", "search")
+PARTS = ("verdict", "front", "individual", "trades", "search")
 PARTS_OF_A_SEARCH = ("front", "search")
 
 LONGEST_TEXT = 400

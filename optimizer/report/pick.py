@@ -1,4 +1,4 @@
-"""Choosing a member of a front: by its knee, by weights, by robustness; and comparing fronts."""
+"""Choosing a member of a front: by its knee, by weights; and comparing fronts."""
 
 from collections.abc import Mapping
 
@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 
 from optimizer.errors import ConfigError
-from optimizer.report.sensitivity import move_each, robustness
 from optimizer.search.generation import Floats
-from optimizer.search.problem import Problem
 from optimizer.session.compared import hypervolume_shares
 
 
@@ -27,20 +25,6 @@ def knee(objectives: Floats) -> int:
 def by_weight(objectives: Floats, weights: Floats) -> int:
     """The member with the best weighted sum of its objectives [F, O], scaled as in `knee`."""
     return int((_scaled(objectives) * weights).sum(axis=1).argmin())
-
-
-def by_robustness(problem: Problem, genomes: Floats, objective: int = 0) -> Floats:
-    """The objective [F] (minimised) of each member's worst near neighbour along any gene.
-
-    +inf when one of them is infeasible.
-    """
-    lines = move_each(problem, genomes, points=2)
-    return np.array(
-        [
-            robustness(problem.layout, line, objective, genome)
-            for line, genome in zip(lines, genomes, strict=True)
-        ]
-    )
 
 
 def weights_of(objectives: tuple[str, ...], weights: Mapping[str, float]) -> Floats:

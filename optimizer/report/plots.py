@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from optimizer.report import gallery
 from optimizer.report.charts import price, results
 from optimizer.report.charts.chart import Chart
-from optimizer.report.sensitivity import move_each, move_pairs
 from optimizer.report.tables import Tables
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class Plots:
 
     def gene(self, gene: str) -> "Figure":
         """How a gene spread over the population, generation by generation."""
-        return gallery.genes(self._run)[self._gene(gene)].figure()
+        return gallery.genes(self._run)[self._run.number_of_gene(gene)].figure()
 
     def equity(self, *members: int) -> "Figure":
         """Equity and drawdown of members against buying and holding."""
@@ -82,24 +81,3 @@ class Plots:
     def costs(self, member: int) -> "Figure":
         """What a member's trading cost, and at which costs nothing would be left."""
         return gallery.costs(self._run, self._run.trade_columns(member)).figure()
-
-    def sensitivity(self, member: int, gene: str, objective: str | None = None) -> "Figure":
-        """An objective of a member while one of its genes changes."""
-        run = self._run
-        genome = run.genomes[run.check_member(member)]
-        (lines,) = move_each(run.problem, genome[None])
-        return gallery.along(run, lines[self._gene(gene)], genome, self._at(objective)).figure()
-
-    def heat_map(self, member: int, x: str, y: str, objective: str | None = None) -> "Figure":
-        """An objective of a member over a pair of its genes."""
-        run = self._run
-        genome = run.genomes[run.check_member(member)]
-        (plane,) = move_pairs(run.problem, genome, [(self._gene(x), self._gene(y))])
-        return gallery.heat_map(run, plane, genome, self._at(objective)).figure()
-
-    def _gene(self, gene: str) -> int:
-        return self._run.number_of(gene, self._run.genes, "gene")
-
-    def _at(self, objective: str | None) -> int:
-        run = self._run
-        return 0 if objective is None else run.number_of(objective, run.objectives, "objective")

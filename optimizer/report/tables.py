@@ -14,9 +14,8 @@ from engine.batch import Engine
 from engine.errors import EngineError
 from engine.metrics import METRICS
 from optimizer.errors import ConfigError, OptimizerError, StoreError
-from optimizer.goals.objectives import is_maximised
 from optimizer.report.history import History, read_history
-from optimizer.report.pick import by_robustness, by_weight, knee, weights_of
+from optimizer.report.pick import by_weight, knee, weights_of
 from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve, trades_frame
 from optimizer.runs import GenerationSummary, RunStore
 from optimizer.runs.result import Figures, Member, RunHeader, RunResult, best_first, recorded_result
@@ -24,7 +23,6 @@ from optimizer.search.evolution import final_front
 from optimizer.search.generation import Floats
 from optimizer.session.header import recorded_task
 from optimizer.session.individuals import describe_individuals
-from optimizer.session.problem import EngineProblem
 from optimizer.session.task import Task
 from optimizer.shown import HELD_OUT
 from strategy.errors import StrategyError, unknown
@@ -181,12 +179,6 @@ class Tables:
         return self.task.full_engine(device="cpu")
 
     @cached_property
-    def problem(self) -> EngineProblem:
-        """What judges genomes as the search did."""
-        engine = self.task.engine(device="cpu") if self.has_held_out else self.engine
-        return self.task.problem(engine)
-
-    @cached_property
     def history(self) -> History:
         """How the search went, as far as it was kept."""
         return read_history(self.path, len(self.objectives))
@@ -273,22 +265,11 @@ class Tables:
         self.check_member(0)
         return by_weight(self.minimised, weights_of(self.objectives, weights))
 
-    def robustness(self, objective: str | None = None) -> pd.Series:
-        """What is left of an objective when one gene of a member is slightly off, at worst.
-
-        In natural sign; NaN where a near neighbour is infeasible.
-        """
-        at = 0 if objective is None else self.number_of(objective, self.objectives, "objective")
-        worst = by_robustness(self.problem, self.genomes, at)
-        worst = np.where(np.isfinite(worst), worst, np.nan)
-        sign = -1.0 if is_maximised(self.objectives[at]) else 1.0
-        return pd.Series(sign * worst, index=self.front.index, name=self.objectives[at])
-
-    def number_of(self, name: str, names: Sequence[str], what: str) -> int:
-        """Place of a name among others, refused with the nearest one when it is not there."""
-        if name not in names:
-            raise ConfigError(unknown(what, name, list(names)))
-        return list(names).index(name)
+    def number_of_gene(self, gene: str) -> int:
+        """Place of a gene among those of the run, refused with the nearest one when unknown."""
+        if gene not in self.genes:
+            raise ConfigError(unknown("gene", gene, list(self.genes)))
+        return self.genes.index(gene)
 
     def check_member(self, member: int) -> int:
         """The number of a member, refused when there is none such."""

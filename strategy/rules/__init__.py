@@ -11,13 +11,7 @@ STRATEGIES: dict[str, StrategySpec] = {
 
 
 def register(spec: StrategySpec) -> StrategySpec:
-    """Make a strategy known by its name, in this process.
-
-    Args:
-        spec: Of a strategy of your own.
-
-    Returns:
-        The same.
+    """Make a strategy of your own known by its name, in this process.
 
     Raises:
         StrategyError: When another strategy has that name.
@@ -30,17 +24,7 @@ def register(spec: StrategySpec) -> StrategySpec:
 
 
 def find_strategy(name: str) -> StrategySpec:
-    """The strategy of that name.
-
-    Args:
-        name: A key of `STRATEGIES`.
-
-    Returns:
-        Its spec, as published.
-
-    Raises:
-        StrategyError: When there is none; the message lists those that exist.
-    """
+    """The strategy of that name as published; an unknown name is a `StrategyError`."""
     if name not in STRATEGIES:
         raise StrategyError(unknown("strategy", name, list(STRATEGIES)))
     return STRATEGIES[name]

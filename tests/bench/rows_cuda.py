@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from data import load_bars
-from engine.bench.matrix import extended
+from engine.bench import extended
 from engine.contract import Form, RowRequest
 from engine.costs import Costs
 from engine.cpu.backend import CpuBackend

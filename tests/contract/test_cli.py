@@ -284,30 +284,17 @@ def test_bench_verifies_before_it_times(command, market, monkeypatch):
     assert {timing["what"] for timing in found["timings"]} == {"rows cached", "rows new"}
     from dataclasses import replace
 
-    from engine.bench import one
+    import engine.bench
 
-    honest = one.certify
+    honest = engine.bench.certify
 
     def red(engine, genomes):
         return replace(honest(engine, genomes), mismatches=1, first_mismatch="trade 0: r differs")
 
-    monkeypatch.setattr(one, "certify", red)
+    monkeypatch.setattr(engine.bench, "certify", red)
     outcome = command("bench", *small)
     assert (outcome.code, outcome.out) == (1, "")
     assert "trade 0: r differs" in outcome.err
-
-
-def test_bench_makes_a_table_of_sizes(command, market):
-    """Every engine at every size, as a table and as JSON; sizes that are none are refused."""
-    small = ("--data", market, "--populations", "3,6", "--lengths", "900", "--repeats", "3")
-    outcome = command("bench", *small, "--windows", "1,2")
-    assert outcome.code == 0
-    assert "engines equal in every bit" in outcome.out
-    found = command("bench", *small, "--json").json
-    assert [line["case"]["individuals"] for line in found["lines"]][-2:] == [3, 6]
-    refused = command("bench", *small, "--windows", "none")
-    assert refused.code == 2
-    assert "--windows 'none' must be whole numbers from 1, as in 24,512" in refused.error
 
 
 def test_parity_prints_the_certificate(command, market):

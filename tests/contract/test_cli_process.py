@@ -47,7 +47,7 @@ def test_the_command_line_imports_nothing_heavy():
         (("doctor",), ("torch", "triton", "numba", "pandas", "deap", "moocore")),
         (
             ("evolve", *SMALL, "--device", "cpu"),
-            ("torch", "triton", "pandas", "plotly", "matplotlib", "jinja2", "optuna", "polygon"),
+            ("torch", "triton", "pandas", "plotly", "jinja2", "optuna", "polygon"),
         ),
     ],
     ids=["doctor", "evolve"],

@@ -8,7 +8,7 @@ from optimizer.shown import MEANINGS, metric
 from tests.support.browser import opened
 from tests.support.runs import record_run
 
-SECTIONS = ("verdict", "front", "individual", "trades", "sensitivity", "search")
+SECTIONS = ("verdict", "front", "individual", "trades", "search")
 CHARTS = (
     "front",
     "front3d",
@@ -22,7 +22,6 @@ CHARTS = (
     "weekday",
     "hour",
     "costs",
-    "heat",
 )
 
 

@@ -118,9 +118,7 @@
     for (const trace of figure.chart.data) {
       const y = trace.y ?? trace.close ?? [];
       for (let i = 0; i < y.length && body.rows.length < 500; i++) {
-        if (trace.z && Array.isArray(trace.z)) {
-          for (let j = 0; j < trace.x.length; j++) tableRow(body, `${plain(trace.y[i])} up`, trace.x[j], trace.z[i][j]);
-        } else tableRow(body, trace.name ?? "", when ? time(trace.x[i]) : trace.x[i], y[i]);
+        tableRow(body, trace.name ?? "", when ? time(trace.x[i]) : trace.x[i], y[i]);
       }
     }
     const shown = element("thead");
@@ -285,7 +283,6 @@
     chosenTrade = -1;
     filterTrades();
     showTrade(trades.length ? trades[0] : -1);
-    showSensitivity(detail);
   }
 
   function showPrice() {
@@ -294,19 +291,6 @@
     figure.onclicked = (point) => { if (typeof point.customdata === "number") showTrade(point.customdata); };
     const at = String(data.shownSeries[seriesShown]?.series);
     show(figure, merged(data.shared.price[at], detail.charts.price[at]));
-  }
-
-  function showSensitivity(detail) {
-    const o = byId("objective").selectedIndex;
-    const along = detail.charts.along;
-    byId("sensitivity-note").textContent = along ? "" : data.noSensitivity + member;
-    byId("sensitivity-control").hidden = !along;
-    fill(byId("along"), (along ?? []).map((charts) => charts[Math.max(o, 0)]));
-    const heat = detail.charts.heat;
-    byId("heat-note").textContent = heat || !along ? "" : data.noSensitivity + member;
-    byId("heat-control").hidden = !heat;
-    const figure = document.querySelector('figure[data-chart="heat"]');
-    show(figure, heat ? heat[byId("pair").selectedIndex][Math.max(o, 0)] : null);
   }
 
   function fill(place, charts) {
@@ -349,9 +333,6 @@
     data.shownSeries.forEach((one) => control.append(element("option", one.name)));
     byId("series-control").hidden = data.shownSeries.length < 2;
     control.addEventListener("change", () => { seriesShown = control.selectedIndex; showPrice(); });
-    for (const name of data.objectives) byId("objective").append(element("option", name));
-    for (const name of data.pairs) byId("pair").append(element("option", name));
-    for (const id of ["objective", "pair"]) byId(id).addEventListener("change", () => showSensitivity(data.details[member]));
   }
 
   function filterTrades() {

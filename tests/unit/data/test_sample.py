@@ -8,7 +8,7 @@ import pytest
 from data import LoadOptions, load_bars
 from data.errors import SourceError
 from data.providers.sample import FOLDER, read_sample
-from data.sample.make_sample import BARS, TICK, simulate
+from tests.support.sample_market import BARS, TICK, simulate
 
 
 @pytest.fixture(scope="module")

@@ -80,8 +80,6 @@ def test_every_figure_is_one_that_plotly_takes(run):
         plot.distribution(0),
         *(plot.by(0, group) for group in ("month", "hour", "weekday", "symbol", "reason")),
         plot.costs(0),
-        plot.sensitivity(0, "reward_r"),
-        plot.heat_map(0, "ema_fast", "ema_slow", "max_drawdown"),
     ]
     assert all(figure.layout.title.text and figure.data for figure in figures)
 
@@ -105,7 +103,6 @@ def test_the_last_convergence_is_the_front(run):
         (lambda run: run.plot.front("sharp"), "did you mean 'sharpe'"),
         (lambda run: run.plot.gene("emafast"), "did you mean 'ema_fast'"),
         (lambda run: run.plot.by(0, "year"), "known: "),
-        (lambda run: run.robustness("strenght"), "did you mean 'strength'"),
         (lambda run: run.by_weight(sharp=1), "'sharp' is no objective"),
     ],
 )
@@ -122,11 +119,10 @@ def test_a_run_that_is_not_there_is_refused(tmp_path):
 
 
 def test_picks_are_members(run):
-    """Knee, weight and robustness name rows of the front."""
+    """Knee and weight name rows of the front."""
     members = range(len(run.members))
     assert run.knee() in members
     assert run.by_weight(**{run.objectives[0]: 1}) == 0
-    assert list(run.robustness().index) == list(members)
 
 
 def test_a_run_compared_with_itself_is_equal(run):

@@ -39,6 +39,9 @@ class Witness:
         self._stop_after = stop_after
         self._interrupt_at = interrupt_at
 
+    def searched(self, trials):
+        """The search is over."""
+
     def started(self, task, engine, store):
         """The search is about to begin."""
         self._note("started")

@@ -1,16 +1,19 @@
-"""One size, one engine: verify first, then time."""
+"""The bench: verify first, then time; a red verification prints no figure.
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+Every figure comes with the machine, the shapes, and the median with the 20th and 80th percentile
+of its repeats.
+"""
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
 
 from data.bars import Bars, Window
 from engine.batch import Engine
-from engine.bench.timing import (
-    Timing,
-    peak_memory_bytes,
-    seconds_of,
-    timing_of,
-)
 from engine.devices import Device
 from engine.errors import EngineError
 from engine.ledger import ACCUMULATOR_INDEX
@@ -20,6 +23,29 @@ from strategy.genes import Floats
 from strategy.spec import StrategySpec
 
 VERIFIED_INDIVIDUALS = 12
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One line of the bench.
+
+    Args:
+        what: What was timed.
+        individuals: P.
+        bars: Bars of all windows.
+        p20_s: 20th percentile of the repeats, seconds.
+        p50_s: Median, seconds.
+        p80_s: 80th percentile, seconds.
+        individual_bars_per_s: P times bars over the median.
+    """
+
+    what: str
+    individuals: int
+    bars: int
+    p20_s: float
+    p50_s: float
+    p80_s: float
+    individual_bars_per_s: float
 
 
 @dataclass(frozen=True)
@@ -99,18 +125,69 @@ def run_bench(
     )
 
 
+def extended(bars: Bars, count: int) -> Bars:
+    """So many bars of a series: its last ones, or itself again and again.
+
+    Each repetition begins at the price at which the last one ended.
+    """
+    times = -(-count // len(bars))
+    factor = float(bars.close[-1] / bars.open[0])
+    scale = np.repeat(np.cumprod(np.r_[1.0, np.full(times - 1, factor)]), len(bars))
+    step = int(bars.timestamp[-1] - bars.timestamp[0]) + bars.timeframe_ns
+    later = np.repeat(np.arange(times, dtype=np.int64) * step, len(bars))
+
+    def carried_on(prices: Floats) -> Floats:
+        return (np.tile(prices, times) * scale)[-count:]
+
+    return replace(
+        bars,
+        timestamp=(np.tile(bars.timestamp, times) + later)[-count:],
+        open=carried_on(bars.open),
+        high=carried_on(bars.high),
+        low=carried_on(bars.low),
+        close=carried_on(bars.close),
+        volume=np.tile(bars.volume, times)[-count:],
+    )
+
+
+def seconds_of(
+    call: Callable[[], object], repeats: int, *, warm_up: bool = True
+) -> Sequence[float]:
+    """Seconds of each of so many repeats of a call, which warms up by one call before."""
+    if warm_up:
+        call()
+    found: list[float] = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - start)
+    return found
+
+
+def peak_memory_bytes() -> int:
+    """Largest resident size of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
 def _time_forms(
     engine: Engine, fresh: Callable[[], Engine], genomes: Floats, bars: int, repeats: int
 ) -> Iterator[Timing]:
-    yield timing_of(
+    yield _timing_of(
         "rows cached", genomes, bars, seconds_of(lambda: engine.evaluate(genomes), repeats)
     )
     # A new bank each time; its pages are the system's to hand out, which is part of the price.
     cold = [_seconds_of_first_call(fresh(), genomes) for _ in range(max(3, repeats // 5))]
-    yield timing_of("rows new", genomes, bars, cold)
+    yield _timing_of("rows new", genomes, bars, cold)
     one = genomes[:1]
-    yield timing_of("rows cached", one, bars, seconds_of(lambda: engine.evaluate(one), repeats))
+    yield _timing_of("rows cached", one, bars, seconds_of(lambda: engine.evaluate(one), repeats))
 
 
 def _seconds_of_first_call(engine: Engine, genomes: Floats) -> float:
     return seconds_of(lambda: engine.evaluate(genomes), 1, warm_up=False)[0]
+
+
+def _timing_of(what: str, genomes: Floats, bars: int, seconds: Sequence[float]) -> Timing:
+    """One line of the bench from the seconds of its repeats."""
+    p20, p50, p80 = np.percentile(seconds, [20, 50, 80]).tolist()
+    return Timing(what, len(genomes), bars, p20, p50, p80, len(genomes) * bars / p50)

@@ -1,15 +1,14 @@
 """Makes the embedded sample: a simulated market with the habits of a real one.
 
-Run it with ``python -m data.sample.make_sample``; it writes sample.parquet and sample.sha256 beside
-itself. The file, not this script, is what everybody loads: another processor's ``exp`` may differ
-in the last bit, the shipped bytes do not.
+Run it with ``python -m tests.support.sample_market``; it writes sample.parquet and sample.sha256 to
+`data/sample`. The file, not this script, is what everybody loads: another processor's ``exp`` may
+differ in the last bit, the shipped bytes do not.
 
-What it imitates stands in README.md. Nothing in it is fitted to a real market.
+What it imitates stands in `data/sample/README.md`. Nothing in it is fitted to a real market.
 """
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 
 from data.bars import Bars
 from data.checks import VALUES, Floats
+from data.providers.sample import FOLDER
 
 Generator = np.random.Generator
 
@@ -68,18 +68,17 @@ class Plan:
 
 
 def main() -> None:
-    """Write the sample and its hashes beside this script."""
-    folder = Path(__file__).parent
+    """Write the sample and its hashes to where they are shipped."""
     bars = simulate()
     columns = {
         "timestamp": pa.array(bars.timestamp, type=pa.timestamp("ns", tz="UTC")),
         **{name: getattr(bars, name) for name in VALUES},
     }
-    path = folder / "sample.parquet"
+    path = FOLDER / "sample.parquet"
     pq.write_table(pa.table(columns), path, compression="zstd", compression_level=19)
     file_hash = hashlib.sha256(path.read_bytes()).hexdigest()
     lines = f"{file_hash}  sample.parquet\n{bars.content_hash}  bars\n"
-    (folder / "sample.sha256").write_text(lines, encoding="utf-8")
+    (FOLDER / "sample.sha256").write_text(lines, encoding="utf-8")
 
 
 def simulate(seed: int = SEED) -> Bars:
