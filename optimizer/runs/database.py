@@ -19,8 +19,11 @@ from optimizer.runs.payload import sha256
 from optimizer.runs.rows import KEPT, NOTHING, Columns, Digests
 from optimizer.runs.space import LOG_BYTES, free_bytes
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Goes up whenever an older program could not read what a newer one writes."""
+
+WITHOUT_EVIDENCE = 2
+"""Schema of runs that were made before they could be judged; still read, and gone on with."""
 
 APPLICATION_ID = 0x47424F31
 """Marks a SQLite file as a run of this program."""
@@ -57,6 +60,7 @@ CREATE TABLE generation (
 CREATE TABLE resumption (id INTEGER PRIMARY KEY, payload BLOB);
 CREATE TABLE result (id INTEGER PRIMARY KEY CHECK (id = 0), payload BLOB, sha256 BLOB, chain BLOB);
 """
+_EVIDENCE = "CREATE TABLE evidence (id INTEGER PRIMARY KEY, name TEXT, payload BLOB, chain BLOB);"
 _DIGESTS = (
     "number, individuals, genes, objective_count, front, kept, summary, whole_sha, front_sha, chain"
 )
@@ -70,7 +74,7 @@ def create_tables(path: Path, header: bytes) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous=FULL")
         connection.executescript(
-            f"BEGIN IMMEDIATE; {_TABLES} PRAGMA application_id={APPLICATION_ID};"
+            f"BEGIN IMMEDIATE; {_TABLES} {_EVIDENCE} PRAGMA application_id={APPLICATION_ID};"
             f"PRAGMA user_version={SCHEMA_VERSION};"
         )
         connection.execute("INSERT INTO header VALUES (0, ?, ?)", (header, sha256(header)))
@@ -90,8 +94,11 @@ def open_writer(path: Path, journal: str) -> sqlite3.Connection:
             connection.execute(f"PRAGMA journal_mode={journal}")
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
+            # Fails at once where the file is read-only.
             with transaction(connection):
-                pass  # fails at once where the file is read-only
+                if not has_evidence(connection):
+                    connection.execute(_EVIDENCE)
+                    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
         except BaseException:
             connection.close()
             raise
@@ -117,6 +124,11 @@ def open_reader(path: Path) -> sqlite3.Connection:
             # Without a journal or a log the file alone is the database; this is how a read-only
             # copy is opened, where the index of a log cannot be made.
             return _open_reader(path, "ro&immutable=1")
+
+
+def has_evidence(connection: sqlite3.Connection) -> bool:
+    """Whether the run has a place for evidence; those made before it did not."""
+    return _version(connection) > WITHOUT_EVIDENCE
 
 
 def log_bytes(path: Path) -> int:
@@ -252,13 +264,15 @@ def population_bytes(connection: sqlite3.Connection) -> int:
 
 
 def remove_after(connection: sqlite3.Connection, number: int) -> None:
-    """Remove what does not follow from generation `number`: later rows, and the result."""
+    """Remove what does not follow from generation `number`: later rows, result and evidence."""
     connection.execute("DELETE FROM generation WHERE number > ?", (number,))
+    connection.execute("DELETE FROM evidence")
     connection.execute("DELETE FROM result")
 
 
 def write_result(connection: sqlite3.Connection, payload: bytes, chain: bytes) -> None:
-    """Write the result that followed from the row whose digest is `chain`."""
+    """Write the result that followed from the row whose digest is `chain`, without evidence yet."""
+    connection.execute("DELETE FROM evidence")
     connection.execute(
         "REPLACE INTO result VALUES (0, ?, ?, ?)",
         (payload, sha256(payload), sha256(chain, payload)),
@@ -328,10 +342,10 @@ def _open_reader(path: Path, mode: str) -> sqlite3.Connection:
 
 def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     mark = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    version = _version(connection)
     if mark != APPLICATION_ID:
         raise StoreError(f"{path} is not the database of a run, or its first page is damaged")
-    if version < SCHEMA_VERSION:
+    if version < WITHOUT_EVIDENCE:
         raise StoreError(f"{path} was made by an older version of this program: use that one")
     if version > SCHEMA_VERSION:
         raise StoreError(
@@ -339,7 +353,7 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
             f"up to {SCHEMA_VERSION}): update the program"
         )
     # A view or a trigger would show, or write, something else than what was recorded.
-    foreign = _schema(connection) ^ _own_schema()
+    foreign = _schema(connection) ^ _own_schema(version)
     if foreign:
         names = ", ".join(sorted({f"{kind} '{name}'" for kind, name, _ in foreign}))
         raise StoreError(
@@ -354,10 +368,14 @@ def _schema(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
     return frozenset((str(kind), str(name), " ".join(str(sql).split())) for kind, name, sql in rows)
 
 
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
 @cache
-def _own_schema() -> frozenset[tuple[str, str, str]]:
+def _own_schema(version: int) -> frozenset[tuple[str, str, str]]:
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(_TABLES)
+        connection.executescript(_TABLES + (_EVIDENCE if version > WITHOUT_EVIDENCE else ""))
         return _schema(connection)
 
 

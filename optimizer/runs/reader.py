@@ -19,12 +19,14 @@ from optimizer.runs.chain import (
 )
 from optimizer.runs.database import (
     explained,
+    has_evidence,
     integrity,
     open_reader,
     read_header,
     read_result,
     read_resumptions,
 )
+from optimizer.runs.evidence import read_evidence
 from optimizer.runs.files import refuse_links
 from optimizer.runs.lock import noted_generation
 from optimizer.runs.payload import decode, sha256
@@ -180,6 +182,19 @@ class Reader:
             raise StoreError(f"{self.database}: {error}") from None
 
     @property
+    def evidence(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
+        """Names and rows of what was found out about the result, oldest first.
+
+        Raises:
+            StoreError: When it is damaged, or does not follow from the result.
+        """
+        try:
+            with self._snapshot():
+                return tuple((name, _mapping(row)) for name, row in self._evidence())
+        except ValueError as error:
+            raise StoreError(f"{self.database}: {error}") from None
+
+    @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
         """When the run was taken up again, and what had changed that may."""
         with self._snapshot():
@@ -222,8 +237,15 @@ class Reader:
                 _mapping(recorded[0])
                 if not _follows(recorded, chain):
                     yield NOT_FOLLOWING
+            self._evidence()
         except (sqlite3.Error, ValueError) as error:
             yield f"result: {error}"
+
+    def _evidence(self) -> list[tuple[str, bytes]]:
+        recorded = read_result(self._connection)
+        if recorded is None or not has_evidence(self._connection):
+            return []
+        return read_evidence(self._connection, recorded[1])
 
     def _integrity(self) -> tuple[str, ...]:
         try:

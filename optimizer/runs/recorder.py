@@ -17,10 +17,11 @@ QUEUE_BYTES = 16 * 2**20
 
 @dataclass(frozen=True)
 class Note:
-    """JSON to be recorded beside the generations."""
+    """JSON to be recorded beside the generations; a row of evidence has a name."""
 
-    kind: Literal["result", "resumption"]
+    kind: Literal["result", "resumption", "evidence"]
     payload: bytes
+    name: str = ""
 
     @property
     def n_bytes(self) -> int:

@@ -177,6 +177,15 @@ class RunStore(Reader):
         writer.recorder.submit(Note("result", encode(result, what="the result")))
         writer.recorder.flush()
 
+    def add_evidence(self, name: str, payload: Mapping[str, object]) -> None:
+        """Hand over a row of evidence on the result; on disk within a second.
+
+        Raises:
+            StoreError: When recording has failed, as it does before there is a result.
+        """
+        note = Note("evidence", encode(payload, what=f"the evidence '{name}'"), name)
+        self._owned().recorder.submit(note)
+
     def note_resumption(self, differences: Sequence[str], generations: int) -> None:
         """Record that the run is taken up again.
 

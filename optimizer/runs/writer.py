@@ -22,6 +22,7 @@ from optimizer.runs.database import (
     write_resumption,
     write_row,
 )
+from optimizer.runs.evidence import append_evidence
 from optimizer.runs.lock import OwnerLock
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note, Record, Recorder
@@ -188,6 +189,8 @@ class Committer:
     def _write_note(self, note: Note) -> None:
         if note.kind == "result":
             write_result(self._connection, note.payload, self._chain)
+        elif note.kind == "evidence":
+            append_evidence(self._connection, note.name, note.payload)
         else:
             write_resumption(self._connection, note.payload)
 

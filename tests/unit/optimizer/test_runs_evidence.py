@@ -1,0 +1,97 @@
+"""Evidence on a result: added row by row, chained, and gone with the result that it is of."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from optimizer.errors import StoreError
+from optimizer.runs import RunStore
+from optimizer.runs.files import DATABASE
+from tests.support.recording import HEADER, made
+
+ROWS = [
+    ("null/1", {"strength": 1.5}),
+    ("null/2", {"strength": None}),
+    ("judgement", {"grade": "x"}),
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A finished run of one generation, with three rows of evidence."""
+    with RunStore.create(tmp_path, "run", HEADER) as store:
+        store.record(made(0))
+        store.finish({"front": []})
+        for name, row in ROWS:
+            store.add_evidence(name, row)
+    return tmp_path / "run"
+
+
+def changed(path, *statements):
+    """Run statements on a run's database."""
+    with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_rows_are_read_back_in_order_and_more_can_follow(path):
+    """By whoever opens the run, and after it was closed."""
+    with RunStore.open(path, writable=True) as store:
+        assert list(store.evidence) == ROWS
+        store.add_evidence("judgement", {"grade": "y"})
+        store.flush()
+        assert store.evidence[-1] == ("judgement", {"grade": "y"})
+    with RunStore.open(path) as store:
+        assert len(store.evidence) == 4
+        assert store.verify() == []
+        assert store.status == "finished"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE evidence SET payload = CAST('{\"strength\":9}' AS BLOB) WHERE id = 1",
+        "UPDATE evidence SET name = 'null/7' WHERE id = 2",
+        "DELETE FROM evidence WHERE id = 2",
+        "UPDATE evidence SET id = 9 WHERE id = 3",
+    ],
+)
+def test_a_row_that_was_changed_is_noticed(path, statement):
+    """By whoever reads it, and by verify."""
+    changed(path, statement)
+    with RunStore.open(path) as store:
+        with pytest.raises(StoreError, match=r"row . of the evidence does not follow"):
+            _ = store.evidence
+        assert any("evidence" in line for line in store.verify())
+
+
+def test_evidence_goes_with_its_result(path):
+    """What follows another result is other evidence."""
+    with RunStore.open(path, writable=True) as store:
+        store.record(made(1))
+        store.flush()
+        assert store.evidence == ()
+        store.finish({"front": [1]})
+        assert store.evidence == ()
+
+
+def test_there_is_none_before_a_result(tmp_path):
+    """Nothing could be said of it."""
+    store = RunStore.create(tmp_path, "run", HEADER)
+    store.add_evidence("null/1", {})
+    with pytest.raises(StoreError, match="evidence without a result"):
+        store.flush()
+    with pytest.raises(StoreError):
+        store.close()
+
+
+def test_a_run_from_before_evidence_is_read_and_gone_on_with(path):
+    """It gets a place for evidence when somebody writes."""
+    changed(path, "DROP TABLE evidence", "PRAGMA user_version = 2")
+    with RunStore.open(path) as store:
+        assert (store.evidence, store.verify()) == ((), [])
+    with RunStore.open(path, writable=True) as store:
+        store.add_evidence("null/1", {"strength": 1.0})
+    with RunStore.open(path) as store:
+        assert store.evidence == (("null/1", {"strength": 1.0}),)
