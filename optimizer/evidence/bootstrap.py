@@ -1,7 +1,7 @@
 """Would the best of given trials look so good if none beat doing nothing? By resampled days.
 
-Sources: Politis and Romano, "The stationary bootstrap", JASA 89, 1994; Politis and White, "Automatic
-block-length selection", Econometric Reviews 23, 2004, corrected by Patton, Politis and White 2009;
+Sources: Politis and Romano, "The stationary bootstrap", JASA 89, 1994; Politis and White,
+"Automatic block-length selection", Econometric Reviews 23, 2004, corrected by Patton and them 2009;
 White, "A reality check for data snooping", Econometrica 68, 2000 (RC); Hansen, "A test for superior
 predictive ability", Journal of Business and Economic Statistics 23, 2005 (SPA); Romano and Wolf,
 "Stepwise multiple testing as formalized data snooping", Econometrica 73, 2005 (StepM).
@@ -106,7 +106,8 @@ def against_nothing(
     spread = np.zeros(0) if why else long_run_deviations(columns, block.value)
     kept = np.flatnonzero(spread > 0)
     if not len(kept):
-        return Bootstrap(resamples, block, *[undefined(why or "no trial varies")] * 6, ())
+        none = undefined(why or "no trial varies")
+        return Bootstrap(resamples, block, none, none, none, none, none, none, ())
     drawn = _days_drawn(seed, resamples, days, block.value)
     tests = _Against(columns[:, kept], spread[kept], drawn)
     better = tuple(kept[list(tests.better)].tolist())
@@ -166,8 +167,12 @@ class _Against:
         is_near = self._scores >= -math.sqrt(2 * math.log(math.log(self._days)))
         lower = np.maximum(self._means, 0.0)
         consistent = np.where(is_near, self._means, 0.0)
-        found = (self._p_around(observed, c) for c in (lower, consistent, self._means))
-        return (Figure(observed), *found)  # type: ignore[return-value]
+        return (
+            Figure(observed),
+            self._p_around(observed, lower),
+            self._p_around(observed, consistent),
+            self._p_around(observed, self._means),
+        )
 
     @property
     def better(self) -> tuple[int, ...]:
@@ -247,7 +252,7 @@ def _length_of(column: Floats) -> float:
     r = float(covariances[0] + (2 * taper * covariances[1 : m + 1]).sum())
     if r == 0:
         return math.nan
-    length = abs(g / r) ** (2 / 3) * days ** (1 / 3)
+    length: float = abs(g / r) ** (2 / 3) * days ** (1 / 3)
     return max(1.0, min(length, math.ceil(min(3 * math.sqrt(days), days / 3))))
 
 

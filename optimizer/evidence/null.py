@@ -263,12 +263,11 @@ def _rebuilt(one: _Series, ratios: _Ratios, volume: Floats) -> Bars:
     steps[0], steps[1::2], steps[2::2] = one.bars.close[kept - 1], ratios.gap, ratios.close
     prices = np.multiply.accumulate(steps)
     opening = prices[1::2]
-    columns = {
-        "open": opening,
-        "high": opening * ratios.high,
-        "low": opening * ratios.low,
-        "close": prices[2::2],
-    }
-    before = {name: getattr(one.bars, name)[:kept] for name in columns}
-    joined = {name: np.concatenate([before[name], columns[name]]) for name in columns}
-    return replace(one.bars, volume=volume, **joined)
+    return replace(
+        one.bars,
+        open=np.concatenate([one.bars.open[:kept], opening]),
+        high=np.concatenate([one.bars.high[:kept], opening * ratios.high]),
+        low=np.concatenate([one.bars.low[:kept], opening * ratios.low]),
+        close=np.concatenate([one.bars.close[:kept], prices[2::2]]),
+        volume=volume,
+    )

@@ -51,7 +51,7 @@ def pool_spans(spans: Sequence[Span], series: Sequence[int]) -> Span:
         spans: [W].
         series: [W], the number of the series that each is of; parts of one are added.
     """
-    years = {number: 0.0 for number in series}
+    years = dict.fromkeys(series, 0.0)
     for span, number in zip(spans, series, strict=True):
         years[number] += span.years
     return Span(sum(span.bars for span in spans), max(years.values()))

@@ -71,9 +71,8 @@ def closing_days(
     ledgers: Sequence[Ledger], series: Sequence[Bars], windows: Sequence[Window]
 ) -> int:
     """On how many different days the trades [W] of one trial were closed."""
-    closed = [
-        _closed_on(ledger, series[w.series]) for ledger, w in zip(ledgers, windows, strict=True)
-    ]
+    pairs = zip(ledgers, windows, strict=True)
+    closed = [_closed_on(ledger, series[window.series]) for ledger, window in pairs]
     return len(np.unique(np.concatenate(closed)))
 
 
@@ -96,9 +95,8 @@ def sharpe_ratios(columns: Floats) -> Floats:
         return np.full(columns.shape[1], np.nan)
     deviation = columns.std(axis=0, ddof=1)
     is_known = varies(columns) & (deviation > 0)
-    ratios: Floats = np.where(is_known, columns.mean(axis=0), np.nan) / np.where(
-        is_known, deviation, 1.0
-    )
+    means = np.where(is_known, columns.mean(axis=0), np.nan)
+    ratios: Floats = means / np.where(is_known, deviation, 1.0)
     return ratios
 
 

@@ -56,7 +56,7 @@ class CostPoint:
 
 
 def reach_of(layout: GenomeLayout) -> Floats:
-    """How far a neighbour lies in each gene [G]: 5 % of the span, whole genes at least 1, fixed 0."""
+    """How far a neighbour lies in each gene [G]: 5 % of its span, whole genes at least 1."""
     spans = layout.high - layout.low
     reach = REACH_FRAC * spans
     whole = np.maximum(np.rint(reach), 1.0)

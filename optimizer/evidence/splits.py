@@ -11,7 +11,7 @@ purge, embargo and combinatorial splits.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from math import comb
 
 import numpy as np
@@ -50,7 +50,7 @@ def groups(start: int, end: int, count: int) -> list[tuple[int, int]]:
     [(0, 20), (20, 41), (41, 61), (61, 82), (82, 103)]
     """
     cuts = [start + i * (end - start) // count for i in range(count + 1)]
-    return list(zip(cuts[:-1], cuts[1:], strict=True))
+    return list(pairwise(cuts))
 
 
 def parts(windows: Sequence[Window], count: int) -> tuple[Window, ...]:
@@ -207,8 +207,8 @@ def _check_groups(bars: int, count: int, cut: tuple[int, int]) -> None:
     if count > most:
         works = f"at most {most} groups work" if most > 1 else "no number of groups works"
         raise ConfigError(
-            f"{count} groups of {bars} bars are too short: purge and embargo take {sum(cut)} bars, and "
-            f"may take half a group; {works}"
+            f"{count} groups of {bars} bars are too short: purge and embargo take {sum(cut)} bars, "
+            f"and may take half a group; {works}"
         )
 
 

@@ -50,7 +50,7 @@ class Unseen:
             self.trades >= FEWEST_TRADES
             and self.closing_days >= FEWEST_CLOSING_DAYS
             and self.mean_r.value > 0
-            and (1 - self.psr.value) * times <= MOST_DOUBT
+            and self.psr.value >= 1 - MOST_DOUBT / times
         )
 
     @property
@@ -77,7 +77,8 @@ class Facts:
         looks: Fronts that held-out bars sharing a bar with these were opened for, this included.
         searches: Distinct fronts that were searched on bars overlapping these, this included.
         checks: Of `CHECKS`, those that were made, and whether they passed.
-        at_most_weak: Why the grade can be no better, such as a warm start; empty where it can.
+        is_warm_started: Whether it began from a run on bars that overlap these.
+        is_approximate: Whether null searches used forecasts that were not fitted again.
         is_simulated: Whether a program invented the market.
     """
 
@@ -94,7 +95,8 @@ class Facts:
     looks: int = 1
     searches: int = 1
     checks: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
-    at_most_weak: str = ""
+    is_warm_started: bool = False
+    is_approximate: bool = False
     is_simulated: bool = False
 
     @property
@@ -169,8 +171,7 @@ def _weak(facts: Facts) -> Verdict | None:
     reasons = [*_contradictions(facts), *_too_many_searches(facts)]
     if not (facts.folds_confirm or facts.held_out_confirms):
         reasons.append(_unconfirmed(facts))
-    if facts.at_most_weak:
-        reasons.append(facts.at_most_weak)
+    reasons += _limits(facts)
     sentence = "Weak: more than luck on the bars searched, not confirmed elsewhere."
     return Verdict("weak", sentence, (*reasons, *_nulls(facts))) if reasons else None
 
@@ -227,6 +228,15 @@ def _too_many_searches(facts: Facts) -> list[str]:
     return [
         f"{facts.searches} searches were made on these bars, which needs {needed} null searches."
     ]
+
+
+def _limits(facts: Facts) -> list[str]:
+    found = []
+    if facts.is_warm_started:
+        found.append("It began from a run on bars that overlap these.")
+    if facts.is_approximate and facts.held_out is None:
+        found.append("Forecasts were not fitted again on null bars, so that p is approximate.")
+    return found
 
 
 def _unconfirmed(facts: Facts) -> str:

@@ -34,7 +34,7 @@ def words(seed: int, index: int, purpose: str, count: int) -> Words:
 
 def units(drawn: Words) -> Floats:
     """Words as numbers from 0 up to but not including 1, of the same shape: their upper 53 bits."""
-    return (drawn >> np.uint64(11)) * 2.0**-53
+    return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def places(drawn: Words, count: int) -> Ints:
