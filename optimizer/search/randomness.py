@@ -35,8 +35,17 @@ PURPOSES = {
     "measure": 10,
     "stir": 11,
     "polish": 12,
+    "null_body": 13,
+    "null_gap": 14,
+    "bootstrap": 15,
+    "reorder": 16,
+    "near": 17,
+    "null_mirror": 18,
 }
-"""What a stream is drawn for; a number is part of every recorded run and is never reused."""
+"""What a stream is drawn for; a number is part of every recorded run and is never reused.
+
+From `null_body` on they are drawn from as words, by `optimizer.evidence`.
+"""
 
 
 START = np.zeros(4, dtype=np.uint64)

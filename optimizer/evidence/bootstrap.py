@@ -1,0 +1,262 @@
+"""Would the best of given trials look so good if none beat doing nothing? By resampled days.
+
+Sources: Politis and Romano, "The stationary bootstrap", JASA 89, 1994; Politis and White,
+"Automatic block-length selection", Econometric Reviews 23, 2004, corrected by Patton and them 2009;
+White, "A reality check for data snooping", Econometrica 68, 2000 (RC); Hansen, "A test for superior
+predictive ability", Journal of Business and Economic Statistics 23, 2005 (SPA); Romano and Wolf,
+"Stepwise multiple testing as formalized data snooping", Econometrica 73, 2005 (StepM).
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.checks import Flags, Floats, Ints
+from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.returns import varies
+from optimizer.evidence.words import places, units, words
+
+FEWEST_DAYS = 20
+DEFAULT_RESAMPLES = 999
+
+EQUAL = 1e-12
+"""A resample that falls short by this share reaches what is observed: equal numbers that were added
+in different orders differ by rounding."""
+
+CHUNK_NUMBERS = 2**21
+"""Numbers of one array that are worked on at a time, 16 MiB."""
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Three answers to one question, were the trials chosen blindly.
+
+    Args:
+        resamples: B.
+        block: Mean length of a run of days.
+        rc: Greatest mean, times the root of the days.
+        rc_p: Its p (White).
+        spa: Greatest studentised mean, at least 0.
+        spa_lower: Its p where hopeless trials count least (Hansen).
+        spa_p: The consistent p, the one that is shown.
+        spa_upper: Its p where hopeless trials count like others.
+        better: Columns that StepM names at 5 %, ascending; none where the tests are undefined.
+    """
+
+    resamples: int
+    block: Figure
+    rc: Figure
+    rc_p: Figure
+    spa: Figure
+    spa_lower: Figure
+    spa_p: Figure
+    spa_upper: Figure
+    better: tuple[int, ...]
+
+
+def block_length(columns: Floats) -> Figure:
+    """Mean length of a block: the median over columns [D, F] of what Politis and White choose.
+
+    Returns:
+        Days, at least 1; undefined below 20 days and where no column varies.
+    """
+    if len(columns) < FEWEST_DAYS:
+        return undefined(f"fewer than {FEWEST_DAYS} days")
+    lengths = [_length_of(column) for column in columns[:, varies(columns)].T]
+    known = [length for length in lengths if not math.isnan(length)]
+    return Figure(float(np.median(known))) if known else undefined("no trial varies")
+
+
+def resample(seed: int, index: int, days: int, block: float) -> Ints:
+    """Days [D] of one resample: runs of neighbours, the first following the last.
+
+    Args:
+        seed: Seed of the run.
+        index: Number of the resample, from 1.
+        days: D.
+        block: Mean length of a run.
+    """
+    drawn = words(seed, index, "bootstrap", 2 * days)
+    begins = units(drawn[0::2]) < 1 / block
+    begins[0] = True
+    at = np.arange(days)
+    begun = np.maximum.accumulate(np.where(begins, at, 0))
+    found: Ints = (places(drawn[1::2], days)[begun] + at - begun) % days
+    return found
+
+
+def against_nothing(
+    columns: Floats, block: Figure, seed: int, resamples: int = DEFAULT_RESAMPLES
+) -> Bootstrap:
+    """Test columns of days against an account that does nothing.
+
+    Args:
+        columns: [D, N]; those without spread take no part.
+        block: From `block_length`.
+        seed: Seed of the run.
+        resamples: B, at least 1.
+
+    Returns:
+        Undefined figures below 20 days, without a block, and where no column varies.
+    """
+    days = len(columns)
+    why = f"fewer than {FEWEST_DAYS} days" if days < FEWEST_DAYS else block.why
+    spread = np.zeros(0) if why else long_run_deviations(columns, block.value)
+    kept = np.flatnonzero(spread > 0)
+    if not len(kept):
+        none = undefined(why or "no trial varies")
+        return Bootstrap(resamples, block, none, none, none, none, none, none, ())
+    drawn = _days_drawn(seed, resamples, days, block.value)
+    tests = _Against(columns[:, kept], spread[kept], drawn)
+    better = tuple(kept[list(tests.better)].tolist())
+    return Bootstrap(resamples, block, *tests.reality_check, *tests.superior, better)
+
+
+def long_run_deviations(columns: Floats, block: float) -> Floats:
+    """Standard deviation of the mean of resampled columns [D, N], times the root of D, [N]: w.
+
+    0 where a column does not vary.
+    """
+    days = len(columns)
+    lags = np.arange(1, days)
+    stays = 1 - 1 / block
+    kernel = (1 - lags / days) * stays**lags + lags / days * stays ** (days - lags)
+    weights = np.concatenate([[1.0], 2 * kernel])
+    found = np.empty(columns.shape[1])
+    for part in _chunks(columns.shape[1], 4 * days):
+        covariances = _autocovariances(columns[:, part])
+        squares = weights @ covariances
+        # Below that a sum has cancelled, and rounding is left.
+        is_known = varies(columns[:, part]) & (squares > 1e-12 * covariances[0])
+        found[part] = np.sqrt(np.where(is_known, squares, 0.0))
+    return found
+
+
+class _Against:
+    """The tests of columns that vary.
+
+    Args:
+        columns: [D, K].
+        spread: [K] of `long_run_deviations`, above 0.
+        drawn: [B, D] how often each resample drew each day.
+    """
+
+    def __init__(self, columns: Floats, spread: Floats, drawn: Floats) -> None:
+        self._days, self._spread = len(columns), spread
+        self._root = math.sqrt(self._days)
+        self._means = columns.mean(axis=0)
+        self._scores = self._root * self._means / spread  # [K] sqrt(D) a / w
+        # The one array as large as resamples times trials; all that follows reads it in parts.
+        self._away = np.empty((len(drawn), columns.shape[1]))  # [B, K] sqrt(D) (a* - a)
+        for part in self._parts:
+            means = drawn @ columns[:, part] / self._days
+            self._away[:, part] = self._root * (means - self._means[part])
+
+    @property
+    def reality_check(self) -> tuple[Figure, Figure]:
+        """White's statistic and its p."""
+        observed = self._root * float(self._means.max())
+        return Figure(observed), _share(observed, self._greatest(np.ones(len(self._means))))
+
+    @property
+    def superior(self) -> tuple[Figure, Figure, Figure, Figure]:
+        """Hansen's statistic, and its lower, consistent and upper p."""
+        observed = max(0.0, float(self._scores.max()))
+        is_near = self._scores >= -math.sqrt(2 * math.log(math.log(self._days)))
+        lower = np.maximum(self._means, 0.0)
+        consistent = np.where(is_near, self._means, 0.0)
+        return (
+            Figure(observed),
+            self._p_around(observed, lower),
+            self._p_around(observed, consistent),
+            self._p_around(observed, self._means),
+        )
+
+    @property
+    def better(self) -> tuple[int, ...]:
+        """Places of the columns that Romano and Wolf name."""
+        place = min(math.ceil(0.95 * (len(self._away) + 1)), len(self._away)) - 1
+        among = np.ones(len(self._scores), np.bool_)
+        while among.any():
+            greatest = self._greatest(self._spread, among=among)
+            leaving = among & (self._scores > np.sort(greatest)[place])
+            if not leaving.any():
+                break
+            among &= ~leaving
+        return tuple(np.flatnonzero(~among).tolist())
+
+    @property
+    def _parts(self) -> Iterator[slice]:
+        return _chunks(len(self._means), max(len(self._away), self._days))
+
+    def _p_around(self, observed: float, centres: Floats) -> Figure:
+        greatest = self._greatest(self._spread, self._root * (self._means - centres))
+        return _share(observed, np.maximum(greatest, 0.0))
+
+    def _greatest(
+        self, spread: Floats, shifts: Floats | None = None, among: Flags | None = None
+    ) -> Floats:
+        """Greatest (sqrt(D) (a* - a) + shift) / spread of each resample over some columns, [B]."""
+        greatest = np.full(len(self._away), -np.inf)
+        for part in self._parts:
+            scored = self._away[:, part] + (0.0 if shifts is None else shifts[part])
+            scored /= spread[part]
+            own = scored if among is None else scored[:, among[part]]
+            np.maximum(greatest, own.max(axis=1, initial=-np.inf), out=greatest)
+        return greatest
+
+
+def _share(observed: float, resampled: Floats) -> Figure:
+    """The p of what is observed: resamples that reach it, and itself."""
+    reaching = np.count_nonzero(resampled >= observed - EQUAL * abs(observed))
+    return Figure((1 + int(reaching)) / (len(resampled) + 1))
+
+
+def _days_drawn(seed: int, resamples: int, days: int, block: float) -> Floats:
+    drawn = np.empty((resamples, days))
+    for row in range(resamples):
+        drawn[row] = np.bincount(resample(seed, row + 1, days, block), minlength=days)
+    return drawn
+
+
+def _autocovariances(columns: Floats) -> Floats:
+    """Sums of e_i e_(i-k) over D, e the deviations from a column's mean, [D, N] for k = 0..D-1."""
+    days = len(columns)
+    padded = 1 << (2 * days - 1).bit_length()
+    waves = np.fft.rfft(columns - columns.mean(axis=0), padded, axis=0)
+    power = waves.real**2 + waves.imag**2
+    found: Floats = np.fft.irfft(power, padded, axis=0)[:days] / days
+    return found
+
+
+def _length_of(column: Floats) -> float:
+    """What Politis and White choose for a column [D], D at least 20; NaN where it is undefined."""
+    days = len(column)
+    around = column - column.mean()
+    fewest = max(5, math.floor(math.log10(days)))
+    most = math.ceil(math.sqrt(days)) + fewest
+    products = np.array([around[k:] @ around[: days - k] for k in range(most + 1)])
+    last = np.array([around[k + 1 :] @ around[k + 1 :] for k in range(most + 1)])
+    first = np.array([around[: days - k - 1] @ around[: days - k - 1] for k in range(most + 1)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        is_small = np.abs(products) / np.sqrt(last * first) < 2 * math.sqrt(math.log10(days) / days)
+    quiet = (h for h in range(most - fewest + 1) if is_small[h : h + fewest].all())
+    h = next(quiet, None)
+    m = most if h is None else min(2 * max(h, 1), most)
+    k = np.arange(1, m + 1)
+    taper = np.where(2 * k <= m, 1.0, 2 * (1 - k / m))
+    covariances = products / days
+    g = float((2 * taper * k * covariances[1 : m + 1]).sum())
+    r = float(covariances[0] + (2 * taper * covariances[1 : m + 1]).sum())
+    if r == 0:
+        return math.nan
+    length: float = abs(g / r) ** (2 / 3) * days ** (1 / 3)
+    return max(1.0, min(length, math.ceil(min(3 * math.sqrt(days), days / 3))))
+
+
+def _chunks(count: int, rows: int) -> Iterator[slice]:
+    """Slices of columns whose arrays with so many rows stay small."""
+    step = max(1, CHUNK_NUMBERS // max(rows, 1))
+    return (slice(first, min(first + step, count)) for first in range(0, count, step))

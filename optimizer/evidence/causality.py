@@ -1,0 +1,69 @@
+"""Does any trade use a bar that comes after it? Cuts, poisoned bars, and what must stay equal.
+
+Whoever has an engine evaluates all members before each cut on three series: as it is, ended at the
+cut, and poisoned from the cut on. Source: house rule.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from data.bars import Bars, Window
+from data.checks import PRICES, Flags, Floats
+from engine.ledger import REASONS, Ledger
+from optimizer.evidence.splits import groups
+
+EVEN_CUTS = 32
+MOST_MEMBERS = 64
+
+
+def cuts(window: Window, ledgers: Sequence[Ledger]) -> tuple[int, ...]:
+    """Bars at which a window is cut, ascending, each once.
+
+    Args:
+        window: [start, end).
+        ledgers: Of each member [F] in it. Of up to 64, evenly chosen, the middle trade is cut
+            after its signal, its entry and its exit.
+
+    Returns:
+        Numbers above `start` and up to `end`: what is judged lies before.
+    """
+    found = {end for _, end in groups(window.start + 1, window.end, EVEN_CUTS)}
+    chosen = min(len(ledgers), MOST_MEMBERS)
+    for ledger in (ledgers[i * len(ledgers) // chosen] for i in range(chosen)):
+        if len(ledger):
+            trade = ledger.trade(len(ledger) // 2)
+            found |= {trade.signal_bar + 1, trade.entry_bar + 1, trade.exit_bar + 1}
+    return tuple(sorted(cut for cut in found if window.start < cut <= window.end))
+
+
+def poisoned(bars: Bars, cut: int) -> Bars:
+    """The same bars before a cut, and from it on prices doubled and halved in turn.
+
+    Volume is there multiplied by 1,000, plus 1.
+    """
+    factors = np.ones(len(bars))
+    factors[cut::2], factors[cut + 1 :: 2] = 2.0, 0.5
+    is_after = np.arange(len(bars)) >= cut
+    prices = {name: getattr(bars, name) * factors for name in PRICES}
+    return replace(bars, **prices, volume=np.where(is_after, bars.volume * 1000 + 1, bars.volume))
+
+
+def same_bits(left: Floats, right: Floats) -> Flags:
+    """Which individuals [P] have equal bits in all their accumulators [P, W, A]."""
+    shape = (len(left), -1)
+    bits = [np.ascontiguousarray(one).view(np.int64).reshape(shape) for one in (left, right)]
+    same: Flags = (bits[0] == bits[1]).all(axis=1)
+    return same
+
+
+def begins(cut_short: Ledger, whole: Ledger) -> bool:
+    """Whether a ledger up to a cut, but for the trade that the cut ended, begins the whole one."""
+    count = len(cut_short)
+    if count and cut_short.reason[-1] == REASONS.index("end"):
+        count -= 1
+    return count <= len(whole) and all(
+        column[:count].tobytes() == whole.columns()[name][:count].tobytes()
+        for name, column in cut_short.columns().items()
+    )

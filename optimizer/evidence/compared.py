@@ -1,0 +1,138 @@
+"""A search held against the same search on null markets: strength, p with early stop, hypervolume.
+
+Sources: de la Pena, Lai and Shao, "Self-Normalized Processes", 2009, for strength; Phipson and
+Smyth, "Permutation p-values should never be zero", SAGMB 9(1), 2010, for p; Besag and Clifford,
+"Sequential Monte Carlo p-values", Biometrika 78, 1991, for the early stop.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import moocore
+import numpy as np
+
+from data.checks import Floats
+from engine.ledger import Ledger
+from optimizer.evidence.figures import Figure, undefined
+from optimizer.search.archive import EXACT_OBJECTIVES
+
+DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10
+
+IDLE = {"profit_factor": 1.0, "max_drawdown": 1.0, "exposure": 1.0}
+"""Where an account that does nothing stands in metrics, at worst; it has 0 of what is maximised."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many null searches did at least as well.
+
+    Args:
+        searches: Those that count, in the order of their numbers.
+        at_least: Those of them that were at least as good.
+        is_stopped: Whether so many were that the rest was left.
+    """
+
+    searches: int
+    at_least: int
+    is_stopped: bool
+
+    @property
+    def p(self) -> Fraction:
+        """Share of searches at least as good, the one on the real market among them; exact.
+
+        A tally that was stopped has its last search in place of the real one.
+        """
+        if self.is_stopped:
+            return Fraction(self.at_least, self.searches)
+        return Fraction(self.at_least + 1, self.searches + 1)
+
+
+def tally(
+    value: float, null_values: Sequence[float], stop_after: int = DEFAULT_STOP_AFTER
+) -> Tally:
+    """Count null searches that did at least as well, up to the one at which they are enough.
+
+    Args:
+        value: Of the real search; more is better. Minus infinity where its front is empty.
+        null_values: Of searches 1, 2, ... as far as they are known; NaN is never as good.
+        stop_after: Searches at least as good after which the rest does not count.
+
+    >>> tally(2, [1, 3, 1, 2, 0, 5, 1, 1, 1], stop_after=3).p
+    Fraction(1, 2)
+    """
+    at_least = 0
+    for place, found in enumerate(null_values):
+        at_least += found >= value
+        if at_least == stop_after:
+            return Tally(place + 1, at_least, is_stopped=True)
+    return Tally(len(null_values), at_least, is_stopped=False)
+
+
+def strength(ledgers: Sequence[Ledger]) -> Figure:
+    """Sum of R over the root of the sum of squares, over the windows [W] of one individual.
+
+    Read: its trades lie about so many standard errors above zero; at most the root of the trades.
+    """
+    return strength_of([ledger.r for ledger in ledgers])
+
+
+def strength_of(parts: Sequence[Floats]) -> Figure:
+    """The same of R in windows: each summed in the order of trades, then windows in theirs."""
+    return strength_of_sums(*sums_of(parts))
+
+
+def sums_of(parts: Sequence[Floats]) -> tuple[float, float]:
+    """Sum of R and of its squares, each window's in the order of trades, then windows in theirs."""
+    sums = [(_sum(r), _sum(r * r)) for r in parts]
+    return _sum(np.array([one for one, _ in sums])), _sum(np.array([two for _, two in sums]))
+
+
+def strength_of_sums(sum_r: float, sum_r2: float) -> Figure:
+    """The same from accumulators.
+
+    >>> strength_of_sums(6.0, 50.0)
+    Figure(value=0.848528137423857, why='')
+    """
+    if not sum_r2 > 0:
+        return undefined("no trade moved")
+    return Figure(sum_r / math.sqrt(sum_r2))
+
+
+def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool]) -> Figure:
+    """Hypervolume of a front from an account that does nothing.
+
+    Args:
+        values: [F, O] in their natural sense; members that such an account equals or beats in an
+            objective add nothing.
+        names: [O] of metrics.
+        maximised: [O], whether more is better.
+
+    Returns:
+        0 of an empty front; undefined where an objective has no place for such an account, and
+        with more objectives than hypervolume is exact for.
+    """
+    if len(names) > EXACT_OBJECTIVES:
+        return undefined(f"more than {EXACT_OBJECTIVES} objectives")
+    reference = np.array([_idle(name, up) for name, up in zip(names, maximised, strict=True)])
+    if np.isnan(reference).any():
+        lost = names[int(np.isnan(reference).argmax())]
+        return undefined(f"an account that does nothing has no {lost}")
+    signs = np.where(np.asarray(maximised), -1.0, 1.0)
+    ahead = signs * (values - reference)
+    ahead = ahead[(ahead < 0).all(axis=1)]
+    if not len(ahead):
+        return Figure(0.0)
+    if ahead.shape[1] == 1:
+        return Figure(-float(ahead.min()))
+    return Figure(float(moocore.hypervolume(ahead, ref=0.0)))
+
+
+def _idle(name: str, is_maximised: bool) -> float:
+    return IDLE.get(name, 0.0 if is_maximised else math.nan)
+
+
+def _sum(values: Floats) -> float:
+    """Sum of [n] in order, as accumulators do; 0 of none."""
+    return float(np.add.accumulate(values)[-1]) if len(values) else 0.0

@@ -1,0 +1,158 @@
+"""Is the best of a search in one half of the range any good in the other half?
+
+Combinatorially symmetric cross-validation. Source: Bailey, Borwein, Lopez de Prado and Zhu, "The
+probability of backtest overfitting", Journal of Computational Finance 20(4), 2016 (first 2015).
+It decides nothing: on noise alone the share lies anywhere from 0.1 to 0.8.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from data.checks import Floats
+from optimizer.errors import ConfigError
+from optimizer.evidence.figures import Figure, undefined
+
+DEFAULT_BLOCKS, MOST_BLOCKS = 12, 16
+
+TOGETHER = 4096
+"""Trials whose totals are added together, as many as fit a core's own cache."""
+
+AT_ONCE = 32
+"""Splits whose ratios are held at a time."""
+
+NOISE_RANGE = {(32, 10): (0.25, 0.75), (96, 40): (0.13, 0.81)}
+"""Population and generations of a search, and where 5 to 95 % of PBO lie on markets of noise."""
+
+
+@dataclass(frozen=True)
+class Overfitting:
+    """What became of the best of one half in the other half, over all splits.
+
+    Args:
+        splits: How many.
+        pbo: Share in which the best of one half was not above the middle in the other.
+        loss: Share in which its Sharpe ratio was below 0 there.
+        slope: Of the least-squares line of its ratio there on its ratio here.
+        intercept: Of the same line.
+        median_logit: Of ``ln(w / (1 - w))`` over the splits, w its relative rank there.
+    """
+
+    splits: int
+    pbo: Figure
+    loss: Figure
+    slope: Figure
+    intercept: Figure
+    median_logit: Figure
+
+
+class _Seen(NamedTuple):
+    """The best of one half: its ratio there and in the other half, and its rank in the other."""
+
+    chosen: float
+    other: float
+    rank: float
+
+
+def overfitting(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Overfitting:
+    """Split blocks into halves in every way, and judge the best of each half in the other.
+
+    Args:
+        trades: [N, S] of each trial in each block; S even, at most 16.
+        sum_r: [N, S].
+        sum_r2: [N, S].
+
+    Returns:
+        Undefined throughout for fewer than two trials.
+
+    Raises:
+        ConfigError: When the number of blocks is odd, or not from 2 to 16.
+    """
+    count, blocks = trades.shape
+    if blocks % 2 or not 2 <= blocks <= MOST_BLOCKS:
+        raise ConfigError(f"blocks must be an even number from 2 to {MOST_BLOCKS}, got {blocks}")
+    splits = math.comb(blocks, blocks // 2)
+    if count < 2:
+        return Overfitting(splits, *[undefined("fewer than two trials")] * 5)
+    choices = list(combinations(range(blocks), blocks // 2))
+    seen: list[_Seen] = [_Seen(0.0, 0.0, 0.0)] * splits
+    parts = [slice(at, min(at + TOGETHER, count)) for at in range(0, count, TOGETHER)]
+    totals = [_totals(trades[part], sum_r[part], sum_r2[part]) for part in parts]
+    ratios = np.empty((2, AT_ONCE, count))
+    for first in range(0, splits // 2, AT_ONCE):
+        ones = range(first, min(first + AT_ONCE, splits // 2))
+        for part, total in zip(parts, totals, strict=True):
+            _fill(total, [choices[i] for i in ones], ratios[0, :, part])
+            # The complement of the first choice is the last one, and so on inwards.
+            _fill(total, [choices[-1 - i] for i in ones], ratios[1, :, part])
+        for i, one, other in zip(ones, *ratios, strict=False):
+            seen[i], seen[-1 - i] = _judge(one, other), _judge(other, one)
+    return _summarised(seen, count)
+
+
+def _totals(trades: Floats, sum_r: Floats, sum_r2: Floats) -> Floats:
+    """The same totals as [S, 3, N], so that a half adds whole blocks."""
+    return np.stack([trades.T, sum_r.T, sum_r2.T], axis=1).astype(np.float64)
+
+
+def _fill(totals: Floats, choices: Sequence[tuple[int, ...]], out: Floats) -> None:
+    """Write Sharpe ratios per trade [C, N] over each choice of blocks; -inf where undefined."""
+    spread = np.empty(totals.shape[2])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for (n, a, q), ratios in zip(_sums(totals, choices), out, strict=False):
+            np.multiply(a, a, out=spread)
+            np.divide(spread, n, out=spread)
+            np.subtract(q, spread, out=spread)
+            np.divide(spread, n - 1, out=spread)
+            is_flat = ~((n >= 2) & (spread > 0))
+            np.sqrt(spread, out=spread)
+            np.divide(a, n, out=ratios)
+            np.divide(ratios, spread, out=ratios)
+            ratios[is_flat] = -np.inf
+
+
+def _sums(totals: Floats, choices: Sequence[tuple[int, ...]]) -> Iterator[Floats]:
+    """Totals [3, N] of each choice of blocks, added ascending; neighbours share what they can."""
+    sums = np.empty((len(choices[0]), *totals.shape[1:]))
+    before: tuple[int, ...] = (-1,) * len(sums)
+    for chosen in choices:
+        differs = [old != new for old, new in zip(before, chosen, strict=True)]
+        for i in range(differs.index(True), len(chosen)):
+            np.add(sums[i - 1] if i else 0.0, totals[chosen[i]], out=sums[i])
+        yield sums[-1]
+        before = chosen
+
+
+def _judge(here: Floats, there: Floats) -> _Seen:
+    best = int(here.argmax())
+    value = there[best]
+    below, equal = np.count_nonzero(there < value), np.count_nonzero(there == value)
+    return _Seen(float(here[best]), float(value), below + (equal + 1) / 2)
+
+
+def _summarised(seen: list[_Seen], count: int) -> Overfitting:
+    ranks = np.array([split.rank for split in seen])
+    w = ranks / (count + 1)
+    slope, intercept = _line(seen)
+    return Overfitting(
+        splits=len(seen),
+        # A logit is at most 0 where the rank is at most the middle one, which is free of rounding.
+        pbo=Figure(float(np.mean(2 * ranks <= count + 1))),
+        loss=Figure(float(np.mean([split.other < 0 for split in seen]))),
+        slope=slope,
+        intercept=intercept,
+        median_logit=Figure(float(np.median(np.log(w / (1 - w))))),
+    )
+
+
+def _line(seen: list[_Seen]) -> tuple[Figure, Figure]:
+    pairs = np.array([(s.chosen, s.other) for s in seen if np.isfinite([s.chosen, s.other]).all()])
+    if len(pairs) < 2 or np.ptp(pairs[:, 0]) == 0:
+        return (undefined("no two splits differ in the best ratio"),) * 2
+    x, y = pairs.T
+    slope = float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
+    return Figure(slope), Figure(float(y.mean()) - slope * float(x.mean()))

@@ -1,0 +1,44 @@
+"""A number of evidence that may be undefined, and then says why."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number, or the reason why there is none.
+
+    Comparisons with `value` are false where it is undefined, so that it passes no check.
+
+    Args:
+        value: NaN where undefined; may be infinite.
+        why: The reason in a few words, empty where it is defined.
+
+    Raises:
+        ValueError: When an undefined number has no reason, or a defined one has.
+
+    >>> Figure(0.25), undefined("no trades")
+    (Figure(value=0.25, why=''), Figure(value=nan, why='no trades'))
+    """
+
+    value: float
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.value) != bool(self.why):
+            raise ValueError(f"a figure is a number or a reason, got {self.value!r}, {self.why!r}")
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether there is a number."""
+        return not self.why
+
+
+def undefined(why: str) -> Figure:
+    """No number, for a reason."""
+    return Figure(math.nan, why)
+
+
+def first_reason(*figures: Figure) -> str:
+    """Why the first undefined one is so; empty where all are defined."""
+    return next((figure.why for figure in figures if figure.why), "")

@@ -1,0 +1,144 @@
+"""R of trades closed on each UTC day, and the moments of such columns.
+
+Losses that are still open are not in them: drawdowns come from accumulators. Everything is per
+day and never annualised. Source: house rule; a ledger alone decides them, to the bit.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.bars import Bars, Window
+from data.checks import Flags, Floats, Ints
+from data.timeframe import UNITS_NS
+from engine.ledger import Ledger
+from optimizer.evidence.figures import Figure, undefined
+
+FEWEST_DAYS = 3
+"""Below so many days there is no Sharpe ratio."""
+
+MOST_TRIALS = 4096
+"""Most trials that statistics over columns of days use."""
+
+
+@dataclass(frozen=True)
+class Daily:
+    """A column of days in four numbers.
+
+    Args:
+        days: D.
+        sharpe: Mean over standard deviation (D - 1), per day.
+        skew: Third moment over the second to the power of 1.5, plain moments.
+        kurtosis: Fourth moment over the square of the second, plain moments: 3 for a normal one.
+    """
+
+    days: int
+    sharpe: Figure
+    skew: Figure
+    kurtosis: Figure
+
+
+def days_of(series: Sequence[Bars], windows: Sequence[Window]) -> Ints:
+    """The dates on which some window has a bar, [D] days since 1970 UTC, ascending."""
+    found = [_dates(series[w.series].timestamp[w.start : w.end]) for w in windows]
+    days: Ints = np.unique(np.concatenate(found))
+    return days
+
+
+def daily_returns(
+    ledgers: Iterable[Sequence[Ledger]],
+    series: Sequence[Bars],
+    windows: Sequence[Window],
+    days: Ints,
+) -> Floats:
+    """R of the trades that were closed on each day.
+
+    Args:
+        ledgers: Of each trial [N], one a window [W].
+        series: [S] that windows refer to.
+        windows: [W] searched ones.
+        days: [D] from `days_of`.
+
+    Returns:
+        [D, N]; a window's r are added in the order of its trades, then windows in their order.
+    """
+    columns = [_column(of_trial, series, windows, days) for of_trial in ledgers]
+    return np.array(columns).reshape(len(columns), len(days)).T
+
+
+def closing_days(
+    ledgers: Sequence[Ledger], series: Sequence[Bars], windows: Sequence[Window]
+) -> int:
+    """On how many different days the trades [W] of one trial were closed."""
+    pairs = zip(ledgers, windows, strict=True)
+    closed = [_closed_on(ledger, series[window.series]) for ledger, window in pairs]
+    return len(np.unique(np.concatenate(closed)))
+
+
+def chosen_trials(count: int, most: int = MOST_TRIALS) -> Ints:
+    """Which of `count` judged trials are used where at most `most` can be, ascending places."""
+    used = min(count, most)
+    chosen: Ints = np.arange(used, dtype=np.int64) * count // max(used, 1)
+    return chosen
+
+
+def varies(columns: Floats) -> Flags:
+    """Which columns [D, N] hold two different values, [N]; rounding cannot hide that none do."""
+    differ: Flags = (columns != columns[:1]).any(axis=0)
+    return differ
+
+
+def sharpe_ratios(columns: Floats) -> Floats:
+    """Mean over standard deviation of columns [D, N], [N]; NaN as in `moments`."""
+    if len(columns) < FEWEST_DAYS:
+        return np.full(columns.shape[1], np.nan)
+    deviation = columns.std(axis=0, ddof=1)
+    is_known = varies(columns) & (deviation > 0)
+    means = np.where(is_known, columns.mean(axis=0), np.nan)
+    ratios: Floats = means / np.where(is_known, deviation, 1.0)
+    return ratios
+
+
+def moments(column: Floats) -> Daily:
+    """Sharpe ratio, skewness and kurtosis of a column [D].
+
+    All are undefined below three days and where all days are equal.
+
+    Source: plain moments after Bailey and Lopez de Prado, "The Sharpe ratio efficient frontier",
+    Journal of Risk 15(2), 2012; corrected ones can make their root imaginary.
+    """
+    days = len(column)
+    if days < FEWEST_DAYS:
+        return Daily(days, *[undefined(f"fewer than {FEWEST_DAYS} days")] * 3)
+    around = column - column.mean()
+    m2 = float(np.mean(around**2))
+    if not varies(column[:, None])[0] or m2 * m2 == 0:
+        return Daily(days, *[undefined("all days are equal")] * 3)
+    return Daily(
+        days,
+        Figure(float(sharpe_ratios(column[:, None])[0])),
+        Figure(float(np.mean(around**3)) / m2**1.5),
+        Figure(float(np.mean(around**4)) / m2**2),
+    )
+
+
+def _column(
+    ledgers: Sequence[Ledger], series: Sequence[Bars], windows: Sequence[Window], days: Ints
+) -> Floats:
+    total = np.zeros(len(days))
+    for ledger, window in zip(ledgers, windows, strict=True):
+        own = np.zeros(len(days))
+        # Unlike a sum over sorted groups, this adds one trade after the other.
+        np.add.at(own, np.searchsorted(days, _closed_on(ledger, series[window.series])), ledger.r)
+        total += own
+    return total
+
+
+def _closed_on(ledger: Ledger, bars: Bars) -> Ints:
+    return _dates(bars.timestamp[ledger.exit_bar])
+
+
+def _dates(times: Ints) -> Ints:
+    dates: Ints = times // UNITS_NS["d"]
+    return dates

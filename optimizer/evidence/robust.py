@@ -1,0 +1,249 @@
+"""What little changes do to a member: near genes, other costs, other orders of its trades.
+
+All of it is on searched bars. House rules throughout; the plateau is what traders look for by eye
+in a heat map of parameters (Pardo, "The Evaluation and Optimization of Trading Strategies", 2008).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from data.checks import Flags, Floats
+from engine.costs import Costs
+from engine.ledger import Ledger
+from optimizer.evidence.compared import strength_of, sums_of
+from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.words import places, units, words
+from strategy.genes import GenomeLayout
+
+REACH_FRAC = 0.05
+CLOUD = 32
+KEPT_FRAC = 0.5
+COST_TIMES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+ORDERS = 1000
+QUANTILES_PERCENT = (50, 95, 99)
+
+PLATEAU_LEAST = 0.5
+"""C1: share of neighbours that keep half."""
+BREAK_EVEN_LEAST = 2.0
+"""C2: break-even costs over the charge."""
+DELAY_BARS = 1
+"""C3: bars by which every entry comes later, and half is kept."""
+UNDECIDED_MOST = 0.05
+"""C4: share of trades whose order within a bar is unknown."""
+LEFT_OUT_GROUPS = 4
+"""C5: groups of the range, each left out once, and mean R stays above 0."""
+
+CHUNK_DRAWS = 2**20
+
+
+@dataclass(frozen=True)
+class CostPoint:
+    """One point of the cost line.
+
+    Args:
+        times: Multiple of the charge.
+        strength: Of the same trades at these costs.
+        sum_r: Likewise.
+    """
+
+    times: float
+    strength: Figure
+    sum_r: float
+
+
+def reach_of(layout: GenomeLayout) -> Floats:
+    """How far a neighbour lies in each gene [G]: 5 % of its span, whole genes at least 1."""
+    spans = layout.high - layout.low
+    reach = REACH_FRAC * spans
+    whole = np.maximum(np.rint(reach), 1.0)
+    return np.where(spans > 0, np.where(layout.is_int, whole, reach), 0.0)
+
+
+def axis_moves(layout: GenomeLayout) -> Floats:
+    """Each free gene plus its reach, in order, then each minus, [2 G', G]."""
+    reach = reach_of(layout)
+    plus = np.diag(reach)[reach > 0]
+    return np.concatenate([plus, -plus])
+
+
+def neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> Floats:
+    """The near neighbours of a member: along each axis, and a cloud around it.
+
+    Args:
+        layout: Bounds and constraints.
+        genome: [G], legal.
+        member: Its number in the front.
+        seed: Seed of the run.
+
+    Returns:
+        [n, G] legal, each once and none of them the member, in the order in which they were made.
+    """
+    cloud = words(seed, member, "near", CLOUD * len(layout)).reshape(CLOUD, len(layout))
+    moves = (2 * units(cloud) - 1) * reach_of(layout)
+    moves = np.where(layout.is_int, np.floor(moves + 0.5), moves)
+    moved, _ = layout.repair(genome + np.concatenate([axis_moves(layout), moves]))
+    distinct = dict.fromkeys(map(tuple, moved.tolist()))
+    distinct.pop(tuple(genome.tolist()), None)
+    return np.array(list(distinct)).reshape(-1, len(layout))
+
+
+def share_that_keeps_half(own: Figure, others: Floats) -> Figure:
+    """Share of strengths [n] that are half of a member's own or more.
+
+    Args:
+        own: Strength of the member.
+        others: NaN where infeasible or undefined, which does not keep half.
+
+    Returns:
+        Undefined where its own is not above 0, and where there are no others.
+    """
+    if not own.value > 0:
+        return undefined(own.why or "its own strength is not above 0")
+    if not len(others):
+        return undefined("it has no neighbours")
+    return Figure(float(np.mean(keeps_half(own, others))))
+
+
+def keeps_half(own: Figure, others: Floats) -> Flags:
+    """Which strengths [n] are half of a member's own or more; none where that is not above 0."""
+    kept: Flags = (others >= KEPT_FRAC * own.value) & (own.value > 0)
+    return kept
+
+
+def lowest_quarter(values: Floats) -> Floats:
+    """What the worst quarter of a neighbourhood reaches: ``@near``.
+
+    Args:
+        values: [P, m], of a member and its axis neighbours, more is better; NaN where infeasible,
+            which is lowest.
+
+    Returns:
+        [P], the ceil(m / 4)-th smallest; minus infinity where that one is infeasible.
+    """
+    ranked = np.sort(np.where(np.isnan(values), -np.inf, values), axis=1)
+    lowest: Floats = ranked[:, math.ceil(values.shape[1] / 4) - 1]
+    return lowest
+
+
+def cost_line(ledgers: Sequence[Ledger], costs: Costs) -> tuple[CostPoint, ...]:
+    """A member's trades [W] at multiples of what was charged; none of them depends on costs."""
+    return tuple(_cost_point(ledgers, costs, times) for times in COST_TIMES)
+
+
+def break_even_bp(ledgers: Sequence[Ledger]) -> Figure:
+    """Costs a side, in basis points, at which a member's trades [W] sum to 0 R.
+
+    Negative where they lose before costs; undefined without trades.
+    """
+    gross = turnover = 0.0
+    for ledger in ledgers:
+        side, risk = side_and_risk(ledger)
+        gross += float((side * (ledger.exit - ledger.entry) / risk).sum())
+        turnover += float(((ledger.exit + ledger.entry) / risk).sum())
+    return Figure(10000 * gross / turnover) if turnover > 0 else undefined("no trades")
+
+
+def side_and_risk(ledger: Ledger) -> tuple[Floats, Floats]:
+    """1 for longs and -1 for shorts, whose stop lies above; and what each trade risked, [K]."""
+    side = np.where(ledger.stop < ledger.entry, 1.0, -1.0)
+    return side, side * (ledger.entry - ledger.stop)
+
+
+def falls_in_other_orders(
+    ledgers: Sequence[Ledger], seed: int, risk_fraction: float
+) -> tuple[Figure, ...]:
+    """How deep equity would have fallen had the same trades come in other orders.
+
+    Each of 1,000 accounts draws as many trades, with replacement.
+
+    Args:
+        ledgers: [W], of one member; all windows' trades are drawn from together.
+        seed: Seed of the run.
+        risk_fraction: Of `engine.costs.Costs`.
+
+    Returns:
+        Deepest fall as a fraction of the peak, of the middle account and of those of which 5 and
+        1 % fell as far or further; undefined without trades, and where equity outgrew all numbers.
+    """
+    r = np.concatenate([ledger.r for ledger in ledgers]) if ledgers else np.empty(0)
+    if not len(r):
+        return (undefined("no trades"),) * len(QUANTILES_PERCENT)
+    step = max(1, CHUNK_DRAWS // len(r))
+    parts = [
+        _falls(r, seed, range(first, min(first + step, ORDERS + 1)), risk_fraction)
+        for first in range(1, ORDERS + 1, step)
+    ]
+    falls = np.sort(np.concatenate(parts))
+    if np.isnan(falls).any():
+        return (undefined("overflow"),) * len(QUANTILES_PERCENT)
+    return tuple(Figure(float(falls[-(-q * ORDERS // 100) - 1])) for q in QUANTILES_PERCENT)
+
+
+def means_left_out(trades: Sequence[float], sum_r: Sequence[float]) -> tuple[Figure, ...]:
+    """Mean R of the rest with each part left out in turn.
+
+    Args:
+        trades: [parts], symbols or groups of the range.
+        sum_r: [parts].
+
+    Returns:
+        [parts]; undefined where the rest has no trades.
+    """
+    return tuple(_mean_without(place, trades, sum_r) for place in range(len(trades)))
+
+
+def drift(layout: GenomeLayout, picks: Sequence[Floats | None]) -> Figure:
+    """How far genes move between picks of neighbouring folds: mean share of the span.
+
+    Args:
+        layout: Bounds.
+        picks: [F] genomes [G]; None where a fold has none.
+
+    Returns:
+        Mean over free genes and neighbours; undefined without two neighbours or a free gene.
+    """
+    free = layout.high > layout.low
+    spans = (layout.high - layout.low)[free]
+    moved = [
+        np.abs(after - before)[free] / spans
+        for before, after in pairwise(picks)
+        if before is not None and after is not None
+    ]
+    if not moved or not free.any():
+        return undefined("no two neighbouring folds have a pick")
+    return Figure(float(np.mean(moved)))
+
+
+def _cost_point(ledgers: Sequence[Ledger], costs: Costs, times: float) -> CostPoint:
+    parts = [_r_at(ledger, times * costs.per_side) for ledger in ledgers]
+    return CostPoint(times, strength_of(parts), sums_of(parts)[0])
+
+
+def _r_at(ledger: Ledger, per_side: float) -> Floats:
+    """R of trades [K] at other costs, by the formula that engines use."""
+    side, risk = side_and_risk(ledger)
+    net = side * (ledger.exit - ledger.entry) - per_side * (ledger.entry + ledger.exit)
+    r: Floats = net / risk
+    return r
+
+
+def _falls(r: Floats, seed: int, orders: range, risk_fraction: float) -> Floats:
+    """Deepest fall of each account; NaN where equity was infinite."""
+    drawn = np.array([words(seed, order, "reorder", len(r)) for order in orders])
+    with np.errstate(over="ignore", invalid="ignore"):
+        factors = 1.0 + risk_fraction * r[places(drawn, len(r))]
+        # Lost once, lost for good: what is multiplied by 0 stays 0.
+        equity = np.multiply.accumulate(np.where(factors > 0, factors, 0.0), axis=1)
+        peak = np.maximum(np.maximum.accumulate(equity, axis=1), 1.0)
+        falls: Floats = ((peak - equity) / peak).max(axis=1)
+    return falls
+
+
+def _mean_without(place: int, trades: Sequence[float], sum_r: Sequence[float]) -> Figure:
+    count = sum(n for i, n in enumerate(trades) if i != place)
+    total = sum(r for i, r in enumerate(sum_r) if i != place)
+    return Figure(total / count) if count else undefined("no trades in the rest")

@@ -1,0 +1,150 @@
+"""What a Sharpe ratio is worth: how sure, how long a record, and after how many tries.
+
+All ratios are per day. Sources: Bailey and Lopez de Prado, "The Sharpe ratio efficient frontier",
+Journal of Risk 15(2), 2012, for PSR and MinTRL; the same, "The deflated Sharpe ratio", Journal of
+Portfolio Management 40(5), 2014; Bailey, Borwein, Lopez de Prado and Zhu, "Pseudo-mathematics and
+financial charlatanism", Notices of the AMS 61(5), 2014, for the expected maximum; Galwey, "A new
+measure of the effective number of tests", Genetic Epidemiology 33(7), 2009.
+"""
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from data.checks import Floats
+from optimizer.evidence.figures import Figure, first_reason, undefined
+from optimizer.evidence.returns import FEWEST_DAYS, Daily, moments, sharpe_ratios, varies
+
+EULER_GAMMA = 0.5772156649015329
+
+CONFIDENCE = 0.95
+
+LEAST_EIGENVALUE = 1e-10
+"""Eigenvalues below this share of the largest are rounding."""
+
+NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class Deflated:
+    """A Sharpe ratio held against the best that so many tries would show without an edge.
+
+    Args:
+        variance: Of Sharpe ratios over the trials of generation 0.
+        hurdle: What the best of the tries is expected to show.
+        psr: Probabilistic Sharpe ratio above that hurdle.
+    """
+
+    variance: Figure
+    hurdle: Figure
+    psr: Figure
+
+
+def probabilistic(column: Daily, hurdle: float = 0.0) -> Figure:
+    """How sure it is that a Sharpe ratio lies above a hurdle, were it the only one tried (PSR).
+
+    Args:
+        column: Of the trial.
+        hurdle: Sharpe ratio per day.
+
+    Returns:
+        0 to 1; undefined with the column, and where the ratio has no spread.
+    """
+    spread = _spread_of(column)
+    if not spread.is_defined:
+        return spread
+    if not spread.value > 0:
+        return undefined("the Sharpe ratio has no spread")
+    z = (column.sharpe.value - hurdle) * math.sqrt(column.days - 1) / math.sqrt(spread.value)
+    return Figure(_normal_below(z))
+
+
+def least_record(column: Daily, hurdle: float = 0.0) -> Figure:
+    """How many days a record must have for a PSR of 0.95 (MinTRL); undefined not above `hurdle`."""
+    spread = _spread_of(column)
+    if not spread.is_defined:
+        return spread
+    if column.sharpe.value <= hurdle:
+        return undefined("the Sharpe ratio is not above its hurdle")
+    ahead = column.sharpe.value - hurdle
+    return Figure(1 + spread.value * (NORMAL.inv_cdf(CONFIDENCE) / ahead) ** 2)
+
+
+def expected_maximum(tries: float) -> float:
+    """Expected greatest of `tries` independent standard normal numbers; 0 for one or less."""
+    if tries <= 1:
+        return 0.0
+    # The lower tail keeps its digits where 1 - 1 / tries has lost them.
+    first, second = -NORMAL.inv_cdf(1 / tries), -NORMAL.inv_cdf(1 / (tries * math.e))
+    return max(0.0, (1 - EULER_GAMMA) * first + EULER_GAMMA * second)
+
+
+def effective_trials(columns: Floats) -> Figure:
+    """How many independent trials would be as different as these: a lower bound.
+
+    Args:
+        columns: [D, N]; columns that do not vary are left out.
+
+    Returns:
+        From 1 to N; undefined below three days and where no column varies.
+    """
+    if len(columns) < FEWEST_DAYS:
+        return undefined(f"fewer than {FEWEST_DAYS} days")
+    around = columns - columns.mean(axis=0)
+    length = np.sqrt((around**2).sum(axis=0))
+    is_kept = varies(columns) & (length > 0)
+    if not is_kept.any():
+        return undefined("no trial varies")
+    around = around[:, is_kept] / length[is_kept]
+    is_tall = around.shape[0] > around.shape[1]
+    found = np.linalg.eigvalsh(around.T @ around if is_tall else around @ around.T)
+    kept = found[found >= LEAST_EIGENVALUE * found.max()]
+    return Figure(float(np.sqrt(kept).sum() ** 2 / kept.sum()))
+
+
+def variance_of_trials(columns: Floats) -> Figure:
+    """Variance of the Sharpe ratios of generation 0's judged trials [D, N], at least 1 / (D - 1).
+
+    Trials without a ratio are left out; undefined where fewer than two are left.
+    """
+    ratios = sharpe_ratios(columns)
+    ratios = ratios[~np.isnan(ratios)]
+    if len(ratios) < 2:
+        return undefined("fewer than two trials of generation 0 have a Sharpe ratio")
+    return Figure(max(float(np.var(ratios, ddof=1)), 1 / (len(columns) - 1)))
+
+
+def deflated(column: Daily, variance: Figure, tries: Figure) -> Deflated:
+    """The PSR of a trial above what the best of so many tries would show (DSR).
+
+    Args:
+        column: Of the trial.
+        variance: From `variance_of_trials`.
+        tries: All trials, or effective ones.
+    """
+    why = first_reason(variance, tries)
+    if why:
+        return Deflated(variance, undefined(why), undefined(why))
+    hurdle = math.sqrt(variance.value) * expected_maximum(tries.value)
+    return Deflated(variance, Figure(hurdle), probabilistic(column, hurdle))
+
+
+def probabilistic_of(column: Floats) -> Figure:
+    """The PSR above 0 of a column of days [D]."""
+    return probabilistic(moments(column))
+
+
+def _spread_of(column: Daily) -> Figure:
+    """D - 1 times the variance of a Sharpe ratio, V(SR)."""
+    why = first_reason(column.sharpe, column.skew, column.kurtosis)
+    if why:
+        return undefined(why)
+    ratio, skew, kurtosis = column.sharpe.value, column.skew.value, column.kurtosis.value
+    return Figure(1 - skew * ratio + (kurtosis - 1) / 4 * ratio**2)
+
+
+def _normal_below(z: float) -> float:
+    """The standard normal distribution, exact in its lower tail too."""
+    return 0.5 * math.erfc(-z / math.sqrt(2))

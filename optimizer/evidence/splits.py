@@ -1,0 +1,237 @@
+"""Bars cut into training and test: groups, walk-forward, combinatorial splits and their paths.
+
+All are windows, so indicators see the history before them and no trade crosses a border. Borders
+are found on the longest window and placed in the others by time: no symbol's test lies in another's
+training. Purge and embargo count bars of each series itself, as holding times and warm-ups do.
+
+Sources: Pardo, "The Evaluation and Optimization of Trading Strategies", 2nd ed. 2008, for
+walk-forward; Lopez de Prado, "Advances in Financial Machine Learning", 2018, ch. 7 and 12, for
+purge, embargo and combinatorial splits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise, product
+from math import comb
+
+import numpy as np
+
+from data.bars import Bars, Role, Window
+from optimizer.errors import ConfigError
+from strategy.spec import Row, StrategySpec
+
+DEFAULT_FOLDS, DEFAULT_TRAIN_GROUPS = 6, 3
+DEFAULT_GROUPS, DEFAULT_TESTS = 8, 2
+
+Borders = list[list[int]]
+"""For each searched window [W], the first bar of each group and the end of the last, [m + 1]."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """What to search on, and what to judge the result on.
+
+    Args:
+        train: Windows with the role ``train``; those of one searched window stand together, in the
+            order of time. Windows without bars are left out.
+        test: Windows with the role ``test``, likewise.
+        groups: Numbers of the groups that are tested, ascending.
+    """
+
+    train: tuple[Window, ...]
+    test: tuple[Window, ...]
+    groups: tuple[int, ...]
+
+
+def groups(start: int, end: int, count: int) -> list[tuple[int, int]]:
+    """Cut bars [start, end) into neighbours of nearly equal length.
+
+    >>> groups(0, 103, 5)
+    [(0, 20), (20, 41), (41, 61), (61, 82), (82, 103)]
+    """
+    cuts = [start + i * (end - start) // count for i in range(count + 1)]
+    return list(pairwise(cuts))
+
+
+def parts(windows: Sequence[Window], count: int) -> tuple[Window, ...]:
+    """Each window cut into so many windows of its own, which keep its role.
+
+    Raises:
+        ConfigError: When a window has fewer bars than that.
+    """
+    for window in windows:
+        if not 1 <= count <= len(window):
+            raise ConfigError(f"a window of {len(window)} bars cannot be cut into {count} parts")
+    return tuple(
+        replace(window, start=start, end=end)
+        for window in windows
+        for start, end in groups(window.start, window.end, count)
+    )
+
+
+def default_purge(spec: StrategySpec) -> int:
+    """Longest time that a trade may take within the bounds, bars."""
+    return int(spec.layout.gene(spec.bracket.max_hold).high)
+
+
+def default_embargo(spec: StrategySpec) -> int:
+    """Longest warm-up of a row within the bounds, bars, looked for at all corners of its genes."""
+    return max((_longest_warm_up(spec, row) for row in spec.rows), default=0)
+
+
+def walk_forward(
+    series: Sequence[Bars],
+    windows: Sequence[Window],
+    *,
+    folds: int = DEFAULT_FOLDS,
+    train_groups: int = DEFAULT_TRAIN_GROUPS,
+    purge: int = 0,
+    anchored: bool = False,
+) -> tuple[Split, ...]:
+    """Folds in the order of time, each tested on the group after its training.
+
+    Nothing is trained on after a test, so there is no embargo.
+
+    Args:
+        series: [S] that windows refer to.
+        windows: [W] searched ones.
+        folds: F, at least 1.
+        train_groups: R, groups that a fold is trained on; with `anchored` those of the first.
+        purge: Bars cut from the end of training.
+        anchored: Whether training always begins at the start.
+
+    Returns:
+        [F].
+
+    Raises:
+        ConfigError: When a number is too small, or bars are too few for so many groups.
+    """
+    if folds < 1 or train_groups < 1:
+        raise ConfigError(
+            f"folds and their training must be at least 1, got {folds}, {train_groups}"
+        )
+    borders = _borders(series, windows, folds + train_groups, (purge, 0))
+    found = []
+    for fold in range(folds):
+        test = fold + train_groups
+        first = 0 if anchored else fold
+        placed = list(zip(windows, borders, strict=True))
+        train = [_cut(w, "train", cuts[first], cuts[test] - purge) for w, cuts in placed]
+        tested = [_cut(w, "test", cuts[test], cuts[test + 1]) for w, cuts in placed]
+        found.append(Split(_present(train), _present(tested), (test,)))
+    return tuple(found)
+
+
+def combinatorial(
+    series: Sequence[Bars],
+    windows: Sequence[Window],
+    *,
+    count: int = DEFAULT_GROUPS,
+    tests: int = DEFAULT_TESTS,
+    purge: int = 0,
+    embargo: int = 0,
+) -> tuple[Split, ...]:
+    """Every set of `tests` groups is the test once, in lexicographic order; with 1 purged k-fold.
+
+    A training group is a window of its own; groups that touch are not joined.
+
+    Args:
+        series: [S] that windows refer to.
+        windows: [W] searched ones.
+        count: N, groups.
+        tests: k, from 1 to N - 1.
+        purge: Bars cut from the end of training before a test.
+        embargo: Bars cut from the start of training after a test.
+
+    Returns:
+        [C(N, k)].
+
+    Raises:
+        ConfigError: When a number is out of range, or bars are too few for so many groups.
+    """
+    if not 1 <= tests < count:
+        raise ConfigError(f"tests must be from 1 to {count - 1} of {count} groups, got {tests}")
+    borders = _borders(series, windows, count, (purge, embargo))
+    found = []
+    for chosen in combinations(range(count), tests):
+        train, test = [], []
+        for window, cuts in zip(windows, borders, strict=True):
+            rest = sorted(set(range(count)) - set(chosen))
+            train += [_trained(window, cuts, group, chosen, (purge, embargo)) for group in rest]
+            test += [_cut(window, "test", cuts[group], cuts[group + 1]) for group in chosen]
+        found.append(Split(_present(train), _present(test), chosen))
+    return tuple(found)
+
+
+def paths(count: int = DEFAULT_GROUPS, tests: int = DEFAULT_TESTS) -> list[list[int]]:
+    """Which split each path of combinatorial splits takes each group from.
+
+    Returns:
+        [C(N - 1, k - 1)] paths of [N] numbers of splits; path j takes group i from the j-th split
+        that tests it, so that each covers every group once.
+    """
+    chosen = list(combinations(range(count), tests))
+    seen_by = [[s for s, groups in enumerate(chosen) if group in groups] for group in range(count)]
+    return [[splits[path] for splits in seen_by] for path in range(comb(count - 1, tests - 1))]
+
+
+def distinct(splits: Sequence[Split]) -> tuple[Window, ...]:
+    """Every window of splits once, for trials that are judged in all of them by one call.
+
+    Roles are ``search``; in the order of series, start and end. N groups of one window have at
+    most 4 N - 4: whole, purged, under embargo, and both.
+    """
+    ranges = {(w.series, w.start, w.end) for split in splits for w in (*split.train, *split.test)}
+    return tuple(Window(*found) for found in sorted(ranges))
+
+
+def _borders(
+    series: Sequence[Bars], windows: Sequence[Window], count: int, cut: tuple[int, int]
+) -> Borders:
+    longest = max(windows, key=len)
+    _check_groups(len(longest), count, cut)
+    times = series[longest.series].timestamp
+    inner = [times[end] for _, end in groups(longest.start, longest.end, count)[:-1]]
+    found = []
+    for window in windows:
+        own = series[window.series].timestamp[window.start : window.end]
+        placed = window.start + np.searchsorted(own, inner)
+        found.append([window.start, *placed.tolist(), window.end])
+    return found
+
+
+def _check_groups(bars: int, count: int, cut: tuple[int, int]) -> None:
+    if min(cut) < 0:
+        raise ConfigError(f"purge and embargo must not be negative, got {cut[0]} and {cut[1]}")
+    most = bars // max(2 * sum(cut), 1)
+    if count > most:
+        works = f"at most {most} groups work" if most > 1 else "no number of groups works"
+        raise ConfigError(
+            f"{count} groups of {bars} bars are too short: purge and embargo take {sum(cut)} bars, "
+            f"and may take half a group; {works}"
+        )
+
+
+def _trained(
+    window: Window, cuts: list[int], group: int, chosen: Sequence[int], cut: tuple[int, int]
+) -> Window | None:
+    """A training group without bars near a test, however short the groups between are."""
+    purge, embargo = cut
+    before = [cuts[test + 1] + embargo for test in chosen if test < group]
+    after = [cuts[test] - purge for test in chosen if test > group]
+    return _cut(window, "train", max([cuts[group], *before]), min([cuts[group + 1], *after]))
+
+
+def _cut(window: Window, role: Role, start: int, end: int) -> Window | None:
+    return Window(window.series, start, end, role) if start < end else None
+
+
+def _present(windows: Sequence[Window | None]) -> tuple[Window, ...]:
+    return tuple(window for window in windows if window is not None)
+
+
+def _longest_warm_up(spec: StrategySpec, row: Row) -> int:
+    genes = [spec.layout.gene(name) for name in row.genes]
+    corners = product(*((gene.low, gene.high) for gene in genes))
+    names = [gene.name for gene in genes]
+    return max(row.warm_up(dict(zip(names, corner, strict=True))) for corner in corners)

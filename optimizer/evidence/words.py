@@ -1,0 +1,43 @@
+"""Random words by address: the bits of Philox themselves, and the two readings of a word.
+
+numpy's higher methods may change how they turn words into numbers; the words are the generator's
+own. Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from data.checks import Floats, Ints
+from optimizer.search.randomness import stream
+
+Words = npt.NDArray[np.uint64]
+
+
+def words(seed: int, index: int, purpose: str, count: int) -> Words:
+    """The first words of the stream at an address.
+
+    Args:
+        seed: Seed of the run.
+        index: Number of the market, resample or member that the words are for, 0 to 2**48 - 1.
+        purpose: A name in `optimizer.search.randomness.PURPOSES`.
+        count: How many.
+
+    Returns:
+        [count].
+
+    Raises:
+        ConfigError: When seed or index is out of range.
+    """
+    raw: Words = stream(seed, index, purpose).bit_generator.random_raw(count)
+    return raw
+
+
+def units(drawn: Words) -> Floats:
+    """Words as numbers from 0 up to but not including 1, of the same shape: their upper 53 bits."""
+    return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def places(drawn: Words, count: int) -> Ints:
+    """Words as places among `count`, of the same shape."""
+    found: Ints = np.minimum(np.floor(units(drawn) * count), count - 1).astype(np.int64)
+    return found

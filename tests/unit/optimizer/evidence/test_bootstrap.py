@@ -1,0 +1,200 @@
+"""Resampled days say whether the best of given trials is better than nothing."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimizer.evidence import bootstrap
+from optimizer.evidence.bootstrap import (
+    against_nothing,
+    block_length,
+    long_run_deviations,
+    resample,
+)
+from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.words import places, units, words
+from tests.support.evidence import daily_edge, daily_noise
+
+REL = 1e-9
+BLOCK = Figure(10.0)
+
+
+def test_block_lengths_of_the_law():
+    """A column as it is, and its moving sums over five days."""
+    column = daily_noise()[:, 0]
+    sums = np.convolve(column, np.ones(5), "valid")
+    assert block_length(column[:, None]).value == pytest.approx(1.1653748543705655, rel=REL)
+    assert block_length(sums[:, None]).value == pytest.approx(11.506060555172963, rel=REL)
+
+
+@given(st.integers(0, 2**32), st.integers(20, 300), st.integers(1, 9))
+def test_block_lengths_equal_those_of_arch(seed, days, smooth):
+    """Where an established library says less than a day, it is a day."""
+    library = pytest.importorskip("arch.bootstrap")
+    rng = np.random.Generator(np.random.PCG64(seed))
+    column = np.convolve(rng.normal(0, 1, days + smooth - 1), np.ones(smooth), "valid")
+    expected = max(1.0, library.optimal_block_length(column)["stationary"].iloc[0])
+    assert block_length(column[:, None]).value == pytest.approx(expected, rel=REL)
+
+
+def test_the_length_of_several_columns_is_their_median():
+    """Columns that do not vary have none."""
+    table = daily_noise()[:, :4].copy()
+    lengths = [block_length(column[:, None]).value for column in table.T]
+    assert block_length(table).value == pytest.approx(np.median(lengths), rel=REL)
+    table[:, 3] = 0.1
+    assert block_length(table).value == pytest.approx(np.median(lengths[:3]), rel=REL)
+
+
+def test_a_resample_of_the_law():
+    """Resample 1 of twelve days, seed 1."""
+    assert resample(1, 1, 12, 4.0).tolist() == [4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 2, 3]
+
+
+@given(st.integers(0, 2**40), st.integers(1, 999), st.integers(1, 50), st.floats(1.0, 20.0))
+def test_resamples_equal_the_letter(seed, index, days, block):
+    """Two words a step: whether a run begins, and where."""
+    drawn = words(seed, index, "bootstrap", 2 * days)
+    u, j = units(drawn[0::2]), places(drawn[1::2], days)
+    expected = [int(j[0])]
+    for t in range(1, days):
+        expected.append(int(j[t]) if u[t] < 1 / block else (expected[-1] + 1) % days)
+    assert expected == resample(seed, index, days, block).tolist()
+
+
+def count_of(p, resamples=499):
+    """How many of the resamples, and one, a p stands for."""
+    return round(p.value * (resamples + 1), 9)
+
+
+def test_tests_of_the_table_without_an_edge():
+    """The law's numbers: nothing is found."""
+    found = against_nothing(daily_noise(), BLOCK, seed=1, resamples=499)
+    assert found.rc.value == pytest.approx(0.009348736300520336, rel=REL)
+    assert found.spa.value == pytest.approx(1.784956969787604, rel=REL)
+    ps = (found.rc_p, found.spa_lower, found.spa_p, found.spa_upper)
+    assert [count_of(p) for p in ps] == [464, 375, 410, 410]
+    assert found.better == ()
+    assert (found.resamples, found.block) == (499, BLOCK)
+    deviation = long_run_deviations(daily_noise(), 10.0)[0]
+    assert deviation == pytest.approx(0.0052020910269099715, rel=REL)
+
+
+def test_tests_of_the_table_with_an_edge():
+    """The law's numbers: column 7 is found, and named."""
+    found = against_nothing(daily_edge(), BLOCK, seed=1, resamples=499)
+    assert found.rc.value == pytest.approx(0.024600867466497287, rel=REL)
+    assert found.spa.value == pytest.approx(4.165205032287021, rel=REL)
+    assert [count_of(p) for p in (found.rc_p, found.spa_p)] == [2, 1]
+    assert found.better == (7,)
+
+
+class Drawn:
+    """Our resamples in the place of arch's own."""
+
+    def __init__(self, losses, seed, block):
+        self._losses, self._seed, self._block = losses, seed, block
+
+    def bootstrap(self, reps):
+        """Losses as each of our resamples has them."""
+        for b in range(1, reps + 1):
+            yield (self._losses[resample(self._seed, b, len(self._losses), self._block)],), {}
+
+
+def judged_by_arch(kind, table, resamples=199, block=5):
+    """An arch test of columns divided by their deviations, on our resamples."""
+    library = pytest.importorskip("arch.bootstrap")
+    scaled = table / long_run_deviations(table, block)
+    test = getattr(library, kind)(
+        np.zeros(len(table)), -scaled, block_size=block, reps=resamples, seed=1
+    )
+    spa = test.spa if kind == "StepM" else test
+    spa.bootstrap = Drawn(scaled, 9, block)
+    test.compute()
+    return test, spa
+
+
+@pytest.mark.parametrize("edge", [0.0, 0.1, 0.2])
+def test_superior_ability_equals_that_of_arch(edge):
+    """It counts resamples above, and never itself; the three centres are the same."""
+    rng = np.random.Generator(np.random.PCG64(4))
+    table = rng.normal(0, 1, (250, 30)) - rng.random(30)
+    table[:, 3] += edge + 0.5
+    found = against_nothing(table, Figure(5.0), seed=9, resamples=199)
+    _, spa = judged_by_arch("SPA", table)
+    counts = [count_of(p, 199) - 1 for p in (found.spa_lower, found.spa_p, found.spa_upper)]
+    expected = (spa.pvalues * 199).round(9).tolist()
+    assert expected == counts
+    assert spa._loss_diff_var == pytest.approx(np.ones(30), rel=REL)
+
+
+def test_named_columns_equal_those_of_arch():
+    """Those far above are named in one step, and the next ones once these are gone."""
+    rng = np.random.Generator(np.random.PCG64(4))
+    table = rng.normal(0, 1, (400, 20))
+    table[:, [2, 5, 11]] += [1.0, 0.5, 0.4]
+    test, _ = judged_by_arch("StepM", table)
+    found = against_nothing(table, Figure(5.0), seed=9, resamples=199)
+    assert (2, 5, 11) == tuple(test.superior_models) == found.better
+
+
+@given(st.integers(0, 2**32), st.integers(20, 60), st.floats(1.0, 20.0))
+def test_deviations_equal_the_letter(seed, days, block):
+    """Autocovariances over D, weighted as the law says."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    column = rng.normal(0, 1, days) + 5
+    around = column - column.mean()
+    square = around @ around / days
+    for i in range(1, days):
+        stays = (1 - 1 / block) ** i
+        kernel = (1 - i / days) * stays + i / days * (1 - 1 / block) ** (days - i)
+        square += 2 * kernel * (around[i:] @ around[:-i] / days)
+    if square > 1e-6:
+        found = long_run_deviations(column[:, None], block)[0]
+        assert found == pytest.approx(math.sqrt(square), rel=1e-6)
+
+
+def test_columns_that_do_not_vary_take_no_part(monkeypatch):
+    """Nor do they move the place of those that are named; nor does the size of parts."""
+    table = daily_edge()
+    whole = against_nothing(table, BLOCK, seed=1, resamples=99)
+    wider = np.insert(table, [0, 4], 0.1, axis=1)
+    monkeypatch.setattr(bootstrap, "CHUNK_NUMBERS", 3000)
+    found = against_nothing(wider, BLOCK, seed=1, resamples=99)
+    assert found.better == (9,)
+    assert found.spa.value == pytest.approx(whole.spa.value, rel=1e-12)
+    assert (found.rc_p, found.spa_p, found.spa_upper) == (whole.rc_p, whole.spa_p, whole.spa_upper)
+
+
+def test_equal_numbers_reach_each_other():
+    """A resample that draws every day once has the mean itself, whatever the order of its sum."""
+    rng = np.random.Generator(np.random.PCG64(2))
+    column = rng.choice([0.1, 0.2, 0.3], (40, 1))
+    shares = [
+        bootstrap._share(float(column.mean()), column[rng.permutation(40)].mean(axis=0)).value
+        for _ in range(50)
+    ]
+    assert set(shares) == {1.0}
+
+
+def test_a_table_below_zero_reaches_nothing():
+    """Hansen's statistic is 0 then, which every resample reaches."""
+    rng = np.random.Generator(np.random.PCG64(2))
+    found = against_nothing(rng.normal(-1, 1, (50, 5)), Figure(2.0), seed=1, resamples=19)
+    assert (found.spa.value, found.spa_p.value, found.better) == (0.0, 1.0, ())
+
+
+def test_what_is_undefined_says_why():
+    """Too few days, no block, or nothing that varies."""
+    short, flat = np.eye(19), np.full((30, 3), 0.1)
+    assert (
+        block_length(short).why
+        == against_nothing(short, BLOCK, 1).spa_p.why
+        == "fewer than 20 days"
+    )
+    assert block_length(flat).why == against_nothing(flat, BLOCK, 1).rc.why == "no trial varies"
+    found = against_nothing(daily_noise(), undefined("no block"), 1)
+    assert (found.spa.why, found.better) == ("no block", ())

@@ -1,0 +1,105 @@
+"""Cuts, poison, and what must be equal on both sides of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.bars import Window
+from engine.batch import Engine
+from engine.ledger import REASONS
+from optimizer.evidence.causality import begins, cuts, poisoned, same_bits
+from optimizer.evidence.splits import groups
+from strategy import STRATEGIES
+from tests.support.evidence import counted_bars, ledger_of
+from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
+
+END = REASONS.index("end")
+
+
+def test_cuts_are_even_ones_and_those_of_middle_trades():
+    """After signal, entry and exit of the middle trade; each cut once."""
+    window = Window(0, 100, 420)
+    even = {end for _, end in groups(101, 420, 32)}
+    ledger = ledger_of([1.0] * 5, exit_bar=[150, 151, 299, 300, 301])
+    object.__setattr__(ledger, "signal_bar", np.array([140, 141, 142, 143, 144]))
+    object.__setattr__(ledger, "entry_bar", np.array([141, 142, 143, 144, 145]))
+    found = cuts(window, [ledger, ledger, ledger_of([])])
+    assert found == tuple(sorted(even | {143, 144, 300}))
+    assert found[-1] == 420
+
+
+def test_a_window_of_few_bars_is_cut_after_each():
+    """No cut leaves nothing to judge."""
+    assert cuts(Window(0, 5, 10), []) == (6, 7, 8, 9, 10)
+    assert cuts(Window(0, 5, 6), []) == (6,)
+
+
+@given(st.integers(1, 200))
+def test_of_many_members_64_are_chosen_evenly(members):
+    """The first always, and steps that differ by at most one."""
+    ledgers = [ledger_of([1.0], exit_bar=[1000 + 2 * i]) for i in range(members)]
+    exits = [cut for cut in cuts(Window(0, 0, 5000), ledgers) if cut > 1000 and cut % 2]
+    places = [(cut - 1001) // 2 for cut in exits if cut < 1001 + 2 * members]
+    used = min(members, 64)
+    expected = {i * members // used for i in range(used)}
+    assert expected <= set(places)
+
+
+@given(st.integers(1, 40), st.data())
+def test_poison_leaves_what_was_before(length, data):
+    """From the cut on every price is doubled or halved, in turn, and bars stay legal."""
+    bars = counted_bars(length)
+    cut = data.draw(st.integers(1, length))
+    found = poisoned(bars, cut)
+    for name in ("open", "high", "low", "close"):
+        before, after = getattr(bars, name), getattr(found, name)
+        assert after[:cut].tolist() == before[:cut].tolist()
+        assert (after[cut::2] == 2 * before[cut::2]).all()
+        assert (after[cut + 1 :: 2] == before[cut + 1 :: 2] / 2).all()
+    assert found.volume[:cut].tolist() == bars.volume[:cut].tolist()
+    assert (found.volume[cut:] == bars.volume[cut:] * 1000 + 1).all()
+    assert found.timestamp.tolist() == bars.timestamp.tolist()
+
+
+def test_one_bit_is_a_difference():
+    """Of whom it is, and that a zero has no sign of its own."""
+    left = np.arange(24.0).reshape(3, 2, 4)
+    right = left.copy()
+    right[1, 0, 2] = np.nextafter(right[1, 0, 2], np.inf)
+    right[0, 0, 0] = -0.0
+    assert same_bits(left, right).tolist() == [False, False, True]
+
+
+def test_a_ledger_begins_another_but_for_the_trade_that_the_cut_ended():
+    """Only the last trade may be left out, and only where the cut ended it."""
+    whole = ledger_of([1.0, -1.0, 2.0], exit_bar=[3, 6, 9])
+    cut = ledger_of([1.0, 0.3], exit_bar=[3, 5], reason=[3, END])
+    assert begins(cut, whole)
+    assert begins(ledger_of([]), whole)
+    assert begins(whole, whole)
+    assert not begins(ledger_of([1.0, 0.3], exit_bar=[3, 5]), whole)
+    assert not begins(ledger_of([1.0, np.nextafter(-1, 0)], exit_bar=[3, 6]), whole)
+    assert not begins(ledger_of([1.0] * 4), ledger_of([1.0] * 3))
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_no_shipped_strategy_sees_a_later_bar(name):
+    """Before each cut: the same bits on the whole, the ended and the poisoned series."""
+    spec, bars = SHORT_SPECS[name], make_bars(11, 900)
+    genomes = random_genomes(spec, 6, 2)
+    window = Window(0, 100, 900)
+    whole = Engine(spec, [bars], [window], device="cpu")
+    ledgers = [whole.trades(genome)[0] for genome in genomes]
+    assert sum(map(len, ledgers)) > 6
+    for cut in cuts(window, ledgers)[::5]:
+        before = [Window(0, 100, cut)]
+        engines = [
+            Engine(spec, [series], before, device="cpu")
+            for series in (bars, bars.until(cut), poisoned(bars, cut))
+        ]
+        one, two, three = (engine.evaluate(genomes) for engine in engines)
+        assert same_bits(one, two).all()
+        assert same_bits(one, three).all()
+        for genome, ledger in zip(genomes, ledgers, strict=True):
+            assert begins(engines[0].trades(genome)[0], ledger)

@@ -1,0 +1,136 @@
+"""A search is counted among the same search on null markets."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.metrics import METRICS
+from optimizer.evidence.compared import (
+    Tally,
+    hypervolume,
+    strength,
+    strength_of_sums,
+    tally,
+)
+from tests.support.evidence import ledger_of
+
+FOUND = [1, 3, 1, 2, 0, 5, 1, 1, 1]
+
+
+def test_p_of_the_law():
+    """With an early stop, and without reaching it."""
+    assert tally(2, FOUND, stop_after=3) == Tally(6, 3, is_stopped=True)
+    assert tally(2, FOUND, stop_after=3).p == Fraction(3, 6)
+    assert tally(2, FOUND, stop_after=10).p == Fraction(4, 10)
+
+
+def test_nobody_as_good_leaves_the_search_itself():
+    """A p is never 0."""
+    assert tally(9, FOUND).p == Fraction(1, 10)
+    assert tally(9, []).p == 1
+    assert float(tally(9, [0.0] * 99).p) == 0.01
+
+
+def test_the_last_search_may_be_the_one_that_stops():
+    """Then p is what was counted, without the search itself."""
+    assert tally(1, [1, 1], stop_after=2) == Tally(2, 2, is_stopped=True)
+    assert tally(1, [1, 1], stop_after=2).p == 1
+
+
+def test_an_empty_front_is_minus_infinity():
+    """Every null search is at least as good then, and an empty null front only as good as it."""
+    assert tally(-math.inf, [-math.inf, 1.0]).at_least == 2
+    assert tally(0.5, [-math.inf, math.nan]).at_least == 0
+
+
+@given(
+    st.integers(0, 5),
+    st.lists(st.integers(0, 5), max_size=60),
+    st.integers(1, 12),
+    st.integers(0, 60),
+)
+def test_batches_and_interruptions_do_not_change_p(value, found, stop_after, known):
+    """Searches count in the order of their numbers; what comes after a stop does not."""
+    whole = tally(value, found, stop_after)
+    part = tally(value, found[:known], stop_after)
+    assert 0 < whole.p <= 1
+    if part.is_stopped:
+        assert whole == part
+    assert tally(value, found[: whole.searches], stop_after) == whole
+    assert whole.at_least == sum(one >= value for one in found[: whole.searches])
+    assert whole.is_stopped == (sum(one >= value for one in found) >= stop_after)
+
+
+def test_p_equals_that_of_scipy():
+    """Without a stop it is the Monte Carlo p of an established library."""
+    stats = pytest.importorskip("scipy.stats")
+    drawn = np.random.Generator(np.random.PCG64(1)).integers(0, 9, 199).astype(float)
+    waiting = iter(drawn.tolist())
+
+    def statistic(sample, axis=-1):
+        return sample[0] if sample.shape == (1,) else sample[..., 0]
+
+    expected = stats.monte_carlo_test(
+        [6.0],
+        lambda size: np.array([next(waiting) for _ in range(size[0])])[:, None],
+        statistic,
+        vectorized=True,
+        n_resamples=199,
+        batch=199,
+        alternative="greater",
+    ).pvalue
+    assert float(tally(6.0, drawn.tolist(), stop_after=1000).p) == expected
+
+
+def test_p_on_null_data_is_not_too_small():
+    """With an early stop too, p at most x has a chance of at most about x."""
+    rng = np.random.Generator(np.random.PCG64(5))
+    ps = [float(tally(row[0], row[1:], 10).p) for row in rng.random((2000, 100)).tolist()]
+    for level in (0.01, 0.05, 0.2, 0.5):
+        assert np.mean(np.array(ps) <= level) <= level + 3 * math.sqrt(level / 2000)
+
+
+def test_strength_of_the_law():
+    """A sum of 6 over squares that sum to 50."""
+    assert strength_of_sums(6.0, 50.0).value == 0.848528137423857
+    windows = (ledger_of([3.0, -4.0]), ledger_of([]), ledger_of([7.0, 0.0]))
+    assert strength(windows).value == pytest.approx(6 / math.sqrt(74))
+
+
+def test_equal_wins_are_worth_the_root_of_their_number():
+    """No more, however equal."""
+    assert strength([ledger_of([2.0] * 30)]).value == pytest.approx(math.sqrt(30))
+
+
+def test_no_trade_that_moved_has_no_strength():
+    """Neither no trade at all."""
+    assert strength([]).why == strength([ledger_of([0.0])]).why == "no trade moved"
+
+
+def test_hypervolume_starts_from_an_account_that_does_nothing():
+    """Two boxes that overlap, of strength above 0 and drawdown below 1."""
+    values = np.array([[2.0, 0.5], [1.0, 0.2], [3.0, 1.0], [-1.0, 0.1]])
+    found = hypervolume(values, ["strength", "max_drawdown"], [True, False])
+    assert found.value == pytest.approx(2 * 0.5 + 1 * 0.8 - 1 * 0.5)
+    factor = hypervolume(np.array([[1.5], [1.25]]), ["profit_factor"], [True])
+    assert factor.value == 0.5
+    small = hypervolume(np.array([[1e-12, 0.5]]), ["total_return", "exposure"], [True, False])
+    assert small.value == pytest.approx(5e-13, rel=1e-9)
+
+
+def test_an_empty_front_has_no_volume():
+    """Nor has one that nothing beats."""
+    assert hypervolume(np.empty((0, 2)), ["strength", "calmar"], [True, True]).value == 0.0
+    assert hypervolume(np.array([[-1.0, 5.0]]), ["strength", "calmar"], [True, True]).value == 0.0
+
+
+def test_an_objective_that_doing_nothing_has_no_place_in_leaves_it_undefined():
+    """Such as a fall in R, which is minimised and has no worst."""
+    assert "max_drawdown_r" in METRICS
+    found = hypervolume(np.ones((1, 2)), ["strength", "max_drawdown_r"], [True, False])
+    assert found.why == "an account that does nothing has no max_drawdown_r"
+    assert "more than 4" in hypervolume(np.ones((1, 5)), ["strength"] * 5, [True] * 5).why

@@ -1,0 +1,117 @@
+"""The best of one half is judged in the other, over all halves."""
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimizer.errors import ConfigError
+from optimizer.evidence import cscv
+from optimizer.evidence.cscv import overfitting
+from tests.support.evidence import daily_noise
+
+
+def blocks_of(table, count):
+    """Days [D, N] as trades: n, sums and sums of squares [N, S] of each block."""
+    parts = table.reshape(count, -1, table.shape[1])
+    trades = np.full((table.shape[1], count), float(parts.shape[1]))
+    return trades, parts.sum(axis=1).T, (parts * parts).sum(axis=1).T
+
+
+def plainly(trades, sum_r, sum_r2):
+    """The same by the letter of the law, one split and one trial at a time."""
+    count, blocks = trades.shape
+    chosen = list(combinations(range(blocks), blocks // 2))
+    logits, pairs = [], []
+    for here in chosen:
+        there = [b for b in range(blocks) if b not in here]
+        one, other = (
+            [_ratio(trades, sum_r, sum_r2, t, half) for t in range(count)] for half in (here, there)
+        )
+        best = one.index(max(one))
+        below = sum(value < other[best] for value in other)
+        equal = sum(value == other[best] for value in other)
+        w = Fraction(2 * below + equal + 1, 2 * (count + 1))
+        logits.append(math.log(w / (1 - w)))
+        pairs.append((one[best], other[best]))
+    return logits, pairs
+
+
+def _ratio(trades, sum_r, sum_r2, trial, half):
+    n = a = q = 0.0
+    for block in half:
+        n, a, q = n + trades[trial, block], a + sum_r[trial, block], q + sum_r2[trial, block]
+    if n < 2 or not (q - a * a / n) / (n - 1) > 0:
+        return -math.inf
+    return a / n / math.sqrt((q - a * a / n) / (n - 1))
+
+
+def test_overfitting_of_the_law():
+    """The table without an edge in four blocks."""
+    found = overfitting(*blocks_of(daily_noise(), 4))
+    assert found.splits == 6
+    assert (found.pbo.value, found.loss.value) == (0.5, 0.5)
+    assert found.slope.value == pytest.approx(-1.0316734867545831, rel=1e-9)
+    assert found.intercept.value == pytest.approx(0.08963014501560367, rel=1e-9)
+    assert found.median_logit.value == pytest.approx(0.03946362929483549, rel=1e-9)
+
+
+@given(st.integers(0, 2**32), st.integers(2, 9), st.sampled_from([2, 4, 6]), st.booleans())
+def test_overfitting_equals_the_letter(seed, count, blocks, is_sparse):
+    """Shares are exact, also with ties, trials without trades and without variation."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    trades = rng.integers(0, 3 if is_sparse else 9, (count, blocks)).astype(float)
+    sum_r = rng.integers(-3, 4, (count, blocks)) * np.minimum(trades, 1.0)
+    sum_r2 = sum_r**2 + rng.integers(0, 2 if is_sparse else 9, (count, blocks)) * trades
+    found = overfitting(trades, sum_r, sum_r2)
+    logits, pairs = plainly(trades, sum_r, sum_r2)
+    assert found.splits == len(logits)
+    assert found.pbo.value == np.mean([logit <= 1e-12 for logit in logits])
+    assert found.loss.value == np.mean([other < 0 for _, other in pairs])
+    assert found.median_logit.value == pytest.approx(np.median(logits), abs=1e-9)
+    finite = np.array([pair for pair in pairs if np.isfinite(pair).all()]).reshape(-1, 2)
+    if len(finite) < 2 or np.ptp(finite[:, 0]) == 0:
+        assert found.slope.why == found.intercept.why == "no two splits differ in the best ratio"
+    elif np.ptp(finite[:, 0]) > 1e-3:
+        slope, intercept = np.polyfit(*finite.T, 1)
+        assert found.slope.value == pytest.approx(slope, rel=1e-6, abs=1e-6)
+        assert found.intercept.value == pytest.approx(intercept, rel=1e-6, abs=1e-6)
+
+
+def test_how_trials_are_taken_together_changes_nothing(monkeypatch):
+    """Neither the parts of trials nor those of splits show in a result."""
+    rng = np.random.Generator(np.random.PCG64(3))
+    trades = rng.integers(1, 9, (23, 6)).astype(float)
+    sum_r = rng.normal(0, 1, (23, 6))
+    sums = trades, sum_r, sum_r**2 + trades
+    whole = overfitting(*sums)
+    monkeypatch.setattr(cscv, "TOGETHER", 5)
+    monkeypatch.setattr(cscv, "AT_ONCE", 3)
+    assert overfitting(*sums) == whole
+
+
+def test_a_trial_that_is_best_everywhere_is_not_overfitted():
+    """It is first in every other half, with the greatest logit."""
+    rng = np.random.Generator(np.random.PCG64(1))
+    table = rng.normal(0, 1, (400, 5))
+    table[:, 3] += 5
+    found = overfitting(*blocks_of(table, 4))
+    assert (found.pbo.value, found.loss.value) == (0.0, 0.0)
+    assert found.median_logit.value == pytest.approx(math.log(5))
+
+
+def test_one_trial_has_nobody_to_be_compared_with():
+    """Nothing is defined then."""
+    found = overfitting(*(part[:1] for part in blocks_of(daily_noise(), 4)))
+    assert found.pbo.why == found.slope.why == "fewer than two trials"
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 5, 18])
+def test_other_numbers_of_blocks_are_refused(blocks):
+    """They must be even, and the splits countable."""
+    with pytest.raises(ConfigError, match=f"even number from 2 to 16, got {blocks}"):
+        overfitting(*np.ones((3, 4, blocks)))

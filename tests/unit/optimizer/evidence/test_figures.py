@@ -1,0 +1,29 @@
+"""A number of evidence is defined, or says why not."""
+
+import math
+
+import pytest
+
+from optimizer.evidence.figures import Figure, first_reason, undefined
+
+
+def test_an_undefined_figure_passes_no_check():
+    """It compares false with everything."""
+    missing = undefined("no trades")
+    assert math.isnan(missing.value)
+    assert not missing.is_defined
+    assert not missing.value > 0
+    assert not missing.value <= 0
+
+
+@pytest.mark.parametrize(("value", "why"), [(math.nan, ""), (1.0, "no trades")])
+def test_a_figure_is_a_number_or_a_reason(value, why):
+    """Neither both nor none."""
+    with pytest.raises(ValueError, match="a number or a reason"):
+        Figure(value, why)
+
+
+def test_the_first_reason_is_given():
+    """Of several figures, the first that is undefined says why."""
+    assert first_reason(Figure(1.0), undefined("a"), undefined("b")) == "a"
+    assert first_reason(Figure(1.0), Figure(-math.inf)) == ""

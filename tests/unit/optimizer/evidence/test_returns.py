@@ -1,0 +1,96 @@
+"""Days hold the R of the trades closed on them, and moments are plain."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.bars import Window
+from optimizer.evidence.returns import (
+    chosen_trials,
+    closing_days,
+    daily_returns,
+    days_of,
+    moments,
+    sharpe_ratios,
+)
+from tests.support.evidence import HOUR_NS, counted_bars, daily_edge, ledger_of
+
+
+def test_days_are_those_on_which_a_window_has_a_bar():
+    """Bars outside windows make no day, and a gap of two days leaves two out."""
+    bars = counted_bars(60, gaps=(30,))
+    assert days_of([bars], [Window(0, 0, 60)]).tolist() == [0, 1, 3, 4]
+    assert days_of([bars], [Window(0, 0, 5), Window(0, 31, 40)]).tolist() == [0, 3]
+    assert days_of([bars], [Window(0, 24, 30)]).tolist() == [1]
+
+
+def test_days_before_1970_are_days_too():
+    """A bar one hour before is on the day before."""
+    bars = counted_bars(3, start_ns=-HOUR_NS)
+    assert days_of([bars], [Window.whole(bars)]).tolist() == [-1, 0]
+
+
+def test_a_trade_counts_on_the_day_its_exit_bar_opens():
+    """Trades of a day are added in order, and windows one after the other."""
+    bars = counted_bars(72)
+    windows = [Window(0, 0, 48), Window(0, 48, 72)]
+    first = ledger_of([0.1, 0.2, 0.3, -1.0], exit_bar=[3, 23, 23, 24])
+    second = ledger_of([2.0], exit_bar=[50])
+    days = days_of([bars], windows)
+    found = daily_returns([(first, second), (ledger_of([]), second)], [bars], windows, days)
+    assert found.shape == (3, 2)
+    assert found[:, 0].tolist() == [(0.1 + 0.2) + 0.3, -1.0, 2.0]
+    assert found[:, 1].tolist() == [0.0, 0.0, 2.0]
+    assert closing_days((first, second), [bars], windows) == 3
+
+
+def test_windows_of_several_series_share_their_days():
+    """What closes on one day on two series is added."""
+    series = [counted_bars(24), counted_bars(30)]
+    windows = [Window.whole(series[0]), Window.whole(series[1], 1)]
+    days = days_of(series, windows)
+    both = (ledger_of([1.0], exit_bar=[5]), ledger_of([0.5, 4.0], exit_bar=[23, 29]))
+    assert daily_returns([both], series, windows, days)[:, 0].tolist() == [1.5, 4.0]
+    assert closing_days(both, series, windows) == 2
+
+
+def test_moments_of_the_law():
+    """Column 7 of the table with an edge, in all digits but the last few."""
+    column = moments(daily_edge()[:, 7])
+    assert column.days == 960
+    assert column.sharpe.value == pytest.approx(0.13972124230448887, rel=1e-12)
+    assert column.skew.value == pytest.approx(0.029481718894300367, rel=1e-9)
+    assert column.kurtosis.value == pytest.approx(1.8555009085804728, rel=1e-12)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=4, max_size=40))
+def test_moments_equal_those_of_scipy(values):
+    """Biased skewness, and raw kurtosis instead of excess."""
+    stats = pytest.importorskip("scipy.stats")
+    column = np.array(values)
+    if column.std() < 1e-3:
+        return
+    found = moments(column)
+    assert found.skew.value == pytest.approx(stats.skew(column, bias=True), rel=1e-9, abs=1e-9)
+    expected = stats.kurtosis(column, fisher=False, bias=True)
+    assert found.kurtosis.value == pytest.approx(expected, rel=1e-9)
+    assert found.sharpe.value == pytest.approx(column.mean() / column.std(ddof=1), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("column", "why"), [([1.0, 2.0], "fewer than 3 days"), ([0.1] * 7, "all days are equal")]
+)
+def test_columns_without_a_ratio_say_why(column, why):
+    """Too short, or equal throughout, also where rounding would leave a deviation."""
+    found = moments(np.array(column))
+    assert (found.sharpe.why, found.skew.why, found.kurtosis.why) == (why,) * 3
+    assert np.isnan(sharpe_ratios(np.array(column)[:, None])).all()
+
+
+def test_of_many_trials_evenly_spaced_ones_are_used():
+    """Those at places floor(j N / M), and all where they are few."""
+    assert chosen_trials(5, most=8).tolist() == [0, 1, 2, 3, 4]
+    assert chosen_trials(10, most=4).tolist() == [0, 2, 5, 7]
+    assert chosen_trials(0).tolist() == []
+    assert len(chosen_trials(100_000)) == 4096

@@ -1,0 +1,238 @@
+"""Little changes to a member are made as the law says, and judged by what they keep."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.bars import Window
+from engine.batch import Engine
+from engine.costs import Costs
+from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.robust import (
+    CLOUD,
+    axis_moves,
+    break_even_bp,
+    cost_line,
+    drift,
+    falls_in_other_orders,
+    keeps_half,
+    lowest_quarter,
+    means_left_out,
+    neighbours,
+    reach_of,
+    share_that_keeps_half,
+)
+from optimizer.evidence.words import places, units, words
+from strategy import STRATEGIES, Gene, GenomeLayout, LessThan
+from tests.support.evidence import ledger_of
+from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
+
+PAIR = GenomeLayout(
+    (Gene("length", "int", 10, 110, 20, "bars"), Gene("level", "float", 0.5, 4.5, 1.0))
+)
+
+
+def test_neighbours_of_the_law():
+    """Plus along each axis, minus along each, then the cloud."""
+    found = neighbours(PAIR, np.array([20.0, 1.0]), member=0, seed=1).tolist()
+    assert found[:4] == [[25, 1], [20, 1.2], [15, 1], [20, 0.8]]
+    assert found[4] == pytest.approx([24, 1.0650296225054172], rel=1e-15)
+    assert len(found) <= 4 + CLOUD
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "reach"), [(0, 50, 2), (0, 30, 2), (0, 70, 4), (0, 9, 1), (5, 5, 0)]
+)
+def test_reach_of_whole_genes_is_rounded_half_to_even(low, high, reach):
+    """At least 1, and 0 where there is only one value."""
+    layout = GenomeLayout((Gene("n", "int", low, high, low),))
+    assert reach_of(layout).tolist() == [reach]
+    assert len(axis_moves(layout)) == (2 if reach else 0)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@given(seed=st.integers(0, 2**32), member=st.integers(0, 500))
+def test_neighbours_equal_the_letter(name, seed, member):
+    """Legal, inside the bounds, near, each once, none the member, and in the order of the law."""
+    layout = SHORT_SPECS[name].layout
+    genome = random_genomes(SHORT_SPECS[name], 1, seed)[0]
+    reach, count = reach_of(layout), len(layout)
+    made = []
+    for sign in (1, -1):
+        for gene in np.flatnonzero(layout.high > layout.low):
+            made.append(genome.copy())
+            made[-1][gene] += sign * reach[gene]
+    drawn = units(words(seed, member, "near", CLOUD * count))
+    for point in range(CLOUD):
+        delta = (2 * drawn[point * count : (point + 1) * count] - 1) * reach
+        made.append(genome + np.where(layout.is_int, np.floor(delta + 0.5), delta))
+    expected = []
+    for row in layout.repair(np.array(made))[0].tolist():
+        if row not in expected and row != genome.tolist():
+            expected.append(row)
+    found = neighbours(layout, genome, member, seed)
+    assert expected == found.tolist()
+    assert layout.is_legal(found).all()
+    assert ((found >= layout.low) & (found <= layout.high)).all()
+
+
+def test_genes_without_room_stay():
+    """A gene whose bounds are equal is no axis, and the cloud does not move it."""
+    layout = PAIR.with_bounds({"length": (20, 20)})
+    found = neighbours(layout, np.array([20.0, 1.0]), 0, 1)
+    assert (found[:, 0] == 20).all()
+    assert len(found) == 2 + CLOUD
+    fixed = layout.with_bounds({"level": (1.0, 1.0)})
+    assert neighbours(fixed, np.array([20.0, 1.0]), 0, 1).shape == (0, 2)
+
+
+def test_neighbours_that_repair_makes_equal_count_once():
+    """A pair at its limit leaves the member, or one neighbour, in several places."""
+    layout = GenomeLayout(
+        (Gene("a", "int", 1, 3, 1), Gene("b", "int", 2, 4, 2)), (LessThan("a", "b"),)
+    )
+    found = neighbours(layout, np.array([3.0, 4.0]), 0, 1).tolist()
+    assert len({tuple(row) for row in found}) == len(found)
+    assert [3.0, 4.0] not in found
+    assert all(a < b for a, b in found)
+
+
+def test_the_share_that_keeps_half():
+    """Half itself counts, and what is infeasible does not."""
+    others = np.array([1.0, 0.99, 2.0, np.nan, -5.0])
+    assert share_that_keeps_half(Figure(2.0), others).value == 0.4
+    assert keeps_half(Figure(2.0), others).tolist() == [True, False, True, False, False]
+    assert share_that_keeps_half(Figure(2.0), np.empty(0)).why == "it has no neighbours"
+
+
+@pytest.mark.parametrize("own", [Figure(0.0), Figure(-1.0), undefined("no trade moved")])
+def test_nothing_keeps_half_of_nothing(own):
+    """Where its own strength is not above 0 the share is undefined."""
+    assert share_that_keeps_half(own, np.ones(3)).why
+    assert not keeps_half(own, np.array([1.0, -2.0])).any()
+
+
+def test_the_worst_quarter_of_a_neighbourhood():
+    """The ceil(m / 4)-th smallest, infeasible ones lowest."""
+    values = np.array(
+        [[5.0, 1.0, 4.0, 2.0, 3.0], [5.0, np.nan, 4.0, np.nan, 3.0], [1.0, np.nan, 3, 4, 5]]
+    )
+    assert lowest_quarter(values).tolist() == [2.0, -np.inf, 1.0]
+    assert lowest_quarter(values[:, :4]).tolist() == [1.0, -np.inf, -np.inf]
+    assert lowest_quarter(np.array([[7.0]])).tolist() == [7.0]
+
+
+def test_break_even_of_the_law():
+    """Three trades, the last with the smallest risk."""
+    ledger = ledger_of(np.zeros(3), entry=[100, 50, 20], exit=[103, 49, 20.5], stop=[98, 49, 19.75])
+    assert break_even_bp([ledger]).value == pytest.approx(68.96551724137932, rel=1e-12)
+    parts = [
+        ledger_of([0.0], entry=e, exit=x, stop=s)
+        for e, x, s in ((100, 103, 98), (50, 49, 49), (20, 20.5, 19.75))
+    ]
+    assert break_even_bp(parts).value == pytest.approx(68.96551724137932, rel=1e-12)
+    assert break_even_bp([ledger_of([])]).why == break_even_bp([]).why == "no trades"
+
+
+def test_a_short_gains_where_prices_fall():
+    """Its stop lies above its entry."""
+    short = ledger_of([0.0], entry=100.0, exit=98.0, stop=101.0)
+    assert break_even_bp([short]).value == pytest.approx(10000 * 2 / 198)
+    line = cost_line([short], Costs())
+    assert [point.sum_r for point in line[:3:2]] == pytest.approx([2.0, 2.0 - 0.001 * 198])
+
+
+@pytest.fixture(scope="module")
+def traded():
+    """Ledgers and accumulators of a strategy on a market, in two windows."""
+    spec, bars, costs = SHORT_SPECS["seller_exhaustion"], make_bars(5, 3000), Costs(3.0, 4.0)
+    windows = [Window(0, 0, 1400), Window(0, 1400, 3000)]
+    genomes = random_genomes(spec, 12, 1)
+    engine = Engine(spec, [bars], windows, costs, device="cpu")
+    found = engine.evaluate(genomes)
+    best = int(found[:, :, 0].sum(axis=1).argmax())
+    return spec, bars, windows, genomes[best], engine.trades(genomes[best]), found[best]
+
+
+def test_the_cost_line_is_what_an_engine_would_find(traded):
+    """Trades do not depend on costs, so backtests at each charge give the same sums."""
+    spec, bars, windows, genome, ledgers, _ = traded
+    assert sum(map(len, ledgers)) > 20
+    for point in cost_line(ledgers, Costs(3.0, 4.0)):
+        costs = Costs(3.0 * point.times, 4.0 * point.times)
+        found = Engine(spec, [bars], windows, costs, device="cpu").evaluate(genome[None])[0]
+        sum_r, sum_r2 = found[:, 2].sum(), found[:, 3].sum()
+        assert point.sum_r == pytest.approx(sum_r, rel=1e-9, abs=1e-9)
+        assert point.strength.value == pytest.approx(sum_r / math.sqrt(sum_r2), rel=1e-9, abs=1e-9)
+
+
+def test_the_charge_itself_has_the_bits_of_the_accumulators(traded):
+    """One times the charge is what was traded."""
+    *_, ledgers, accumulators = traded
+    (point,) = (p for p in cost_line(ledgers, Costs(3.0, 4.0)) if p.times == 1.0)
+    assert point.sum_r == accumulators[0, 2] + accumulators[1, 2]
+
+
+def test_break_even_costs_leave_nothing(traded):
+    """At them the sum of R is 0."""
+    *_, ledgers, _ = traded
+    even = break_even_bp(ledgers).value
+    if even > 0:
+        line = cost_line(ledgers, Costs(even, 0.0))
+        assert line[2].sum_r == pytest.approx(0.0, abs=1e-9)
+    zero, half, one = cost_line(ledgers, Costs(5.0, 5.0))[:3]
+    assert half.sum_r == pytest.approx((zero.sum_r + one.sum_r) / 2)
+
+
+def test_falls_of_the_law():
+    """Eight trades in a thousand other orders."""
+    ledger = ledger_of([1.5, -1.02, 2, -1.01, -1.03, 0.4, -1, 3])
+    found = falls_in_other_orders([ledger], seed=1, risk_fraction=0.01)
+    expected = [0.020493910000000004, 0.05519529873563245, 0.06896981438076022]
+    assert [fall.value for fall in found] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("risk_fraction", [0.01, 0.9])
+def test_falls_equal_the_letter(risk_fraction):
+    """An account at a time, also where it is lost."""
+    r = np.random.Generator(np.random.PCG64(1)).normal(0.1, 1, 40)
+    falls = []
+    for order in range(1, 1001):
+        equity = peak = 1.0
+        fall = 0.0
+        for place in places(words(6, order, "reorder", 40), 40):
+            equity *= 1 + risk_fraction * r[place]
+            equity = equity if equity > 0 else 0.0
+            peak = max(peak, equity)
+            fall = max(fall, (peak - equity) / peak)
+        falls.append(fall)
+    expected = [sorted(falls)[place - 1] for place in (500, 950, 990)]
+    parts = [ledger_of(r[:15]), ledger_of(r[15:])]
+    found = falls_in_other_orders(parts, 6, risk_fraction)
+    assert [fall.value for fall in found] == expected
+
+
+def test_falls_that_no_number_holds_are_undefined():
+    """Neither without trades."""
+    assert falls_in_other_orders([ledger_of([])], 1, 0.01)[0].why == "no trades"
+    endless = ledger_of(np.full(2000, 30.0))
+    assert falls_in_other_orders([endless], 1, 0.5)[0].why == "overflow"
+
+
+def test_means_with_each_part_left_out():
+    """What is left decides, and nothing left has no mean."""
+    found = means_left_out([10, 20, 0], [5.0, -1.0, 0.0])
+    assert [one.value for one in found] == [-1 / 20, 5 / 10, 4 / 30]
+    assert means_left_out([10], [5.0])[0].why == "no trades in the rest"
+
+
+def test_drift_is_the_mean_share_of_the_span():
+    """Between neighbours that both have a pick, over genes that may move."""
+    layout = GenomeLayout((*PAIR.genes, Gene("fixed", "float", 1.0, 1.0, 1.0)))
+    picks = [np.array(p) for p in ([10.0, 0.5, 1.0], [60.0, 0.5, 1.0], [60.0, 1.5, 1.0])]
+    assert drift(layout, picks).value == pytest.approx((0.5 + 0 + 0 + 0.25) / 4)
+    assert drift(layout, [picks[0], None, picks[1]]).why == drift(layout, picks[:1]).why
+    assert drift(layout, picks[:1]).why == "no two neighbouring folds have a pick"

@@ -1,0 +1,142 @@
+"""Sharpe ratios are held against luck and against the number of tries."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.returns import Daily, moments
+from optimizer.evidence.sharpe import (
+    deflated,
+    effective_trials,
+    expected_maximum,
+    least_record,
+    probabilistic,
+    probabilistic_of,
+    variance_of_trials,
+)
+from tests.support.evidence import daily_edge
+
+REL = 1e-9
+
+
+def daily(days, sharpe, skew, kurtosis):
+    """A column by its numbers."""
+    return Daily(days, Figure(sharpe), Figure(skew), Figure(kurtosis))
+
+
+PUBLISHED = daily(24, 0.036 / 0.079, -2.448, 10.164)
+
+
+def test_psr_and_record_of_the_law():
+    """The published example: monthly returns of a fund over two years."""
+    assert probabilistic(PUBLISHED).value == pytest.approx(0.9127093395948954, rel=REL)
+    assert probabilistic(PUBLISHED, 0.1).value == pytest.approx(0.8553606185907747, rel=REL)
+    assert least_record(PUBLISHED).value == pytest.approx(34.76135780432685, rel=REL)
+
+
+@pytest.mark.parametrize(
+    ("tries", "expected"),
+    [(2, 0.5197553442805939), (46.5, 2.248357470243894), (1e5, 4.390828742376488)],
+)
+def test_expected_maximum_of_the_law(tries, expected):
+    """It grows with the tries, whole or not."""
+    assert expected_maximum(tries) == pytest.approx(expected, rel=REL)
+
+
+def test_one_try_or_less_has_no_expected_maximum():
+    """Nor can it be below 0."""
+    assert [expected_maximum(n) for n in (0.0, 0.5, 1.0, 1.0001)] == [0.0] * 4
+
+
+@pytest.mark.parametrize("tries", [2.0, 1e3, 1e18])
+def test_expected_maximum_equals_that_of_scipy(tries):
+    """Also where 1 - 1 / tries is 1 to a computer."""
+    norm = pytest.importorskip("scipy.stats").norm
+    g = 0.5772156649015329
+    expected = (1 - g) * norm.isf(1 / tries) + g * norm.isf(1 / (tries * math.e))
+    assert expected_maximum(tries) == pytest.approx(expected, rel=1e-12)
+
+
+@given(st.floats(1.0, 1e7), st.floats(1.0, 3.0))
+def test_more_tries_raise_the_hurdle(tries, factor):
+    """Never lower it."""
+    assert expected_maximum(tries) <= expected_maximum(tries * factor)
+
+
+def test_deflated_ratios_of_the_law():
+    """The published example, after 100 and after 46 trials."""
+    column, variance = daily(1250, 2.5 / math.sqrt(250), -3.0, 10.0), Figure(0.5 / 250)
+    found = deflated(column, variance, Figure(100.0))
+    assert found.hurdle.value == pytest.approx(0.11317200186513214, rel=REL)
+    assert found.psr.value == pytest.approx(0.9003968344493904, rel=REL)
+    fewer = deflated(column, variance, Figure(46.0))
+    assert fewer.psr.value == pytest.approx(0.9505017068755786, rel=REL)
+
+
+def test_trials_of_the_law():
+    """The table with an edge: effective trials, variance, hurdle and what is left of column 7."""
+    table = daily_edge()
+    tries, variance = effective_trials(table), variance_of_trials(table)
+    assert tries.value == pytest.approx(49.31668373323354, rel=REL)
+    assert variance.value == pytest.approx(0.0011170983009783217, rel=REL)
+    found = deflated(moments(table[:, 7]), variance, tries)
+    assert found.hurdle.value == pytest.approx(0.07590451894108648, rel=REL)
+    assert found.psr.value == pytest.approx(0.9759341252777555, rel=REL)
+    assert least_record(moments(table[:, 7])).value == pytest.approx(139.59704808567275, rel=REL)
+
+
+@given(st.integers(0, 2**32), st.integers(3, 40), st.integers(1, 40))
+def test_effective_trials_lie_between_one_and_all(seed, days, trials):
+    """Either Gram matrix gives the same, and copies add nothing."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    table = rng.normal(0, 1, (days, trials))
+    found = effective_trials(table).value
+    assert 1 - 1e-9 <= found <= min(trials, days - 1) + 1e-6
+    correlations = np.atleast_2d(np.corrcoef(table.T))
+    roots = np.linalg.eigvalsh(correlations)
+    roots = roots[roots >= 1e-10 * roots.max()]
+    assert found == pytest.approx(np.sqrt(roots).sum() ** 2 / roots.sum(), rel=1e-6)
+    doubled = np.concatenate([table, table, np.full((days, 1), 0.1)], axis=1)
+    assert effective_trials(doubled).value == pytest.approx(found, rel=1e-6)
+
+
+def test_alike_trials_are_one():
+    """Scaled and shifted copies, and their opposites, are one trial."""
+    column = np.arange(9.0)[:, None]
+    table = np.concatenate([column, 3 * column + 1, -column], axis=1)
+    assert effective_trials(table).value == pytest.approx(1.0)
+
+
+def test_variance_is_not_below_that_of_a_fair_game():
+    """1 over one less than the days, where trials are more alike than chance makes them."""
+    column = np.sin(np.arange(50.0))[:, None]
+    assert variance_of_trials(np.repeat(column, 5, axis=1)).value == 1 / 49
+
+
+def test_psr_equals_that_of_scipy_in_both_tails():
+    """Also where hardly anything is left of it."""
+    norm = pytest.importorskip("scipy.stats").norm
+    for sharpe in (-0.6, -0.2, 0.0, 0.1, 0.4):
+        found = probabilistic(daily(900, sharpe, 0.2, 4.0)).value
+        spread = 1 - 0.2 * sharpe + 0.75 * sharpe**2
+        z = sharpe * math.sqrt(899) / math.sqrt(spread)
+        assert found == pytest.approx(norm.cdf(z), rel=1e-9)
+
+
+def test_what_is_undefined_says_why():
+    """Each for its own reason."""
+    short, flat = moments(np.array([1.0, 2.0])), moments(np.full(9, 0.1))
+    assert probabilistic(short).why == least_record(short).why == "fewer than 3 days"
+    assert probabilistic_of(np.full(9, 0.1)).why == "all days are equal"
+    assert least_record(daily(50, 0.1, 0.0, 3.0), 0.1).why.endswith("not above its hurdle")
+    assert probabilistic(daily(50, 2.0, 1.0, 2.0)).why.endswith("has no spread")
+    assert effective_trials(np.full((9, 4), 0.1)).why == "no trial varies"
+    assert effective_trials(np.ones((2, 4))).why == "fewer than 3 days"
+    assert "fewer than two" in variance_of_trials(np.full((9, 4), 0.1)).why
+    found = deflated(flat, undefined("none"), Figure(3.0))
+    assert (found.hurdle.why, found.psr.why) == ("none", "none")
+    assert deflated(flat, Figure(0.1), Figure(3.0)).psr.why == "all days are equal"

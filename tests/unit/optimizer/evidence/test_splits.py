@@ -1,0 +1,286 @@
+"""Splits cover what they should, and training never touches a test."""
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.bars import Bars, Window
+from optimizer.errors import ConfigError
+from optimizer.evidence.splits import (
+    combinatorial,
+    default_embargo,
+    default_purge,
+    distinct,
+    groups,
+    parts,
+    paths,
+    walk_forward,
+)
+from strategy import STRATEGIES
+from tests.support.series import MINUTE_NS, make_bars
+from tests.support.worlds import SHORT_SPECS
+
+
+def ranges(windows):
+    """First bar and end of each window."""
+    return [(window.start, window.end) for window in windows]
+
+
+def covered(windows, series=0):
+    """The bars of a series that windows hold, each once."""
+    held = [range(w.start, w.end) for w in windows if w.series == series]
+    assert sum(map(len, held)) == len(set().union(*held))
+    return set().union(*held)
+
+
+def one_series(length):
+    """A series and its whole window."""
+    bars = make_bars(length)
+    return [bars], [Window.whole(bars)]
+
+
+@given(st.integers(0, 50), st.integers(1, 500), st.integers(1, 20))
+def test_groups_part_a_range_evenly(start, length, count):
+    """Neighbours cover the range once, and their lengths differ by at most one bar."""
+    found = groups(start, start + length, count)
+    assert [bar for a, b in found for bar in range(a, b)] == list(range(start, start + length))
+    lengths = [b - a for a, b in found]
+    assert len(found) == count
+    assert max(lengths) - min(lengths) <= 1
+
+
+def test_parts_keep_series_and_role():
+    """Each searched window becomes windows of its own."""
+    found = parts([Window(0, 0, 10), Window(1, 3, 8)], 2)
+    expected = (Window(0, 0, 5), Window(0, 5, 10), Window(1, 3, 5), Window(1, 5, 8))
+    assert expected == found
+
+
+def test_more_parts_than_bars_are_refused():
+    """No part may be empty."""
+    with pytest.raises(ConfigError, match="3 bars cannot be cut into 4 parts"):
+        parts([Window(0, 0, 3)], 4)
+
+
+def test_rolling_folds_have_the_numbers_of_the_law():
+    """[0, 103) in 3 folds after 2 groups each, 4 bars purged."""
+    folds = walk_forward(*one_series(103), folds=3, train_groups=2, purge=4)
+    assert [ranges(f.train) + ranges(f.test) for f in folds] == [
+        [(0, 37), (41, 61)],
+        [(20, 57), (61, 82)],
+        [(41, 78), (82, 103)],
+    ]
+    assert [fold.groups for fold in folds] == [(2,), (3,), (4,)]
+    assert {w.role for f in folds for w in f.train} == {"train"}
+    assert {w.role for f in folds for w in f.test} == {"test"}
+
+
+def test_anchored_folds_begin_at_the_start():
+    """Their training grows, and its end is cut alike."""
+    folds = walk_forward(*one_series(103), folds=3, train_groups=2, purge=4, anchored=True)
+    assert [ranges(f.train) for f in folds] == [[(0, 37)], [(0, 57)], [(0, 78)]]
+
+
+def test_combinatorial_splits_have_the_numbers_of_the_law():
+    """[0, 100) in 6 groups, 2 of them tested, purge 3 and embargo 5: split 7."""
+    splits = combinatorial(*one_series(100), count=6, tests=2, purge=3, embargo=5)
+    assert ranges(splits[7].train) == [(0, 13), (38, 50), (50, 63), (88, 100)]
+    assert ranges(splits[7].test) == [(16, 33), (66, 83)]
+    assert splits[7].groups == (1, 4)
+    assert paths(6, 2)[1] == [1, 5, 5, 6, 7, 8]
+
+
+def test_defaults_are_28_splits_and_7_paths():
+    """Eight groups, two of them tested."""
+    assert len(combinatorial(*one_series(100))) == 28
+    assert len(paths()) == 7
+    assert len(walk_forward(*one_series(100))) == 6
+
+
+def test_trials_of_one_search_need_four_windows_a_group_less_four():
+    """Each group whole, purged, under embargo and both, where it has such neighbours."""
+    splits = combinatorial(*one_series(160), count=8, tests=2, purge=3, embargo=5)
+    found = distinct(splits)
+    whole = set(groups(0, 160, 8))
+    purged = {(a, b - 3) for a, b in whole if b < 160}
+    late = {(a + 5, b) for a, b in whole if a > 0}
+    both = {(a + 5, b - 3) for a, b in whole if a and b < 160}
+    assert len(found) == 4 * 8 - 4
+    assert set(ranges(found)) == whole | purged | late | both
+    assert {window.role for window in found} == {"search"}
+
+
+@given(st.data())
+def test_training_keeps_its_distance_from_tests(data):
+    """No training bar lies within the purge before a test, or the embargo after one."""
+    count = data.draw(st.integers(2, 7))
+    tests = data.draw(st.integers(1, count - 1))
+    purge, embargo = data.draw(st.integers(0, 6)), data.draw(st.integers(0, 6))
+    length = data.draw(st.integers(max(count, 2 * count * (purge + embargo)), 300))
+    for split in combinatorial(
+        *one_series(length), count=count, tests=tests, purge=purge, embargo=embargo
+    ):
+        tested = covered(split.test)
+        near = {t + k for w in split.test for t in (w.start,) for k in range(-purge, 0)}
+        near |= {w.end + k for w in split.test for k in range(embargo)}
+        assert covered(split.train) == set(range(length)) - tested - near
+
+
+@given(st.data())
+def test_folds_train_before_they_test(data):
+    """Training ends `purge` bars before the test, and tests follow each other to the end."""
+    folds, train = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 4))
+    purge, anchored = data.draw(st.integers(0, 5)), data.draw(st.booleans())
+    length = data.draw(st.integers(max(folds + train, 2 * purge * (folds + train)), 200))
+    cuts = [0, *(end for _, end in groups(0, length, folds + train))]
+    found = walk_forward(
+        *one_series(length), folds=folds, train_groups=train, purge=purge, anchored=anchored
+    )
+    for f, split in enumerate(found):
+        assert ranges(split.train) == [(0 if anchored else cuts[f], cuts[f + train] - purge)]
+        assert ranges(split.test) == [(cuts[f + train], cuts[f + train + 1])]
+    assert found[-1].test[-1].end == length
+
+
+@given(st.integers(2, 8), st.data())
+def test_each_path_covers_every_group_once(count, data):
+    """Every pair of split and tested group belongs to exactly one path."""
+    tests = data.draw(st.integers(1, count - 1))
+    chosen = list(combinations(range(count), tests))
+    found = paths(count, tests)
+    assert len(found) == comb(count - 1, tests - 1)
+    used = [(split, group) for path in found for group, split in enumerate(path)]
+    assert len(set(used)) == len(used) == len(chosen) * tests
+    assert all(group in chosen[split] for split, group in used)
+    for group in range(count):
+        seen = [path[group] for path in found]
+        assert seen == sorted(seen)
+
+
+def test_one_group_at_a_time_is_purged_k_fold():
+    """Each is the test once, and there is one path."""
+    splits = combinatorial(*one_series(40), count=4, tests=1)
+    assert [ranges(split.test) for split in splits] == [[r] for r in groups(0, 40, 4)]
+    assert paths(4, 1) == [[0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize(("length", "most"), [(96, 6), (95, 5), (31, 0)])
+def test_too_many_groups_are_refused_with_the_most_that_work(length, most):
+    """Purge and embargo together may take half of the shortest group."""
+    series, windows = one_series(length)
+    words = f"at most {most} groups work" if most else "no number of groups works"
+    with pytest.raises(ConfigError, match=words):
+        combinatorial(series, windows, count=7, tests=2, purge=3, embargo=5)
+    if most:
+        found = combinatorial(series, windows, count=most, tests=1, purge=3, embargo=5)
+        assert len(found) == most
+
+
+def test_numbers_out_of_range_are_refused():
+    """Each with what is allowed."""
+    series, windows = one_series(60)
+    with pytest.raises(ConfigError, match="tests must be from 1 to 3"):
+        combinatorial(series, windows, count=4, tests=4)
+    with pytest.raises(ConfigError, match="must not be negative"):
+        combinatorial(series, windows, count=4, tests=1, purge=-1, embargo=3)
+    with pytest.raises(ConfigError, match="must be at least 1"):
+        walk_forward(series, windows, folds=0)
+
+
+def test_borders_are_placed_in_other_series_by_time():
+    """A group of another series begins at the first bar that is not earlier."""
+    long = make_bars(60)
+    # Every third quarter of an hour is missing, and it begins and ends inside the other.
+    kept = np.flatnonzero(np.arange(60) % 3 != 2)[5:36]
+    names = ("timestamp", "open", "high", "low", "close", "volume")
+    short = Bars(
+        **{name: getattr(long, name)[kept] for name in names},
+        symbol="B",
+        timeframe_ns=15 * MINUTE_NS,
+    )
+    windows = [Window.whole(short, 0), Window.whole(long, 1)]
+    split = combinatorial([short, long], windows, count=3, tests=1)[1]
+    assert ranges(split.test) == [(9, 22), (20, 40)]
+    first = long.timestamp[20]
+    assert short.timestamp[8] < first <= short.timestamp[9]
+    assert ranges(w for w in split.train if w.series == 0) == [(0, 9), (22, 31)]
+
+
+@given(st.integers(0, 2**32), st.integers(0, 3), st.integers(0, 3))
+def test_no_test_of_one_series_lies_in_the_training_of_another(seed, purge, embargo):
+    """Neither in time nor within purge and embargo, counted in bars of each series."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    series, windows = [], []
+    for number in range(3):
+        start = int(rng.integers(0, 40)) * 15 * MINUTE_NS
+        times = start + np.cumsum(rng.integers(1, 5, 90)) * 15 * MINUTE_NS
+        series.append(make_bars(90, timestamp=times))
+        windows.append(Window(number, int(rng.integers(0, 9)), int(rng.integers(70, 91))))
+    for split in combinatorial(series, windows, count=5, tests=2, purge=purge, embargo=embargo):
+        times = {w.series: series[w.series].timestamp for w in windows}
+        trained = [(times[w.series][w.start], times[w.series][w.end - 1]) for w in split.train]
+        for test in split.test:
+            first, last = times[test.series][test.start], times[test.series][test.end - 1]
+            assert all(b < first or last < a for a, b in trained)
+        for w in split.train:
+            tested = covered(split.test, w.series)
+            for bar in range(w.start, w.end):
+                assert not tested & set(range(bar - embargo, bar + purge + 1))
+
+
+def test_a_series_without_bars_in_a_group_has_no_window_there():
+    """A symbol that began late takes part in later groups only."""
+    long, late = make_bars(90), make_bars(30, start_ns=int(make_bars(90).timestamp[60]))
+    windows = [Window.whole(long), Window.whole(late, 1)]
+    fold = walk_forward([long, late], windows, folds=1, train_groups=1)[0]
+    assert [(w.series, w.start, w.end) for w in fold.train] == [(0, 0, 45)]
+    assert [(w.series, w.start, w.end) for w in fold.test] == [(0, 45, 90), (1, 0, 30)]
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_default_cuts_are_the_longest_trade_and_the_longest_warm_up(name):
+    """No trade that was cut short would have lasted longer, and no genome looks further back."""
+    spec = SHORT_SPECS[name]
+    assert default_purge(spec) == spec.layout.gene(spec.bracket.max_hold).high
+    longest = default_embargo(spec)
+    high = spec.warm_up(spec.layout.decode(spec.layout.high))
+    low = spec.warm_up(spec.layout.decode(spec.layout.low))
+    assert longest >= max(high, low)
+    rng = np.random.Generator(np.random.PCG64(1))
+    for u in rng.random((200, len(spec.layout))):
+        genome = spec.layout.clip(spec.layout.low + u * (spec.layout.high - spec.layout.low))
+        assert spec.warm_up(spec.layout.decode(genome)) <= longest
+
+
+@pytest.mark.parametrize("anchored", [False, True])
+def test_folds_equal_those_of_skfolio(anchored):
+    """Where lengths divide evenly, an established library cuts alike."""
+    library = pytest.importorskip("skfolio.model_selection")
+    splitter = library.WalkForward(
+        test_size=10, train_size=26, purged_size=4, expand_train=anchored
+    )
+    expected = [(set(train), set(test)) for train, test in splitter.split(np.zeros((90, 1)))]
+    folds = walk_forward(*one_series(90), folds=6, train_groups=3, purge=4, anchored=anchored)
+    assert expected == [(covered(f.train), covered(f.test)) for f in folds]
+
+
+@pytest.mark.parametrize(("purge", "embargo"), [(0, 0), (3, 3), (2, 5)])
+def test_combinatorial_splits_equal_those_of_skfolio(purge, embargo):
+    """It purges after a test too, so its embargo is what ours has more."""
+    library = pytest.importorskip("skfolio.model_selection")
+    splitter = library.CombinatorialPurgedCV(
+        n_folds=6, n_test_folds=2, purged_size=purge, embargo_size=embargo - purge
+    )
+    expected = [
+        (set(train), set(np.concatenate(tests)))
+        for train, tests in splitter.split(np.zeros((120, 1)))
+    ]
+    splits = combinatorial(*one_series(120), count=6, tests=2, purge=purge, embargo=embargo)
+    assert expected == [(covered(s.train), covered(s.test)) for s in splits]
+    of_path = splitter.get_path_ids()  # [splits, tested groups]
+    for path, used in enumerate(paths(6, 2)):
+        assert all(of_path[s][splits[s].groups.index(g)] == path for g, s in enumerate(used))
