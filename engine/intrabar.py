@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.bars import Bars
+from data.checks import Flags, Floats
 from engine.costs import Costs
 from engine.ledger import REASONS, Ledger
 
@@ -51,11 +52,7 @@ def intrabar_of(ledger: Ledger, bars: Bars, costs: Costs) -> Intrabar:
 
     Source: house rule; most backtesters settle this silently, in either direction.
     """
-    is_stopped = ledger.reason == REASONS.index("stop")
-    is_undecided = is_stopped & (bars.high[ledger.exit_bar] >= ledger.target)
-    gross = ledger.target - ledger.entry
-    net = gross - costs.per_side * (ledger.entry + ledger.target)
-    r = np.where(is_undecided, net / (ledger.entry - ledger.stop), ledger.r)
+    r, is_undecided = target_first(ledger, bars, costs)
     return Intrabar(
         trades=len(ledger),
         undecided=int(is_undecided.sum()),
@@ -64,7 +61,17 @@ def intrabar_of(ledger: Ledger, bars: Bars, costs: Costs) -> Intrabar:
     )
 
 
-def _sum(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+def target_first(ledger: Ledger, bars: Bars, costs: Costs) -> tuple[Floats, Flags]:
+    """R of each trade [K] had the target come first, and in which trades it may have."""
+    is_stopped = ledger.reason == REASONS.index("stop")
+    is_undecided = is_stopped & (bars.high[ledger.exit_bar] >= ledger.target)
+    gross = ledger.target - ledger.entry
+    net = gross - costs.per_side * (ledger.entry + ledger.target)
+    r: Floats = np.where(is_undecided, net / (ledger.entry - ledger.stop), ledger.r)
+    return r, is_undecided
+
+
+def _sum(values: Floats) -> float:
     """Sum in the order of trades, as accumulators do."""
     total = 0.0
     for value in values.tolist():

@@ -65,15 +65,11 @@ METRICS = (
 
 METRIC_INDEX = {name: i for i, name in enumerate(METRICS)}
 
-EQUITY = ACCUMULATOR_INDEX["equity"]
-
-DEEPEST = [
-    ACCUMULATOR_INDEX[name] for name in ("peak_r", "max_drawdown_r", "peak_equity", "max_drawdown")
-]
+SUM_R, PEAK_R, EQUITY, PEAK_EQUITY = (
+    ACCUMULATOR_INDEX[name] for name in ("sum_r", "peak_r", "equity", "peak_equity")
+)
+DEEPEST = [ACCUMULATOR_INDEX[name] for name in ("max_drawdown_r", "max_drawdown")]
 """Accumulators of which the largest of any window is that of all."""
-
-ADDED = [place for place in ACCUMULATOR_INDEX.values() if place not in (EQUITY, *DEEPEST)]
-"""Accumulators that are added over windows."""
 
 NS_PER_YEAR = 365.25 * 24 * 3600 * 1e9
 
@@ -196,37 +192,50 @@ def compute_metrics(
     in_order = np.moveaxis(values, 0, 2), np.moveaxis(reasons, 0, 2)
     whole = None
     if len(spans) > 1:
-        together, span = pool(accumulators, spans)
-        whole = compute_metrics(together, [span], names)
+        together = pool(accumulators)[:, None]
+        whole = compute_metrics(together, [pool_spans(spans)], names)
     return MetricTable(*in_order, derived.ruined, tuple(names), whole)
 
 
-def pool(accumulators: Floats, spans: Sequence[Span]) -> tuple[Floats, Span]:
+def pool(accumulators: Floats) -> Floats:
     """Take windows as one, as if their trades had been made one after another.
 
-    Counts and sums are added and equity is multiplied, in the order of windows. Drawdowns are the
-    deepest of any window, a lower bound. Years are those of the market with most of them, because
-    markets are traded side by side; this is still no portfolio's account.
+    Counts and sums are added and equity is multiplied, in the order of windows; what is lost stays
+    lost. Falls are the deepest of any window, a lower bound. It is no portfolio's account.
 
     Args:
         accumulators: [P, W, A], W at least 1.
-        spans: [W].
 
     Returns:
-        [P, 1, A] and their span.
+        [P, A].
     """
-    together = accumulators[:, :1].copy()
-    # An account that grew beyond all numbers and one that was lost have no product.
-    with np.errstate(over="ignore", invalid="ignore"):
-        for window in range(1, accumulators.shape[1]):
-            part = accumulators[:, window : window + 1]
-            together[..., ADDED] += part[..., ADDED]
-            together[..., EQUITY] *= part[..., EQUITY]
-            together[..., DEEPEST] = np.maximum(together[..., DEEPEST], part[..., DEEPEST])
+    together = accumulators[:, 0].copy()
+    for window in range(1, accumulators.shape[1]):
+        part = accumulators[:, window]
+        total = together + part
+        total[:, DEEPEST] = np.maximum(together[:, DEEPEST], part[:, DEEPEST])
+        total[:, PEAK_R] = np.maximum(together[:, PEAK_R], together[:, SUM_R] + part[:, PEAK_R])
+        lost = ~(together[:, EQUITY] > 0)
+        total[:, EQUITY] = _multiplied(together[:, EQUITY], part[:, EQUITY], lost)
+        reached = _multiplied(together[:, EQUITY], part[:, PEAK_EQUITY], lost)
+        total[:, PEAK_EQUITY] = np.maximum(together[:, PEAK_EQUITY], reached)
+        together = total
+    return together
+
+
+def pool_spans(spans: Sequence[Span]) -> Span:
+    """The span of windows taken as one: all bars, and the years of the market with most of them."""
     years: dict[str, float] = {}
     for span in spans:
         years[span.market] = years.get(span.market, 0.0) + span.years
-    return together, Span(sum(span.bars for span in spans), max(years.values()))
+    return Span(sum(span.bars for span in spans), max(years.values()))
+
+
+def _multiplied(equity: Floats, growth: Floats, lost: Flags) -> Floats:
+    """Equity [P] after more growth, 0 where either is none: infinity times 0 would be NaN."""
+    is_none = lost | ~(growth > 0)
+    product: Floats = np.where(is_none, 0.0, equity * np.where(is_none, 1.0, growth))
+    return np.where(is_none, 0.0, product)
 
 
 class _Derived:

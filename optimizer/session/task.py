@@ -67,6 +67,16 @@ class Task:
         """A batch engine for all windows, those to search on first, then those held out."""
         return self._engine(self.markets.series, self.markets.all_windows, device)
 
+    def engine_on(
+        self,
+        windows: Sequence[Window],
+        *,
+        device: str | Device | None = None,
+        costs: Costs | None = None,
+    ) -> Engine:
+        """A batch engine for other windows of the bars that a search may read, or other costs."""
+        return self._engine(self.markets.searched, windows, device, costs)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person must know of the bars and of what is held out from the search."""
@@ -129,7 +139,11 @@ class Task:
         return regret_of(problem, self.lattice, truth, settings)
 
     def _engine(
-        self, series: Sequence[Bars], windows: Sequence[Window], device: str | Device | None
+        self,
+        series: Sequence[Bars],
+        windows: Sequence[Window],
+        device: str | Device | None,
+        costs: Costs | None = None,
     ) -> Engine:
         if not isinstance(device, Device):
             device = choose_device(device or self.config.device, self.workload())
@@ -137,7 +151,7 @@ class Task:
             self.spec,
             series,
             windows,
-            self.costs,
+            costs or self.costs,
             device=device,
             threads=self.config.threads,
             memory_bytes=self.config.memory,

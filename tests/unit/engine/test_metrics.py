@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.metrics import METRICS, UNDEFINED, Span, compute_metrics, pool, span_of
+from engine.ledger import ACCUMULATORS
+from engine.metrics import METRICS, UNDEFINED, Span, compute_metrics, span_of
 from tests.support.markets import QUIET, paper_market
 
 YEAR = Span(bars=1000, years=1.0)
@@ -175,45 +175,3 @@ def test_a_metric_that_was_not_computed_is_no_number():
     table = compute_metrics(np.zeros((1, 1, len(ACCUMULATORS))), [YEAR], ("trades",))
     with pytest.raises(ValueError, match="not in tuple"):
         table.column("sharpe")
-
-
-def test_windows_pooled_are_one_list_of_trades():
-    """Counts and sums add up, equity multiplies, drawdowns are the deepest of any window."""
-    found = np.zeros((1, 3, len(ACCUMULATORS)))
-    parts = {
-        "trades": [3, 1, 2],
-        "sum_r": [0.1, 0.2, 0.3],
-        "loss_r2": [1.0, 0.25, 0.5],
-        "equity": [1.5, 0.5, 1.1],
-        "max_drawdown": [0.1, 0.5, 0.2],
-        "max_drawdown_r": [2.0, 1.0, 3.0],
-        "exits_time": [1, 0, 2],
-    }
-    for name, values in parts.items():
-        found[0, :, ACCUMULATOR_INDEX[name]] = values
-    spans = [Span(100, 1.0, "A"), Span(50, 0.5, "A"), Span(70, 1.25, "B")]
-    together, span = pool(found, spans)
-    value = {name: together[0, 0, place] for name, place in ACCUMULATOR_INDEX.items()}
-    assert {name: value[name] for name in parts} == {
-        "trades": 6.0,
-        "sum_r": 0.1 + 0.2 + 0.3,
-        "loss_r2": 1.75,
-        "equity": 1.5 * 0.5 * 1.1,
-        "max_drawdown": 0.5,
-        "max_drawdown_r": 3.0,
-        "exits_time": 3.0,
-    }
-    assert span == Span(220, 1.5)
-    table = compute_metrics(found, spans)
-    assert table.pooled.named(0)["trades_per_year"] == 4.0
-    assert table.pooled.named(0)["total_return"] == 1.5 * 0.5 * 1.1 - 1.0
-
-
-def test_one_window_pooled_is_that_window():
-    """In every bit."""
-    found = np.random.default_rng(1).random((5, 1, len(ACCUMULATORS)))
-    spans = [Span(100, 1.0)]
-    together, span = pool(found, spans)
-    assert (together.tobytes(), span) == (found.tobytes(), spans[0])
-    table = compute_metrics(found, spans)
-    assert table.pooled is table

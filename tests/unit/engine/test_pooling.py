@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.metrics import Span
-from optimizer.evidence.pooling import pool, pool_spans
+from engine.metrics import Span, compute_metrics, pool, pool_spans
 
 RISK_FRACTION = 0.01
 
@@ -68,7 +67,19 @@ def test_individuals_do_not_mix():
     assert np.array_equal(before, rows)
 
 
-def test_years_are_those_of_the_longest_series():
+def test_years_are_those_of_the_longest_market():
     """Its parts are added; bars are those of all."""
-    spans = [Span(10, 1.0), Span(20, 1.5), Span(5, 0.75)]
-    assert pool_spans(spans, [0, 1, 0]) == Span(35, 1.75)
+    spans = [Span(10, 1.0, "A"), Span(20, 1.5, "B"), Span(5, 0.75, "A")]
+    assert pool_spans(spans) == Span(35, 1.75)
+
+
+def test_a_table_of_metrics_holds_those_of_all_windows_as_one():
+    """One window is that window, in every bit."""
+    spans = [Span(100, 1.0, "A"), Span(50, 0.5, "A"), Span(70, 1.25, "B")]
+    rows = np.array([[folded([1.0, -0.5]), folded([2.0]), folded([-1.0])]])
+    table = compute_metrics(rows, spans)
+    assert table.pooled.named(0)["trades_per_year"] == 4 / 1.5
+    assert table.pooled.named(0)["sum_r"] == 1.5
+    one = compute_metrics(rows[:, :1], spans[:1])
+    assert one.pooled is one
+    assert pool(rows[:, :1]).tobytes() == rows[:, 0].tobytes()

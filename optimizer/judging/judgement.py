@@ -1,0 +1,285 @@
+"""What was found out about a run's pick, as it is recorded, printed and read back.
+
+A number that is undefined is None, and ``why`` says by its name why.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from optimizer.evidence.figures import Figure
+from optimizer.runs.payload import OPTIONAL, Payload
+
+Number = float | None
+Why = Annotated[Mapping[str, str], OPTIONAL]
+
+
+def numbers(**figures: Figure) -> dict[str, Any]:
+    """Figures as fields of a record: their values, and the reasons of those without one."""
+    values = {name: one.value if one.is_defined else None for name, one in figures.items()}
+    return {**values, "why": {name: one.why for name, one in figures.items() if one.why}}
+
+
+@dataclass(frozen=True)
+class VerdictRecord(Payload):
+    """The grade, the sentence that comes first wherever the front is shown, and the reasons."""
+
+    grade: str
+    sentence: str
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PickRecord(Payload):
+    """The member that is judged."""
+
+    member: int
+    genes: Mapping[str, int | float]
+    strength: Number
+    trades: int
+    why: Why = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Compared(Payload):
+    """A number of the run, how many null searches did at least as well, and p."""
+
+    value: Number
+    at_least: int
+    p: float
+
+
+@dataclass(frozen=True)
+class NullKind(Payload):
+    """Null searches on one kind of market.
+
+    Args:
+        run: How many count.
+        stopped: Whether so many did as well that the rest was left.
+        strength: Of the pick; it alone decides.
+        objectives: The best of each over the front.
+        hypervolume: Of the front; None where it is undefined.
+        strengths: Of each search that counts, None of an empty front.
+    """
+
+    run: int
+    stopped: bool
+    strength: Compared
+    objectives: Mapping[str, Compared]
+    hypervolume: Compared | None
+    strengths: tuple[Number, ...]
+
+
+@dataclass(frozen=True)
+class NullRecord(Payload):
+    """The same search on markets without an edge; ``mirrored`` where shuffled ones say no luck."""
+
+    planned: int
+    keep: str
+    shuffled: NullKind
+    mirrored: NullKind | None = None
+
+
+@dataclass(frozen=True)
+class Range(Payload):
+    """Bars of a symbol, by the times of the first and the last."""
+
+    symbol: str
+    first: str
+    last: str
+
+
+@dataclass(frozen=True)
+class FoldRow(Payload):
+    """One fold: searched on `train`, its pick judged on `test`; no genes of an empty front."""
+
+    what: ClassVar[str] = "a fold"
+
+    train: tuple[Range, ...]
+    test: tuple[Range, ...]
+    genes: Mapping[str, int | float]
+    trades: int
+    mean_r: Number
+    efficiency: Number
+    why: Why = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FoldsRecord(Payload):
+    """Folds that were searched again, one after another in time; not the pick is judged by them.
+
+    Args:
+        kind: ``rolling`` or ``anchored``.
+        train: Groups that each is trained on.
+        purge: Bars cut from the end of training.
+    """
+
+    kind: str
+    train: int
+    purge: int
+    rows: tuple[FoldRow, ...]
+    trades: int
+    closing_days: int
+    mean_r: Number
+    strength: Number
+    psr: Number
+    drift: Number
+    embargo: int = 0
+    why: Why = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PathsRecord(Payload):
+    """Combinatorial splits, each searched again, and the strengths of their paths."""
+
+    splits: int
+    paths: tuple[Number, ...]
+    least: Number
+    low: Number
+    median: Number
+
+
+@dataclass(frozen=True)
+class TrialsRecord(Payload):
+    """How many individuals the search evaluated, could be judged, and were used in a matrix."""
+
+    evaluated: int
+    judged: int
+    used: int
+    effective: Number
+    why: Why = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SharpeRecord(Payload):
+    """The pick's Sharpe ratio per day, and how sure it is after so many tries."""
+
+    daily: Number
+    skew: Number
+    kurtosis: Number
+    days: int
+    psr: Number
+    min_trl: Number
+    dsr_effective: Number
+    dsr_all: Number
+    why: Why = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CscvRecord(Payload):
+    """What became of the best of one half of the blocks in the other half."""
+
+    blocks: int
+    pbo: Number
+    loss: Number
+    slope: Number
+    intercept: Number
+    median_logit: Number
+    why: Why = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class BootstrapRecord(Payload):
+    """Tests of all trials against an account that does nothing, had they been chosen blindly."""
+
+    resamples: int
+    block: Number
+    rc_p: Number
+    spa_lower: Number
+    spa_p: Number
+    spa_upper: Number
+    better: int
+    why: Why = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CostRecord(Payload):
+    """The pick's trades at a multiple of what was charged."""
+
+    times: float
+    strength: Number
+    sum_r: float
+
+
+@dataclass(frozen=True)
+class RobustRecord(Payload):
+    """What little changes do to the pick, on searched bars.
+
+    Args:
+        plateau: Share of near neighbours that keep half of its strength.
+        neighbours: How many there are.
+        costs: Its trades at other costs.
+        break_even_bp: Costs a side at which nothing is left.
+        charged_bp: Those that were charged.
+        delay: Strength when each entry comes a bar later.
+        undecided: Share of trades that touched stop and target in one bar.
+        target_first: Strength had the target come first in them.
+        left_out: Mean R without each symbol or group of bars, by name.
+        drawdowns: Deepest falls of the middle account, and of the worst 5 and 1 % of orders.
+        checks: Of C1 to C5, whether it passed.
+    """
+
+    plateau: Number
+    neighbours: int
+    costs: tuple[CostRecord, ...]
+    break_even_bp: Number
+    charged_bp: float
+    delay: Number
+    undecided: Number
+    target_first: Number
+    left_out: Mapping[str, Number]
+    drawdowns: tuple[Number, ...]
+    checks: Mapping[str, bool]
+    why: Why = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CausalRecord(Payload):
+    """Whether any trade of any member uses a later bar."""
+
+    cuts: int
+    members: int
+    trades: int
+    mismatches: int
+    first: Annotated[str, OPTIONAL] = ""
+
+
+@dataclass(frozen=True)
+class HeldOutRecord(Payload):
+    """The pick on bars that the search had not seen, and how often such bars were looked at."""
+
+    looks: int
+    trades: int
+    closing_days: int
+    mean_r: Number
+    psr: Number
+    why: Why = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement(Payload):
+    """All evidence on a run; a part that was not asked for is None.
+
+    Args:
+        searches: Distinct fronts that were searched on bars overlapping these, this included.
+        command: What completes it; empty where nothing misses.
+        seconds: About how long that takes.
+    """
+
+    what: ClassVar[str] = "the judgement"
+
+    verdict: VerdictRecord
+    pick: PickRecord | None = None
+    null: NullRecord | None = None
+    folds: FoldsRecord | None = None
+    cpcv: PathsRecord | None = None
+    trials: TrialsRecord | None = None
+    sharpe: SharpeRecord | None = None
+    cscv: CscvRecord | None = None
+    bootstrap: BootstrapRecord | None = None
+    robust: RobustRecord | None = None
+    causal: CausalRecord | None = None
+    held_out: HeldOutRecord | None = None
+    searches: int = 1
+    command: str = ""
+    seconds: float = 0.0

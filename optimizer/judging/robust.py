@@ -1,0 +1,131 @@
+"""What little changes do to the pick: near genes, other costs, late entries, parts left out."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.batch import Engine
+from engine.intrabar import target_first
+from engine.ledger import ACCUMULATOR_INDEX
+from optimizer.evidence.compared import strength_of
+from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.robust import (
+    BREAK_EVEN_LEAST,
+    DELAY_BARS,
+    LEFT_OUT_GROUPS,
+    PLATEAU_LEAST,
+    UNDECIDED_MOST,
+    break_even_bp,
+    cost_line,
+    falls_in_other_orders,
+    keeps_half,
+    means_left_out,
+    neighbours,
+    share_that_keeps_half,
+)
+from optimizer.evidence.splits import combinatorial
+from optimizer.judging.judgement import CostRecord, Number, RobustRecord, numbers
+from optimizer.judging.pick import Pick, strengths
+from optimizer.search.generation import Floats
+from optimizer.session.task import Task
+
+TRADES, SUM_R = (ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r"))
+
+
+def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
+    """C1 to C5 and what they follow from, on searched bars; `engine` is of those."""
+    genome = pick.genome[None]
+    near = neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
+    plateau = share_that_keeps_half(pick.strength, feasible_strengths(task, engine, near))
+    ledgers = engine.trades(pick.genome)
+    charged = task.costs.per_side * 10_000
+    even = break_even_bp(ledgers)
+    late = task.engine_on(
+        task.markets.windows,
+        device="cpu",
+        costs=replace(task.costs, entry_delay=task.costs.entry_delay + DELAY_BARS),
+    )
+    delayed = _figure(float(strengths(late.evaluate(genome))[0]), "no trade moved")
+    undecided, target_first = _within_bars(task, engine, pick)
+    left_out = _left_out(task, pick)
+    falls = falls_in_other_orders(ledgers, task.config.seed, task.costs.risk_fraction)
+    checks = {
+        "plateau": plateau.value >= PLATEAU_LEAST,
+        "costs": even.value >= BREAK_EVEN_LEAST * charged,
+        "delay": bool(keeps_half(pick.strength, np.array([delayed.value]))[0]),
+        "within_bar": undecided.value <= UNDECIDED_MOST,
+        "left_out": all(one.value > 0 for one in left_out.values()),
+    }
+    return RobustRecord(
+        neighbours=len(near),
+        costs=tuple(
+            CostRecord(point.times, _number(point.strength), point.sum_r)
+            for point in cost_line(ledgers, task.costs)
+        ),
+        charged_bp=charged,
+        left_out={name: _number(one) for name, one in left_out.items()},
+        drawdowns=tuple(_number(one) for one in falls),
+        checks=checks,
+        **numbers(
+            plateau=plateau,
+            break_even_bp=even,
+            delay=delayed,
+            undecided=undecided,
+            target_first=target_first,
+        ),
+    )
+
+
+def feasible_strengths(task: Task, engine: Engine, genomes: Floats) -> Floats:
+    """Strengths [P] of genomes [P, G]; NaN where infeasible or undefined."""
+    if not len(genomes):
+        return np.empty(0)
+    accumulators = engine.evaluate(genomes)
+    judged = task.goals.judge(task.metrics(accumulators))
+    found: Floats = np.where(judged.violations == 0, strengths(accumulators), np.nan)
+    return found
+
+
+def _within_bars(task: Task, engine: Engine, pick: Pick) -> tuple[Figure, Figure]:
+    """Share of trades that touched both in their last bar, and strength with the target first."""
+    undecided = trades = 0
+    parts = []
+    for ledger, window in zip(engine.trades(pick.genome), task.markets.windows, strict=True):
+        bars = task.markets.series[window.series]
+        r, is_undecided = target_first(ledger, bars, task.costs)
+        undecided, trades = undecided + int(is_undecided.sum()), trades + len(ledger)
+        parts.append(r)
+    share = Figure(undecided / trades) if trades else undefined("no trades")
+    return share, strength_of(parts)
+
+
+def _left_out(task: Task, pick: Pick) -> dict[str, Figure]:
+    """Mean R of the rest without each symbol, and without each of four groups of the bars."""
+    markets = task.markets
+    found: dict[str, Figure] = {}
+    names = [markets.names[window.series] for window in markets.windows]
+    whole = _sums(task.engine_on(markets.windows, device="cpu"), pick)
+    symbols = list(dict.fromkeys(names))
+    if len(symbols) > 1:
+        of_symbol = [whole[[name == one for name in names]].sum(axis=0) for one in symbols]
+        found |= zip(symbols, means_left_out(*np.transpose(of_symbol).tolist()), strict=True)
+    splits = combinatorial(markets.series, markets.windows, count=LEFT_OUT_GROUPS, tests=1)
+    of_group = [
+        _sums(task.engine_on(split.test, device="cpu"), pick).sum(axis=0) for split in splits
+    ]
+    means = means_left_out(*np.transpose(of_group).tolist())
+    return found | {f"quarter {place + 1}": mean for place, mean in enumerate(means)}
+
+
+def _sums(engine: Engine, pick: Pick) -> Floats:
+    """Trades and sum of R of the pick in each window, [W, 2]."""
+    found: Floats = engine.evaluate(pick.genome[None])[0][:, [TRADES, SUM_R]]
+    return found
+
+
+def _figure(value: float, why: str) -> Figure:
+    return undefined(why) if np.isnan(value) else Figure(value)
+
+
+def _number(figure: Figure) -> Number:
+    return figure.value if figure.is_defined else None

@@ -1,0 +1,172 @@
+"""Statistics over all trials of a search: how many there were, and what the best of them says."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.batch import Engine
+from engine.ledger import ACCUMULATOR_INDEX
+from optimizer.evidence.bootstrap import against_nothing, block_length
+from optimizer.evidence.cscv import overfitting
+from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.returns import chosen_trials, daily_returns, days_of, moments
+from optimizer.evidence.sharpe import (
+    deflated,
+    effective_trials,
+    least_record,
+    probabilistic,
+    variance_of_trials,
+)
+from optimizer.evidence.splits import combinatorial
+from optimizer.judging.judgement import (
+    BootstrapRecord,
+    CscvRecord,
+    SharpeRecord,
+    TrialsRecord,
+    numbers,
+)
+from optimizer.judging.pick import Pick
+from optimizer.search.generation import Floats
+from optimizer.session.problem import Trials
+from optimizer.session.task import Task
+
+MOST_IN_BLOCKS = 50_000
+"""Trials whose halves of blocks are compared at most."""
+
+EVALUATED_AT_ONCE = 8192
+
+TOO_MANY = "the trials do not fit memory"
+SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]
+
+
+class Columns(NamedTuple):
+    """R of each day [D], of several trials.
+
+    Args:
+        used: [D, M] judged trials, evenly chosen, and the front.
+        front: [D, F].
+        first: [D, K] judged trials of generation 0.
+        pick: [D].
+    """
+
+    used: Floats
+    front: Floats
+    first: Floats
+    pick: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedTrials:
+    """The trials of a search that traded often enough to be judged.
+
+    Args:
+        genomes: [N, G], in the order of their first evaluation.
+        first: How many of them were judged in generation 0.
+        evaluated: All trials.
+    """
+
+    genomes: Floats
+    first: int
+    evaluated: int
+
+    @classmethod
+    def of(cls, task: Task, trials: Trials) -> "JudgedTrials":
+        """Those of all trials that have as many trades as the run asks for."""
+        is_judged = trials.trades >= task.config.min_trades
+        first = int(is_judged[: trials.first].sum())
+        return cls(trials.genomes[is_judged], first, len(trials))
+
+
+def columns_of(
+    task: Task, engine: Engine, judged: JudgedTrials, front: Floats, pick: Pick, most: int
+) -> Columns:
+    """Daily R of the trials that statistics over days use; `engine` has the searched windows."""
+    markets = task.markets
+    days = days_of(markets.series, markets.windows)
+    chosen = judged.genomes[chosen_trials(len(judged.genomes), most)]
+    used = _with(chosen, front)
+    first = judged.genomes[: judged.first][chosen_trials(judged.first, most)]
+    whole = np.concatenate([used, first])
+    found = daily_returns(engine.ledgers(whole), markets.series, markets.windows, days)
+    places = {genome.tobytes(): place for place, genome in enumerate(used)}
+    members = found[:, [places[genome.tobytes()] for genome in front]]
+    return Columns(found[:, : len(used)], members, found[:, len(used) :], members[:, pick.member])
+
+
+def trials_record(judged: JudgedTrials | None, columns: Columns | None) -> TrialsRecord:
+    """How many trials there were."""
+    if judged is None or columns is None:
+        return TrialsRecord(0, 0, 0, **numbers(effective=undefined(TOO_MANY)))
+    effective = effective_trials(columns.used)
+    counts = (judged.evaluated, len(judged.genomes), columns.used.shape[1])
+    return TrialsRecord(*counts, **numbers(effective=effective))
+
+
+def sharpe_record(columns: Columns, judged: JudgedTrials) -> SharpeRecord:
+    """The pick's Sharpe ratio per day, alone and after so many tries."""
+    daily = moments(columns.pick)
+    variance = variance_of_trials(columns.first)
+    effective = effective_trials(columns.used)
+    return SharpeRecord(
+        days=daily.days,
+        **numbers(
+            daily=daily.sharpe,
+            skew=daily.skew,
+            kurtosis=daily.kurtosis,
+            psr=probabilistic(daily),
+            min_trl=least_record(daily),
+            dsr_effective=deflated(daily, variance, effective).psr,
+            dsr_all=deflated(daily, variance, Figure(float(len(judged.genomes)))).psr,
+        ),
+    )
+
+
+def cscv_record(task: Task, judged: JudgedTrials, blocks: int) -> CscvRecord:
+    """The best of one half of the blocks in the other half, over all halves."""
+    markets = task.markets
+    splits = combinatorial(markets.series, markets.windows, count=blocks, tests=1)
+    windows = [window for split in splits for window in split.test]
+    of_block = [number for number, split in enumerate(splits) for _ in split.test]
+    engine = task.engine_on(windows)
+    genomes = judged.genomes[chosen_trials(len(judged.genomes), MOST_IN_BLOCKS)]
+    totals = np.zeros((3, len(genomes), blocks))
+    for begin in range(0, len(genomes), EVALUATED_AT_ONCE):
+        part = slice(begin, begin + EVALUATED_AT_ONCE)
+        accumulators = engine.evaluate(genomes[part])[:, :, SUMS]
+        for place, block in enumerate(of_block):
+            totals[:, part, block] += accumulators[:, place].T
+    found = overfitting(*totals)
+    return CscvRecord(
+        blocks=blocks,
+        **numbers(
+            pbo=found.pbo,
+            loss=found.loss,
+            slope=found.slope,
+            intercept=found.intercept,
+            median_logit=found.median_logit,
+        ),
+    )
+
+
+def bootstrap_record(columns: Columns, seed: int, resamples: int) -> BootstrapRecord:
+    """All trials against an account that does nothing."""
+    found = against_nothing(columns.used, block_length(columns.front), seed, resamples)
+    return BootstrapRecord(
+        resamples=resamples,
+        better=len(found.better),
+        **numbers(
+            block=found.block,
+            rc_p=found.rc_p,
+            spa_lower=found.spa_lower,
+            spa_p=found.spa_p,
+            spa_upper=found.spa_upper,
+        ),
+    )
+
+
+def _with(genomes: Floats, front: Floats) -> Floats:
+    """Genomes [M, G] and those of the front [F, G] that are not among them."""
+    known = {genome.tobytes() for genome in genomes}
+    missing = [genome for genome in front if genome.tobytes() not in known]
+    return np.concatenate([genomes.reshape(-1, front.shape[1]), *[one[None] for one in missing]])
