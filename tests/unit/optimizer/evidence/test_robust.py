@@ -12,8 +12,8 @@ from engine.batch import Engine
 from engine.costs import Costs
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.robust import (
-    CLOUD,
     CHECKS,
+    CLOUD,
     axis_moves,
     break_even_bp,
     checks_of,
