@@ -100,6 +100,23 @@ def strength_of_sums(sum_r: float, sum_r2: float) -> Figure:
     return Figure(sum_r / math.sqrt(sum_r2))
 
 
+def pick_of(strengths: Floats, genomes: Floats) -> int | None:
+    """The member that every verdict is about: of greatest strength, the first by genome if equal.
+
+    Args:
+        strengths: [F]; NaN never wins.
+        genomes: [F, G].
+
+    Returns:
+        Its place; None of an empty front, and where no member has a strength.
+    """
+    known = np.flatnonzero(~np.isnan(strengths))
+    if not len(known):
+        return None
+    best = known[strengths[known] == strengths[known].max()]
+    return int(min(best, key=lambda place: tuple(genomes[place].tolist())))
+
+
 def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool]) -> Figure:
     """Hypervolume of a front from an account that does nothing.
 

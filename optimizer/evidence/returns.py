@@ -123,6 +123,26 @@ def moments(column: Floats) -> Daily:
     )
 
 
+def efficiency(trained: Floats, tested: Floats) -> Figure:
+    """Walk-forward efficiency: mean daily R of a fold's pick in its test over that in training.
+
+    Args:
+        trained: [D] of `daily_returns` in the training.
+        tested: [D'] in the test.
+
+    Returns:
+        Undefined where the mean in training is not above 0, and without days.
+
+    Source: Pardo, "The Evaluation and Optimization of Trading Strategies", 2nd ed. 2008.
+    """
+    if not len(trained) or not len(tested):
+        return undefined("no days")
+    before = float(trained.mean())
+    if not before > 0:
+        return undefined("the mean in training is not above 0")
+    return Figure(float(tested.mean()) / before)
+
+
 def _column(
     ledgers: Sequence[Ledger], series: Sequence[Bars], windows: Sequence[Window], days: Ints
 ) -> Floats:

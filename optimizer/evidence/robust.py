@@ -13,6 +13,7 @@ import numpy as np
 
 from data.checks import Flags, Floats
 from engine.costs import Costs
+from engine.intrabar import COARSE_SHARE
 from engine.ledger import Ledger
 from optimizer.evidence.compared import strength_of, sums_of
 from optimizer.evidence.figures import Figure, undefined
@@ -26,16 +27,15 @@ COST_TIMES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 ORDERS = 1000
 QUANTILES_PERCENT = (50, 95, 99)
 
+CHECKS = ("plateau", "costs", "delay", "within_bar", "left_out")
+"""C1 to C5."""
+
 PLATEAU_LEAST = 0.5
-"""C1: share of neighbours that keep half."""
 BREAK_EVEN_LEAST = 2.0
-"""C2: break-even costs over the charge."""
+"""Times the charge."""
 DELAY_BARS = 1
-"""C3: bars by which every entry comes later, and half is kept."""
-UNDECIDED_MOST = 0.05
-"""C4: share of trades whose order within a bar is unknown."""
+UNDECIDED_MOST = COARSE_SHARE
 LEFT_OUT_GROUPS = 4
-"""C5: groups of the range, each left out once, and mean R stays above 0."""
 
 CHUNK_DRAWS = 2**20
 
@@ -216,6 +216,39 @@ def drift(layout: GenomeLayout, picks: Sequence[Floats | None]) -> Figure:
     if not moved or not free.any():
         return undefined("no two neighbouring folds have a pick")
     return Figure(float(np.mean(moved)))
+
+
+def checks_of(
+    plateau: Figure,
+    break_even: Figure,
+    *,
+    own: Figure,
+    delayed: Figure,
+    undecided_frac: float,
+    left_out: Sequence[Figure],
+    costs: Costs,
+) -> dict[str, bool]:
+    """Which of `CHECKS` the pick passes; what is undefined passes none.
+
+    Args:
+        plateau: Share of its neighbours that keep half.
+        break_even: Costs a side at which nothing is left, basis points.
+        own: Its strength.
+        delayed: Its strength with every entry `DELAY_BARS` later.
+        undecided_frac: Share of trades whose order within a bar is unknown.
+        left_out: Mean R with each symbol left out, where there are several, and with each of
+            `LEFT_OUT_GROUPS` groups of the range.
+        costs: Those that were charged.
+    """
+    charge_bp = costs.fee_bp + costs.slippage_bp
+    found = (
+        plateau.value >= PLATEAU_LEAST,
+        break_even.value >= BREAK_EVEN_LEAST * charge_bp,
+        bool(keeps_half(own, np.array([delayed.value]))[0]),
+        undecided_frac <= UNDECIDED_MOST,
+        bool(left_out) and all(mean.value > 0 for mean in left_out),
+    )
+    return dict(zip(CHECKS, found, strict=True))
 
 
 def _cost_point(ledgers: Sequence[Ledger], costs: Costs, times: float) -> CostPoint:

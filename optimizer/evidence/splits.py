@@ -34,13 +34,19 @@ class Split:
     Args:
         train: Windows with the role ``train``; those of one searched window stand together, in the
             order of time. Windows without bars are left out.
-        test: Windows with the role ``test``, likewise.
+        tests: Of each tested group, its windows with the role ``test``, in the order of the
+            searched ones; those without bars are left out.
         groups: Numbers of the groups that are tested, ascending.
     """
 
     train: tuple[Window, ...]
-    test: tuple[Window, ...]
+    tests: tuple[tuple[Window, ...], ...]
     groups: tuple[int, ...]
+
+    @property
+    def test(self) -> tuple[Window, ...]:
+        """The windows of all tested groups."""
+        return tuple(window for windows in self.tests for window in windows)
 
 
 def groups(start: int, end: int, count: int) -> list[tuple[int, int]]:
@@ -111,14 +117,12 @@ def walk_forward(
             f"folds and their training must be at least 1, got {folds}, {train_groups}"
         )
     borders = _borders(series, windows, folds + train_groups, (purge, 0))
+    placed = list(zip(windows, borders, strict=True))
     found = []
     for fold in range(folds):
-        test = fold + train_groups
-        first = 0 if anchored else fold
-        placed = list(zip(windows, borders, strict=True))
+        first, test = 0 if anchored else fold, fold + train_groups
         train = [_cut(w, "train", cuts[first], cuts[test] - purge) for w, cuts in placed]
-        tested = [_cut(w, "test", cuts[test], cuts[test + 1]) for w, cuts in placed]
-        found.append(Split(_present(train), _present(tested), (test,)))
+        found.append(Split(_present(train), (_tested(placed, test),), (test,)))
     return tuple(found)
 
 
@@ -152,14 +156,17 @@ def combinatorial(
     if not 1 <= tests < count:
         raise ConfigError(f"tests must be from 1 to {count - 1} of {count} groups, got {tests}")
     borders = _borders(series, windows, count, (purge, embargo))
+    placed = list(zip(windows, borders, strict=True))
     found = []
     for chosen in combinations(range(count), tests):
-        train, test = [], []
-        for window, cuts in zip(windows, borders, strict=True):
-            rest = sorted(set(range(count)) - set(chosen))
-            train += [_trained(window, cuts, group, chosen, (purge, embargo)) for group in rest]
-            test += [_cut(window, "test", cuts[group], cuts[group + 1]) for group in chosen]
-        found.append(Split(_present(train), _present(test), chosen))
+        train = [
+            _trained(window, cuts, group, chosen, (purge, embargo))
+            for window, cuts in placed
+            for group in range(count)
+            if group not in chosen
+        ]
+        tested = tuple(_tested(placed, group) for group in chosen)
+        found.append(Split(_present(train), tested, chosen))
     return tuple(found)
 
 
@@ -183,6 +190,15 @@ def distinct(splits: Sequence[Split]) -> tuple[Window, ...]:
     """
     ranges = {(w.series, w.start, w.end) for split in splits for w in (*split.train, *split.test)}
     return tuple(Window(*found) for found in sorted(ranges))
+
+
+def scaled_trades(min_trades: int, train: Sequence[Window], searched: Sequence[Window]) -> int:
+    """Fewest trades in training for as many a bar as in the whole search, rounded up.
+
+    >>> scaled_trades(30, [Window(0, 0, 34)], [Window(0, 0, 100)])
+    11
+    """
+    return -(-min_trades * sum(map(len, train)) // sum(map(len, searched)))
 
 
 def _borders(
@@ -210,6 +226,10 @@ def _check_groups(bars: int, count: int, cut: tuple[int, int]) -> None:
             f"{count} groups of {bars} bars are too short: purge and embargo take {sum(cut)} bars, "
             f"and may take half a group; {works}"
         )
+
+
+def _tested(placed: Sequence[tuple[Window, list[int]]], group: int) -> tuple[Window, ...]:
+    return _present([_cut(w, "test", cuts[group], cuts[group + 1]) for w, cuts in placed])
 
 
 def _trained(

@@ -12,51 +12,16 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from optimizer.evidence.compared import Tally
-from optimizer.evidence.figures import Figure
+from optimizer.evidence.robust import CHECKS
+from optimizer.evidence.unseen import FEWEST_TRADES, Unseen
 
 GRADES = ("invalid", "too_little", "not_judged", "luck", "weak", "holds", "robust")
 
-FEWEST_TRADES, FEWEST_CLOSING_DAYS = 30, 20
 FEWEST_SEARCHES = 99
 MOST_P, MOST_P_OF_ALL = Fraction(1, 100), Fraction(1, 20)
-MOST_DOUBT = 0.05
-
-CHECKS = ("plateau", "costs", "delay", "within_bar", "left_out")
-"""C1 to C5."""
 
 SIMULATED = "On a simulated market: "
 SEARCHING = "Searching this way held out of sample: "
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """Trades on bars that a search had not seen: folds together, or held-out bars.
-
-    Args:
-        trades: How many.
-        closing_days: On how many different UTC days they were closed.
-        mean_r: Undefined without trades.
-        psr: Probabilistic Sharpe ratio above 0 of the days.
-    """
-
-    trades: int
-    closing_days: int
-    mean_r: Figure
-    psr: Figure
-
-    def confirms(self, times: int) -> bool:
-        """Whether it speaks for an edge, after so many looks or searches."""
-        return (
-            self.trades >= FEWEST_TRADES
-            and self.closing_days >= FEWEST_CLOSING_DAYS
-            and self.mean_r.value > 0
-            and self.psr.value >= 1 - MOST_DOUBT / times
-        )
-
-    @property
-    def contradicts(self) -> bool:
-        """Whether it traded, and did not gain."""
-        return self.trades > 0 and self.mean_r.value <= 0
 
 
 @dataclass(frozen=True)
@@ -76,7 +41,7 @@ class Facts:
         held_out: The pick on held-out bars; None while they are closed or where there are none.
         looks: Fronts that held-out bars sharing a bar with these were opened for, this included.
         searches: Distinct fronts that were searched on bars overlapping these, this included.
-        checks: Of `CHECKS`, those that were made, and whether they passed.
+        checks: Of `optimizer.evidence.robust.CHECKS` those that were made, and whether they passed.
         is_warm_started: Whether it began from a run on bars that overlap these.
         is_approximate: Whether null searches used forecasts that were not fitted again.
         is_simulated: Whether a program invented the market.

@@ -12,6 +12,7 @@ from engine.metrics import METRICS
 from optimizer.evidence.compared import (
     Tally,
     hypervolume,
+    pick_of,
     strength,
     strength_of_sums,
     tally,
@@ -109,6 +110,15 @@ def test_equal_wins_are_worth_the_root_of_their_number():
 def test_no_trade_that_moved_has_no_strength():
     """Neither no trade at all."""
     assert strength([]).why == strength([ledger_of([0.0])]).why == "no trade moved"
+
+
+def test_the_pick_is_the_strongest_and_then_the_first_by_genome():
+    """In whatever order members stand; what is undefined never wins."""
+    genomes = np.array([[2.0, 1.0], [1.0, 9.0], [1.0, 2.0], [0.0, 0.0]])
+    assert pick_of(np.array([3.0, 3.0, 3.0, 1.0]), genomes) == 2
+    assert pick_of(np.array([np.nan, -1.0, np.nan, -2.0]), genomes) == 1
+    assert pick_of(np.full(4, np.nan), genomes) is None
+    assert pick_of(np.empty(0), np.empty((0, 2))) is None
 
 
 def test_hypervolume_starts_from_an_account_that_does_nothing():

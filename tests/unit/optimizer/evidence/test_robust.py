@@ -12,9 +12,11 @@ from engine.batch import Engine
 from engine.costs import Costs
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.robust import (
+    CHECKS,
     CLOUD,
     axis_moves,
     break_even_bp,
+    checks_of,
     cost_line,
     drift,
     falls_in_other_orders,
@@ -179,10 +181,10 @@ def test_the_charge_itself_has_the_bits_of_the_accumulators(traded):
 def test_break_even_costs_leave_nothing(traded):
     """At them the sum of R is 0."""
     *_, ledgers, _ = traded
-    even = break_even_bp(ledgers).value
-    if even > 0:
-        line = cost_line(ledgers, Costs(even, 0.0))
-        assert line[2].sum_r == pytest.approx(0.0, abs=1e-9)
+    winning = [ledger_of([0.0] * 3, entry=[100, 50, 20], exit=[103, 49, 20.5])]
+    even = break_even_bp(winning).value
+    assert even > 0
+    assert cost_line(winning, Costs(even, 0.0))[2].sum_r == pytest.approx(0.0, abs=1e-12)
     zero, half, one = cost_line(ledgers, Costs(5.0, 5.0))[:3]
     assert half.sum_r == pytest.approx((zero.sum_r + one.sum_r) / 2)
 
@@ -227,6 +229,43 @@ def test_means_with_each_part_left_out():
     found = means_left_out([10, 20, 0], [5.0, -1.0, 0.0])
     assert [one.value for one in found] == [-1 / 20, 5 / 10, 4 / 30]
     assert means_left_out([10], [5.0])[0].why == "no trades in the rest"
+
+
+SURE = {
+    "plateau": Figure(0.5),
+    "break_even": Figure(20.0),
+    "own": Figure(4.0),
+    "delayed": Figure(2.0),
+    "undecided_frac": 0.05,
+    "left_out": [Figure(0.01), Figure(2.0)],
+    "costs": Costs(5.0, 5.0),
+}
+
+
+def test_checks_pass_at_their_limits():
+    """Half, twice the charge, half, 5 %, and anything above 0."""
+    assert checks_of(**SURE) == dict.fromkeys(CHECKS, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("plateau", {"plateau": Figure(0.49)}),
+        ("plateau", {"plateau": undefined("it has no neighbours")}),
+        ("costs", {"break_even": Figure(19.9)}),
+        ("costs", {"break_even": undefined("no trades")}),
+        ("delay", {"delayed": Figure(1.99)}),
+        ("delay", {"delayed": undefined("no trade moved")}),
+        ("within_bar", {"undecided_frac": 0.051}),
+        ("left_out", {"left_out": [Figure(1.0), Figure(0.0)]}),
+        ("left_out", {"left_out": [Figure(1.0), undefined("no trades in the rest")]}),
+        ("left_out", {"left_out": []}),
+    ],
+)
+def test_each_check_fails_alone(name, changes):
+    """What is undefined passes none."""
+    found = checks_of(**(SURE | changes))
+    assert [key for key, passed in found.items() if not passed] == [name]
 
 
 def test_drift_is_the_mean_share_of_the_span():

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from optimizer.evidence.compared import Tally
 from optimizer.evidence.figures import Figure, undefined
-from optimizer.evidence.verdict import CHECKS, GRADES, Facts, Unseen, decide
+from optimizer.evidence.robust import CHECKS
+from optimizer.evidence.unseen import Unseen
+from optimizer.evidence.verdict import GRADES, Facts, decide
 
 RARE = Tally(199, 0, is_stopped=False)
 LUCKY = Tally(20, 10, is_stopped=True)

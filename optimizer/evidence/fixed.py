@@ -1,0 +1,93 @@
+"""Trials of one search judged in windows of groups: is what it found stable?
+
+All of it is in-sample, for the search saw these bars. Source: Lopez de Prado, "Advances in
+Financial Machine Learning", 2018, ch. 12, for paths through combinatorial splits.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.bars import Window
+from data.checks import Floats
+from engine.ledger import ACCUMULATOR_INDEX
+from optimizer.evidence.compared import strength_of_sums
+from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.splits import Split
+
+SUMS = [ACCUMULATOR_INDEX["sum_r"], ACCUMULATOR_INDEX["sum_r2"]]
+
+Places = Mapping[tuple[int, int, int], int]
+
+
+@dataclass(frozen=True)
+class PathStrengths:
+    """Strength of the paths through combinatorial splits, those of undefined strength left out.
+
+    Args:
+        least: Of all paths.
+        low: The ceil(0.05 n)-th smallest of n.
+        median: Of all paths.
+    """
+
+    least: Figure
+    low: Figure
+    median: Figure
+
+
+def fixed_paths(
+    accumulators: Floats,
+    windows: Sequence[Window],
+    splits: Sequence[Split],
+    of_paths: Sequence[Sequence[int]],
+) -> PathStrengths:
+    """Each split takes the trial of greatest strength in its training; paths join its tests.
+
+    Args:
+        accumulators: [N, W, A] of trials of one search.
+        windows: [W] from `optimizer.evidence.splits.distinct`.
+        splits: From `optimizer.evidence.splits.combinatorial`.
+        of_paths: From `optimizer.evidence.splits.paths`.
+
+    Returns:
+        In-sample, for the search saw all of these bars. Undefined where no path traded.
+    """
+    places = {(w.series, w.start, w.end): i for i, w in enumerate(windows)}
+    sums = accumulators[:, :, SUMS]
+    tested = [_tested(sums, split, places) for split in splits]
+    strengths = [
+        strength_of_sums(*np.sum([tested[s][group] for group, s in enumerate(path)], axis=0))
+        for path in of_paths
+    ]
+    known = np.sort([strength.value for strength in strengths if strength.is_defined])
+    if not len(known):
+        none = undefined("no path traded")
+        return PathStrengths(none, none, none)
+    low = known[math.ceil(0.05 * len(known)) - 1]
+    return PathStrengths(*(Figure(float(value)) for value in (known[0], low, np.median(known))))
+
+
+def _tested(sums: Floats, split: Split, places: Places) -> dict[int, Floats]:
+    """Sums [2] of a split's own choice in each group that it tests; 0 where it has none."""
+    chosen = _strongest(_added(sums, split.train, places))
+    return {
+        group: _added(sums[[chosen]], windows, places)[0] if chosen >= 0 else np.zeros(2)
+        for group, windows in zip(split.groups, split.tests, strict=True)
+    }
+
+
+def _added(sums: Floats, windows: Sequence[Window], places: Places) -> Floats:
+    """Sums [N, 2] over some of the windows of [N, W, 2]."""
+    chosen = [places[w.series, w.start, w.end] for w in windows]
+    added: Floats = sums[:, chosen].sum(axis=1)
+    return added
+
+
+def _strongest(sums: Floats) -> int:
+    """The first trial of greatest strength by sums [N, 2]; -1 where none is defined."""
+    is_known = sums[:, 1] > 0
+    roots = np.sqrt(np.where(is_known, sums[:, 1], 1.0))
+    strengths = np.where(is_known, sums[:, 0] / roots, -np.inf)
+    return int(strengths.argmax()) if is_known.any() else -1
