@@ -1,8 +1,8 @@
 """Searching again on a part of the bars, and judging what it picks on the part after it."""
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
@@ -14,15 +14,14 @@ from data.checks import format_time
 from engine.ledger import Ledger
 from optimizer.evidence.compared import strength, strength_of
 from optimizer.evidence.figures import Figure, undefined
-from optimizer.evidence.returns import closing_days, daily_returns, days_of, moments
+from optimizer.evidence.returns import daily_returns, days_of, efficiency
 from optimizer.evidence.robust import drift
-from optimizer.evidence.sharpe import probabilistic
-from optimizer.evidence.splits import Split, combinatorial, paths
-from optimizer.evidence.verdict import Unseen
+from optimizer.evidence.splits import Split, paths, scaled_trades
+from optimizer.evidence.unseen import Unseen, unseen_of
 from optimizer.judging.judgement import FoldRow, FoldsRecord, PathsRecord, Range, numbers
-from optimizer.judging.pick import pick_of
+from optimizer.judging.kept import Kept, Numbered
+from optimizer.judging.pick import chosen
 from optimizer.judging.workers import Workers
-from optimizer.runs.payload import Payload
 from optimizer.search.generation import Floats
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
@@ -32,7 +31,7 @@ LOW_PERCENT = 5
 
 
 @dataclass(frozen=True)
-class FoldPick(Payload):
+class FoldPick(Numbered):
     """What the search of one split picked; None where its front was empty."""
 
     what: ClassVar[str] = "a fold"
@@ -49,39 +48,35 @@ class FoldSetup:
         task: With the generations that the run reached; without what is held out.
         splits: Training and test windows.
         warm_start: [N, G] genomes that the run began with.
-        device: To search on; its name.
     """
 
     task: Task
     splits: tuple[Split, ...]
     warm_start: Floats | None = None
-    device: str = "cpu"
 
     def run(self, number: int) -> FoldPick:
         """Search the training of one split."""
         markets, train = self.task.markets, self.splits[number].train
-        share = sum(map(len, train)) / markets.n_bars
-        fewest = math.ceil(self.task.config.min_trades * share)
+        fewest = scaled_trades(self.task.config.min_trades, train, markets.windows)
         task = on_other_bars(self.task, markets.series, train, min_trades=fewest)
-        engine = task.engine(self.device)
+        engine = task.engine()
         found = search(task, engine, self.warm_start)
         if not len(found.front):
             return FoldPick(number, None)
-        return FoldPick(number, tuple(pick_of(task, engine, found.front.genomes).genome.tolist()))
+        return FoldPick(number, tuple(chosen(engine, found.front.genomes).genome.tolist()))
 
 
 def fold_picks(
-    workers: Workers[int],
-    count: int,
-    known: Mapping[int, FoldPick],
-    record: Callable[[FoldPick], None],
+    workers: Workers[int], count: int, kept: Kept[FoldPick], watch: Callable[[int], None]
 ) -> list[FoldPick]:
-    """The picks of all splits; what is not known yet is searched, and recorded as it ends."""
-    found = dict(known)
-    for _, one in workers.results([n for n in range(count) if n not in found]):
-        found[one.number] = one
-        record(one)
-    return [found[number] for number in range(count)]
+    """The picks of all splits; what is not known yet is searched, and kept as it ends."""
+    watch(len(kept.known))
+    jobs = [number for number in range(count) if number not in kept.known]
+    with closing(workers.results(jobs)) as ended:
+        for _, one in ended:
+            kept.add(one)
+            watch(len(kept.known))
+    return [kept.known[number] for number in range(count)]
 
 
 class Judged:
@@ -89,54 +84,20 @@ class Judged:
 
     def __init__(self, task: Task, genome: Sequence[float], windows: Sequence[Window]) -> None:
         self.windows, self.series = tuple(windows), task.markets.series
-        engine = task.engine_on(windows, device="cpu")
-        self.ledgers: tuple[Ledger, ...] = engine.trades(np.array(genome))
+        self.ledgers = task.engine_on(windows, device="cpu").trades(np.array(genome))
 
     @property
-    def trades(self) -> int:
-        """How many."""
-        return sum(map(len, self.ledgers))
-
-    @property
-    def mean_r(self) -> Figure:
-        """Undefined without trades."""
-        total = float(sum(ledger.r.sum() for ledger in self.ledgers))
-        return Figure(total / self.trades) if self.trades else undefined("no trades")
-
-    @property
-    def mean_day(self) -> float:
-        """Mean R a day."""
-        return float(daily_of([self]).mean())
-
-
-def daily_of(parts: Sequence[Judged]) -> Floats:
-    """R of each day [D] of several picks, each on windows of its own."""
-    series = parts[0].series
-    windows = [window for part in parts for window in part.windows]
-    ledgers = [ledger for part in parts for ledger in part.ledgers]
-    found: Floats = daily_returns([ledgers], series, windows, days_of(series, windows))[:, 0]
-    return found
-
-
-def unseen_of(parts: Sequence[Judged]) -> Unseen:
-    """What picks did on bars that their searches had not seen, taken together."""
-    series = parts[0].series
-    windows = [window for part in parts for window in part.windows]
-    ledgers = [ledger for part in parts for ledger in part.ledgers]
-    trades = sum(map(len, ledgers))
-    total = float(sum(ledger.r.sum() for ledger in ledgers))
-    return Unseen(
-        trades=trades,
-        closing_days=closing_days(ledgers, series, windows),
-        mean_r=Figure(total / trades) if trades else undefined("no trades"),
-        psr=probabilistic(moments(daily_of(parts))),
-    )
+    def days(self) -> Floats:
+        """R of each day [D]."""
+        days = days_of(self.series, self.windows)
+        found: Floats = daily_returns([self.ledgers], self.series, self.windows, days)[:, 0]
+        return found
 
 
 def folds_record(
     task: Task, splits: Sequence[Split], picks: Sequence[FoldPick], kind: str, cut: tuple[int, int]
-) -> tuple[FoldsRecord, Unseen]:
-    """Folds for people and JSON, and what they say together; `cut` are groups trained on, purge."""
+) -> FoldsRecord:
+    """Folds for people and JSON; `cut` are the groups trained on, and the purge."""
     rows, tested = [], []
     for split, pick in zip(splits, picks, strict=True):
         train, test = (ranges_of(task, windows) for windows in (split.train, split.test))
@@ -147,13 +108,14 @@ def folds_record(
         before, after = (Judged(task, pick.genome, part) for part in (split.train, split.test))
         tested.append(after)
         genes = task.spec.layout.decode(np.array(pick.genome))
-        found = numbers(mean_r=after.mean_r, efficiency=_efficiency(before, after))
-        rows.append(FoldRow(train, test, genes, after.trades, **found))
+        alone = unseen_of(after.ledgers, after.series, after.windows)
+        found = numbers(mean_r=alone.mean_r, efficiency=efficiency(before.days, after.days))
+        rows.append(FoldRow(train, test, genes, alone.trades, **found))
     unseen, together = _together(tested)
     moved = drift(
         task.spec.layout, [None if p.genome is None else np.array(p.genome) for p in picks]
     )
-    record = FoldsRecord(
+    return FoldsRecord(
         kind=kind,
         train=cut[0],
         purge=cut[1],
@@ -162,25 +124,22 @@ def folds_record(
         closing_days=unseen.closing_days,
         **numbers(mean_r=unseen.mean_r, strength=together, psr=unseen.psr, drift=moved),
     )
-    return record, unseen
 
 
 def paths_record(
     task: Task, splits: Sequence[Split], picks: Sequence[FoldPick], count: int, tests: int
 ) -> PathsRecord:
     """Strengths of the paths through combinatorial splits: N `count` groups, `tests` at a time."""
-    markets = task.markets
-    alone = combinatorial(markets.series, markets.windows, count=count, tests=1)
-    group_of = {window: split.groups[0] for split in alone for window in split.test}
-    parts: dict[tuple[int, int], list[Ledger]] = defaultdict(list)
+    parts: dict[tuple[int, int], Sequence[Ledger]] = {}
     for number, (split, pick) in enumerate(zip(splits, picks, strict=True)):
-        if pick.genome is not None:
-            tested = Judged(task, pick.genome, split.test)
-            for window, ledger in zip(tested.windows, tested.ledgers, strict=True):
-                parts[number, group_of[window]].append(ledger)
+        for group, windows in zip(split.groups, split.tests, strict=True):
+            if pick.genome is not None:
+                parts[number, group] = Judged(task, pick.genome, windows).ledgers
     strengths = []
     for path in paths(count, tests):
-        seen = chain.from_iterable(parts[split, group] for group, split in enumerate(path))
+        seen = chain.from_iterable(
+            parts.get((split, group), ()) for group, split in enumerate(path)
+        )
         strengths.append(strength_of([ledger.r for ledger in seen]))
     known = np.sort([one.value for one in strengths if one.is_defined])
     low = known[max(math.ceil(LOW_PERCENT / 100 * len(known)), 1) - 1] if len(known) else None
@@ -210,14 +169,11 @@ def _time(bars: Bars, bar: int) -> str:
     return format_time(int(bars.timestamp[bar]))
 
 
-def _efficiency(train: Judged, test: Judged) -> Figure:
-    if not train.mean_day > 0:
-        return undefined("training did not gain")
-    return Figure(test.mean_day / train.mean_day)
-
-
 def _together(tested: Sequence[Judged]) -> tuple[Unseen, Figure]:
+    """What the picks of folds did in their tests, taken as one."""
     if not tested:
         why = undefined("nobody was feasible in any fold")
         return Unseen(0, 0, why, why), why
-    return unseen_of(tested), strength([ledger for part in tested for ledger in part.ledgers])
+    windows = [window for part in tested for window in part.windows]
+    ledgers = [ledger for part in tested for ledger in part.ledgers]
+    return unseen_of(ledgers, tested[0].series, windows), strength(ledgers)

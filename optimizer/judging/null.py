@@ -1,15 +1,22 @@
 """The null: the same search on markets without an edge, each of which is one row of evidence."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
+import numpy as np
+
 from optimizer.evidence.compared import Tally, hypervolume, tally
+from optimizer.evidence.figures import Figure
 from optimizer.evidence.null import Keep, NullMarkets
-from optimizer.judging.pick import pick_of
+from optimizer.judging.judgement import Compared, NullKind
+from optimizer.judging.kept import Kept, Numbered, Watch
+from optimizer.judging.pick import chosen
 from optimizer.judging.workers import Workers
-from optimizer.runs.payload import OPTIONAL, Payload
+from optimizer.runs.payload import OPTIONAL
+from optimizer.runs.result import RunResult
 from optimizer.search.generation import Floats
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
@@ -27,7 +34,7 @@ class NullJob(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NullSearch(Payload):
+class NullSearch(Numbered):
     """What a search found on a null market.
 
     Args:
@@ -74,14 +81,14 @@ class NullSetup:
         """Search one market."""
         made = self.markets.shuffled if job.kind == "shuffled" else self.markets.mirrored
         task = on_other_bars(self.task, made(job.number), self.task.markets.windows)
-        engine = task.engine("cpu")
+        engine = task.engine()
         found = search(task, engine, self.warm_start)
         if not len(found.front):
             return NullSearch(job.kind, job.number, 0, None)
-        pick = pick_of(task, engine, found.front.genomes)
+        pick = chosen(engine, found.front.genomes)
         values = task.goals.natural(found.front.objectives)
         up = task.goals.maximised
-        size = hypervolume(values, [goal.metric for goal in task.goals.objectives], up)
+        size = _hypervolume(task, values)
         best = values.max(axis=0), values.min(axis=0)
         return NullSearch(
             kind=job.kind,
@@ -109,35 +116,87 @@ def null_searches(
     workers: Workers[NullJob],
     kind: Kind,
     value: float,
-    planned: int,
-    stop_after: int,
-    known: Mapping[int, NullSearch],
-    record: Callable[[NullSearch], None],
-) -> tuple[Tally, Mapping[int, NullSearch]]:
+    limits: tuple[int, int],
+    kept: Kept[NullSearch],
+    watch: Watch,
+) -> tuple[Tally, list[NullSearch]]:
     """Search null markets until enough were at least as good, or all are done.
 
     Args:
         workers: With a `NullSetup`.
         kind: Of market.
         value: Strength of the run's pick; minus infinity of an empty front.
-        planned: How many.
-        stop_after: Searches at least as good after which the rest is left.
-        known: By number, those that were recorded before.
-        record: Takes each one that is new, in the order in which they end.
+        limits: How many are planned, and after how many at least as good the rest is left.
+        kept: Those that were made before, and where new ones go.
+        watch: Is told how far it is.
 
     Returns:
-        The tally, and all searches by number; those after the last that counts are left out.
+        The tally, and the searches that count, by number.
     """
-    found = dict(known)
-    counted = tally(value, strengths_of(found)[:planned], stop_after)
-    jobs = [NullJob(kind, n) for n in range(1, planned + 1) if n not in found]
-    if not counted.is_stopped and jobs:
-        ended: Iterator[tuple[NullJob, NullSearch]] = workers.results(jobs)
-        for _, one in ended:
-            found[one.number] = one
-            record(one)
-            counted = tally(value, strengths_of(found)[:planned], stop_after)
-            if counted.is_stopped:
-                break
-        ended.close()  # type: ignore[attr-defined]
-    return counted, {n: one for n, one in sorted(found.items()) if n <= counted.searches}
+    planned, stop_after = limits
+    part = f"searches on {kind} bars"
+
+    def counted() -> Tally:
+        found = tally(value, strengths_of(kept.known)[:planned], stop_after)
+        watch(part, len(kept.known), planned, f"{found.at_least} did as well so far")
+        return found
+
+    so_far = counted()
+    jobs = [NullJob(kind, n) for n in range(1, planned + 1) if n not in kept.known]
+    if jobs and not so_far.is_stopped:
+        with closing(workers.results(jobs)) as ended:
+            for _, one in ended:
+                kept.add(one)
+                so_far = counted()
+                if so_far.is_stopped:
+                    break
+    return so_far, [kept.known[n + 1] for n in range(so_far.searches)]
+
+
+def null_kind(
+    task: Task,
+    result: RunResult,
+    value: float,
+    counted: Tally,
+    searches: Sequence[NullSearch],
+    stop_after: int,
+) -> NullKind:
+    """One kind of null searches for people and JSON.
+
+    Strength decides; objectives and hypervolume are compared in the same way and shown beside it.
+    """
+    goals = task.goals
+    values = np.array([[one.objectives[name] for name in goals.names] for one in result.front])
+    objectives = {}
+    for place, (name, more) in enumerate(zip(goals.names, goals.maximised, strict=True)):
+        sign = 1.0 if more else -1.0
+        others = [one.objectives.get(name) for one in searches]
+        own = float((sign * values[:, place]).max())
+        objectives[name] = _compared(own, others, stop_after, sign)
+    size = _hypervolume(task, values)
+    sizes = [one.hypervolume for one in searches]
+    return NullKind(
+        run=counted.searches,
+        stopped=counted.is_stopped,
+        strength=Compared(
+            None if value == float("-inf") else value, counted.at_least, float(counted.p)
+        ),
+        objectives=objectives,
+        hypervolume=_compared(size.value, sizes, stop_after) if size.is_defined else None,
+        strengths=tuple(one.strength for one in searches),
+    )
+
+
+def _compared(
+    own: float, others: Sequence[float | None], stop_after: int, sign: float = 1.0
+) -> Compared:
+    """A number of which more is better, as it was with its sign; nobody's is minus infinity."""
+    values = [float("-inf") if one is None else sign * one for one in others]
+    found = tally(own, values, stop_after)
+    return Compared(sign * own, found.at_least, float(found.p))
+
+
+def _hypervolume(task: Task, values: Floats) -> Figure:
+    """Of a front [F, O] in natural sense; how far soft constraints are missed is no part of it."""
+    metrics = [goal.metric for goal in task.goals.objectives]
+    return hypervolume(values[:, : len(metrics)], metrics, task.goals.maximised[: len(metrics)])

@@ -10,15 +10,12 @@ from engine.ledger import ACCUMULATOR_INDEX
 from optimizer.evidence.compared import strength_of
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.robust import (
-    BREAK_EVEN_LEAST,
     DELAY_BARS,
     LEFT_OUT_GROUPS,
-    PLATEAU_LEAST,
-    UNDECIDED_MOST,
     break_even_bp,
+    checks_of,
     cost_line,
     falls_in_other_orders,
-    keeps_half,
     means_left_out,
     neighbours,
     share_that_keeps_half,
@@ -38,7 +35,6 @@ def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     near = neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
     plateau = share_that_keeps_half(pick.strength, feasible_strengths(task, engine, near))
     ledgers = engine.trades(pick.genome)
-    charged = task.costs.per_side * 10_000
     even = break_even_bp(ledgers)
     late = task.engine_on(
         task.markets.windows,
@@ -49,20 +45,22 @@ def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     undecided, target_first = _within_bars(task, engine, pick)
     left_out = _left_out(task, pick)
     falls = falls_in_other_orders(ledgers, task.config.seed, task.costs.risk_fraction)
-    checks = {
-        "plateau": plateau.value >= PLATEAU_LEAST,
-        "costs": even.value >= BREAK_EVEN_LEAST * charged,
-        "delay": bool(keeps_half(pick.strength, np.array([delayed.value]))[0]),
-        "within_bar": undecided.value <= UNDECIDED_MOST,
-        "left_out": all(one.value > 0 for one in left_out.values()),
-    }
+    checks = checks_of(
+        plateau,
+        even,
+        own=pick.strength,
+        delayed=delayed,
+        undecided_frac=undecided.value,
+        left_out=list(left_out.values()),
+        costs=task.costs,
+    )
     return RobustRecord(
         neighbours=len(near),
         costs=tuple(
             CostRecord(point.times, _number(point.strength), point.sum_r)
             for point in cost_line(ledgers, task.costs)
         ),
-        charged_bp=charged,
+        charged_bp=task.costs.per_side * 10_000,
         left_out={name: _number(one) for name, one in left_out.items()},
         drawdowns=tuple(_number(one) for one in falls),
         checks=checks,

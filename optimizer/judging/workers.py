@@ -10,7 +10,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -53,7 +53,7 @@ class Workers(Generic[Job]):
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             self.alone = f"other processes cannot be given this strategy ({error})"
 
-    def results(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Any]]:
+    def results(self, jobs: Iterable[Job]) -> Generator[tuple[Job, Any], None, None]:
         """Each job with what came of it, as they are done; closing it ends what was begun.
 
         Raises:

@@ -1,0 +1,342 @@
+"""All evidence on a finished run, part after part, and the verdict that follows from it."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal
+
+from engine.batch import Engine
+from engine.free_memory import free_host_bytes
+from engine.machine import available_cores
+from optimizer.errors import ConfigError, StoreError
+from optimizer.evidence.compared import DEFAULT_SEARCHES, DEFAULT_STOP_AFTER
+from optimizer.evidence.null import Keep
+from optimizer.evidence.returns import MOST_TRIALS
+from optimizer.evidence.splits import (
+    DEFAULT_FOLDS,
+    DEFAULT_TRAIN_GROUPS,
+    combinatorial,
+    default_embargo,
+    default_purge,
+    walk_forward,
+)
+from optimizer.evidence.verdict import MOST_P
+from optimizer.judging.causal import causal_record
+from optimizer.judging.folds import FoldPick, FoldSetup, fold_picks, folds_record, paths_record
+from optimizer.judging.judgement import (
+    FoldsRecord,
+    Judgement,
+    NullKind,
+    NullRecord,
+    PathsRecord,
+    PickRecord,
+    VerdictRecord,
+    numbers,
+)
+from optimizer.judging.kept import Kept, Watch
+from optimizer.judging.null import KINDS, NullJob, NullSearch, NullSetup, null_kind, null_searches
+from optimizer.judging.opened import held_out_record, searches_on_these_bars
+from optimizer.judging.pick import Pick, chosen
+from optimizer.judging.robust import robust_record
+from optimizer.judging.trials import (
+    JudgedTrials,
+    bootstrap_record,
+    columns_of,
+    cscv_record,
+    sharpe_record,
+    trials_record,
+)
+from optimizer.judging.verdict import with_verdict
+from optimizer.judging.workers import Workers
+from optimizer.runs import RunStore
+from optimizer.runs.result import RunResult, recorded_result
+from optimizer.search.evolution import front_hash
+from optimizer.search.generation import Floats
+from optimizer.session.exported import newest_front
+from optimizer.session.header import recorded_task
+from optimizer.session.identity import require_identity
+from optimizer.session.problem import Trials
+from optimizer.session.search import on_other_bars, search
+from optimizer.session.task import Task
+from optimizer.session.warm_start import hash_of, load_genomes
+
+JUDGEMENT = "judgement"
+"""Name of the rows of evidence that hold judgements; the last one counts."""
+
+DEFAULT_BLOCKS, DEFAULT_RESAMPLES = 12, 999
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to find out.
+
+    Args:
+        null: Null searches of each kind; 0 for none.
+        keep: Rhythm that shuffled bars keep.
+        stop_after: Null searches at least as good after which the rest is left.
+        folds: Folds to search again; 0 for none.
+        train: Groups that a fold is trained on.
+        anchored: Whether training begins at the start.
+        cpcv: N and k of combinatorial splits to search again; None for none.
+        purge: Bars cut before a test; the longest holding time if None.
+        embargo: Bars cut after a test; the longest warm-up if None.
+        blocks: Of CSCV; 0 for no statistics over trials.
+        resamples: Of the bootstrap.
+        trials: Used in statistics over days at most.
+        causal: Whether to look for look-ahead in the whole front.
+        pick: Number of another member; None for that of greatest strength.
+        is_open: Whether to look at the bars that were held out.
+    """
+
+    null: int = 0
+    keep: Keep | Literal["auto"] = "auto"
+    stop_after: int = DEFAULT_STOP_AFTER
+    folds: int = DEFAULT_FOLDS
+    train: int = DEFAULT_TRAIN_GROUPS
+    anchored: bool = False
+    cpcv: tuple[int, int] | None = None
+    purge: int | None = None
+    embargo: int | None = None
+    blocks: int = DEFAULT_BLOCKS
+    resamples: int = DEFAULT_RESAMPLES
+    trials: int = MOST_TRIALS
+    causal: bool = False
+    pick: int | None = None
+    is_open: bool = False
+
+
+def judge_run(
+    path: Path,
+    plan: Plan,
+    flags: Mapping[str, object],
+    watch: Watch,
+    trials: Trials | None = None,
+) -> Judgement:
+    """Find out what a plan asks about a finished run, record it, and say what follows.
+
+    Parts that an earlier judgement has and this plan does not ask for stay, if the pick is the
+    same.
+
+    Args:
+        path: The run.
+        plan: What to find out.
+        flags: Say where the data is now, if it has moved.
+        watch: Is told how far it is.
+        trials: Of the search, where this process has just made it; else it is repeated.
+
+    Raises:
+        StoreError: When the run is not finished, is owned, or cannot be judged by this version.
+        ConfigError: When the plan does not fit the bars.
+    """
+    with RunStore.open(path, writable=True) as store:
+        return _Judge(store, plan, flags, watch, trials).judgement()
+
+
+def recorded_judgement(store: RunStore) -> Judgement | None:
+    """The newest judgement of a run; None where it was never judged.
+
+    Raises:
+        StoreError: When the evidence is damaged.
+    """
+    rows = [row for name, row in store.evidence if name == JUDGEMENT]
+    return Judgement.read(rows[-1]) if rows else None
+
+
+class _Judge:
+    """One run being judged; arguments as of `judge_run`."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        plan: Plan,
+        flags: Mapping[str, object],
+        watch: Watch,
+        trials: Trials | None,
+    ) -> None:
+        self._store, self._plan, self._watch, self._trials = store, plan, watch, trials
+        self._result = _finished(store)
+        self._whole = recorded_task(store, flags)
+        self._warm_start = _warm_start(store, self._whole)
+        markets, reached = self._whole.markets, self._result.generation
+        self._task = on_other_bars(
+            self._whole, markets.series, markets.windows, generations=reached
+        )
+        self._front: Floats = newest_front(store).genomes
+        self._search_s = self._result.timing.search_s
+
+    def judgement(self) -> Judgement:
+        """Every part that is asked for, and the verdict."""
+        found = Judgement(verdict=VerdictRecord("", ""))
+        if len(self._front):
+            engine = self._task.engine()
+            pick = chosen(engine, self._front, self._plan.pick)
+            earlier = recorded_judgement(self._store)
+            if earlier and earlier.pick and earlier.pick.member == pick.member:
+                found = earlier
+            found = replace(found, **self._parts(engine, pick))
+        found = with_verdict(
+            replace(found, searches=searches_on_these_bars(self._store.path, self._result)),
+            self._result,
+            self._store.path,
+            seconds=self._null_seconds(),
+            is_warm_started=self._warm_start is not None,
+        )
+        self._store.add_evidence(JUDGEMENT, found.payload())
+        self._store.flush()
+        return found
+
+    def _parts(self, engine: Engine, pick: Pick) -> dict[str, Any]:
+        """Parts of the judgement by name."""
+        plan, genes = self._plan, self._task.spec.layout.decode(pick.genome)
+        strength = numbers(strength=pick.strength)
+        parts: dict[str, Any] = {
+            "pick": PickRecord(pick.member, genes, trades=pick.trades, **strength)
+        }
+        if plan.blocks:
+            parts |= self._statistics(engine, pick)
+        self._watch("neighbours, costs and delay", 0, 0, "")
+        parts["robust"] = robust_record(self._task, engine, pick)
+        if plan.causal:
+            self._watch("look-ahead", 0, 0, "")
+            parts["causal"] = causal_record(self._task, engine, self._front)
+        if plan.folds:
+            parts["folds"] = self._walked()
+        if plan.cpcv is not None:
+            parts["cpcv"] = self._combined(*plan.cpcv)
+        if plan.null:
+            parts["null"] = self._null(pick)
+        if plan.is_open:
+            parts["held_out"] = held_out_record(self._whole, self._store.path, self._result, pick)
+        return parts
+
+    def _statistics(self, engine: Engine, pick: Pick) -> dict[str, Any]:
+        """What all trials of the search say."""
+        trials = self._trials or self._repeated()
+        self._watch("statistics over all trials", 0, 0, "")
+        if trials is None:
+            return {"trials": trials_record(None, None)}
+        plan, task = self._plan, self._task
+        judged = JudgedTrials.of(task, trials)
+        columns = columns_of(task, engine, judged, self._front, pick, plan.trials)
+        return {
+            "trials": trials_record(judged, columns),
+            "sharpe": sharpe_record(columns, judged),
+            "cscv": cscv_record(task, judged, plan.blocks),
+            "bootstrap": bootstrap_record(columns, task.config.seed, plan.resamples),
+        }
+
+    def _repeated(self) -> Trials | None:
+        """The trials of the search made again, which has to find the same front."""
+        self._watch("the search again", 0, 0, "")
+        began = perf_counter()
+        found = search(self._task, self._task.engine(), self._warm_start)
+        self._search_s = perf_counter() - began
+        hashed = front_hash(found.front.genomes, found.front.objectives)
+        if hashed != self._result.front_hash:
+            raise StoreError(
+                f"run '{self._store.run_id}': the search made again found front {hashed[:12]}, "
+                f"recorded is {self._result.front_hash[:12]}: it was not made by this version, or "
+                "its result was changed"
+            )
+        return found.trials
+
+    def _walked(self) -> FoldsRecord:
+        plan, markets = self._plan, self._task.markets
+        purge = default_purge(self._task.spec) if plan.purge is None else plan.purge
+        splits = walk_forward(
+            markets.series,
+            markets.windows,
+            folds=plan.folds,
+            train_groups=plan.train,
+            purge=purge,
+            anchored=plan.anchored,
+        )
+        kind = "anchored" if plan.anchored else "rolling"
+        name = f"fold/{kind}-{plan.folds}-{plan.train}-{purge}"
+        picks = self._fold_picks(name, FoldSetup(self._task, splits, self._warm_start), "folds")
+        return folds_record(self._task, splits, picks, kind, (plan.train, purge))
+
+    def _combined(self, count: int, tests: int) -> PathsRecord:
+        plan, markets, spec = self._plan, self._task.markets, self._task.spec
+        purge = default_purge(spec) if plan.purge is None else plan.purge
+        embargo = default_embargo(spec) if plan.embargo is None else plan.embargo
+        splits = combinatorial(
+            markets.series, markets.windows, count=count, tests=tests, purge=purge, embargo=embargo
+        )
+        name = f"cpcv/{count}-{tests}-{purge}-{embargo}"
+        setup = FoldSetup(self._task, splits, self._warm_start)
+        picks = self._fold_picks(name, setup, "combinatorial splits")
+        return paths_record(self._task, splits, picks, count, tests)
+
+    def _fold_picks(self, name: str, setup: FoldSetup, part: str) -> list[FoldPick]:
+        kept, planned = Kept(self._store, name, FoldPick), len(setup.splits)
+        alone, cores = self._on_cores(planned - len(kept.known))
+        workers = Workers[int](replace(setup, task=alone), cores)
+        return fold_picks(workers, planned, kept, lambda done: self._watch(part, done, planned, ""))
+
+    def _null(self, pick: Pick) -> NullRecord:
+        """Null searches on shuffled bars, and on mirrored ones where those do not say luck."""
+        plan = self._plan
+        alone, cores = self._on_cores(plan.null)
+        setup = NullSetup(alone, self._task.config.seed, plan.keep, self._warm_start)
+        keep = setup.markets.keep
+        workers = Workers[NullJob](replace(setup, keep=keep), cores)
+        value = pick.strength.value if pick.strength.is_defined else float("-inf")
+        limits = plan.null, plan.stop_after
+        kinds: dict[str, NullKind] = {}
+        for kind in KINDS:
+            kept = Kept(self._store, f"null/{keep}/{kind}", NullSearch)
+            found, searches = null_searches(workers, kind, value, limits, kept, self._watch)
+            kinds[kind] = null_kind(
+                self._task, self._result, value, found, searches, plan.stop_after
+            )
+            if found.p > MOST_P:
+                break
+        return NullRecord(plan.null, keep, **kinds)
+
+    def _null_seconds(self) -> float:
+        """About how long both kinds of null searches take, if none is stopped."""
+        cores = self._task.config.threads or available_cores()
+        return 2 * DEFAULT_SEARCHES * self._search_s * min(cores, 2) / cores
+
+    def _on_cores(self, jobs: int) -> tuple[Task, int]:
+        """The task for one process of several, and how many there are."""
+        config = self._task.config
+        threads = config.threads or available_cores()
+        cores = max(1, min(threads, jobs))
+        room = (config.memory or free_host_bytes() // 2) // cores
+        settings = {"threads": threads // cores, "memory": room, "device": "cpu"}
+        return replace(self._task, config=config.model_copy(update=settings)), cores
+
+
+def _finished(store: RunStore) -> RunResult:
+    result = recorded_result(store)
+    if result is None:
+        raise StoreError(
+            f"run '{store.run_id}' is not finished: go on with python -m optimizer evolve "
+            f"--resume {shlex.quote(str(store.path))}"
+        )
+    return result
+
+
+def _warm_start(store: RunStore, task: Task) -> Floats | None:
+    """The genomes that the run began with, which have to be there still."""
+    recorded = require_identity(store).warm_start
+    if recorded is None:
+        return None
+    config = task.config
+    found = load_genomes(
+        str(config.warm_start),
+        task.spec.layout,
+        Path(config.runs),
+        member=config.member,
+        may_repair=config.repair,
+    ).genomes
+    if hash_of(found) != recorded:
+        raise ConfigError(
+            f"run '{store.run_id}' began with other individuals than {config.warm_start} holds "
+            "now: put them back, because the search is repeated to judge it"
+        )
+    return found

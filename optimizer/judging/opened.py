@@ -1,0 +1,122 @@
+"""Held-out bars: closed until somebody asks, and every look at them is counted."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from data.ordinary import NoFileError, open_ordinary
+from engine.replay.certificate import data_hash
+from optimizer.errors import ConfigError, StoreError
+from optimizer.evidence.unseen import unseen_of
+from optimizer.judging.judgement import HeldOutRecord, numbers
+from optimizer.judging.pick import Pick
+from optimizer.runs import RunStore, list_runs
+from optimizer.runs.result import RunResult, WindowDescription, recorded_result
+from optimizer.session.task import Task
+from optimizer.written import write_whole
+
+LOOKS = "looks.json"
+"""Under the folder of runs: which fronts held-out bars were opened for."""
+
+
+def held_out_record(task: Task, path: Path, result: RunResult, pick: Pick) -> HeldOutRecord:
+    """What the pick did on held-out bars; the look is recorded before anything is seen.
+
+    Args:
+        task: With the held-out windows.
+        path: Of the run.
+        result: Of the run.
+        pick: Named before.
+
+    Raises:
+        ConfigError: When nothing was held out.
+        StoreError: When the look cannot be recorded.
+    """
+    markets = task.markets
+    if not markets.held_out:
+        raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
+    windows = [one for one in result.data.windows if one.is_held_out]
+    looks = record_look(path.parent, windows, data_hash(markets.series), result.front_hash)
+    ledgers = task.full_engine(device="cpu").trades(pick.genome)
+    places = markets.places("held_out")
+    found = unseen_of([ledgers[place] for place in places], markets.series, markets.held_out)
+    return HeldOutRecord(
+        looks=looks,
+        trades=found.trades,
+        closing_days=found.closing_days,
+        **numbers(mean_r=found.mean_r, psr=found.psr),
+    )
+
+
+def record_look(runs: Path, windows: Sequence[WindowDescription], content: str, front: str) -> int:
+    """Note that a front is looked at on held-out bars; how many were, that share a bar with them.
+
+    The same front again is no new look.
+
+    Args:
+        runs: Folder of runs.
+        windows: That are held out.
+        content: Hash of the series.
+        front: Hash of the front.
+
+    Raises:
+        StoreError: When the list of looks cannot be read or written.
+    """
+    path = runs / LOOKS
+    looks = _looks(path)
+    bars = [{"symbol": one.symbol, "first": one.first, "last": one.last} for one in windows]
+    seen = {look["front"] for look in looks if _overlap(look["bars"], bars)}
+    if front not in seen:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        looks.append({"content": content, "bars": bars, "front": front, "when": now})
+        write_whole(path, json.dumps(looks, indent=1) + "\n")
+    return len(seen | {front})
+
+
+def searches_on_these_bars(path: Path, result: RunResult) -> int:
+    """Distinct fronts beside a run, of finished runs that searched bars that it searched too."""
+    own = _searched(result)
+    fronts = {result.front_hash}
+    for run in list_runs(path.parent):
+        if run.status != "finished" or run.path == path:
+            continue
+        try:
+            with RunStore.open(run.path) as store:
+                other = recorded_result(store)
+        except StoreError:
+            # A run that cannot be read was searched all the same; nobody knows on what.
+            continue
+        if other is not None and _overlap(_searched(other), own):
+            fronts.add(other.front_hash)
+    return len(fronts)
+
+
+def _searched(result: RunResult) -> list[dict[str, str]]:
+    windows = [one for one in result.data.windows if not one.is_held_out]
+    return [{"symbol": one.symbol, "first": one.first, "last": one.last} for one in windows]
+
+
+def _overlap(some: Sequence[dict[str, str]], others: Sequence[dict[str, str]]) -> bool:
+    """Whether ranges of bars of one symbol share a time; ISO times are in order as texts."""
+    return any(
+        one["symbol"] == other["symbol"]
+        and one["first"] <= other["last"]
+        and other["first"] <= one["last"]
+        for one in some
+        for other in others
+    )
+
+
+def _looks(path: Path) -> list[dict[str, Any]]:
+    try:
+        with open_ordinary(path) as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        return []
+    except (NoFileError, OSError, ValueError) as error:
+        raise StoreError(f"{path} cannot be read ({error}): it counts looks, restore it") from None
+    if not isinstance(found, list):
+        raise StoreError(f"{path} is no list of looks: it counts them, restore it")
+    return found

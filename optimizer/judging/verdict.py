@@ -1,0 +1,73 @@
+"""The verdict that follows from the evidence on a run."""
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+from optimizer.evidence.compared import DEFAULT_SEARCHES, Tally
+from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.unseen import Unseen
+from optimizer.evidence.verdict import Facts, decide
+from optimizer.judging.judgement import (
+    FoldsRecord,
+    HeldOutRecord,
+    Judgement,
+    NullKind,
+    VerdictRecord,
+)
+from optimizer.runs.result import RunResult
+
+
+def with_verdict(
+    found: Judgement,
+    result: RunResult,
+    path: Path,
+    *,
+    seconds: float,
+    is_warm_started: bool,
+) -> Judgement:
+    """Evidence with the verdict that follows from it.
+
+    Args:
+        found: The evidence; a verdict that it has is replaced.
+        result: Of the run.
+        path: The run's.
+        seconds: About how long null searches would take.
+        is_warm_started: Whether the search began with individuals of another.
+    """
+    null, command = found.null, f"python -m optimizer judge {shlex.quote(str(path))}"
+    verdict = decide(
+        Facts(
+            is_certified=not result.certificate.mismatches,
+            differences=0 if found.causal is None else found.causal.mismatches,
+            members=len(result.front),
+            trades=0 if found.pick is None else found.pick.trades,
+            command=f"{command} --null {DEFAULT_SEARCHES}",
+            seconds=seconds,
+            shuffled=None if null is None else _tally(null.shuffled),
+            mirrored=None if null is None or null.mirrored is None else _tally(null.mirrored),
+            folds=_unseen(found.folds),
+            held_out=_unseen(found.held_out),
+            looks=1 if found.held_out is None else found.held_out.looks,
+            searches=found.searches,
+            checks={} if found.robust is None else found.robust.checks,
+            is_warm_started=is_warm_started,
+            is_simulated=result.data.is_simulated,
+        )
+    )
+    record = VerdictRecord(verdict.grade, verdict.sentence, verdict.reasons)
+    return replace(found, verdict=record)
+
+
+def _tally(kind: NullKind) -> Tally:
+    return Tally(kind.run, kind.strength.at_least, kind.stopped)
+
+
+def _unseen(record: FoldsRecord | HeldOutRecord | None) -> Unseen | None:
+    if record is None:
+        return None
+    mean_r, psr = (
+        Figure(value) if value is not None else undefined(record.why.get(name) or "unknown")
+        for name, value in (("mean_r", record.mean_r), ("psr", record.psr))
+    )
+    return Unseen(record.trades, record.closing_days, mean_r, psr)
