@@ -8,6 +8,7 @@ import typer
 from optimizer.commands.flags import config_flags, option
 from optimizer.config.compute import ComputeSettings
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
+from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 
@@ -34,6 +35,13 @@ MARKET = (*DataSettings.model_fields, *StrategySettings.model_fields, *ComputeSe
 
 TRADES = (*MARKET, *WindowSettings.model_fields, *CostSettings.model_fields)
 """Flags of what decides trades."""
+
+JUDGED = (
+    "data",
+    *(name for name in EvidenceSettings.model_fields if name != "judge"),
+    *ComputeSettings.model_fields,
+)
+"""Flags of what judges a run."""
 
 DATA = tuple(DataSettings.model_fields)
 READ = tuple(name for name in DATA if name != "data")
@@ -147,6 +155,29 @@ def parity(
         raise ConfigError("--member chooses from the front of a run: add --run")
     front = None if run is None else (run, runs, member)
     parity_command(flags, config, individuals, front=front, engine=engine, as_json=as_json)
+
+
+@app.command()
+@config_flags(*JUDGED)
+def judge(
+    run: RunName,
+    *,
+    flags: dict[str, object],
+    runs: Runs = Path("runs"),
+    pick: Annotated[
+        int | None,
+        option("--pick", "Judge this member, not the strongest.", "NUMBER", min=0),
+    ] = None,
+    open_: Annotated[
+        bool, option("--open", "Look at the bars that were held out; each look is counted.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, option("--quiet", "Show no progress.")] = False,
+) -> None:
+    """Find out whether a run's front is more than luck, and say so in plain words."""
+    from optimizer.commands.judge import judge_command
+
+    judge_command(run, runs, flags, pick, is_open=open_, as_json=as_json, quiet=quiet)
 
 
 @app.command()

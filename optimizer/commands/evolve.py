@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from optimizer.commands.console import Lines, print_json, stderr, stdout
+from optimizer.commands.judge import judged_after_search
 from optimizer.commands.live import Watcher
 from optimizer.commands.report import write_run_report
 from optimizer.commands.restart import Restart
@@ -16,15 +17,31 @@ from optimizer.commands.tables import (
     shown_members,
     windows_table,
 )
+from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import MEAN, POOLED
 from optimizer.goals.objectives import MISSED, parse_objective
-from optimizer.runs import find_run
+from optimizer.judging.judge import recorded_judgement
+from optimizer.judging.judgement import Judgement
+from optimizer.judging.verdict import verdict_of
+from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunResult, noun_of, quality_lines, refuse_red
 from optimizer.search.lattice import Regret
+from optimizer.session.header import recorded_config
 from optimizer.session.workflow import resume_run, start_run
 from optimizer.shown import counted, fraction, number
+
+COLOURS = {
+    "invalid": "red",
+    "too_little": "red",
+    "luck": "red",
+    "not_judged": "yellow",
+    "weak": "yellow",
+    "holds": "cyan",
+    "robust": "cyan",
+}
+"""Of each grade; never the only sign of it."""
 
 
 def evolve_command(
@@ -57,18 +74,51 @@ def evolve_command(
             runs = Path(str(flags.get("runs", RunConfig.model_fields["runs"].default)))
             path = find_run(runs, resume or "latest")
             result = resume_run(path, flags, watcher, watcher.should_stop)
+        judgement = _judged(result, begun, flags, watcher, quiet=quiet)
     if as_json:
-        print_json(result.payload())
+        print_json({"judgement": said_of(result, judgement), **result.payload()})
     else:
-        print_result(result)
+        print_result(result, judgement)
     if flags.get("report", True):
         write_run_report(Path(result.path), stderr() if as_json else stdout())
     refuse_red(result.certificate)
 
 
-def print_result(result: RunResult) -> None:
-    """Print the front, its certificate and where it is recorded."""
+def _judged(
+    result: RunResult,
+    begun: RunConfig | None,
+    flags: Mapping[str, object],
+    watcher: Watcher,
+    *,
+    quiet: bool,
+) -> Judgement | None:
+    """Judge a run as far as was asked for; one that had ended before only where flags ask."""
+    path = Path(result.path)
+    asked = flags.keys() & EvidenceSettings.model_fields.keys()
+    if result.resumed and not asked:
+        with RunStore.open(path) as store:
+            return recorded_judgement(store)
+    if begun is None:
+        with RunStore.open(path) as store:
+            begun = recorded_config(store, flags)
+    return judged_after_search(path, begun, watcher.trials, quiet=quiet)
+
+
+def said_of(result: RunResult, judgement: Judgement | None) -> Mapping[str, object]:
+    """A judgement as JSON; of a run that was never judged the verdict alone, which says so."""
+    if judgement is not None:
+        return judgement.payload()
+    return {"verdict": verdict_of(result, None).payload()}
+
+
+def print_result(result: RunResult, judgement: Judgement | None) -> None:
+    """Print the verdict, the front, its certificate and where it is recorded."""
     console, data = stdout(), result.data
+    verdict = verdict_of(result, judgement)
+    console.say(verdict.sentence, style=f"bold {COLOURS[verdict.grade]}")
+    for reason in verdict.reasons:
+        console.say(f"  {reason}")
+    console.print()
     if result.resumed:
         console.say(f"run {result.run} had {result.resumed}; this is its result")
     simulated = ", a SIMULATED market" if data.is_simulated else ""

@@ -17,6 +17,7 @@ from optimizer.commands.notes import heard_by, stop_now, telling
 from optimizer.commands.restart import Restart
 from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
+from optimizer.session.problem import Trials
 from optimizer.session.progress import Progress
 from optimizer.session.task import Task
 from optimizer.session.workflow import Observer, record_bytes
@@ -45,6 +46,8 @@ class Watcher(Observer):
         self._last_generation = 0
         self._is_searching = False
         self._is_stopping = False
+        self.trials: Trials | None = None
+        """Of the search, once it is over."""
 
     @contextlib.contextmanager
     def listening(self) -> Iterator["Watcher"]:
@@ -108,6 +111,10 @@ class Watcher(Observer):
         """Say a line, unless the person wants none."""
         if not self._quiet:
             self._console.say(text)
+
+    def searched(self, trials: Trials | None) -> None:
+        """Keep the trials for who judges them."""
+        self.trials = trials
 
     def certifying(self, members: int) -> None:
         """Say that the front is being replayed."""

@@ -18,8 +18,9 @@ from optimizer.commands.console import (
     stdout,
     without_nan,
 )
-from optimizer.commands.evolve import print_result
+from optimizer.commands.evolve import print_result, said_of
 from optimizer.errors import ConfigError, StoreError
+from optimizer.judging.judge import recorded_judgement
 from optimizer.runs import RunStore, delete_run, find_run, list_runs
 from optimizer.runs.result import Member, RunResult, recorded_result, refuse_red, words_of
 from optimizer.session.exported import Columns, What, require_result, table_of
@@ -54,12 +55,14 @@ def show_command(name: str, runs: Path, *, as_json: bool) -> None:
     """Print a run's result, or how far it got."""
     with RunStore.open(find_run(runs, name)) as store:
         result = recorded_result(store)
+        judgement = None if result is None else recorded_judgement(store)
         if as_json:
             found = {"header": store.header, "result": result and result.payload()}
-            print_json({**found, "status": store.status})
+            judged = result and said_of(result, judgement)
+            print_json({"judgement": judged, **found, "status": store.status})
             return
         if result is not None:
-            print_result(result)
+            print_result(result, judgement)
             return
         summaries = list(store.generations())
         facts = {

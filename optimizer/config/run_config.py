@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from data.ordinary import NoFileError, open_ordinary
 from optimizer.config.compute import ComputeSettings, DeviceSettings, RecordSettings
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
+from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.search import GoalSettings, SearchSettings
 from optimizer.config.values import Decides, Words, said_of
 from optimizer.errors import ConfigError
@@ -29,6 +30,7 @@ LARGEST_FILE_BYTES = 1_000_000
 
 # Fields stand in the order of the groups, which pydantic reads from the last one.
 class RunConfig(
+    EvidenceSettings,
     RecordSettings,
     ComputeSettings,
     DeviceSettings,

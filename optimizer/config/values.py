@@ -121,6 +121,19 @@ def _nameable(value: str) -> str:
     return value
 
 
+def _grouped(value: str | None) -> str | None:
+    found = None if value is None else re.fullmatch(r"([0-9]{1,3}),([0-9]{1,3})", value)
+    if value is not None and (found is None or not 1 <= int(found[2]) < int(found[1])):
+        raise ValueError("not two such numbers")
+    return value
+
+
+def _halved(value: int) -> int:
+    if value % 2 or not 0 <= value <= 16:
+        raise ValueError("not such a number")
+    return value
+
+
 def _as_bytes(value: object) -> object:
     return parse_bytes(value) if isinstance(value, str) else value
 
@@ -150,4 +163,10 @@ MaybeBytes = Annotated[int | None, BeforeValidator(_as_bytes), AMOUNT]
 Device = Annotated[
     str, AfterValidator(_named), Words("auto, cpu, cuda, or GPUs by number as in cuda:0,1")
 ]
+Groups = Annotated[
+    str | None,
+    AfterValidator(_grouped),
+    Words("a number of groups and a smaller one that are tested, such as 8,2", "N,K"),
+]
+Blocks = Annotated[int, AfterValidator(_halved), Words("0, or an even number up to 16", "COUNT")]
 Folder = Annotated[str, AfterValidator(_nameable), Words("the name of a folder")]

@@ -2,21 +2,16 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 from engine.batch import Engine
 from engine.free_memory import free_host_bytes
 from engine.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
-from optimizer.evidence.compared import DEFAULT_SEARCHES, DEFAULT_STOP_AFTER
-from optimizer.evidence.null import Keep
-from optimizer.evidence.returns import MOST_TRIALS
 from optimizer.evidence.splits import (
-    DEFAULT_FOLDS,
-    DEFAULT_TRAIN_GROUPS,
     combinatorial,
     default_embargo,
     default_purge,
@@ -39,6 +34,7 @@ from optimizer.judging.kept import Kept, Watch
 from optimizer.judging.null import KINDS, NullJob, NullSearch, NullSetup, null_kind, null_searches
 from optimizer.judging.opened import held_out_record, searches_on_these_bars
 from optimizer.judging.pick import Pick, chosen
+from optimizer.judging.plan import Plan
 from optimizer.judging.robust import robust_record
 from optimizer.judging.trials import (
     JudgedTrials,
@@ -48,7 +44,7 @@ from optimizer.judging.trials import (
     sharpe_record,
     trials_record,
 )
-from optimizer.judging.verdict import with_verdict
+from optimizer.judging.verdict import null_seconds, with_verdict
 from optimizer.judging.workers import Workers
 from optimizer.runs import RunStore
 from optimizer.runs.result import RunResult, recorded_result
@@ -64,47 +60,6 @@ from optimizer.session.warm_start import hash_of, load_genomes
 
 JUDGEMENT = "judgement"
 """Name of the rows of evidence that hold judgements; the last one counts."""
-
-DEFAULT_BLOCKS, DEFAULT_RESAMPLES = 12, 999
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to find out.
-
-    Args:
-        null: Null searches of each kind; 0 for none.
-        keep: Rhythm that shuffled bars keep.
-        stop_after: Null searches at least as good after which the rest is left.
-        folds: Folds to search again; 0 for none.
-        train: Groups that a fold is trained on.
-        anchored: Whether training begins at the start.
-        cpcv: N and k of combinatorial splits to search again; None for none.
-        purge: Bars cut before a test; the longest holding time if None.
-        embargo: Bars cut after a test; the longest warm-up if None.
-        blocks: Of CSCV; 0 for no statistics over trials.
-        resamples: Of the bootstrap.
-        trials: Used in statistics over days at most.
-        causal: Whether to look for look-ahead in the whole front.
-        pick: Number of another member; None for that of greatest strength.
-        is_open: Whether to look at the bars that were held out.
-    """
-
-    null: int = 0
-    keep: Keep | Literal["auto"] = "auto"
-    stop_after: int = DEFAULT_STOP_AFTER
-    folds: int = DEFAULT_FOLDS
-    train: int = DEFAULT_TRAIN_GROUPS
-    anchored: bool = False
-    cpcv: tuple[int, int] | None = None
-    purge: int | None = None
-    embargo: int | None = None
-    blocks: int = DEFAULT_BLOCKS
-    resamples: int = DEFAULT_RESAMPLES
-    trials: int = MOST_TRIALS
-    causal: bool = False
-    pick: int | None = None
-    is_open: bool = False
 
 
 def judge_run(
@@ -165,22 +120,23 @@ class _Judge:
         )
         self._front: Floats = newest_front(store).genomes
         self._search_s = self._result.timing.search_s
+        self._found = Judgement(verdict=VerdictRecord("", ""))
 
     def judgement(self) -> Judgement:
         """Every part that is asked for, and the verdict."""
-        found = Judgement(verdict=VerdictRecord("", ""))
         if len(self._front):
             engine = self._task.engine()
             pick = chosen(engine, self._front, self._plan.pick)
             earlier = recorded_judgement(self._store)
             if earlier and earlier.pick and earlier.pick.member == pick.member:
-                found = earlier
-            found = replace(found, **self._parts(engine, pick))
+                self._found = replace(earlier, notes=())
+            self._found = replace(self._found, **self._parts(engine, pick))
+        searches = searches_on_these_bars(self._store.path, self._result)
         found = with_verdict(
-            replace(found, searches=searches_on_these_bars(self._store.path, self._result)),
+            replace(self._found, searches=searches),
             self._result,
             self._store.path,
-            seconds=self._null_seconds(),
+            seconds=null_seconds(self._search_s, self._task.config.threads or available_cores()),
             is_warm_started=self._warm_start is not None,
         )
         self._store.add_evidence(JUDGEMENT, found.payload())
@@ -196,13 +152,14 @@ class _Judge:
         }
         if plan.blocks:
             parts |= self._statistics(engine, pick)
-        self._watch("neighbours, costs and delay", 0, 0, "")
-        parts["robust"] = robust_record(self._task, engine, pick)
+        if self._found.robust is None:
+            self._watch("neighbours, costs and delay", 0, 0, "")
+            parts["robust"] = robust_record(self._task, engine, pick)
         if plan.causal:
             self._watch("look-ahead", 0, 0, "")
             parts["causal"] = causal_record(self._task, engine, self._front)
         if plan.folds:
-            parts["folds"] = self._walked()
+            parts |= self._folded()
         if plan.cpcv is not None:
             parts["cpcv"] = self._combined(*plan.cpcv)
         if plan.null:
@@ -241,6 +198,15 @@ class _Judge:
                 "its result was changed"
             )
         return found.trials
+
+    def _folded(self) -> dict[str, Any]:
+        """Folds, or a note where the bars are too few for them and nobody named them."""
+        try:
+            return {"folds": self._walked()}
+        except ConfigError as error:
+            if not self._plan.is_lenient:
+                raise
+            return {"notes": (*self._found.notes, f"no folds: {error}")}
 
     def _walked(self) -> FoldsRecord:
         plan, markets = self._plan, self._task.markets
@@ -295,11 +261,6 @@ class _Judge:
             if found.p > MOST_P:
                 break
         return NullRecord(plan.null, keep, **kinds)
-
-    def _null_seconds(self) -> float:
-        """About how long both kinds of null searches take, if none is stopped."""
-        cores = self._task.config.threads or available_cores()
-        return 2 * DEFAULT_SEARCHES * self._search_s * min(cores, 2) / cores
 
     def _on_cores(self, jobs: int) -> tuple[Task, int]:
         """The task for one process of several, and how many there are."""

@@ -262,8 +262,7 @@ class Judgement(Payload):
 
     Args:
         searches: Distinct fronts that were searched on bars overlapping these, this included.
-        command: What completes it; empty where nothing misses.
-        seconds: About how long that takes.
+        notes: What was left out, and why.
     """
 
     what: ClassVar[str] = "the judgement"
@@ -281,5 +280,4 @@ class Judgement(Payload):
     causal: CausalRecord | None = None
     held_out: HeldOutRecord | None = None
     searches: int = 1
-    command: str = ""
-    seconds: float = 0.0
+    notes: tuple[str, ...] = ()

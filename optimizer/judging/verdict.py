@@ -13,6 +13,7 @@ from optimizer.judging.judgement import (
     HeldOutRecord,
     Judgement,
     NullKind,
+    PickRecord,
     VerdictRecord,
 )
 from optimizer.runs.result import RunResult
@@ -57,6 +58,43 @@ def with_verdict(
     )
     record = VerdictRecord(verdict.grade, verdict.sentence, verdict.reasons)
     return replace(found, verdict=record)
+
+
+def verdict_of(result: RunResult, found: Judgement | None) -> VerdictRecord:
+    """What comes first wherever a front is shown: the verdict, or that there is none yet.
+
+    Args:
+        result: Of the run.
+        found: Its newest judgement, None where nobody judged it.
+    """
+    if found is not None:
+        return found.verdict
+    empty, path = Judgement(verdict=VerdictRecord("", "")), Path(result.path)
+    seconds = null_seconds(result.timing.search_s, result.device.threads)
+    picked = replace(empty, pick=_strongest(result))
+    return with_verdict(picked, result, path, seconds=seconds, is_warm_started=False).verdict
+
+
+def null_seconds(search_s: float, threads: int) -> float:
+    """About how long both kinds of null searches take on so many cores, if none is stopped."""
+    return 2 * DEFAULT_SEARCHES * search_s * min(threads, 2) / threads
+
+
+def _strongest(result: RunResult) -> PickRecord | None:
+    """The member of greatest strength, by what the result says of its members."""
+    known = [(one.metrics.get("strength"), place) for place, one in enumerate(result.front)]
+    found = [(strength, -place) for strength, place in known if strength is not None]
+    if not found:
+        return None
+    strength, place = max(found)
+    one = result.front[-place]
+    by_window = [
+        count or 0
+        for count, window in zip(one.by_window.get("trades", ()), result.data.windows, strict=False)
+        if not window.is_held_out
+    ]
+    trades = sum(by_window) if by_window else one.metrics["trades"] or 0
+    return PickRecord(-place, one.genes, strength, int(trades))
 
 
 def _tally(kind: NullKind) -> Tally:

@@ -1,0 +1,74 @@
+"""What to find out about a front: is it more than luck? None of it changes the front."""
+
+from typing import Literal
+
+from optimizer.config.values import Blocks, Groups, Settings, knob
+
+
+class EvidenceSettings(Settings):
+    """Null searches, folds and statistics, as `optimizer/evidence/README.md` explains them."""
+
+    judge: bool | None = knob(
+        None,
+        "Judge the front: with 199 null searches, or not at all; unset does what takes about as "
+        "long as the search.",
+        decides="nothing",
+    )
+    null: int = knob(
+        0,
+        "Searches on shuffled bars, and as many on mirrored ones where those do not say luck.",
+        decides="nothing",
+        ge=0,
+        le=1_000_000,
+    )
+    null_keep: Literal["auto", "none", "day", "week"] = knob(
+        "auto",
+        "Rhythm that shuffled bars keep; auto is the day where every minute of it has 20 bars.",
+        decides="nothing",
+    )
+    stop_after: int = knob(
+        10,
+        "Null searches at least as good after which the rest is left.",
+        decides="nothing",
+        ge=1,
+    )
+    folds: int = knob(
+        6,
+        "Folds to search again, each judged on the bars after it; 0 for none.",
+        decides="nothing",
+        ge=0,
+        le=1000,
+    )
+    train: int = knob(
+        3, "Groups of bars that a fold is searched on.", decides="nothing", ge=1, le=1000
+    )
+    anchored: bool = knob(False, "Search each fold from the first bar on.", decides="nothing")
+    cpcv: Groups = knob(
+        None,
+        "Search combinatorial splits again: 8,2 tests every 2 of 8 groups.",
+        decides="nothing",
+    )
+    purge: int | None = knob(
+        None,
+        "Bars cut from training before a test; the longest holding time if unset.",
+        decides="nothing",
+        ge=0,
+    )
+    embargo: int | None = knob(
+        None,
+        "Bars cut from training after a test; the longest warm-up if unset.",
+        decides="nothing",
+        ge=0,
+    )
+    blocks: Blocks = knob(
+        12,
+        "Blocks of bars whose halves are compared over all trials, an even number; 0 for no "
+        "statistics over trials.",
+        decides="nothing",
+    )
+    resamples: int = knob(
+        999, "Resamples of the bootstrap over all trials.", decides="nothing", ge=1, le=1_000_000
+    )
+    trials: int = knob(
+        4096, "Trials that statistics over days use at most.", decides="nothing", ge=2, le=100_000
+    )
