@@ -9,7 +9,6 @@ from engine.bench import BenchResult, run_bench
 from engine.devices import choose_device
 from engine.workload import Workload
 from optimizer.commands.console import facts_table, plain_table, print_json, stdout
-from optimizer.commands.parity import random_individuals
 from optimizer.commands.tables import certificate_line
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
@@ -27,7 +26,7 @@ def bench_command(
     (series,) = task.markets.series
     if n_bars > len(series):
         raise ConfigError(f"--bars {n_bars}: there are {len(series)} bars in {series.source}")
-    genomes = random_individuals(task, population)
+    genomes = task.random_individuals(population)
     work = Workload(population * n_bars * repeats, 0, task.config.threads)
     device = choose_device(task.config.device, work)
     found = run_bench(

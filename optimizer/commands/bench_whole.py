@@ -26,7 +26,6 @@ from engine.compiling.kept_code import APP
 from engine.machine import describe_processor
 from engine.replay.certificate import certify
 from optimizer.commands.console import facts_table, plain_table, print_json, stderr, stdout
-from optimizer.commands.parity import random_individuals
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.runs.result import RunResult, refuse_red
@@ -106,7 +105,7 @@ def whole_command(device: str, wanted: str, *, as_json: bool) -> None:
     """
     task = prepare(resolve_config(None, {"device": device}))
     engine = task.engine()
-    refuse_red(certify(engine, random_individuals(task, VERIFIED_INDIVIDUALS)))
+    refuse_red(certify(engine, task.random_individuals(VERIFIED_INDIVIDUALS)))
     cases = _chosen(wanted, engine.device, task.markets.n_bars)
     before = _read_last()
     found: list[WholeTime] = []

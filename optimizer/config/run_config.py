@@ -14,7 +14,7 @@ from typing import Literal, get_args, get_origin
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from data.ordinary import NoFileError, open_ordinary
+from data.files import NoFileError, open_ordinary
 from optimizer.config.compute import ComputeSettings, DeviceSettings, RecordSettings
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.search import GoalSettings, SearchSettings

@@ -24,7 +24,6 @@ from engine.errors import EngineError
 from engine.machine import describe_processor, versions
 from engine.reference import Reference
 from engine.replay.certificate import certify
-from optimizer.commands.parity import random_individuals
 from optimizer.config.run_config import resolve_config
 from optimizer.session.task import prepare
 from strategy.genes import Floats
@@ -237,7 +236,7 @@ def main() -> None:
     lines = timed(
         task.spec,
         task.markets.series[0],
-        lambda count: random_individuals(task, count),
+        task.random_individuals,
         [Case(*size) for size in sizes],
         devices=list(dict.fromkeys(("cpu", choose_backend(asked.device).label))),
         repeats=asked.repeats,
