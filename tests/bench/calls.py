@@ -18,12 +18,12 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.batch import Engine
-from engine.bench import extended, peak_memory_bytes, seconds_of
 from engine.devices import choose_backend
 from engine.errors import EngineError
 from engine.machine import describe_processor, versions
 from engine.reference import Reference
 from engine.replay.certificate import certify
+from optimizer.commands.bench import extended, peak_memory_bytes, seconds_of
 from optimizer.config.run_config import resolve_config
 from optimizer.session.task import prepare
 from strategy.genes import Floats
