@@ -96,16 +96,7 @@ class CpuBackend(Backend):
         self._filler.fill(requests)
 
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
-        """Accumulators of a chunk whose rows are in their slots.
-
-        Args:
-            genomes: [P, G].
-            slots: [P, R] slot of each row of the spec.
-            windows: [W].
-
-        Returns:
-            [P, W, A].
-        """
+        """Accumulators [P, W, A] of genomes [P, G] whose rows are in slots [P, R]."""
 
         def evaluated(number: int, ranges: Ints, part: Floats) -> None:
             shared = np.zeros(1, np.int64)

@@ -137,11 +137,7 @@ class CudaBackend(Backend):
 
     @device_errors
     def fill(self, requests: Sequence[RowRequest]) -> None:
-        """Compute rows in every series, without waiting for them.
-
-        Args:
-            requests: Rows and where each goes.
-        """
+        """Compute rows in every series, without waiting for them."""
         self._dispatch.drain()
         with self._dispatch.on_device():
             self._candidates.forget(np.concatenate([request.slots for request in requests]))
