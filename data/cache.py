@@ -27,6 +27,7 @@ from platformdirs import user_cache_path
 
 from data.checks import COLUMNS, VALUES, Floats, Ints
 from data.errors import CacheError
+from data.files import replace_whole, sync_folder
 
 APP = "exhaustion-optimizer"
 VERSION = 1
@@ -182,7 +183,13 @@ class SeriesCache:
         content = sink.getvalue().to_pybytes()
         file_hash, short = hashlib.sha256(content).hexdigest(), bars_hash(bars)
         name = f"{start_ns // SECOND_NS}_{end_ns // SECOND_NS}_{short}_{file_hash}.parquet"
-        _write_whole(self.folder, name, content)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            draft = self.folder / f"{name[:60]}.{os.getpid()}{DRAFT}"
+            replace_whole(self.folder / name, content, draft)
+            sync_folder(self.folder)
+        except OSError as error:
+            raise _refused(self.folder, error) from None
         return Part(start_ns, end_ns, short, file_hash, self.folder / name)
 
     def set_aside(self, part: Part, place: str = QUARANTINE) -> Path:
@@ -321,26 +328,6 @@ def _bars_of(table: pa.Table, said: Mapping[str, object]) -> PartBars:
         str(said["fetched_at"]),
         tuple(str(day) for day in missing),
     )
-
-
-def _write_whole(folder: Path, name: str, content: bytes) -> None:
-    draft = folder / f"{name[:60]}.{os.getpid()}{DRAFT}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with open(draft, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, folder / name)
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise _refused(folder, error) from None
 
 
 def _refused(path: Path, error: OSError) -> CacheError:

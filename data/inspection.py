@@ -53,16 +53,6 @@ class Quality:
     silent: int
     gaps: Gaps
 
-    @property
-    def silent_frac(self) -> float:
-        """Share of bars without volume, 0 to 1."""
-        return self.silent / self.bars
-
-    @property
-    def missing_frac(self) -> float:
-        """Bars that miss in gaps, as a share of those and the bars that there are, 0 to 1."""
-        return self.gaps.missing_bars / (self.gaps.missing_bars + self.bars)
-
 
 def inspect_source(spec: str, options: LoadOptions = DEFAULTS) -> Inspection:
     """The bars of a source, or every kind of fault with its rows and the option that helps."""

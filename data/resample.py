@@ -72,14 +72,10 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
 
 def _check_multiple(have_ns: int, wanted_ns: int) -> None:
     have, wanted = format_timeframe(have_ns), format_timeframe(wanted_ns)
-    if wanted_ns < have_ns:
-        raise TimeframeError(
-            f"--timeframe {wanted} is finer than the {have} bars of the source; "
-            f"leave it out or ask for a multiple of {have}"
-        )
     if wanted_ns % have_ns:
+        fault = "finer than" if wanted_ns < have_ns else "no multiple of"
         raise TimeframeError(
-            f"--timeframe {wanted} is no multiple of the {have} bars of the source; "
+            f"--timeframe {wanted} is {fault} the {have} bars of the source; "
             f"leave it out or ask for a multiple of {have}"
         )
 

@@ -201,26 +201,6 @@ class Engine:
             self._backend.signals(own, slots, window).astype(np.int64) for window in self.windows
         )
 
-    def stage_seconds(self, genomes: Floats) -> dict[str, float]:
-        """Device time of each stage after the rows and of ``"all"``, for a population [P, G].
-
-        The population must have been evaluated. Empty on a device whose stages are not launched
-        one by one, and where the rows of the population do not fit the bank together.
-        """
-        genomes = self._checked(shaped(self.spec, genomes))
-        found = self._found(genomes)
-        if self._backend.probe is None or found is None:
-            return {}
-        return self._backend.probe.stage_seconds(genomes, found, self.windows)
-
-    def copy_bytes_per_s(self) -> float:
-        """Bandwidth of a large copy on the device, read and written; 0 where there is no probe."""
-        return self._backend.probe.copy_bytes_per_s() if self._backend.probe else 0.0
-
-    def peak_device_bytes(self) -> int:
-        """Largest memory taken on the device so far; 0 where there is no probe."""
-        return self._backend.probe.peak_bytes() if self._backend.probe else 0
-
     def distinct_rows(self, genomes: Floats) -> int:
         """How many distinct rows a population [P, G] reads."""
         return plan_rows(self.spec, self._checked(shaped(self.spec, genomes))).n_rows

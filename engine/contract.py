@@ -74,24 +74,6 @@ class Room(NamedTuple):
     work: int
 
 
-class Probe(Protocol):
-    """What a device that is launched on can say about its own time and memory."""
-
-    def copy_bytes_per_s(self) -> float:
-        """Bytes read and written by a large copy on the device, over its time."""
-        ...
-
-    def stage_seconds(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
-    ) -> dict[str, float]:
-        """Device time of each stage after the rows by name, and of ``"all"`` in one go."""
-        ...
-
-    def peak_bytes(self) -> int:
-        """Largest memory taken on the device so far."""
-        ...
-
-
 class Backend(ABC):
     """A device that holds series and rows, and evaluates chunks of a population.
 
@@ -101,12 +83,10 @@ class Backend(ABC):
     Attributes:
         name: Of the backend.
         threads: Cores that it uses.
-        probe: Measures stages, where the backend has them measured.
     """
 
     name: str
     threads: int
-    probe: Probe | None
 
     @abstractmethod
     def fill(self, requests: Sequence[RowRequest]) -> None:

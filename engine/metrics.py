@@ -128,15 +128,7 @@ class MetricTable:
 
 
 def span_of(bars: Bars, window: Window) -> Span:
-    """The span of a window on its series.
-
-    Args:
-        bars: The series that the window refers to.
-        window: The window.
-
-    Returns:
-        Its span.
-    """
+    """The span of a window on the series that it refers to."""
     first, last = int(bars.timestamp[window.start]), int(bars.timestamp[window.end - 1])
     return Span(window.end - window.start, (last + bars.timeframe_ns - first) / NS_PER_YEAR)
 

@@ -125,35 +125,17 @@ class Reference:
         self._kept = Kept(KEPT_BYTES)
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
-        """All trades of one individual.
-
-        Args:
-            genome: [G].
-
-        Returns:
-            One ledger a window, [W].
-        """
+        """All trades of one individual [G]: one ledger a window, [W]."""
         return tuple(self._backtests(genome, range(len(self.windows))))
 
     def accumulators(self, genome: Floats) -> Floats:
-        """The sums that metrics are made of.
-
-        Args:
-            genome: [G].
-
-        Returns:
-            [W, A], named by `ACCUMULATORS`.
-        """
+        """The sums of one individual [G] that metrics are made of, [W, A] as `ACCUMULATORS`."""
         return np.array([self.fold(ledger) for ledger in self.trades(genome)])
 
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
-        """Bars at which the entry conjunction holds, whatever the position.
+        """Bars at which the entry conjunction of an individual [G] holds, whatever the position.
 
-        Args:
-            genome: [G].
-
-        Returns:
-            Ascending bar numbers, one list a window, [W].
+        Ascending bar numbers, one list a window, [W].
         """
         genes = self.spec.layout.decode(genome)
         return tuple(
@@ -175,15 +157,7 @@ class Reference:
         return np.array([total[name] for name in ACCUMULATORS], np.float64)
 
     def replay(self, genome: Floats, windows: Iterable[int]) -> list[tuple[Ledger, Floats]]:
-        """What certificates compare.
-
-        Args:
-            genome: [G].
-            windows: Numbers of windows.
-
-        Returns:
-            The ledger and its accumulators [A] in each of these windows.
-        """
+        """An individual's [G] ledger and accumulators [A] in each window, by number."""
         return [(ledger, self.fold(ledger)) for ledger in self._backtests(genome, windows)]
 
     def row(self, row: Row, genes: Genes, series: int = 0) -> Floats:

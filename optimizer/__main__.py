@@ -17,7 +17,7 @@ from typing import TextIO
 from typer.exceptions import TyperException
 
 from optimizer.commands.app import app
-from optimizer.commands.notes import showing_notes, stopping_at_once
+from optimizer.commands.notes import LOGGERS, heard_by, note, stop_now, telling
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
 CLOSED_PIPE = 141
@@ -64,7 +64,7 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        with stopping_at_once(), showing_notes():
+        with heard_by(stop_now), telling(LOGGERS, note):
             words = given or ["--help"]
             code = app(words, standalone_mode=False, prog_name="python -m optimizer", obj=own)
             sys.stdout.flush()

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from data.bars import Role
 
 HELD_OUT = "held_out_"
@@ -43,6 +45,11 @@ Source: `engine.metrics.compute_metrics`, which says it exactly.
 
 FRACTIONS = frozenset({"total_return", "max_drawdown", "win_rate", "exposure"})
 """Metrics that people read in percent."""
+
+
+def minute(time_ns: int) -> str:
+    """When, to the minute, from nanoseconds UTC, such as ``2024-01-31 09:30``."""
+    return str(np.datetime64(time_ns, "ns").astype("datetime64[m]")).replace("T", " ")
 
 
 def number(value: object) -> str:

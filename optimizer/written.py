@@ -1,11 +1,11 @@
 """Files written whole: what a reader finds is the old content or the new, never a part."""
 
-import contextlib
 import os
 import stat
 import sys
 from pathlib import Path
 
+from data.files import replace_whole
 from optimizer.errors import OptimizerError
 
 
@@ -27,12 +27,11 @@ def write_whole(path: Path, content: str | bytes, *, may_follow: bool = True) ->
         raise OptimizerError(f"{path} cannot be written: it is a folder, name a file")
     payload = content.encode() if isinstance(content, str) else content
     try:
-        if not may_follow:
-            _replace(path, payload)
-        elif is_stream(path):
+        if may_follow and is_stream(path):
             _write_through(path, payload)
-        else:
-            _replace(Path(os.path.realpath(path)), payload)
+            return
+        target = Path(os.path.realpath(path)) if may_follow else path
+        replace_whole(target, payload, target.with_name(f".{target.name}.{os.getpid()}.part"))
     except OSError as error:
         raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
 
@@ -58,19 +57,3 @@ def _is_output(found: os.stat_result) -> bool:
         return os.path.samestat(found, os.fstat(1))
     except OSError:
         return False
-
-
-def _replace(path: Path, payload: bytes) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        # One that another process of this number left; whatever is there is not followed.
-        draft.unlink(missing_ok=True)
-        with open(draft, "xb") as file:
-            file.write(payload)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise

@@ -145,7 +145,7 @@ class GenomeLayout:
     @cached_property
     def is_int(self) -> npt.NDArray[np.bool_]:
         """Which genes are whole, [G]."""
-        return self._flags("is_int")
+        return np.array([gene.is_int for gene in self.genes], dtype=np.bool_)
 
     @cached_property
     def defaults(self) -> Floats:
@@ -279,9 +279,6 @@ class GenomeLayout:
             raise GeneError(
                 f"lengths times {factor:g} are too short for such bars: {error}"
             ) from None
-
-    def _flags(self, name: str) -> npt.NDArray[np.bool_]:
-        return np.array([getattr(gene, name) for gene in self.genes], dtype=np.bool_)
 
     def _check_constraint(self, pair: LessThan, paired: set[str]) -> None:
         left, right = self.gene(pair.left), self.gene(pair.right)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from data.bars import LONGEST_SYMBOL
 from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import DataError, LimitError, SourceError, TableError
-from data.ordinary import open_ordinary
+from data.files import open_ordinary
 from data.providers.columns import Layout, choose_market, names_of, paired_names, recognise
 from data.providers.numbers import POINT, find_decimal, read_numbers
 from data.providers.times import read_times

@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 from platformdirs import user_config_path
 
 from data.errors import SourceError, near_match
-from data.ordinary import open_ordinary
+from data.files import open_ordinary
 
 APP = "exhaustion-optimizer"
 FILE = "vendors.toml"

@@ -6,13 +6,13 @@ import numba
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.contract import Backend, Probe, Room, RowRequest
+from engine.contract import Backend, Room, RowRequest
 from engine.costs import Costs
 from engine.cpu.chain import begin, chain, stop_distances
 from engine.cpu.codes import HIGHEST_CODE
 from engine.cpu.evaluate import evaluate, signal_bars
 from engine.cpu.filling import RowFiller
-from engine.cpu.kinds import KINDS
+from engine.cpu.rows import KINDS
 from engine.cpu.threads import Threads
 from engine.cpu.types import Floats, Ints, Market, Slots
 from engine.errors import DeviceError
@@ -53,7 +53,6 @@ class CpuBackend(Backend):
         threads: int | None = None,
     ) -> None:
         self.threads = _checked_threads(threads)
-        self.probe: Probe | None = None
         coders = coders_of(spec, HIGHEST_CODE)
         self._entry = entry_of(spec, coders)
         self._exits = exits_of(spec, costs)
@@ -97,16 +96,7 @@ class CpuBackend(Backend):
         self._filler.fill(requests)
 
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
-        """Accumulators of a chunk whose rows are in their slots.
-
-        Args:
-            genomes: [P, G].
-            slots: [P, R] slot of each row of the spec.
-            windows: [W].
-
-        Returns:
-            [P, W, A].
-        """
+        """Accumulators [P, W, A] of genomes [P, G] whose rows are in slots [P, R]."""
 
         def evaluated(number: int, ranges: Ints, part: Floats) -> None:
             shared = np.zeros(1, np.int64)

@@ -7,19 +7,24 @@ import numpy as np
 
 from engine.contract import Form, RowRequest
 from engine.cpu.codes import HIGHEST_CODE
-from engine.cpu.kinds import EMA, GIVEN, KINDS, LEVEL, SMA, ZSCORE
 from engine.cpu.lanes import LANES
 from engine.cpu.rows import (
     BEGIN,
     CODER,
+    EMA,
     EMA_LANES,
     END,
+    GIVEN,
     KIND,
+    KINDS,
     LEAD,
     LENGTH,
+    LEVEL,
     MENDED,
     SLOT,
+    SMA,
     SOURCE,
+    ZSCORE,
     Columns,
     fill_parts,
 )

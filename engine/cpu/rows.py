@@ -11,7 +11,6 @@ import numpy as np
 
 from engine.compiling.loops import compiled_part, compiled_unlocked
 from engine.cpu.codes import encode_row
-from engine.cpu.kinds import EMA, GIVEN, LEVEL, ZSCORE
 from engine.cpu.lanes import (
     LANES,
     Lanes,
@@ -28,6 +27,14 @@ from engine.cpu.lanes import (
     where_positive,
 )
 from engine.cpu.types import Codes, Floats, Ints
+
+LEVEL, EMA, SMA, ZSCORE = range(4)
+
+GIVEN = 4
+"""A row that lies in its slot already and needs its codes only."""
+
+KINDS = {"level": LEVEL, "ema": EMA, "sma": SMA, "zscore": ZSCORE}
+"""Form of an indicator that has a compiled form here to its number."""
 
 CODED_BARS = 1024
 """Bars after which their codes are written."""

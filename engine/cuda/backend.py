@@ -10,7 +10,6 @@ from data.bars import Bars, Window
 from engine.contract import (
     Backend,
     Floats,
-    Probe,
     Room,
     RowRequest,
     Slots,
@@ -23,7 +22,6 @@ from engine.cuda.filling import FORMS, RowFiller, scratch_bytes
 from engine.cuda.lists import LISTED_BYTES, CandidateLists, packing_of
 from engine.cuda.market import BYTES_OF_A_BAR, DeviceMarket, axis_of
 from engine.cuda.places import Admission
-from engine.cuda.probe import CudaProbe
 from engine.cuda.stages import Stages
 from engine.cuda.stretches import Lowered, Stretches
 from engine.cuda.types import Lists, Prices
@@ -117,7 +115,6 @@ class CudaBackend(Backend):
             self._definitions,
             work_bytes,
         )
-        self.probe: Probe | None = CudaProbe(self._dispatch, self._device)
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
@@ -140,11 +137,7 @@ class CudaBackend(Backend):
 
     @device_errors
     def fill(self, requests: Sequence[RowRequest]) -> None:
-        """Compute rows in every series, without waiting for them.
-
-        Args:
-            requests: Rows and where each goes.
-        """
+        """Compute rows in every series, without waiting for them."""
         self._dispatch.drain()
         with self._dispatch.on_device():
             self._candidates.forget(np.concatenate([request.slots for request in requests]))

@@ -2,9 +2,8 @@
 
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-import numpy as np
 import torch
 
 from data.bars import Window
@@ -18,7 +17,6 @@ from engine.cuda.stages import Stages
 from engine.cuda.types import Prices
 from engine.cuda.waiting import to_host, wait_for_launches
 from engine.cuda.workspace import Workspace
-from engine.ledger import ACCUMULATORS
 from strategy.spec import StrategySpec
 
 LOG = logging.getLogger(__name__)
@@ -249,45 +247,6 @@ class Dispatch:
         """Make lists long enough for so many signals, from the next workspace on."""
         if most > self._capacity:
             self._capacity = longer(most)
-
-    def staged(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
-    ) -> tuple[dict[str, Callable[[], None]], float]:
-        """The launches of the first chunk, for who wants to time them; arguments as in `evaluate`.
-
-        Returns name of a stage to its launch, and the share of individuals that the chunk has.
-        """
-        self._take_windows(windows)
-        part = slice(0, self._chunk_size(len(windows)))
-        n = len(genomes[part])
-        out = np.empty((n, len(windows), len(ACCUMULATORS)))
-        self.wait_for(self.launch(genomes[part], slots[part], windows, out), windows)
-        with self.on_device():
-            lane = self._send(Ticket(genomes[part], slots[part], out))
-        lane.finish()
-        work, table, room, stages = lane.work, self._window_table, bucket(n), self._stages
-        assert work is not None
-
-        is_admitted = self._admission.pays(n)
-
-        def admission() -> None:
-            self._admission.run(work, self._candidates, room)
-
-        def everything() -> None:
-            if is_admitted:
-                admission()
-            stages.run(work, table, self._candidates, room)
-
-        return {
-            **({"admission": admission} if is_admitted else {}),
-            "signals": lambda: stages.signals(work, table, self._candidates, room),
-            "exits": lambda: stages.exits(work, table, room),
-            "take": lambda: stages.take(work, room),
-            "price": lambda: stages.price(work, room),
-            "fold": lambda: stages.fold(work, room),
-            "drawdown": lambda: stages.drawdown(work, room),
-            "all": everything,
-        }, n / len(genomes)
 
 
 def bucket(individuals: int) -> int:

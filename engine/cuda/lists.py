@@ -11,7 +11,6 @@ from engine.compiling.launch import launch
 from engine.contract import Floats, Ints, Slots
 from engine.cuda.candidates import candidate_kernel
 from engine.cuda.market import INDEX_BARS, Stretch
-from engine.cuda.staging import lay_out
 from engine.cuda.waiting import overwrite, to_device, to_host
 from engine.lowered import Entry
 from strategy.spec import StrategySpec
@@ -140,17 +139,9 @@ class CandidateLists:
 
         Genomes are [P, G], slots [P, R].
         """
-        packing = self._packing
-        return lay_out(
-            genomes,
-            slots,
-            packing.lead,
-            packing.genes,
-            packing.is_greater,
-            packing.bounds,
-            self._list_of,
-            table,
-        )
+        lead, weaker = self._named(genomes, slots)
+        table[:, :-1], table[:, -1] = slots, self._list_of[lead, weaker]
+        return bool((table[:, -1] >= 0).all())
 
     def make(self, genomes: Floats, slots: Slots) -> None:
         """Make the lists of genomes [P, G] with slots [P, R] that are not there yet.
@@ -171,11 +162,14 @@ class CandidateLists:
         """Slot [P] that names each individual's list, and 1 [P] where it is outside its bounds."""
         packing = self._packing
         lead = slots[:, packing.lead] if packing.lead >= 0 else np.zeros(len(slots), np.int32)
-        thresholds = genomes[:, packing.genes]
-        is_weaker = np.where(
-            packing.is_greater, thresholds < packing.bounds, thresholds > packing.bounds
-        )
-        return lead, np.asarray(is_weaker.any(axis=1), np.int32)
+        # Column after column: a compiled loop is 0.01 ms quicker for 512 individuals, and would
+        # make a process half a second later.
+        weaker = np.zeros(len(genomes), np.int32)
+        comparisons = (packing.genes.tolist(), packing.is_greater.tolist(), packing.bounds.tolist())
+        for gene, greater, bound in zip(*comparisons, strict=True):
+            threshold = genomes[:, gene]
+            weaker |= threshold < bound if greater else threshold > bound
+        return lead, weaker
 
     def _make(self, slots: Slots, lead: Slots, weaker: Slots) -> None:
         device, n_blocks, n = self._rows.device, self._n_blocks, len(slots)

@@ -63,11 +63,7 @@ class Admission:
         return self._is_possible and individuals >= FEWEST_ADMITTED
 
     def note(self, requests: Sequence[RowRequest]) -> None:
-        """Remember which rows lie in slots from now on, in place of those that did.
-
-        Args:
-            requests: Rows and their slots.
-        """
+        """Remember which rows lie in slots from now on, in place of those that did."""
         if not self._is_possible:
             return
         for form, parameters, slots in requests:
@@ -87,13 +83,7 @@ class Admission:
         self.places.fill_(-1)
 
     def run(self, work: Workspace, candidates: CandidateLists, individuals: int) -> None:
-        """Launch the check.
-
-        Args:
-            work: With individuals uploaded.
-            candidates: Their lists.
-            individuals: How many to launch for, at least as many as were uploaded.
-        """
+        """Launch the check for at least as many individuals as were uploaded."""
         launch(admission_kernel, (-(-individuals // LANES),), work.asked, work.told, work.genomes,
                self._limits, self.places, candidates.list_of, self._bounds, work.table,
                self._width, N_COLUMNS=work.genomes.shape[1], N_ROWS=work.table.shape[1],

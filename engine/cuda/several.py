@@ -11,7 +11,6 @@ from data.bars import Bars, Window
 from engine.contract import (
     Backend,
     Floats,
-    Probe,
     Room,
     RowRequest,
     Slots,
@@ -41,7 +40,6 @@ class SeveralGpus(Backend):
         self._parts = tuple(parts)
         self._fewest = fewest
         self.threads = parts[0].threads
-        self.probe: Probe | None = None
         self._turn = 0
         # A thread each: what waits for a device lets the others launch.
         self._pool = ThreadPoolExecutor(len(self._parts), thread_name_prefix="gpu")

@@ -88,12 +88,8 @@ class Stages:
     ) -> None:
         """Launch all stages; none waits for the host.
 
-        Args:
-            work: With individuals uploaded.
-            windows: [W, 3] int32.
-            candidates: Their lists.
-            individuals: How many to launch for, at least as many as were uploaded.
-            prices: Receives what a ledger needs, if wanted.
+        They are launched for at least as many individuals as were uploaded. `windows` are [W, 3]
+        int32; `prices` receives what a ledger needs, if wanted.
         """
         self.signals(work, windows, candidates, individuals)
         self.after_signals(work, windows, individuals, prices)

@@ -93,13 +93,7 @@ class Stretches:
         return is_ours and self._bars_of(rows) >= INDEX_BARS
 
     def evaluate(self, rows: StretchedRows, windows: Sequence[Window], out: Floats) -> None:
-        """Evaluate individuals into out [P, W, A].
-
-        Args:
-            rows: Individuals and the distinct rows that they read; the memory can hold them.
-            windows: [W].
-            out: Receives the accumulators.
-        """
+        """Evaluate individuals into out [P, W, A]; memory can hold the rows that they read."""
         n_bars = self._bars_of(rows)
         requests = _requests(rows)
         _, warm_ups = self._definitions.warm_ups(requests, self._market.longest)

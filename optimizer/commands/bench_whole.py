@@ -21,19 +21,16 @@ from rich.table import Table
 
 from data import Bars
 from data.checks import COLUMNS
-from engine.bench import extended
 from engine.compiling.kept_code import APP
 from engine.machine import describe_processor
 from engine.replay.certificate import certify
+from optimizer.commands.bench import VERIFIED_INDIVIDUALS, extended
 from optimizer.commands.console import facts_table, plain_table, print_json, stderr, stdout
-from optimizer.commands.parity import random_individuals
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError, OptimizerError
 from optimizer.runs.result import RunResult, refuse_red
 from optimizer.session.task import prepare
 from optimizer.written import write_whole
-
-VERIFIED_INDIVIDUALS = 12
 
 LAST_TABLE = "bench-whole.json"
 """File in the user's cache that holds the last time of each case on each device."""
@@ -106,7 +103,7 @@ def whole_command(device: str, wanted: str, *, as_json: bool) -> None:
     """
     task = prepare(resolve_config(None, {"device": device}))
     engine = task.engine()
-    refuse_red(certify(engine, random_individuals(task, VERIFIED_INDIVIDUALS)))
+    refuse_red(certify(engine, task.random_individuals(VERIFIED_INDIVIDUALS)))
     cases = _chosen(wanted, engine.device, task.markets.n_bars)
     before = _read_last()
     found: list[WholeTime] = []

@@ -4,7 +4,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -40,7 +39,7 @@ from optimizer.commands.console import Lines, facts_table, plain_table, print_js
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.session.markets import load_options, load_series, named_specs
-from optimizer.shown import counted, number
+from optimizer.shown import counted, minute, number
 
 if TYPE_CHECKING:
     from data.vendor.series import FetchStep
@@ -72,7 +71,7 @@ def list_command(flags: Mapping[str, object], *, as_json: bool) -> None:
     for one in kept:
         size, parts = f"{one.size_bytes / 1e6:.1f}", number(one.parts)
         damaged = f" ({counted(one.unreadable, 'damaged file')})" if one.unreadable else ""
-        times = (_time(one.start_ns), _time(one.end_ns))
+        times = (_utc(one.start_ns), _utc(one.end_ns))
         name = f"{one.name or one.folder}{damaged}"
         table.add_row(name, number(one.bars), *times, parts, size, one.fetched_at[:16])
     stdout().print()
@@ -106,7 +105,7 @@ def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
 def facts_of(bars: Bars) -> dict[str, object]:
     """What a series holds: names in words to values."""
     gaps = bars.gaps()
-    first, last = (_time(int(bars.timestamp[i])) for i in (0, -1))
+    first, last = (_utc(int(bars.timestamp[i])) for i in (0, -1))
     facts: dict[str, object] = {
         "symbol": bars.symbol,
         "simulated": "yes, a program invented it" if bars.is_simulated else "no",
@@ -123,7 +122,7 @@ def facts_of(bars: Bars) -> dict[str, object]:
     }
     if gaps.count:
         hours = gaps.longest_ns / NS_PER_S / 3600
-        ends = _time(int(bars.timestamp[gaps.longest_at]))
+        ends = _utc(int(bars.timestamp[gaps.longest_at]))
         facts["longest gap"] = f"{hours:g} h, ends {ends}"
     return facts
 
@@ -286,7 +285,7 @@ class FetchShow:
 
 def _kept(one: CachedSeries) -> dict[str, object]:
     told = asdict(one)
-    times = {"start": _time(one.start_ns), "end": _time(one.end_ns)}
+    times = {"start": _utc(one.start_ns), "end": _utc(one.end_ns)}
     return {**told, "folder": str(one.folder), **times}
 
 
@@ -301,7 +300,7 @@ def _told(bars: Bars) -> dict[str, object]:
 
 
 def _summary(bars: Bars) -> str:
-    first, last = (_time(int(bars.timestamp[i])) for i in (0, -1))
+    first, last = (_utc(int(bars.timestamp[i])) for i in (0, -1))
     return f"{counted(len(bars), 'bar')} of {bars.timeframe}, {first} to {last}"
 
 
@@ -319,5 +318,5 @@ def _watched(specs: Sequence[str], doing: str) -> Iterator[str]:
         yield from progress.track(specs, description=doing)
 
 
-def _time(time_ns: int) -> str:
-    return datetime.fromtimestamp(time_ns // NS_PER_S, UTC).strftime("%Y-%m-%d %H:%M UTC")
+def _utc(time_ns: int) -> str:
+    return f"{minute(time_ns)} UTC"

@@ -30,13 +30,6 @@ def telling(loggers: Sequence[str], tell: Callable[[str], None]) -> Iterator[Non
             logger.setLevel(level)
 
 
-@contextlib.contextmanager
-def showing_notes() -> Iterator[None]:
-    """Show what people want to see until the context ends."""
-    with telling(LOGGERS, _note):
-        yield
-
-
 class _Teller(logging.Handler):
     """Hands lines on."""
 
@@ -55,13 +48,6 @@ def stop_now(received: int, frame: FrameType | None) -> None:
 
 
 @contextlib.contextmanager
-def stopping_at_once() -> Iterator[None]:
-    """Let signals end what is going on, until the context ends."""
-    with heard_by(stop_now):
-        yield
-
-
-@contextlib.contextmanager
 def heard_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Hand signals to a handler, until the context ends; those that are ignored stay so."""
     before = {stop: signal.getsignal(stop) for stop in STOPS}
@@ -75,6 +61,7 @@ def heard_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]
             signal.signal(stop, before[stop])
 
 
-def _note(text: str) -> None:
+def note(text: str) -> None:
+    """Tell a person something beside the result."""
     sys.stderr.write(f"note: {text}\n")
     sys.stderr.flush()

@@ -9,12 +9,9 @@ from optimizer.commands.tables import certificate_line
 from optimizer.config.run_config import resolve_config
 from optimizer.runs import find_run
 from optimizer.runs.result import refuse_red
-from optimizer.search.generation import Floats
-from optimizer.search.operators import sample_genomes
-from optimizer.search.randomness import stream
 from optimizer.session.genes_file import chosen_member
 from optimizer.session.header import recorded_front
-from optimizer.session.task import Task, prepare
+from optimizer.session.task import prepare
 
 
 def parity_command(
@@ -32,7 +29,7 @@ def parity_command(
     """
     if front is None:
         task = prepare(resolve_config(config_file, flags), for_search=True)
-        genomes = random_individuals(task, individuals)
+        genomes = task.random_individuals(individuals)
     else:
         run, runs, member = front
         task, genomes = recorded_front(find_run(runs, run), flags)
@@ -47,10 +44,3 @@ def parity_command(
     else:
         stdout().say(certificate_line(certificate))
     refuse_red(certificate)
-
-
-def random_individuals(task: Task, count: int) -> Floats:
-    """Legal genomes [count, G], uniform within the bounds, from the task's seed."""
-    rng = stream(task.config.seed, 0, "initial")
-    genomes, _ = task.spec.layout.repair(sample_genomes(rng, task.spec.layout, count))
-    return genomes

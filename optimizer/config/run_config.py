@@ -14,7 +14,6 @@ from typing import Literal, get_args, get_origin
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from data.ordinary import NoFileError, open_ordinary
 from optimizer.config.compute import ComputeSettings, DeviceSettings, RecordSettings
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.evidence import EvidenceSettings
@@ -155,6 +154,9 @@ def read_page(path: Path, otherwise: str, most: int = LARGEST_FILE_BYTES) -> str
         ConfigError: When it is larger, or a folder, a pipe or a device.
         OSError, UnicodeDecodeError: When it cannot be read, or is not UTF-8.
     """
+    # Only here: whoever names flags alone shall not wait for numpy.
+    from data.files import NoFileError, open_ordinary
+
     try:
         with open_ordinary(path) as file:
             content = file.read(most + 1)

@@ -18,8 +18,6 @@ from optimizer.report.tables import Specs, Tables
 from optimizer.runs import find_run
 from optimizer.runs.result import RunHeader, refuse_red
 from optimizer.search.generation import Floats
-from optimizer.search.operators import sample_genomes
-from optimizer.search.randomness import stream
 from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of
 from optimizer.session.individuals import describe_individuals
@@ -105,10 +103,7 @@ def check_strategy(spec: StrategySpec, individuals: int = 20, **settings: object
     """
     config = make_config({**settings, "strategy": register(spec).name}, where="check_strategy")
     task = prepare(config, for_search=True)
-    layout = task.spec.layout
-    drawn = sample_genomes(stream(config.seed, 0, "initial"), layout, individuals)
-    genomes, _ = layout.repair(drawn)
-    found = certify(task.engine(device="cpu"), genomes, threads=1)
+    found = certify(task.engine(device="cpu"), task.random_individuals(individuals), threads=1)
     return pd.Series(
         {
             "individuals": found.individuals,

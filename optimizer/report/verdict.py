@@ -1,27 +1,24 @@
 """What was found and whether to believe it: facts about a run, and warnings."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
 from data.bars import Window
+from optimizer.evidence.sharpe import expected_maximum
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.runs.result import quality_lines, words_of
 from optimizer.search.generation import Floats
 from optimizer.session.markets import Markets
-from optimizer.shown import HELD_OUT, counted, metric, number
+from optimizer.shown import HELD_OUT, counted, metric, minute, number
 
 FEW_TRADES = 100
 """With fewer trades a mean has a standard error of more than a tenth of their spread."""
 
 AT_A_BOUND = 0.01
 """Nearer to a bound than this share of the range is at the bound."""
-
-EULER = 0.5772156649015329
 
 Fact = tuple[str, str]
 
@@ -142,20 +139,6 @@ def samples_of(run: Tables, members: Sequence[int]) -> Samples | None:
     return Samples(columns, tuple(rows))
 
 
-def best_by_luck(candidates: int) -> float:
-    """The largest of so many independent standard normal numbers, in expectation.
-
-    Source: Bailey and López de Prado, "The deflated Sharpe ratio", 2014, equation of the expected
-    maximum.
-    """
-    if candidates < 2:
-        return 0.0
-    normal = NormalDist()
-    high = normal.inv_cdf(1 - 1 / candidates)
-    higher = normal.inv_cdf(1 - 1 / (candidates * math.e))
-    return (1 - EULER) * high + EULER * higher
-
-
 def _grave(run: Tables) -> list[Caution]:
     found = []
     if run.header.is_simulated:
@@ -211,7 +194,7 @@ def _luck(run: Tables) -> list[Caution]:
     scores = frame["mean_r"] / frame["std_r"] * np.sqrt(frame["trades"])
     if not np.isfinite(scores).any():
         return []
-    best, chance = float(scores.max()), best_by_luck(count)
+    best, chance = float(scores.max()), expected_maximum(count)
     yardstick = (
         f"the strongest member's mean R is {number(best)} standard errors above 0; the best of "
         f"{number(count)} independent candidates without any edge would show about {number(chance)}"
@@ -285,10 +268,5 @@ def _range(markets: Markets, windows: Sequence[Window]) -> str:
     symbols = {markets.names[window.series] for window in windows}
     noun = "symbol" if len(symbols) == len(windows) else "window"
     many = f" in {counted(len(windows), noun)}" if len(windows) > 1 else ""
-    return (
-        f"{_time(first)} to {_time(last)} UTC, {counted(bars, 'bar')} of {markets.timeframe}{many}"
-    )
-
-
-def _time(time_ns: int) -> str:
-    return str(np.datetime64(time_ns, "ns").astype("datetime64[m]")).replace("T", " ")
+    held = f"{counted(bars, 'bar')} of {markets.timeframe}{many}"
+    return f"{minute(first)} to {minute(last)} UTC, {held}"

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from data.files import sync_folder
 from optimizer.errors import StoreError
 from optimizer.runs.chain import follow_chain
 from optimizer.runs.database import (
@@ -59,7 +60,7 @@ def rebuild(connection: sqlite3.Connection, path: Path, header: bytes, newest: i
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     os.replace(new, path)
-    sync_directory(path.parent)
+    sync_folder(path.parent)
 
 
 def draft_path(runs_dir: Path, run_id: str) -> Path:
@@ -85,7 +86,7 @@ def delete_run(path: Path) -> None:
     try:
         gone = draft_path(path.parent, path.name)
         os.rename(path, gone)
-        sync_directory(path.parent)
+        sync_folder(path.parent)
         shutil.rmtree(gone)
     except OSError as error:
         raise StoreError(f"{path} cannot be removed: {error.strerror or error}") from None
@@ -97,15 +98,6 @@ def remove_leftovers(directory: Path) -> None:
     """Remove what an interrupted `rebuild` left; only the owner of a run may."""
     for name in (REBUILT, REBUILT + "-journal"):
         (directory / name).unlink(missing_ok=True)
-
-
-def sync_directory(directory: Path) -> None:
-    """Make a rename within a directory durable."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _salvaged(connection: sqlite3.Connection, digests: Digests) -> tuple[Digests, Columns]:

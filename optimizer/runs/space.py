@@ -1,10 +1,11 @@
 """How much of a run is kept, whether there is room for it, and on what file system."""
 
-import re
 import shutil
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from contextlib import suppress
+from pathlib import Path
 from typing import Literal
+
+import psutil
 
 from optimizer.errors import StoreError
 from optimizer.runs.rows import whole_bytes
@@ -43,8 +44,6 @@ NETWORK_KINDS = frozenset((
 Source: SQLite's documentation, "Write-Ahead Logging": all processes must be on the same host,
 because the index of the log is shared memory.
 """
-
-MOUNTS = Path("/proc/self/mountinfo")
 
 
 def estimate_bytes(
@@ -92,27 +91,23 @@ def require_space(path: Path, needed: int) -> None:
         )
 
 
-def network_kind(path: Path, mountinfo: str | None = None) -> str | None:
-    """Kind of the network file system that a path lies on; None on a local one.
-
-    `mountinfo` is the kernel's mount table, read from the system when left out.
-    """
-    if mountinfo is None:
-        if not MOUNTS.is_file():
-            return None
-        mountinfo = MOUNTS.read_text(errors="replace")
-    place = PurePosixPath(path.resolve())
-    # A later line hides an earlier one at the same place, hence "not shorter".
-    deepest, kind = 0, ""
-    for point, its_kind in _mounts(mountinfo):
+def network_kind(path: Path) -> str | None:
+    """Kind of the network file system that a path lies on; None on a local one."""
+    place, deepest, kind = path.resolve(), 0, ""
+    mounts = []
+    with suppress(OSError):
+        mounts = psutil.disk_partitions(all=True)
+    for mount in mounts:
+        point = Path(mount.mountpoint)
+        # A later one hides an earlier one at the same place, hence "not shorter".
         if place.is_relative_to(point) and len(point.parts) >= deepest:
-            deepest, kind = len(point.parts), its_kind
+            deepest, kind = len(point.parts), mount.fstype
     return kind if kind in NETWORK_KINDS else None
 
 
-def refuse_network(path: Path, journal: str, mountinfo: str | None = None) -> None:
+def refuse_network(path: Path, journal: str) -> None:
     """Refuse a write-ahead log on a network file system."""
-    kind = network_kind(path, mountinfo) if journal == "wal" else None
+    kind = network_kind(path) if journal == "wal" else None
     if kind is not None:
         raise StoreError(
             f"{path} lies on a network file system ({kind}), where a write-ahead log can be "
@@ -125,16 +120,3 @@ def _pages(rows: int, row_bytes: int) -> int:
     if row_bytes <= USABLE_BYTES:
         return -(-rows // (USABLE_BYTES // row_bytes))
     return rows * (-(-row_bytes // USABLE_BYTES) + 1)
-
-
-def _mounts(mountinfo: str) -> Iterator[tuple[PurePosixPath, str]]:
-    for line in mountinfo.splitlines():
-        fields, _, rest = line.partition(" - ")
-        columns, kinds = fields.split(), rest.split()
-        if len(columns) >= 5 and kinds:
-            yield PurePosixPath(_unescaped(columns[4])), kinds[0]
-
-
-def _unescaped(text: str) -> str:
-    """Undo the kernel's octal escapes of blanks and backslashes."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

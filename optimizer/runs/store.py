@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
+from data.files import sync_folder
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery
 from optimizer.runs.database import JOURNALS, create_tables, no_room
@@ -26,7 +27,6 @@ from optimizer.runs.repair import (
     draft_path,
     remove_leftovers,
     sweep_drafts,
-    sync_directory,
 )
 from optimizer.runs.space import KEEPS, Keep, refuse_network
 from optimizer.runs.writer import Writer
@@ -285,7 +285,7 @@ def _begin(runs_dir: Path, target: Path, payload: bytes) -> OwnerLock:
         lock = OwnerLock.acquire(draft)
         create_tables(draft / DATABASE, payload)
         os.rename(draft, target)
-        sync_directory(runs_dir)
+        sync_folder(runs_dir)
     except BaseException:
         if lock is not None:
             lock.release()

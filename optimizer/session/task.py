@@ -24,6 +24,8 @@ from optimizer.runs.result import DataDescription
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import Floats, Generation
 from optimizer.search.lattice import Lattice, Regret, explore, make_lattice, regret_of
+from optimizer.search.operators import sample_genomes
+from optimizer.search.randomness import stream
 from optimizer.session.markets import Markets, load_markets
 from optimizer.session.problem import EngineProblem
 from strategy import Gene, GenomeLayout, StrategySpec, find_strategy
@@ -96,6 +98,12 @@ class Task:
         """Metrics of accumulators [P, W, A] over the windows to search on, as goals need."""
         spans = self.markets.spans(self.markets.windows)
         return compute_metrics(accumulators, spans, self.goals.metrics)
+
+    def random_individuals(self, count: int) -> Floats:
+        """Legal genomes [count, G], uniform within the bounds, from the seed."""
+        rng = stream(self.config.seed, 0, "initial")
+        genomes, _ = self.spec.layout.repair(sample_genomes(rng, self.spec.layout, count))
+        return genomes
 
     def problem(self, engine: Engine) -> EngineProblem:
         """The search's view of an engine on the windows to search on."""

@@ -18,13 +18,12 @@ import numpy as np
 
 from data.bars import Bars, Window
 from engine.batch import Engine
-from engine.bench import extended, peak_memory_bytes, seconds_of
 from engine.devices import choose_backend
 from engine.errors import EngineError
 from engine.machine import describe_processor, versions
 from engine.reference import Reference
 from engine.replay.certificate import certify
-from optimizer.commands.parity import random_individuals
+from optimizer.commands.bench import extended, peak_memory_bytes, seconds_of
 from optimizer.config.run_config import resolve_config
 from optimizer.session.task import prepare
 from strategy.genes import Floats
@@ -129,12 +128,11 @@ def timed(
         ]
         for engine in engines:
             verify(engine, draw(VERIFIED_INDIVIDUALS))
-        bandwidth = max(engine.copy_bytes_per_s() for engine in engines)
         reference, genomes = Reference(spec, [series], windows), draw(SINGLY)
         seconds = seconds_of(lambda r=reference, g=genomes: [*map(r.trades, g)], 1, warm_up=False)
         yield _line("reference", Case(SINGLY, n_bars, n_windows), seconds)
         for case in group:
-            yield from _lines(engines, case, draw, repeats, bandwidth)
+            yield from _lines(engines, case, draw, repeats)
 
 
 def parts_of(n_bars: int, n_windows: int) -> list[Window]:
@@ -155,7 +153,6 @@ def _lines(
     case: Case,
     draw: Callable[[int], Floats],
     repeats: int,
-    bandwidth: float,
 ) -> Iterator[Line]:
     genomes = draw(case.individuals)
     expected: Floats | None = None
@@ -168,17 +165,23 @@ def _lines(
         times = 3 if first > LONG_CALL_S else repeats
         seconds = seconds_of(lambda engine=engine: engine.evaluate(genomes), times)
         line = _line(f"{engine.device}, {engine.threads} threads", case, seconds)
-        stages = engine.stage_seconds(genomes)
-        if stages:
-            moved = engine.distinct_rows(genomes) * case.bars + 32 * case.bars + found.nbytes
-            line = replace(
-                line,
-                stages_s=stages,
-                loop_s=_seconds_in_a_loop(engine, genomes, line.p50_s),
-                floor_s=moved / bandwidth,
-                device_bytes=engine.peak_device_bytes(),
-            )
-        yield line
+        yield line if engine.device == "cpu" else _measured(line, engine, genomes, found.nbytes)
+
+
+def _measured(line: Line, engine: Engine, genomes: Floats, result_bytes: int) -> Line:
+    """The same with what only a GPU knows."""
+    # Imported only here: it needs torch and Triton.
+    from tests.bench.stages import copy_bytes_per_s, peak_device_bytes, stage_seconds
+
+    bars, bandwidth = line.case.bars, copy_bytes_per_s(engine)
+    moved = engine.distinct_rows(genomes) * bars + 32 * bars + result_bytes
+    return replace(
+        line,
+        stages_s=stage_seconds(engine, genomes),
+        loop_s=_seconds_in_a_loop(engine, genomes, line.p50_s),
+        floor_s=moved / bandwidth if bandwidth else 0.0,
+        device_bytes=peak_device_bytes(engine),
+    )
 
 
 def _seconds_in_a_loop(engine: Engine, genomes: Floats, call_s: float) -> float:
@@ -233,7 +236,7 @@ def main() -> None:
     lines = timed(
         task.spec,
         task.markets.series[0],
-        lambda count: random_individuals(task, count),
+        task.random_individuals,
         [Case(*size) for size in sizes],
         devices=list(dict.fromkeys(("cpu", choose_backend(asked.device).label))),
         repeats=asked.repeats,

@@ -19,11 +19,11 @@ import numpy as np
 import torch
 
 from data import load_bars
-from engine.bench import extended
 from engine.contract import Form, RowRequest
 from engine.costs import Costs
 from engine.cpu.backend import CpuBackend
 from engine.cuda import CudaBackend, tables
+from optimizer.commands.bench import extended
 from strategy import find_strategy
 from strategy.indicators import INDICATORS
 from tests.support.device_rows import constants, expected_codes, never_mended

@@ -284,14 +284,14 @@ def test_bench_verifies_before_it_times(command, market, monkeypatch):
     assert {timing["what"] for timing in found["timings"]} == {"rows cached", "rows new"}
     from dataclasses import replace
 
-    import engine.bench
+    from optimizer.commands import bench
 
-    honest = engine.bench.certify
+    honest = bench.certify
 
     def red(engine, genomes):
         return replace(honest(engine, genomes), mismatches=1, first_mismatch="trade 0: r differs")
 
-    monkeypatch.setattr(engine.bench, "certify", red)
+    monkeypatch.setattr(bench, "certify", red)
     outcome = command("bench", *small)
     assert (outcome.code, outcome.out) == (1, "")
     assert "trade 0: r differs" in outcome.err

@@ -22,9 +22,8 @@ def series():
 def test_a_part_has_its_own_quality(series):
     """Silence and gaps of the part, and nothing of the rest."""
     part = quality_of(series, 20, 30)
-    assert (part.bars, part.silent, part.silent_frac) == (10, 1, 0.1)
+    assert (part.bars, part.silent) == (10, 1)
     assert dataclasses.astuple(part.gaps) == (1, 20, 21 * 15 * MINUTE_NS, 20)
-    assert part.missing_frac == 20 / 30
 
 
 @pytest.mark.parametrize("cut", range(1, 40))

@@ -5,7 +5,7 @@ import pytest
 
 from optimizer.errors import ConfigError
 from optimizer.report.pick import by_weight, compare, knee, weights_of
-from optimizer.report.verdict import at_bounds, best_by_luck
+from optimizer.report.verdict import at_bounds
 from optimizer.session.compared import hypervolume_shares
 
 FRONT = np.array([[0.0, 10.0], [2.0, 2.0], [10.0, 0.0]])
@@ -49,13 +49,6 @@ def test_fronts_are_compared_member_by_member():
     assert table["members"].tolist() == [3, 3]
     assert table["undominated"].tolist() == [3, 0]
     assert table["hypervolume"]["good"] > table["hypervolume"]["bad"]
-
-
-def test_the_best_of_many_is_lucky():
-    """Of ten independent standard normal numbers the largest is 1.54, of a thousand 3.24."""
-    assert best_by_luck(1) == 0.0
-    assert best_by_luck(10) == pytest.approx(1.54, abs=0.04)
-    assert best_by_luck(1000) == pytest.approx(3.24, abs=0.02)
 
 
 def test_genes_at_their_bounds_are_counted():

@@ -1,21 +1,29 @@
-"""Network file systems: found in the kernel's table, refused for write-ahead logs."""
+"""Network file systems: found among the mounts, refused for write-ahead logs."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from optimizer.errors import StoreError
+from optimizer.runs import space
 from optimizer.runs.space import network_kind, refuse_network
 
-TABLE = """\
-22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
-40 22 0:35 / /srv rw,relatime shared:9 - nfs4 server:/export rw,vers=4.2
-41 40 254:1 / /srv/local rw shared:10 - xfs /dev/vdb rw
-42 22 0:36 / /my\\040share rw - cifs //host/share rw
-43 22 0:37 / /over rw - nfs host:/a rw
-44 43 0:38 / /over rw - tmpfs tmpfs rw
-nonsense
-"""
+MOUNTS = (
+    ("/", "ext4"),
+    ("/srv", "nfs4"),
+    ("/srv/local", "xfs"),
+    ("/my share", "cifs"),
+    ("/over", "nfs"),
+    ("/over", "tmpfs"),
+)
+
+
+@pytest.fixture(autouse=True)
+def mounted(monkeypatch):
+    """A system with these mounts; later ones lie over earlier ones."""
+    found = [SimpleNamespace(mountpoint=point, fstype=kind) for point, kind in MOUNTS]
+    monkeypatch.setattr(space.psutil, "disk_partitions", lambda *, all: found if all else [])
 
 
 @pytest.mark.parametrize(
@@ -32,26 +40,31 @@ nonsense
 )
 def test_deepest_and_latest_mount_decides(path, kind):
     """A path belongs to the deepest mount above it, the later one of two at the same place."""
-    assert network_kind(Path(path), TABLE) == kind
+    assert network_kind(Path(path)) == kind
 
 
 def test_write_ahead_log_on_a_network_mount_is_refused():
     """The message names the file system and both ways out."""
     with pytest.raises(StoreError, match=r"\(nfs4\).*local disk.*journal='delete'"):
-        refuse_network(Path("/srv/runs"), "wal", TABLE)
+        refuse_network(Path("/srv/runs"), "wal")
 
 
 def test_rollback_journal_is_allowed_anywhere():
     """With journal='delete' a network mount is accepted."""
-    refuse_network(Path("/srv/runs"), "delete", TABLE)
+    refuse_network(Path("/srv/runs"), "delete")
 
 
-def test_empty_table_means_local(tmp_path):
-    """A path that no line covers lies on no network."""
-    assert network_kind(tmp_path, "") is None
+def test_systems_without_a_table_are_local(monkeypatch):
+    """Where the system shows no mounts, nothing is refused."""
+
+    def hidden(*, all):
+        raise FileNotFoundError("/proc/self/mounts")
+
+    monkeypatch.setattr(space.psutil, "disk_partitions", hidden)
+    assert network_kind(Path("/srv/runs")) is None
 
 
-def test_systems_without_a_table_are_local(tmp_path, monkeypatch):
-    """Where the kernel has no such table, nothing is refused."""
-    monkeypatch.setattr("optimizer.runs.space.MOUNTS", tmp_path / "absent")
+def test_the_mounts_of_this_machine_are_read(monkeypatch, tmp_path):
+    """A folder for temporary files is local."""
+    monkeypatch.undo()
     assert network_kind(tmp_path) is None

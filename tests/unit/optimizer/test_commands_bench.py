@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from engine.bench import extended
 from engine.errors import EngineError
+from optimizer.commands.bench import extended
 from tests.bench import calls
 from tests.bench.calls import Case, parts_of, timed, told
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
