@@ -16,7 +16,7 @@ REAL = Path(__file__).parents[2] / "shared" / "data" / "real"
 
 settings.register_profile(
     "dev",
-    max_examples=50,
+    max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
