@@ -1,6 +1,24 @@
-"""What examples in docstrings may use: a small recorded run."""
+"""Where examples are looked for, and what they may use: a small recorded run."""
+
+import os
+import sys
 
 import pytest
+
+# Tests start hundreds of processes, and rewriting their assertions takes as long as running many.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_ignore_collect(collection_path):
+    """Leave out modules without examples: looking for some would import torch, ccxt and the like.
+
+    Files of tests are looked at as always.
+    """
+    path = collection_path
+    if path.suffix != ".py" or path.name.startswith("test_"):
+        return None
+    return True if ">>> " not in path.read_text(encoding="utf-8") else None
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.support.browser import chromium
-from tests.support.commands import Commands, write_market
+from tests.support.commands import Commands, Recordings, write_market
 from tests.support.vendor import KEY, running_vendor
 
 __all__ = ["chromium"]
@@ -25,6 +25,12 @@ def command(capsys, tmp_path, monkeypatch):
 def market(tmp_path_factory):
     """A market of 3,000 bars in a file that no test may change."""
     return write_market(tmp_path_factory.mktemp("market") / "bars.csv")
+
+
+@pytest.fixture(scope="session")
+def recordings(tmp_path_factory):
+    """Runs that several tests begin with."""
+    return Recordings(tmp_path_factory.mktemp("recordings"))
 
 
 class FakeClock:
@@ -52,7 +58,7 @@ FORMS = (KEY, quote(KEY, safe=""), b64encode(KEY.encode()).decode().rstrip("="))
 """The canary as it is, in an address, and in base64."""
 
 
-@pytest.fixture(params=["polygon", pytest.param("massive", marks=pytest.mark.slow)])
+@pytest.fixture(params=["polygon", "massive"])
 def client(request, monkeypatch):
     """Each of the vendor's clients that is installed."""
     pytest.importorskip(request.param)

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.commands import ROOT, SMALL, run, start, write_market
 
+pytestmark = pytest.mark.slow
+
 FOREIGN = 'raise AssertionError("a file of the person was imported")\n'
 
 

@@ -9,6 +9,8 @@ import pytest
 from optimizer.commands import bench_whole
 from optimizer.commands.bench_whole import Case
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):

@@ -11,6 +11,8 @@ from optimizer.config.run_config import RunConfig, flag_of
 from optimizer.session.task import prepare
 from tests.support.commands import SMALL
 
+pytestmark = pytest.mark.slow
+
 COUNT = "must be a whole number from 1 to 10,000,000, got"
 SHARE = "must be a number from 0 to 1, got"
 

@@ -8,6 +8,8 @@ import pytest
 from tests.support.commands import COLUMNS, SMALL, market_columns, write_market
 from tests.support.series import csv_text, write_csv
 
+pytestmark = pytest.mark.slow
+
 N_BARS = 1500
 LEGAL = market_columns(3, N_BARS, jump=0.05)
 LINES = tuple(csv_text(LEGAL).splitlines())

@@ -12,13 +12,21 @@ from optimizer import load_run
 from optimizer.runs import RunStore, list_runs
 from tests.support.commands import SMALL, write_market
 
-LARGER = ("--population", "24", "--generations", "4", "--min-trades", "3")
+pytestmark = pytest.mark.slow
+
+LARGER = ("--population", "24", "--generations", "4", "--min-trades", "3", "--no-report")
 
 
 @pytest.fixture
-def result(command, market):
+def result(command, recordings):
     """A finished run."""
-    return command("evolve", "--data", market, *LARGER, "--json").json
+    return recordings.copy(*LARGER)
+
+
+@pytest.fixture
+def market(result):
+    """The market of the run, beside it."""
+    return "csv:bars.csv"
 
 
 @pytest.fixture

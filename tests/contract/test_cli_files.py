@@ -13,6 +13,8 @@ from tests.support.commands import SMALL, write_market
 from tests.support.exchange import FakeExchange, served
 from tests.support.series import MINUTE_NS, NAMES, START_NS, csv_text, make_columns, write_csv
 
+pytestmark = pytest.mark.slow
+
 DECIMAL_COMMAS = "Datum;Hoch;Tief;Er\u00f6ffnung;Schluss;Umsatz\n" + "".join(
     f"2024-01-{day:02d};{day + 3},5;{day},25;{day + 1},0;{day + 2},0;1.{day:03d}\n"
     for day in range(1, 29)

@@ -11,6 +11,8 @@ from optimizer.config.run_config import RunConfig
 from optimizer.session.task import prepare
 from tests.support.commands import SMALL, write_market
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def market(tmp_path):

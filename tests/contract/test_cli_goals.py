@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 LARGER = ("--population", "48", "--generations", "4", "--min-trades", "3")
 
 

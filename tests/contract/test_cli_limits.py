@@ -9,6 +9,8 @@ from optimizer.runs import RunStore
 from optimizer.session.header import recorded_config
 from tests.support.commands import SMALL, write_market
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def market(tmp_path):

@@ -9,6 +9,8 @@ from engine.ledger import Trade
 from strategy import STRATEGIES
 from tests.support.own import DRIFT, MIXED
 
+pytestmark = pytest.mark.slow
+
 SEARCH = ("--population", "8", "--min-trades", "3", "--no-report", "--json")
 SETTINGS = ("--strategy", "mixed", "--device", "cpu", *SEARCH)
 

@@ -11,6 +11,8 @@ import pytest
 from tests.support.commands import SMALL, write_market
 from tests.support.recording import quick_directory
 
+pytestmark = pytest.mark.slow
+
 NOBODY = 65534
 LONGER = ("--generations", "3", "--json", "--quiet", "--no-report")
 

@@ -13,6 +13,8 @@ import pytest
 from optimizer.runs import RunStore, list_runs
 from tests.support.commands import ROOT, SMALL, Outcome, run, start, write_market
 
+pytestmark = pytest.mark.slow
+
 HEAVY = ("torch", "numba", "pandas", "pyarrow", "deap", "numpy", "rich")
 ENDLESS = ("--population", "16", "--generations", "100000", "--min-trades", "3")
 QUIETLY = ("--json", "--quiet", "--no-report")
@@ -117,7 +119,7 @@ def test_a_ledger_goes_to_our_own_output_where_it_is_asked_to(tmp_path, market):
 @pytest.mark.parametrize(
     "stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda stop: stop.name
 )
-def test_one_signal_stops_after_the_generation(tmp_path, market, stop):
+def test_one_signal_stops_after_the_generation(command, tmp_path, market, stop):
     """What was found is recorded, and the last line says how to go on; nothing on stdout."""
     with start("evolve", "--data", market, *ENDLESS, cwd=tmp_path) as process:
         wait_for(process, "generation ")
@@ -134,7 +136,7 @@ def test_one_signal_stops_after_the_generation(tmp_path, market, stop):
     with RunStore.open(found.path) as store:
         assert store.verify() == []
     longer = ("--generations", str(found.generations + 1))
-    assert run("evolve", "--resume", "latest", *longer, cwd=tmp_path).code == 0
+    assert command("evolve", "--resume", "latest", *longer, "--no-report").code == 0
 
 
 def test_two_signals_leave_a_run_that_can_go_on(tmp_path, market):
@@ -166,7 +168,6 @@ def test_a_signal_while_certifying_stops_at_once(tmp_path):
     assert (found.status, found.generations) == ("interrupted", 1)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_a_run_that_is_killed_again_and_again_finds_the_same_front(tmp_path, market, kills):
     """Killed at random moments and gone on with, a run ends with the hash of an unbroken one."""

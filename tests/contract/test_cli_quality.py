@@ -11,6 +11,8 @@ from optimizer.runs.result import quality_lines
 from optimizer.session.markets import load_markets
 from tests.support.commands import SMALL, write_market
 
+pytestmark = pytest.mark.slow
+
 FEW = ("--holdout", "20%", "--min-trades", "3")
 
 

@@ -16,6 +16,8 @@ from optimizer.session.task import prepare
 from strategy import STRATEGIES
 from tests.support.commands import SMALL, run, write_market
 
+pytestmark = pytest.mark.slow
+
 LARGER = ("--population", "24", "--generations", "6", "--min-trades", "3")
 FIRST, SECOND = {"PYTHONHASHSEED": "0"}, {"PYTHONHASHSEED": "4242"}
 TOP_KEYS = {

@@ -9,22 +9,19 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
-from tests.support.commands import write_market
 
-SEARCH = ("--population", "12", "--generations", "5", "--min-trades", "3")
+pytestmark = pytest.mark.slow
+
+SEARCH = ("--population", "12", "--generations", "5", "--min-trades", "3", "--no-report")
 NEWEST = 5
+MARKET = "csv:bars.csv"
+"""In a file beside the run that a test may change."""
 
 
 @pytest.fixture
-def own_market(tmp_path):
-    """A market in a file that a test may change."""
-    return write_market(tmp_path / "bars.csv")
-
-
-@pytest.fixture
-def whole(command, own_market):
+def whole(command, recordings):
     """The result of a run that nobody disturbed, and that has finished."""
-    return command("evolve", "--data", own_market, *SEARCH, "--json").json
+    return recordings.copy(*SEARCH)
 
 
 @pytest.fixture
@@ -61,9 +58,9 @@ def flip(path, number):
     change(path, "UPDATE generation SET genomes=? WHERE number=?", flipped, number)
 
 
-def test_latest_is_the_run_that_was_begun_last(command, own_market, whole):
+def test_latest_is_the_run_that_was_begun_last(command, whole):
     """Its result, and not that of the one before."""
-    other = command("evolve", "--data", own_market, *SEARCH, "--seed", "2", "--json").json
+    other = command("evolve", "--data", MARKET, *SEARCH, "--seed", "2", "--json").json
     again = command("evolve", "--resume", "latest", "--json").json
     assert again["run"] == other["run"] != whole["run"]
 
@@ -112,9 +109,9 @@ def test_a_run_never_goes_on_as_another(command, whole, flags, expected, is_fini
     assert dump(whole["path"]) == before
 
 
-def test_one_changed_price_is_other_data(command, whole, broken, own_market):
+def test_one_changed_price_is_other_data(command, whole, broken):
     """Both hashes are named, and nothing is built on the old generations."""
-    path = Path(own_market.removeprefix("csv:"))
+    path = Path(MARKET.removeprefix("csv:"))
     header, first, *rest = path.read_text().splitlines()
     values = first.split(",")
     values[4] = repr(float(values[4]) * (1 + 2**-40))
@@ -169,10 +166,10 @@ def test_a_second_owner_is_refused_and_told_who_the_first_is(command, broken, fl
     assert command("evolve", "--resume", "latest", *flags).code == 0
 
 
-def test_two_runs_at_once_do_not_meet(command, own_market, broken):
+def test_two_runs_at_once_do_not_meet(command, broken):
     """While one is owned another begins and ends."""
     with RunStore.open(broken, writable=True):
-        assert command("evolve", "--data", own_market, *SEARCH).code == 0
+        assert command("evolve", "--data", MARKET, *SEARCH).code == 0
 
 
 def test_a_copied_run_goes_on_by_itself(command, whole, broken, tmp_path):
@@ -247,9 +244,7 @@ def test_a_database_without_a_sound_generation_is_exit_code_4(command, broken):
     assert "no recorded generation can be used: generation 0 cannot be read" in outcome.error
 
 
-def test_a_run_that_cannot_be_recorded_any_more_says_how_to_go_on(
-    command, own_market, whole, monkeypatch
-):
+def test_a_run_that_cannot_be_recorded_any_more_says_how_to_go_on(command, whole, monkeypatch):
     """What was recorded is kept; the line names what failed and the command that goes on."""
     record = RunStore.record
 
@@ -260,7 +255,7 @@ def test_a_run_that_cannot_be_recorded_any_more_says_how_to_go_on(
 
     with monkeypatch.context() as patched:
         patched.setattr(RunStore, "record", failing)
-        outcome = command("evolve", "--data", own_market, *SEARCH, "--json", "--quiet")
+        outcome = command("evolve", "--data", MARKET, *SEARCH, "--json", "--quiet")
     assert (outcome.code, outcome.out) == (4, "")
     assert "needed 9 bytes, 1 are free there; what was recorded is kept, " in outcome.error
     resumed = outcome.error.split("go on with: python -m optimizer ")[1].split()

@@ -11,15 +11,15 @@ from tests.support.commands import SMALL, write_market
 
 
 @pytest.fixture
-def market(tmp_path):
-    """A market of 3,000 bars in a file."""
-    return write_market(tmp_path / "bars.csv")
+def result(command, recordings):
+    """A finished run."""
+    return recordings.copy(*SMALL)
 
 
 @pytest.fixture
-def result(command, market):
-    """A finished run."""
-    return command("evolve", "--data", market, *SMALL, "--json").json
+def market(result):
+    """The market of the run, in a file beside it that a test may change."""
+    return "csv:bars.csv"
 
 
 def interrupt(path):

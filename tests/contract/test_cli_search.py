@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.commands import SMALL
 
+pytestmark = pytest.mark.slow
+
 STEPS = ("--step", "reward_r=1.5", "--step", "max_hold=95")
 LATTICE = ("--search", "lattice", *STEPS, "--min-trades", "3", "--no-report")
 

@@ -7,6 +7,8 @@ import pytest
 from engine.ledger import Trade
 from tests.support.commands import SMALL, write_market
 
+pytestmark = pytest.mark.slow
+
 LOOSE = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=96")
 EASY = ("--objectives", "sum_r,max_drawdown", *SMALL, "--min-trades", "1")
 

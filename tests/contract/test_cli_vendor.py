@@ -13,6 +13,8 @@ from data.table import FetchOptions
 from tests.support.commands import SMALL
 from tests.support.vendor import bars_at, status, times_of
 
+pytestmark = pytest.mark.slow
+
 SYMBOL = "polygon:X:ADAUSD"
 SPAN = ("--from", "2024-01-01", "--to", "2024-03-11")
 DAY_NS = 86_400 * 10**9

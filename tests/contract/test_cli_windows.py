@@ -17,6 +17,8 @@ from optimizer.session.markets import Markets, load_markets
 from tests.support.commands import SMALL, write_market
 from tests.support.pages import data_of
 
+pytestmark = pytest.mark.slow
+
 EASY = ("--objectives", "sum_r,max_drawdown", *SMALL, "--min-trades", "1")
 WINDOWS = (Window(0, 200, 1500), Window(0, 1600, 2400), Window(0, 2400, 3000, "held_out"))
 LABELS = (

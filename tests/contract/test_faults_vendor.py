@@ -17,6 +17,8 @@ from tests.support.vendor import (
     status,
 )
 
+pytestmark = pytest.mark.slow
+
 SYMBOL = "polygon:X:ADAUSD"
 SPAN = ("--from", "2024-01-01", "--to", "2024-03-01")
 FETCH = ("data", "fetch", SYMBOL, *SPAN)

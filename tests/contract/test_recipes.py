@@ -2,6 +2,7 @@
 
 import doctest
 import json
+import os
 import re
 import shlex
 import shutil
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from tests.support.commands import ROOT, run, write_market
+
+pytestmark = pytest.mark.slow
 
 PAGES = ("README.md", "docs/searching.md")
 NEEDS_A_KEY = "polygon:"
@@ -41,50 +44,54 @@ def recipe_of_notebook():
     return text, "STEPPED_IN", "stepped_in"
 
 
-@pytest.fixture
-def house(tmp_path):
-    """A copy of the packages whose strategies may be changed."""
-    for name in ("data", "engine", "optimizer"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    shutil.copytree(ROOT / "strategy", tmp_path / "strategy")
-    return tmp_path
-
-
-@pytest.mark.parametrize("recipe", [recipe_of_readme, recipe_of_notebook])
-def test_a_recipe_for_a_strategy_is_one_of_the_house(house, recipe):
-    """As a file in strategy/rules, named in STRATEGIES: every command knows it."""
-    text, variable, name = recipe()
-    rules = house / "strategy" / "rules"
+def add_recipe(rules, text, variable, name):
+    """Write a strategy into a file of its own, and name it where strategies are listed."""
     (rules / f"{name}.py").write_text(text)
     listed = (rules / "__init__.py").read_text()
     first = "from strategy.spec import StrategySpec"
     listed = listed.replace(first, f"from strategy.rules.{name} import {variable}\n{first}", 1)
     listed = listed.replace("in (SELLER_EXHAUSTION,", f"in ({variable}, SELLER_EXHAUSTION,", 1)
     (rules / "__init__.py").write_text(listed)
-    place = {"cwd": house, "env": {"PYTHONPATH": str(house)}}
+
+
+def test_a_recipe_for_a_strategy_is_one_of_the_house(tmp_path):
+    """As a file in strategy/rules, named in STRATEGIES: every command knows it."""
+    shutil.copytree(ROOT / "strategy", tmp_path / "strategy")
+    place = {"cwd": tmp_path, "env": {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}}
+    recipes = [recipe_of_readme(), recipe_of_notebook()]
+    for recipe in recipes:
+        add_recipe(tmp_path / "strategy" / "rules", *recipe)
     found = run("strategies", "list", **place)
     assert (found.code, found.err) == (0, "")
-    assert f"{name}: Long" in found.out
-    market = write_market(house / "bars.csv")
-    assert run("parity", "--data", market, "--strategy", name, **place).code == 0
+    market = write_market(tmp_path / "bars.csv")
+    for *_, name in recipes:
+        assert f"{name}: Long" in found.out
+        assert run("parity", "--data", market, "--strategy", name, **place).code == 0
 
 
-@pytest.fixture
-def folder(command, tmp_path):
-    """Bars under the names that pages use, hourly from 2021 to 2024, and none of the person's."""
+@pytest.fixture(scope="module")
+def bars(tmp_path_factory):
+    """Bars under the names that pages use, hourly from 2021 to 2024."""
+    place = tmp_path_factory.mktemp("pages")
     for name in ("bars.csv", "bars/AAA.csv", "bars/BBB.csv", "stocks/CCC.csv", "btc.csv"):
-        path = tmp_path / name
+        path = place / name
         path.parent.mkdir(exist_ok=True)
         write_market(path, 27_000, seed=len(name))
         rows = path.read_text().splitlines()
         hours = np.datetime64("2021-06-01T00") + np.arange(27_000)
         stamped = [f"{hour}:00Z,{row.partition(',')[2]}" for hour, row in zip(hours, rows[1:])]  # noqa: B905
         path.write_text("\n".join([rows[0], *stamped]) + "\n")
+    return place
+
+
+@pytest.fixture
+def folder(command, bars, tmp_path):
+    """A copy of those, one of them imported, and none of the person's."""
+    shutil.copytree(bars, tmp_path, dirs_exist_ok=True)
     assert command("data", "import", tmp_path / "btc.csv", "--into", tmp_path).code == 0
     return tmp_path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("line", [line for page in PAGES for line in commands_of(page)])
 def test_a_command_of_a_page_runs_as_it_stands(command, folder, line):
     """With bars under the names that it uses."""

@@ -8,6 +8,8 @@ from optimizer.shown import MEANINGS, metric
 from tests.support.browser import opened
 from tests.support.runs import record_run
 
+pytestmark = pytest.mark.slow
+
 SECTIONS = ("verdict", "front", "individual", "trades", "search")
 CHARTS = (
     "front",
@@ -124,8 +126,7 @@ def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
         assert found.errors == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_the_page_draws_everything_and_asks_for_nothing(chromium, page_file, width, scheme):
     """No error, no request, every section and chart is there, nothing is wider than the window."""
     with opened(chromium, page_file, width=width, scheme=scheme) as found:

@@ -12,6 +12,8 @@ from tests.support.commands import ROOT
 from tests.support.exchange import FakeExchange, served
 from tests.support.series import make_columns
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "data" / "providers" / "README.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 FILE = re.compile(r"^`([^`\n]+)`\n\n```csv\n(.*?)^```$", re.MULTILINE | re.DOTALL)

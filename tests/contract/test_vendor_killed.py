@@ -1,17 +1,17 @@
 """A long fetch that is killed again and again, and two processes that fetch at once."""
 
-import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.commands import ROOT, run, start
+from tests.support.commands import run, start
 from tests.support.vendor import KEY, running_vendor
+
+pytestmark = pytest.mark.slow
 
 SYMBOL = "polygon:X:ADAUSD"
 LONG = ("--from", "2022-01-01", "--to", "2024-01-01", "--timeframe", "1m")
@@ -40,36 +40,30 @@ def fetch(home, cwd, *arguments, cache):
                env=home.env)  # fmt: skip
 
 
-def peak_kb_of_a_fetch(home, cwd, *arguments, cache):
-    """Largest memory of a process that fetches, as the system counts it for this program alone."""
+def measured_fetch(home, cwd, *arguments, cache):
+    """A fetch, and its largest memory in KB as the system counts it for this program alone."""
     program = (
         "import sys; from optimizer.__main__ import main; code = main(sys.argv[1:])\n"
         "lines = open('/proc/self/status').read().splitlines()\n"
         "print(*[line.split()[1] for line in lines if line.startswith('VmHWM')], file=sys.stderr)\n"
         "sys.exit(code)"
     )
-    command = ("data", "fetch", SYMBOL, *arguments, "--cache", cache, "--json")
-    done = subprocess.run(
-        [sys.executable, "-c", program, *command], cwd=cwd, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **home.env}, check=True
-    )  # fmt: skip
-    return int(done.stderr.split()[-1])
+    found = run("data", "fetch", SYMBOL, *arguments, "--cache", cache, "--json", cwd=cwd,
+                env=home.env, program=("-c", program))  # fmt: skip
+    return found, int(found.err.split()[-1])
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 @pytest.mark.timeout(1200)
 def test_two_years_of_minutes_survive_kills(home, tmp_path, capsys, kills):
     """A million bars: the hash of a fetch that was killed is that of an unbroken one."""
     began = time.monotonic()
-    whole = fetch(home, tmp_path, *LONG, cache="whole")
+    whole, peak_kb = measured_fetch(home, tmp_path, *LONG, cache="whole")
     seconds = time.monotonic() - began
     assert whole.code == 0, whole.err
     assert whole.json["bars"] == MINUTES
     calls = len(home.calls)
-    peak_kb = peak_kb_of_a_fetch(home, tmp_path, *LONG, cache="measured")
     assert peak_kb < LARGEST_KB
-    asked = len(home.calls)
     moments = random.Random(7)
     for _ in range(kills):
         command = ("data", "fetch", SYMBOL, *LONG, "--cache", "killed")
@@ -87,7 +81,7 @@ def test_two_years_of_minutes_survive_kills(home, tmp_path, capsys, kills):
     with capsys.disabled():
         sys.stdout.write(
             f"\n{MINUTES:,} bars in {seconds:.1f} s and {calls} calls, peak {peak_kb // 1000} MB; "
-            f"after {kills} kills {parts_left} of 24 parts were safe, {len(home.calls) - asked} "
+            f"after {kills} kills {parts_left} of 24 parts were safe, {len(home.calls) - calls} "
             "calls in all\n"
         )
 

@@ -24,6 +24,7 @@ def known(text):
     return re.sub(r"\d{8}-\d{6}-[0-9a-f]{6}", "RUN", text)
 
 
+@pytest.mark.slow
 @pytest.mark.golden
 def test_the_first_page_shows_what_is_printed(tmp_path, request):
     """Every figure, the hash of the front among them; ``--bless`` writes it anew."""

@@ -5,28 +5,19 @@ and that a number passed to a kernel arrives as float32. `test_cuda_code.py` rea
 for both.
 """
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
-ROOT = Path(__file__).parents[2]
+from tests.support.comparisons import interpreted
 
 
 @pytest.mark.slow
-def test_interpreted_kernels_equal_the_reference():
+@pytest.mark.parametrize(
+    ("parts", "compared"),
+    [(("seller_exhaustion", "mean_reversion", "paper"), 2), (("listed", "mixed", "stretches"), 2)],
+    ids=["shipped", "own"],
+)
+def test_interpreted_kernels_equal_the_reference(parts, compared):
     """Rows, signals, trades and accumulators are equal in every bit, own indicators' too."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.support.interpreted"],
-        cwd=ROOT,
-        env={**os.environ, "TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("every bit equal") == 4
+    assert interpreted("interpreted", *parts).count("every bit equal") == compared

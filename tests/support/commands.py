@@ -1,7 +1,10 @@
 """Commands run as a person runs them, on small markets, and what came of it."""
 
+import contextlib
+import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -64,6 +67,35 @@ class Commands:
         captured = self._capsys.readouterr()
         self.outcomes.append(Outcome(code, captured.out, captured.err))
         return self.outcomes[-1]
+
+
+class Recordings:
+    """Finished runs on a market, each made once and copied to whoever asks for it.
+
+    Args:
+        place: A folder of its own.
+    """
+
+    def __init__(self, place):
+        self._place = place
+        self._made = {}
+
+    def copy(self, *flags):
+        """Copy a run with these flags, and its ``bars.csv``, here; gives what evolve told."""
+        if flags not in self._made:
+            self._made[flags] = self._record(flags)
+        place, result = self._made[flags]
+        shutil.copytree(place, Path(), dirs_exist_ok=True)
+        return result
+
+    def _record(self, flags):
+        place = self._place / str(len(self._made))
+        place.mkdir()
+        write_market(place / "bars.csv")
+        told = io.StringIO()
+        with contextlib.chdir(place), contextlib.redirect_stdout(told):
+            assert main(["evolve", "--data", "csv:bars.csv", *flags, "--json", "--quiet"]) == 0
+        return place, json.loads(told.getvalue(), parse_constant=_refuse)
 
 
 def start(*arguments, cwd, program=("-m", "optimizer"), **options):

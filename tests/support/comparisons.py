@@ -22,9 +22,9 @@ def needs_gpu(test):
     return pytest.mark.gpu(pytest.mark.skipif(bool(WHY), reason=f"no cuda device: {WHY}")(test))
 
 
-def interpreted(name):
+def interpreted(name, *arguments):
     """What ``tests.support.name`` prints, interpreted; fails where it does."""
-    return _printed(name, "cpu", INTERPRETED)
+    return _printed(name, "cpu", INTERPRETED, *arguments)
 
 
 def on_gpu(name):
@@ -32,9 +32,9 @@ def on_gpu(name):
     return _printed(name, "cuda", {})
 
 
-def _printed(name, device, variables):
+def _printed(name, device, variables, *arguments):
     done = subprocess.run(
-        [sys.executable, "-m", f"tests.support.{name}", device],
+        [sys.executable, "-m", f"tests.support.{name}", device, *arguments],
         cwd=ROOT,
         env={**os.environ, **variables},
         capture_output=True,

@@ -1,10 +1,16 @@
 """The CUDA backend's kernels under Triton's interpreter, against the reference.
 
+    python -m tests.support.interpreted cpu [PART ...]
+
 Run as a program of its own with TRITON_INTERPRET=1, because the interpreter is chosen when Triton
-is imported. Prints what it compared; ends with an assertion where bits differ.
+is imported; without parts it compares all. Prints what it compared; ends with an assertion where
+bits differ. An interpreted program takes 10 to 20 ms whether or not it has anything to do, so that
+individuals, windows and padding are few; markets are as long as their lists need to overflow.
 """
 
 import contextlib
+import sys
+from functools import partial
 
 import torch
 
@@ -13,7 +19,7 @@ import engine.devices
 from data.bars import Window
 from engine.batch import Engine
 from engine.costs import Costs
-from engine.cuda import CudaBackend, places
+from engine.cuda import CudaBackend, dispatch, places, tables
 from engine.cuda.dispatch import Dispatch
 from engine.cuda.lanes import Lane
 from engine.cuda.stretches import Stretches
@@ -87,7 +93,7 @@ def watched():
 def compare_stretches(spec):
     """What does not fit memory, evaluated over two stretches of bars, in the same bits."""
     series = [make_bars(5, 1100, jump=0.1, flat=0.02), make_bars(6, 131, jump=0.3, tick=0.5)]
-    windows = [Window.whole(series[0]), Window(1, 20, 120), Window(0, 900, 1060)]
+    windows = [Window.whole(series[0]), Window(1, 20, 120)]
     # Room for 6 rows of two blocks of bars each: with 7 to 12 a stretch is one block.
     genomes = loosened(spec, random_genomes(spec, 2, seed=4))
     assert 6 < plan_rows(spec, genomes).n_rows <= 12
@@ -113,15 +119,6 @@ def compare_stretches(spec):
 def ruined(accumulators):
     """How many accounts ended."""
     return int((accumulators[:, :, ACCUMULATOR_INDEX["equity"]] == 0.0).sum())
-
-
-def compare_ruin(spec, series, windows, genomes):
-    """All of equity at risk: some accounts end, in the same bits."""
-    charged = Costs(fee_bp=5.0, slippage_bp=0.0, risk_fraction=1.0)
-    expected = Engine(spec, series, windows, charged, device="cpu").evaluate(genomes)
-    device = Engine(spec, series, windows, charged, device="cuda")
-    assert_same_bits(expected, device.evaluate(genomes), "ruin")
-    assert 0 < ruined(expected) < expected[:, :, 0].size, f"{ruined(expected)} accounts ended"
 
 
 def compare_ruin_on_paper():
@@ -151,7 +148,7 @@ def compare_own(spec, *, is_listed):
     """Rows that the host computes by their definitions, in all slots at once and in few."""
     series = [make_bars(3, 170, jump=0.1, flat=0.05, gaps=0.05), make_bars(4, 75, tick=0.5)]
     windows = [Window.whole(series[0]), Window(1, 5, 70)]
-    genomes = random_genomes(spec, 6, seed=1)
+    genomes = random_genomes(spec, 4, seed=1)
     device = Engine(spec, series, windows, device="cuda")
     assert_same_trades(Reference(spec, series, windows), device, genomes)
     with watched() as launches:
@@ -168,13 +165,66 @@ def compare_own(spec, *, is_listed):
     print(f"{spec.name}: {trades:.0f} trades, every bit equal")
 
 
+def compare_rows(spec, host, device, genome):
+    """Every row that a genome asks for, on each series."""
+    for group in plan_rows(spec, genome[None]).groups:
+        for lengths in group.parameters.tolist():
+            for number in range(2):
+                expected = host.row(group.form, lengths, number)
+                actual = device.row(group.form, lengths, number)
+                assert_same_bits(expected, actual, f"{group.form} {lengths}")
+
+
+def compare_ways(device, genomes, expected):
+    """One population after another, and chunks that memory has no room for."""
+    halves = list(device.evaluate_each([genomes[:2], genomes[2:], genomes[:1]]))
+    together = [expected[:2], expected[2:], expected[:1]]
+    for whole, half in zip(together, halves, strict=True):
+        assert_same_bits(whole, half, "one population after another")
+    with out_of_memory(times=2) as seen:
+        assert_same_bits(expected, device.evaluate(genomes), "after running out of memory")
+    assert seen == [4, 2], seen
+
+
+def compare_shipped(spec, entry_delay):
+    """Rows, signals, trades and accumulators; some accounts end, as all of equity is at risk."""
+    series = [
+        make_bars(3, 240, jump=0.1, flat=0.05, gaps=0.05),
+        make_bars(4, 131, jump=0.3, silent=0.05, tick=0.5),
+    ]
+    windows = [Window.whole(series[0]), Window(1, 20, 120)]
+    charged = Costs(7.0, 3.0, min_risk=0.003, risk_fraction=1.0, entry_delay=entry_delay)
+    host = Engine(spec, series, windows, charged, device="cpu")
+    device = Engine(spec, series, windows, charged, device="cuda")
+    genomes = random_genomes(spec, 4, seed=1)
+    genomes[:2] = loosened(spec, genomes[:2])
+    compare_rows(spec, host, device, genomes[0])
+    reference = Reference(spec, series, windows, charged)
+    assert_same_trades(reference, device, genomes)
+    for genome in genomes[1:3]:
+        expected = reference.signals(genome)
+        assert expected == tuple(bars.tolist() for bars in device.signals(genome))
+    expected = device.evaluate(genomes)
+    assert 0 < ruined(expected) < expected[:, :, 0].size, f"{ruined(expected)} accounts ended"
+    compare_looked_up(device, genomes, expected)
+    if spec.name == "seller_exhaustion":
+        compare_ways(device, genomes, expected)
+    trades = expected[:, :, 0].sum()
+    assert trades > 20, f"{spec.name}: {trades} trades compare little"
+    print(f"{spec.name}: {trades:.0f} trades, every bit equal")
+
+
 def interpret():
     """Have the engine's cuda device be the interpreter, which looks up rows for few as well.
 
-    Two parts of a population are already evaluated a stretch of bars at a time.
+    Two parts of a population are already evaluated a stretch of bars at a time, launches are made
+    for whole fours of individuals, and blocks of rolling rows are finished by one program each:
+    `device_rows` has several of them share one.
     """
     places.FEWEST_ADMITTED = 1
+    tables.BUSY = 0
     engine.batch.PARTS_THAT_PAY = 1
+    dispatch.bucket = lambda individuals: -(-individuals // 4) * 4
     load_backend = engine.devices.load_backend
     engine.devices.why_absent = lambda name: ""
     engine.devices.count_gpus = lambda: 1
@@ -183,48 +233,24 @@ def interpret():
     )
 
 
+PARTS = {
+    "paper": compare_ruin_on_paper,
+    "listed": lambda: compare_own(LISTED, is_listed=True),
+    "mixed": lambda: compare_own(MIXED, is_listed=False),
+    "stretches": lambda: compare_stretches(SHORT_SPECS["seller_exhaustion"]),
+    **{
+        name: partial(compare_shipped, spec, entry_delay)
+        for entry_delay, (name, spec) in enumerate(SHORT_SPECS.items())
+    },
+}
+"""What is compared."""
+
+
 def main():
-    """Compare rows, signals, trades and accumulators of strategies on small worlds."""
+    """Compare what was asked for."""
     interpret()
-    compare_ruin_on_paper()
-    compare_own(LISTED, is_listed=True)
-    compare_own(MIXED, is_listed=False)
-    for delay, (name, spec) in enumerate(SHORT_SPECS.items()):
-        series = [
-            make_bars(3, 240, jump=0.1, flat=0.05, gaps=0.05),
-            make_bars(4, 131, jump=0.3, silent=0.05, tick=0.5),
-        ]
-        windows = [Window.whole(series[0]), Window(1, 20, 120), Window(0, 60, 200)]
-        charged = Costs(7.0, 3.0, min_risk=0.003, risk_fraction=0.3, entry_delay=delay)
-        host = Engine(spec, series, windows, charged, device="cpu")
-        device = Engine(spec, series, windows, charged, device="cuda")
-        genomes = random_genomes(spec, 4, seed=1)
-        genomes[:2] = loosened(spec, genomes[:2])
-        for group in plan_rows(spec, genomes).groups:
-            for lengths in group.parameters.tolist():
-                for number in range(len(series)):
-                    expected = host.row(group.form, lengths, number)
-                    actual = device.row(group.form, lengths, number)
-                    assert_same_bits(expected, actual, f"{group.form} {lengths}")
-        reference = Reference(spec, series, windows, charged)
-        assert_same_trades(reference, device, genomes)
-        for genome in genomes:
-            expected = reference.signals(genome)
-            assert expected == tuple(bars.tolist() for bars in device.signals(genome))
-        expected = device.evaluate(genomes)
-        compare_looked_up(device, genomes, expected)
-        halves = list(device.evaluate_each([genomes[:2], genomes[2:], genomes[:1]]))
-        together = [expected[:2], expected[2:], expected[:1]]
-        for whole, half in zip(together, halves, strict=True):
-            assert_same_bits(whole, half, "one population after another")
-        with out_of_memory(times=2) as seen:
-            assert_same_bits(expected, device.evaluate(genomes), "after running out of memory")
-        assert seen == [4, 2], seen
-        compare_ruin(spec, series, windows, genomes)
-        trades = expected[:, :, 0].sum()
-        assert trades > 20, f"{name}: {trades} trades compare little"
-        print(f"{name}: {trades:.0f} trades, every bit equal")
-    compare_stretches(SHORT_SPECS["seller_exhaustion"])
+    for name in sys.argv[2:] or PARTS:
+        PARTS[name]()
 
 
 if __name__ == "__main__":

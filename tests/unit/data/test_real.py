@@ -61,6 +61,7 @@ def forms(real_folder, tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SERIES)
 def test_series_is_the_same_in_every_form(real_folder, forms, name):
     """Every form gives the bits of the original, with repairs that were asked for and without."""
@@ -73,6 +74,7 @@ def test_series_is_the_same_in_every_form(real_folder, forms, name):
             assert bars.notes == original.notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SERIES)
 def test_series_without_repairs_is_the_same_or_refused_alike(real_folder, forms, name):
     """Five need none; the one with duplicates is refused in every form with the same rows."""

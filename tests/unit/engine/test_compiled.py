@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import engine
 from engine.compiling.loops import digest_of
@@ -42,6 +43,7 @@ def ask(folder):
     return float(found.stdout)
 
 
+@pytest.mark.slow
 def test_a_changed_loop_reaches_its_callers(tmp_path):
     """The caller's own file is as it was, and yet its old code is not used."""
     package = tmp_path / "engine" / "loops_of_a_test"
@@ -62,6 +64,7 @@ def test_a_changed_loop_reaches_its_callers(tmp_path):
         assert [ask(tmp_path), ask(tmp_path)] == [1.0 + change] * 2
 
 
+@pytest.mark.slow
 def test_a_kept_loop_is_loaded_without_what_compiling_needs(tmp_path):
     """A process that only loads imports none of numba's typing, and may compile after that."""
     rising_orders(np.array([[2.0, 1.0]]))
@@ -75,6 +78,7 @@ print(numba.njit(lambda x: np.sort(x))(np.array([2.0, 1.0])).tolist())
     assert found.stdout.split("\n")[:2] == ["[[1, 0]] False", "[1.0, 2.0]"]
 
 
+@pytest.mark.slow
 def test_the_second_process_finds_what_the_first_compiled(tmp_path):
     """The cache has one place for one version, inside the package."""
     places = list((Path(engine.__file__).parent / "__pycache__").glob("loops-*"))

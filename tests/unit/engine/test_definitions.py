@@ -115,6 +115,7 @@ def ask(folder):
     return [float(number) for number in done.stdout.split()]
 
 
+@pytest.mark.slow
 def test_a_change_anywhere_reaches_what_is_kept(tmp_path):
     """In a function that is called, in one that it calls, in a constant of yet another file."""
     source = Path(engine.__file__).parent

@@ -155,6 +155,7 @@ def test_kernels_are_kept_where_a_person_says(closed, fresh, name):
         kept_code.kernels_folder()
 
 
+@pytest.mark.slow
 def test_versions_of_a_loop_that_are_kept_at_once_stay_apart(tmp_path):
     """Who compiles a loop for another type at the same moment has a place of his own for it."""
     environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
@@ -163,6 +164,7 @@ def test_versions_of_a_loop_that_are_kept_at_once_stay_apart(tmp_path):
     assert all_at_once(MANY_VERSIONS, environment, kinds) == ["1\n"] * len(KINDS)
 
 
+@pytest.mark.slow
 def test_an_engine_works_where_nothing_can_be_kept(tmp_path):
     """It compiles in memory, and says nothing of it."""
     program = (
@@ -180,6 +182,7 @@ def test_an_engine_works_where_nothing_can_be_kept(tmp_path):
     assert (found.returncode, found.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_kernels_that_are_compiled_at_once_are_whole(tmp_path):
     """Processes that compile one kernel at one moment all get it, and leave one copy."""
     pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")

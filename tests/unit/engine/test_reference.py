@@ -29,6 +29,7 @@ def neighbours():
     return np.vstack([near, random_genomes(SPEC, 10, seed=2)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0, 5_000, 2**30], ids=["nothing", "little", "all"])
 def test_what_is_kept_changes_no_answer(monkeypatch, kept):
     """Signals and ledgers are those of a reference that never saw anybody else."""

@@ -53,6 +53,7 @@ def test_long_warm_ups_leave_fewer_individuals(monkeypatch):
     assert sizes == [2 * warm_up]
 
 
+@pytest.mark.slow
 def test_forms_that_agree_have_no_problems():
     """And what was compared is counted."""
     genomes = random_genomes(SPEC, 20, seed=1)

@@ -422,6 +422,7 @@ def test_drafts_of_runs_never_begun_are_swept(tmp_path):
     assert left == [".new-foreign", ".new-fresh-0a1b2c", ".other", RUN]
 
 
+@pytest.mark.slow
 def test_kill_after_fallback_keeps_the_warning_until_it_is_healed(run):
     """A child that goes on from a damaged run removes what was damaged with its first commit."""
     change(run, "UPDATE generation SET genomes = x'' WHERE number >= 8")

@@ -68,12 +68,14 @@ def kill_often(path, moments, seed):
                 assert_same_generation(made(summary.number), store.generation(summary.number))
 
 
+@pytest.mark.slow
 def test_nothing_that_was_safe_is_lost_when_its_owner_is_killed(tmp_path, kills):
     """Owners of four runs, killed at random moments, lose nothing that flush had acknowledged."""
     for seed in range(4):
         kill_often(tmp_path / f"run-{seed}", moments=kills, seed=seed)
 
 
+@pytest.mark.slow
 def test_full_disk_keeps_what_was_safe(tmp_path):
     """Wherever files cannot grow any more: one line with bytes, and nothing safe is lost."""
     limits = [0, 100, 511, 4096, 20_000, 28_000, *range(36_000, 420_000, 16_000)]
@@ -166,6 +168,7 @@ def test_a_write_that_failed_says_what_stood_in_the_way(tmp_path, monkeypatch, e
     assert ("are free there" in found) == (limit is None and "quota" not in said)
 
 
+@pytest.mark.slow
 def test_a_limit_of_file_size_is_named(tmp_path):
     """As a shell sets it; what was recorded before is kept."""
     limit = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000,) * 2)"
@@ -272,6 +275,7 @@ def test_groups_are_committed_without_being_asked(tmp_path):
         assert_sound(read, 0)
 
 
+@pytest.mark.slow
 def test_two_runs_in_one_place_do_not_meet(tmp_path):
     """Two processes record two runs at once, a third reads both: nobody waits for a lock."""
     paths = [tmp_path / "a", tmp_path / "b"]
@@ -295,6 +299,7 @@ def test_two_runs_in_one_place_do_not_meet(tmp_path):
             assert store.status == "finished"
 
 
+@pytest.mark.slow
 def test_memory_and_handles_are_flat_over_2000_generations(tmp_path):
     """After the first 500 generations nothing grows, in memory or in open files."""
     levels = []

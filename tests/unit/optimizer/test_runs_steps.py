@@ -16,6 +16,8 @@ from tests.support.recording import (
     quick_directory,
 )
 
+pytestmark = pytest.mark.slow
+
 RUN = "run-1"
 GENERATIONS = 6
 

@@ -22,6 +22,8 @@ from optimizer.session.workflow import resume_run, start_run
 from strategy import StrategyError
 from tests.support.commands import write_market
 
+pytestmark = pytest.mark.slow
+
 GENERATIONS = 4
 
 

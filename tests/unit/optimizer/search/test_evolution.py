@@ -328,6 +328,7 @@ def test_front_hash_sees_every_bit_and_the_shape():
     assert len(hashes) == 6
 
 
+@pytest.mark.slow
 def test_front_hash_does_not_depend_on_the_process():
     """Another process with another hash seed finds the same front."""
     script = (

@@ -61,6 +61,7 @@ def crowd_in_lexicographic_order(front):
     emo_assign(sorted(front, key=lambda member: member.fitness.values))
 
 
+@pytest.mark.slow
 @each("seed", range(1000))
 def test_ranks_and_crowding_equal_deap(seed):
     """Fronts are the sets that DEAP finds, and crowding distances are DEAP's to the last bit."""
@@ -78,6 +79,7 @@ def test_ranks_and_crowding_equal_deap(seed):
     assert np.array_equal(expected_crowding, ranking.crowding)
 
 
+@pytest.mark.slow
 @each("seed", range(1000))
 def test_survivors_equal_deap_but_for_the_tie_at_the_cut(seed, monkeypatch):
     """Survivors are those of `selNSGA2`; among equals at the cut, ours are the earliest."""
@@ -96,6 +98,7 @@ def test_survivors_equal_deap_but_for_the_tie_at_the_cut(seed, monkeypatch):
     assert [i for i in ours if i in tied] == tied[: len(set(ours) & set(tied))]
 
 
+@pytest.mark.slow
 @each("seed", range(1000))
 def test_violations_rank_as_in_deap_with_a_penalty(seed):
     """Feasible first, then by violation: what DEAP finds when violations are a penalty."""
