@@ -6,54 +6,26 @@ from typing import Annotated, Literal
 import typer
 
 from optimizer.commands.flags import config_flags, option
-from optimizer.config.compute import ComputeSettings
-from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
-from optimizer.config.evidence import EvidenceSettings
-from optimizer.config.run_config import RunConfig
-from optimizer.errors import ConfigError
-
-ConfigFile = Annotated[Path | None, option("--config", "TOML file; flags win over it.", "FILE")]
-AsJson = Annotated[bool, option("--json", "Print one JSON object.")]
-AnyJson = Annotated[bool, option("--json", "Print JSON.")]
-Runs = Annotated[Path, option("--runs", "Folder in which runs are recorded.", "FOLDER")]
-Member = Annotated[
-    int | None,
-    option("--member", "Which individual, by its number in the front.", "NUMBER", min=0),
-]
-RunName = Annotated[
-    str, typer.Argument(help="A run's id, its beginning, its path, or latest.", metavar="RUN")
-]
-Specs = Annotated[
-    list[str] | None, typer.Argument(help="Bars, as --data names them.", metavar="SPEC")
-]
-
-ALL = tuple(RunConfig.model_fields)
-"""Flags of every knob."""
-
-MARKET = (*DataSettings.model_fields, *StrategySettings.model_fields, *ComputeSettings.model_fields)
-"""Flags of what is traded."""
-
-TRADES = (*MARKET, *WindowSettings.model_fields, *CostSettings.model_fields)
-"""Flags of what decides trades."""
-
-JUDGED = (
-    "data",
-    *(name for name in EvidenceSettings.model_fields if name != "judge"),
-    *ComputeSettings.model_fields,
+from optimizer.commands.shared import (
+    ALL,
+    DATA,
+    FETCH,
+    JUDGED,
+    MARKET,
+    MOST,
+    RANGE,
+    READ,
+    TRADES,
+    AnyJson,
+    AsJson,
+    ConfigFile,
+    Member,
+    Quiet,
+    RunName,
+    Runs,
+    Specs,
 )
-"""Flags of what judges a run."""
-
-DATA = tuple(DataSettings.model_fields)
-READ = tuple(name for name in DATA if name != "data")
-FETCH = ("timeframe", "start", "end", "adjusted", "accept_missing", "cache", "max_bytes")
-RANGE = {
-    "start": "First day to fetch, such as 2024-01-01, UTC.",
-    "end": "The day after the last; up to the last day that has been over for a day if unset.",
-}
-"""What the bounds of a range mean where bars are fetched."""
-
-MOST = 10_000_000
-"""Individuals that a command takes at once, as many as a population may have."""
+from optimizer.errors import ConfigError
 
 app = typer.Typer(
     name="optimizer",
@@ -88,7 +60,7 @@ def evolve(
     config: ConfigFile = None,
     resume: Annotated[str | None, option("--resume", "Go on with a recorded run.", "RUN")] = None,
     as_json: AsJson = False,
-    quiet: Annotated[bool, option("--quiet", "Show no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Search for the best compromises between objectives, and certify them."""
     from optimizer.config.run_config import resolve_config
@@ -172,7 +144,7 @@ def judge(
         bool, option("--open", "Look at the bars that were held out; each look is counted.")
     ] = False,
     as_json: AsJson = False,
-    quiet: Annotated[bool, option("--quiet", "Show no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Find out whether a run's front is more than luck, and say so in plain words."""
     from optimizer.commands.judge import judge_command

@@ -1,5 +1,6 @@
 """evolve: search, certify, and show the front."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -22,8 +23,8 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import MEAN, POOLED
 from optimizer.goals.objectives import MISSED, parse_objective
-from optimizer.judging.judge import recorded_judgement
 from optimizer.judging.judgement import Judgement
+from optimizer.judging.opened import recorded_judgement, with_held_out
 from optimizer.judging.verdict import verdict_of
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunResult, noun_of, quality_lines, refuse_red
@@ -75,8 +76,9 @@ def evolve_command(
             path = find_run(runs, resume or "latest")
             result = resume_run(path, flags, watcher, watcher.should_stop)
         judgement = _judged(result, begun, flags, watcher, quiet=quiet)
+    result = with_held_out(result, judgement)
     if as_json:
-        print_json({"judgement": said_of(result, judgement), **result.payload()})
+        print_json(result_json(result, judgement))
     else:
         print_result(result, judgement)
     if flags.get("report", True):
@@ -104,11 +106,10 @@ def _judged(
     return judged_after_search(path, begun, watcher.trials, quiet=quiet)
 
 
-def said_of(result: RunResult, judgement: Judgement | None) -> Mapping[str, object]:
-    """A judgement as JSON; of a run that was never judged the verdict alone, which says so."""
-    if judgement is not None:
-        return judgement.payload()
-    return {"verdict": verdict_of(result, None).payload()}
+def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, object]:
+    """A result behind its judgement; where there is none, the verdict alone says so."""
+    verdict = {"verdict": verdict_of(result, None).payload()}
+    return {"judgement": judgement.payload() if judgement else verdict, **result.payload()}
 
 
 def print_result(result: RunResult, judgement: Judgement | None) -> None:
@@ -157,16 +158,25 @@ def _print_front(console: Lines, result: RunResult) -> None:
     console.print(front_table(members, result.objectives))
     console.print()
     console.print(genes_table(members))
-    if data.held_out_bars:
+    if result.front[0].held_out is not None:
         console.print()
         console.print(held_out_table(members, result.objectives))
+    elif data.held_out_bars:
+        console.print()
+        console.say(
+            f"{counted(data.held_out_bars, 'bar')} held out, which nobody has looked at: "
+            f"python -m optimizer judge {shlex.quote(result.path)} --open"
+        )
     if len({window.label for window in data.windows}) > 1:
         metrics = [parse_objective(name).metric for name in result.objectives if name != MISSED]
-        by_window = {name: members[0].by_window[name] for name in ("trades", *metrics)}
-        console.print()
+        by_window = {name: members[0].by_window.get(name, ()) for name in ("trades", *metrics)}
+        # Of what is held out nothing is said, and it comes last.
+        windows = data.windows[: len(by_window["trades"])]
         noun = noun_of(data.windows)
         title = f"Individual 0, {noun} by {noun}"
-        console.print(windows_table(data.windows, by_window, title))
+        if windows:
+            console.print()
+            console.print(windows_table(windows, by_window, title))
 
 
 def _say_diversity(console: Lines, result: RunResult) -> None:

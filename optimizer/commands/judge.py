@@ -8,8 +8,9 @@ from optimizer.commands.console import Lines, print_json, stderr, stdout
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import make_config
 from optimizer.errors import StoppedError
-from optimizer.judging.judge import judge_run, recorded_judgement
+from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement
+from optimizer.judging.opened import recorded_judgement
 from optimizer.judging.plan import plan_of
 from optimizer.judging.words import evidence_lines
 from optimizer.runs import RunStore, find_run

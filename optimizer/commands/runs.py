@@ -18,12 +18,12 @@ from optimizer.commands.console import (
     stdout,
     without_nan,
 )
-from optimizer.commands.evolve import print_result, said_of
+from optimizer.commands.evolve import print_result, result_json
 from optimizer.errors import ConfigError, StoreError
-from optimizer.judging.judge import recorded_judgement
+from optimizer.judging.opened import opened_result
 from optimizer.runs import RunStore, delete_run, find_run, list_runs
 from optimizer.runs.result import Member, RunResult, recorded_result, refuse_red, words_of
-from optimizer.session.exported import Columns, What, require_result, table_of
+from optimizer.session.exported import Columns, What, front_table, require_result, table_of
 from optimizer.session.header import recorded_front
 from optimizer.session.individuals import describe_individuals
 from optimizer.shown import number
@@ -54,12 +54,10 @@ def list_command(runs: Path, *, as_json: bool) -> None:
 def show_command(name: str, runs: Path, *, as_json: bool) -> None:
     """Print a run's result, or how far it got."""
     with RunStore.open(find_run(runs, name)) as store:
-        result = recorded_result(store)
-        judgement = None if result is None else recorded_judgement(store)
+        result, judgement = opened_result(store)
         if as_json:
-            found = {"header": store.header, "result": result and result.payload()}
-            judged = result and said_of(result, judgement)
-            print_json({"judgement": judged, **found, "status": store.status})
+            found = result and result_json(result, judgement)
+            print_json({"header": store.header, "result": found, "status": store.status})
             return
         if result is not None:
             print_result(result, judgement)
@@ -97,6 +95,7 @@ def verify_command(name: str, runs: Path, individuals: int) -> None:
     # Spread over the front, whose members are sorted by genome.
     count = min(individuals, len(genomes))
     chosen = genomes[np.linspace(0, len(genomes) - 1, count).round().astype(int)]
+    task = task.closed
     engine = task.full_engine(device="cpu")
     certificate = certify(engine, chosen)
     refuse_red(certificate)
@@ -141,10 +140,19 @@ def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) 
 
             line = write_study(store, to, sample)
         elif to.suffix == ".json" and what == "front":
-            line = _written(to, _json(require_result(store).payload()))
+            line = _written(to, _json(_front(store).payload()))
         else:
-            line = _written(to, WRITERS[to.suffix](table_of(store, what)))
+            table = front_table(_front(store)) if what == "front" else table_of(store, what)
+            line = _written(to, WRITERS[to.suffix](table))
     stdout().say(line)
+
+
+def _front(store: RunStore) -> RunResult:
+    """The result of a run that has one, with what was opened of it."""
+    require_result(store)
+    result, _ = opened_result(store)
+    assert result is not None
+    return result
 
 
 def _written(to: Path, content: str | bytes) -> str:

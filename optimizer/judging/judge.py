@@ -32,7 +32,12 @@ from optimizer.judging.judgement import (
 )
 from optimizer.judging.kept import Kept, Watch
 from optimizer.judging.null import KINDS, NullJob, NullSearch, NullSetup, null_kind, null_searches
-from optimizer.judging.opened import held_out_record, searches_on_these_bars
+from optimizer.judging.opened import (
+    JUDGEMENT,
+    held_out_record,
+    recorded_judgement,
+    searches_on_these_bars,
+)
 from optimizer.judging.pick import Pick, chosen
 from optimizer.judging.plan import Plan
 from optimizer.judging.robust import robust_record
@@ -57,9 +62,6 @@ from optimizer.session.problem import Trials
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
 from optimizer.session.warm_start import hash_of, load_genomes
-
-JUDGEMENT = "judgement"
-"""Name of the rows of evidence that hold judgements; the last one counts."""
 
 
 def judge_run(
@@ -87,16 +89,6 @@ def judge_run(
     """
     with RunStore.open(path, writable=True) as store:
         return _Judge(store, plan, flags, watch, trials).judgement()
-
-
-def recorded_judgement(store: RunStore) -> Judgement | None:
-    """The newest judgement of a run; None where it was never judged.
-
-    Raises:
-        StoreError: When the evidence is damaged.
-    """
-    rows = [row for name, row in store.evidence if name == JUDGEMENT]
-    return Judgement.read(rows[-1]) if rows else None
 
 
 class _Judge:
@@ -165,7 +157,7 @@ class _Judge:
         if plan.null:
             parts["null"] = self._null(pick)
         if plan.is_open:
-            parts["held_out"] = held_out_record(self._whole, self._store.path, self._result, pick)
+            parts["held_out"] = held_out_record(self._whole, self._store, self._result, pick)
         return parts
 
     def _statistics(self, engine: Engine, pick: Pick) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from optimizer.evidence.figures import Figure
 from optimizer.runs.payload import OPTIONAL, Payload
+from optimizer.runs.result import Figures
 
 Number = float | None
 Why = Annotated[Mapping[str, str], OPTIONAL]
@@ -246,13 +247,18 @@ class CausalRecord(Payload):
 
 @dataclass(frozen=True)
 class HeldOutRecord(Payload):
-    """The pick on bars that the search had not seen, and how often such bars were looked at."""
+    """The pick on bars that the search had not seen, and how often such bars were looked at.
+
+    Args:
+        members: Figures there of every member, by number.
+    """
 
     looks: int
     trades: int
     closing_days: int
     mean_r: Number
     psr: Number
+    members: tuple[Figures, ...] = ()
     why: Why = field(default_factory=dict)
 
 

@@ -2,52 +2,92 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from data.ordinary import NoFileError, open_ordinary
-from engine.replay.certificate import data_hash
+from data.files import NoFileError, open_ordinary
+from engine.replay.certificate import certify, data_hash
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.unseen import unseen_of
-from optimizer.judging.judgement import HeldOutRecord, numbers
+from optimizer.judging.judgement import HeldOutRecord, Judgement, numbers
 from optimizer.judging.pick import Pick
 from optimizer.runs import RunStore, list_runs
-from optimizer.runs.result import RunResult, WindowDescription, recorded_result
+from optimizer.runs.result import RunResult, WindowDescription, recorded_result, refuse_red
+from optimizer.session.exported import newest_front
+from optimizer.session.header import OPENED, is_opened
+from optimizer.session.individuals import describe_individuals
 from optimizer.session.task import Task
 from optimizer.written import write_whole
+
+JUDGEMENT = "judgement"
+"""Name of the rows of evidence that hold judgements; the last one counts."""
 
 LOOKS = "looks.json"
 """Under the folder of runs: which fronts held-out bars were opened for."""
 
 
-def held_out_record(task: Task, path: Path, result: RunResult, pick: Pick) -> HeldOutRecord:
-    """What the pick did on held-out bars; the look is recorded before anything is seen.
+def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) -> HeldOutRecord:
+    """What the front did on held-out bars; the look is recorded before anything is seen.
 
     Args:
         task: With the held-out windows.
-        path: Of the run.
+        store: Of the run, open for writing.
         result: Of the run.
         pick: Named before.
 
     Raises:
         ConfigError: When nothing was held out.
         StoreError: When the look cannot be recorded.
+        ParityError: When reference and engine disagree there.
     """
     markets = task.markets
     if not markets.held_out:
         raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
     windows = [one for one in result.data.windows if one.is_held_out]
-    looks = record_look(path.parent, windows, data_hash(markets.series), result.front_hash)
-    ledgers = task.full_engine(device="cpu").trades(pick.genome)
-    places = markets.places("held_out")
+    content, front = data_hash(markets.series), result.front_hash
+    looks = record_look(store.path.parent, windows, content, front)
+    if not is_opened(store):
+        store.add_evidence(OPENED, {"looks": looks, "front": front})
+        store.flush()
+    engine, genomes = task.full_engine(device="cpu"), newest_front(store).genomes
+    refuse_red(certify(engine, genomes))
+    ledgers, places = engine.trades(pick.genome), markets.places("held_out")
     found = unseen_of([ledgers[place] for place in places], markets.series, markets.held_out)
+    described = describe_individuals(task, engine, genomes)
     return HeldOutRecord(
         looks=looks,
         trades=found.trades,
         closing_days=found.closing_days,
+        members=tuple(one.held_out for one in described if one.held_out is not None),
         **numbers(mean_r=found.mean_r, psr=found.psr),
     )
+
+
+def opened_result(store: RunStore) -> tuple[RunResult | None, Judgement | None]:
+    """The result of a run with what was opened of it, and its newest judgement; None without."""
+    result = recorded_result(store)
+    found = None if result is None else recorded_judgement(store)
+    return result and with_held_out(result, found), found
+
+
+def recorded_judgement(store: RunStore) -> Judgement | None:
+    """The newest judgement of a run; None where it was never judged.
+
+    Raises:
+        StoreError: When the evidence is damaged.
+    """
+    rows = [row for name, row in store.evidence if name == JUDGEMENT]
+    return Judgement.read(rows[-1]) if rows else None
+
+
+def with_held_out(result: RunResult, found: Judgement | None) -> RunResult:
+    """A result whose members have their figures on held-out bars, where those were opened."""
+    if found is None or found.held_out is None:
+        return result
+    pairs = zip(result.front, found.held_out.members, strict=True)
+    return replace(result, front=tuple(replace(one, held_out=kept) for one, kept in pairs))
 
 
 def record_look(runs: Path, windows: Sequence[WindowDescription], content: str, front: str) -> int:

@@ -14,14 +14,15 @@ from engine.batch import Engine
 from engine.errors import EngineError
 from engine.metrics import METRICS
 from optimizer.errors import ConfigError, OptimizerError, StoreError
+from optimizer.judging.opened import opened_result
 from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_weight, knee, weights_of
 from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve, trades_frame
 from optimizer.runs import GenerationSummary, RunStore
-from optimizer.runs.result import Figures, Member, RunHeader, RunResult, best_first, recorded_result
+from optimizer.runs.result import Figures, Member, RunHeader, RunResult, best_first
 from optimizer.search.evolution import final_front
 from optimizer.search.generation import Floats
-from optimizer.session.header import recorded_task
+from optimizer.session.header import shown_task
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.task import Task
 from optimizer.shown import HELD_OUT
@@ -54,7 +55,8 @@ class Tables:
         )
         with RunStore.open(path) as store:
             self.header = RunHeader.read(store.header)
-            self.result: RunResult | None = recorded_result(store)
+            found, self.judgement = opened_result(store)
+            self.result: RunResult | None = found
             self.status: str = store.status
             self.summaries: tuple[GenerationSummary, ...] = tuple(store.generations())
             last = store.last_generation()
@@ -157,7 +159,7 @@ class Tables:
             StoreError: When they, or the strategy, are no longer those of the run.
         """
         with RunStore.open(self.path) as store:
-            return recorded_task(store, self._flags)
+            return shown_task(store, self._flags)
 
     @cached_property
     def bars_problem(self) -> str:
@@ -171,7 +173,7 @@ class Tables:
     @property
     def has_held_out(self) -> bool:
         """Whether members were also tried on bars that the search has not seen."""
-        return bool(self.header.held_out)
+        return any(one.held_out is not None for one in self.members)
 
     @cached_property
     def engine(self) -> Engine:

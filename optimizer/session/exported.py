@@ -34,18 +34,15 @@ class Recorded:
     born: np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def table_of(store: RunStore, what: What) -> Columns:
+def table_of(store: RunStore, what: Literal["generations", "individuals"]) -> Columns:
     """One table of a run.
 
-    ``front`` has the certified members of a finished run, by the numbers that tables and report
-    give them, also on bars that were held out; ``generations`` one row each; ``individuals``
-    every one that is still recorded, with its parents and the operator that made it.
+    ``generations`` has one row each; ``individuals`` every one that is still recorded, with its
+    parents and the operator that made it.
 
     Raises:
-        StoreError: When a run without a result is asked for its front, or is damaged.
+        StoreError: When the run is damaged.
     """
-    if what == "front":
-        return _front(require_result(store))
     return _generations(store) if what == "generations" else _individuals(store)
 
 
@@ -132,7 +129,11 @@ def _kept(store: RunStore) -> Iterator[tuple[int, Population]]:
             yield summary.number, store.front(summary.number)
 
 
-def _front(result: RunResult) -> Columns:
+def front_table(result: RunResult) -> Columns:
+    """The certified members of a finished run, by the numbers that tables and report give them.
+
+    Where held-out bars were opened, also what they reached there.
+    """
     columns: Columns = {"member": list(range(len(result.front)))}
     for part in ("genes", "objectives", "metrics"):
         _add(columns, part, list(result.front))

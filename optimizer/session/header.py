@@ -19,6 +19,9 @@ from optimizer.session.identity import (
 )
 from optimizer.session.task import Task, prepare
 
+OPENED = "opened"
+"""Name of the evidence that held-out bars were looked at."""
+
 
 def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
     """What a run record keeps of its circumstances; only the identity decides its results."""
@@ -79,17 +82,28 @@ def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
 
 
 def recorded_front(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floats]:
-    """The task of a recorded run and the genomes [F, G] of its newest front.
+    """The task of a recorded run, as `shown_task`, and the genomes [F, G] of its newest front.
 
     `flags` say where the data is now, if it has moved.
     """
     with RunStore.open(path) as store:
         front = newest_front(store)
-        return recorded_task(store, flags), front.genomes
+        return shown_task(store, flags), front.genomes
+
+
+def shown_task(store: RunStore, flags: Mapping[str, object]) -> Task:
+    """What may be shown of a recorded run: bars that it held out only once they were opened."""
+    task = recorded_task(store, flags)
+    return task if is_opened(store) else task.closed
+
+
+def is_opened(store: RunStore) -> bool:
+    """Whether somebody has looked at the bars that a run held out."""
+    return any(name == OPENED for name, _ in store.evidence)
 
 
 def recorded_task(store: RunStore, flags: Mapping[str, object]) -> Task:
-    """What a recorded run was asked to do, with its bars.
+    """What a recorded run was asked to do, with all of its bars.
 
     Raises:
         StoreError: When individuals would not be judged as they were then, naming what differs.

@@ -130,6 +130,11 @@ class Markets:
             bars.until(end) for bars, end in zip(self.series, self._search_ends, strict=True)
         )
 
+    @cached_property
+    def closed(self) -> "Markets":
+        """The same without what is held out; its series end with what is searched on."""
+        return Markets(self.searched, self.windows) if self.held_out else self
+
     def spans(self, windows: Sequence[Window]) -> list[Span]:
         """Lengths of windows in bars and years, and whose they are."""
         return [

@@ -69,6 +69,11 @@ class Task:
         """A batch engine for all windows, those to search on first, then those held out."""
         return self._engine(self.markets.series, self.markets.all_windows, device)
 
+    @property
+    def closed(self) -> "Task":
+        """The same task on the bars that its search may read."""
+        return replace(self, markets=self.markets.closed)
+
     def engine_on(
         self,
         windows: Sequence[Window],

@@ -271,8 +271,8 @@ def _searched(
     regret = None if why else task.regret(problem, front.objectives)
     searched = perf_counter() - began
     observer.certifying(len(front))
-    proven = task.full_engine(job.device) if task.markets.held_out else engine
-    certificate = certify(proven, front.genomes)
+    # Neither replayed nor described where it is held out: nobody has looked there yet.
+    certificate = certify(engine, front.genomes)
     evaluated = now.evaluated + n_polished
     timing = Timing(
         search_s=searched,
@@ -281,7 +281,7 @@ def _searched(
         individual_bars_per_s=evaluated * task.markets.n_bars / searched,
     )
     result = replace(
-        _result(job, proven, last, front, certificate, timing),
+        _result(job, last, front, certificate, timing),
         stopped_by=why or "generations",
         polished=n_polished,
         regret=regret,
@@ -292,13 +292,12 @@ def _searched(
 
 def _result(
     job: _Job,
-    engine: Engine,
     last: Generation,
     front: Population,
     certificate: Certificate,
     timing: Timing,
 ) -> RunResult:
-    task, store = job.task, job.store
+    task, engine, store = job.task, job.engine, job.store
     return RunResult(
         run=store.run_id,
         path=str(store.path),
@@ -311,7 +310,7 @@ def _result(
         infeasible=count_failures(task.goals.failure_names, last.population.failures),
         objectives=task.goals.names,
         over_windows=task.goals.over,
-        front=describe_individuals(task, engine, front.genomes, front.objectives),
+        front=describe_individuals(task.closed, engine, front.genomes, front.objectives),
         front_hash=front_hash(front.genomes, front.objectives),
         data_hash=certificate.data_hash,
         certificate=certificate,

@@ -132,7 +132,7 @@ def test_evolve_prints_the_front_and_its_certificate(command, market):
     """Progress on stderr; on stdout objectives, genes, the proof, and where it is recorded."""
     outcome = command("evolve", "--data", market, *SMALL)
     assert outcome.code == 0
-    for word in ("sharpe", "drawdown", "trades", "reward", "0 mismatches", "recorded in runs/"):
+    for word in ("strength", "drawdown", "trades", "reward", "0 mismatches", "recorded in runs/"):
         assert word in outcome.out
     assert "SIMULATED" not in outcome.out
     assert "generation 2/2" in outcome.err

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from optimizer.commands import evolve as evolve_module
-from optimizer.commands.app import ALL, DATA, MARKET, TRADES
+from optimizer.commands.shared import ALL, DATA, MARKET, TRADES
 from optimizer.config.run_config import RunConfig, flag_of
 from optimizer.session.task import prepare
 from tests.support.commands import SMALL

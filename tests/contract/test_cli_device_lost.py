@@ -18,7 +18,7 @@ from tests.support.commands import Outcome, run, start
 pytestmark = pytest.mark.slow
 
 SEARCH = ("--population", "16", "--generations", "6", "--min-trades", "3", "--seed", "2")
-QUIETLY = ("--json", "--quiet", "--no-report")
+QUIETLY = ("--json", "--quiet", "--no-report", "--no-judge")
 CUDA = ("--device", "cuda")
 LOSING = ("-m", "tests.support.losing")
 

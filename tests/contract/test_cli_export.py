@@ -14,7 +14,16 @@ from tests.support.commands import SMALL, write_market
 
 pytestmark = pytest.mark.slow
 
-LARGER = ("--population", "24", "--generations", "4", "--min-trades", "3", "--no-report")
+LARGER = (
+    "--population",
+    "24",
+    "--generations",
+    "4",
+    "--min-trades",
+    "3",
+    "--no-report",
+    "--no-judge",
+)
 
 
 @pytest.fixture

@@ -23,7 +23,17 @@ def market(tmp_path):
 @pytest.fixture
 def result(command, market):
     """A finished run with a front of several members."""
-    flags = ("--population", 24, "--generations", 3, "--min-trades", 3, "--no-report", "--json")
+    flags = (
+        "--population",
+        24,
+        "--generations",
+        3,
+        "--min-trades",
+        3,
+        "--no-report",
+        "--no-judge",
+        "--json",
+    )
     found = command("evolve", "--data", market, *flags).json
     assert len(found["front"]) > 2
     return found
@@ -55,7 +65,9 @@ def test_a_member_is_backtested_from_whatever_holds_it(command, market, result, 
     else:
         path.write_text(command("runs", "show", "latest", "--json").out)
         if what == "evolve --json":
-            path.write_text(command("evolve", "--resume", "latest", "--json", "--no-report").out)
+            path.write_text(
+                command("evolve", "--resume", "latest", "--json", "--no-report", "--no-judge").out
+            )
     found = command("backtest", *flags, "--json").json
     assert found["genes"] == member["genes"]
     assert found["metrics"] == member["metrics"]
@@ -66,7 +78,7 @@ def test_an_export_is_taken_to_begin_with(command, market, result, tmp_path):
     for name, what in (("f.json", "front"), ("f.csv", "front"), ("i.csv", "individuals")):
         exported = command("runs", "export", result["run"], tmp_path / name, "--what", what)
         assert exported.code == 0
-        flags = ("--population", 200, "--generations", 0, "--no-report", "--json")
+        flags = ("--population", 200, "--generations", 0, "--no-report", "--no-judge", "--json")
         begun = command("evolve", "--data", market, *flags, "--warm-start", tmp_path / name)
         assert begun.code == 0
 

@@ -55,7 +55,7 @@ def test_threads_of_a_larger_machine_are_no_reason_to_refuse_its_run(command, ma
         assert recorded_config(store, {"threads": 5}).threads == 5
 
 
-LATTICE = ("--search", "lattice", "--min-trades", "3", "--no-report")
+LATTICE = ("--search", "lattice", "--min-trades", "3", "--no-report", "--no-judge")
 CROSSED = ("--bound", "ema_fast=100:192", "--bound", "ema_slow=96:104")
 
 
@@ -75,7 +75,16 @@ def test_a_lattice_without_a_legal_point_is_refused(command, market):
 
 def test_a_lattice_without_a_feasible_point_finds_nothing(command, market):
     """Nobody is said to have found all of a front that does not exist."""
-    flags = ("--search", "lattice", "--step", "reward_r=0.5", "--min-trades", 3000, "--no-report")
+    flags = (
+        "--search",
+        "lattice",
+        "--step",
+        "reward_r=0.5",
+        "--min-trades",
+        3000,
+        "--no-report",
+        "--no-judge",
+    )
     assert "100.00%" not in command("evolve", "--data", market, *flags).out
     assert command("evolve", "--data", market, *flags, "--json").json["regret"] is None
 

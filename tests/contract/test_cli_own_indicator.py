@@ -11,7 +11,7 @@ from tests.support.own import DRIFT, MIXED
 
 pytestmark = pytest.mark.slow
 
-SEARCH = ("--population", "8", "--min-trades", "3", "--no-report", "--json")
+SEARCH = ("--population", "8", "--min-trades", "3", "--no-report", "--no-judge", "--json")
 SETTINGS = ("--strategy", "mixed", "--device", "cpu", *SEARCH)
 
 

@@ -14,7 +14,7 @@ from tests.support.recording import quick_directory
 pytestmark = pytest.mark.slow
 
 NOBODY = 65534
-LONGER = ("--generations", "3", "--json", "--quiet", "--no-report")
+LONGER = ("--generations", "3", "--json", "--quiet", "--no-report", "--no-judge")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def place(monkeypatch):
 @pytest.fixture
 def begun(command, place):
     """A run in that folder, by whoever runs the tests; all that commands need is loaded by it."""
-    arguments = ("--data", "csv:bars.csv", *SMALL, "--json", "--quiet", "--no-report")
+    arguments = ("--data", "csv:bars.csv", *SMALL, "--json", "--quiet", "--no-report", "--no-judge")
     return command("evolve", *arguments).json
 
 

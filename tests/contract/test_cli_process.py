@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 HEAVY = ("torch", "numba", "pandas", "pyarrow", "deap", "numpy", "rich")
 ENDLESS = ("--population", "16", "--generations", "100000", "--min-trades", "3")
-QUIETLY = ("--json", "--quiet", "--no-report")
+QUIETLY = ("--json", "--quiet", "--no-report", "--no-judge")
 
 
 def finish(process):
@@ -136,7 +136,7 @@ def test_one_signal_stops_after_the_generation(command, tmp_path, market, stop):
     with RunStore.open(found.path) as store:
         assert store.verify() == []
     longer = ("--generations", str(found.generations + 1))
-    assert command("evolve", "--resume", "latest", *longer, "--no-report").code == 0
+    assert command("evolve", "--resume", "latest", *longer, "--no-report", "--no-judge").code == 0
 
 
 def test_two_signals_leave_a_run_that_can_go_on(tmp_path, market):

@@ -12,7 +12,16 @@ from optimizer.runs import RunStore
 
 pytestmark = pytest.mark.slow
 
-SEARCH = ("--population", "12", "--generations", "5", "--min-trades", "3", "--no-report")
+SEARCH = (
+    "--population",
+    "12",
+    "--generations",
+    "5",
+    "--min-trades",
+    "3",
+    "--no-report",
+    "--no-judge",
+)
 NEWEST = 5
 MARKET = "csv:bars.csv"
 """In a file beside the run that a test may change."""

@@ -9,7 +9,7 @@ from tests.support.commands import SMALL
 pytestmark = pytest.mark.slow
 
 STEPS = ("--step", "reward_r=1.5", "--step", "max_hold=95")
-LATTICE = ("--search", "lattice", *STEPS, "--min-trades", "3", "--no-report")
+LATTICE = ("--search", "lattice", *STEPS, "--min-trades", "3", "--no-report", "--no-judge")
 
 
 def test_a_lattice_is_searched_to_its_end_with_a_regret(command, market):
@@ -78,13 +78,20 @@ def test_a_run_that_never_began_needs_its_guests_again(command, market, tmp_path
 def test_stop_rules_end_a_run_that_can_go_on(command, market):
     """It is finished, says why, and with more evaluations goes on as if it had never stopped."""
     wanted = ("evolve", "--data", market, "--population", "8", "--generations", "6")
-    wanted = (*wanted, "--min-trades", "3", "--no-report", "--json")
+    wanted = (*wanted, "--min-trades", "3", "--no-report", "--no-judge", "--json")
     whole = command(*wanted).json
     short = command(*wanted, "--max-evaluations", "30").json
     assert (short["stopped_by"], short["generation"]) == ("max_evaluations", 2)
     assert command("evolve", "--resume", "latest", "--json").json["resumed"]
     longer = command(
-        "evolve", "--resume", "latest", "--max-evaluations", "900", "--no-report", "--json"
+        "evolve",
+        "--resume",
+        "latest",
+        "--max-evaluations",
+        "900",
+        "--no-report",
+        "--no-judge",
+        "--json",
     ).json
     assert longer["front_hash"] == whole["front_hash"]
     timed = command(*wanted, "--max-seconds", "0.000001").json

@@ -16,7 +16,16 @@ from tests.support.worlds import make_bars
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
-SMALL = ("--population", "8", "--generations", "2", "--min-trades", "3", "--no-report")
+SMALL = (
+    "--population",
+    "8",
+    "--generations",
+    "2",
+    "--min-trades",
+    "3",
+    "--no-report",
+    "--no-judge",
+)
 """A search that takes a blink."""
 
 

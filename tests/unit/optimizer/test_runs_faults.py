@@ -173,7 +173,16 @@ def test_a_limit_of_file_size_is_named(tmp_path):
     """As a shell sets it; what was recorded before is kept."""
     limit = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000,) * 2)"
     program = ("-c", f"{limit}; from optimizer.__main__ import main; sys.exit(main(sys.argv[1:]))")
-    many = ("--population", 200, "--generations", 200, "--no-report", "--device", "cpu")
+    many = (
+        "--population",
+        200,
+        "--generations",
+        200,
+        "--no-report",
+        "--no-judge",
+        "--device",
+        "cpu",
+    )
     found = run("evolve", "--data", write_market(tmp_path / "bars.csv"), *many, cwd=tmp_path,
                 program=program)  # fmt: skip
     last = found.err.splitlines()[-1]
