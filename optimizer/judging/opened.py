@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from data.ordinary import NoFileError, open_ordinary
+from data.files import NoFileError, open_ordinary
 from engine.replay.certificate import data_hash
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.unseen import unseen_of
