@@ -11,6 +11,8 @@ from engine.batch import Engine
 from engine.replay.certificate import certify
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
+from optimizer.judging.judge import judge_run
+from optimizer.judging.plan import plan_of
 from optimizer.report.apart import Apart
 from optimizer.report.pick import compare
 from optimizer.report.plots import Plots
@@ -21,6 +23,7 @@ from optimizer.search.generation import Floats
 from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of
 from optimizer.session.individuals import describe_individuals
+from optimizer.session.problem import Trials
 from optimizer.session.task import Task, prepare
 from optimizer.session.workflow import Observer, start_run
 from strategy import StrategySpec, register
@@ -44,16 +47,30 @@ def load_run(name: str = "latest", runs: str | Path = "runs", data: Specs | None
     return Run(find_run(Path(runs), name), data)
 
 
+class _Kept(Observer):
+    """Keeps the trials of a search for who judges it."""
+
+    trials: Trials | None = None
+
+    def searched(self, trials: Trials | None) -> None:
+        """The search is over."""
+        self.trials = trials
+
+
 def evolve(settings: Mapping[str, object]) -> Run:
-    """Search with settings; see `optimizer.evolve`.
+    """Search with settings, and judge what was found; see `optimizer.evolve`.
 
     >>> import tempfile
     >>> evolve({"population": 8, "generations": 1, "runs": tempfile.mkdtemp()}).status
     'finished'
     """
-    result = start_run(make_config(settings, where="evolve"), Observer(), lambda: False)
+    config, kept = make_config(settings, where="evolve"), _Kept()
+    result = start_run(config, kept, lambda: False)
     refuse_red(result.certificate)
-    return Run(Path(result.path))
+    path = Path(result.path)
+    if config.judge is not False:
+        judge_run(path, plan_of(config), {}, lambda *_: None, kept.trials)
+    return Run(path)
 
 
 class Single(Run):

@@ -14,7 +14,7 @@ from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of
 from optimizer.session.markets import load_markets
 from optimizer.session.task import prepare
-from optimizer.session.workflow import start_run
+from optimizer.session.workflow import Observer, start_run
 from tests.support.commands import write_market
 from tests.support.worlds import random_genomes
 
@@ -102,7 +102,7 @@ def test_held_out_bars_decide_nothing_that_the_search_sees(folder):
         assert getattr(one, name).tobytes() == getattr(two, name).tobytes()
 
 
-class Watch:
+class Watch(Observer):
     """An observer that remembers when the search was over.
 
     Args:
@@ -129,7 +129,7 @@ class Watch:
 
 
 def test_no_engine_holds_a_held_out_bar_before_the_search_is_over(folder, tmp_path, monkeypatch):
-    """Whatever a run evaluates until then, polish and archive included, ends before those bars."""
+    """Whatever a run evaluates, polish and certificate included, ends before those bars."""
     events = []
 
     class Noted(Engine):
@@ -143,12 +143,8 @@ def test_no_engine_holds_a_held_out_bar_before_the_search_is_over(folder, tmp_pa
         config(folder, holdout="20%", runs=str(tmp_path / "runs"), **small), Watch(events), bool
     )
     starts = [window.start for window in found.data.windows if window.is_held_out]
-    over = events.index("certifying")
-    assert events[:over].count("generation") == 3
-    assert [one for one in events[:over] if one != "generation"] == [starts]
-    assert [one for one in events[over + 1 :] if one != "generation"] == [
-        [LENGTHS[name] for name in sorted(LENGTHS)]
-    ]
+    assert events.count("generation") == 3
+    assert [one for one in events if one not in ("generation", "certifying")] == [starts]
 
 
 def test_the_full_engine_agrees_about_the_bars_that_were_searched(folder):
