@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from optimizer.commands.console import Lines, print_json, stderr, stdout
-from optimizer.commands.judge import judged_after_search
+from optimizer.commands.judge import judged_after_search, say_verdict
 from optimizer.commands.live import Watcher
 from optimizer.commands.report import write_run_report
 from optimizer.commands.restart import Restart
@@ -32,17 +32,6 @@ from optimizer.search.lattice import Regret
 from optimizer.session.header import recorded_config
 from optimizer.session.workflow import resume_run, start_run
 from optimizer.shown import counted, fraction, number
-
-COLOURS = {
-    "invalid": "red",
-    "too_little": "red",
-    "luck": "red",
-    "not_judged": "yellow",
-    "weak": "yellow",
-    "holds": "cyan",
-    "robust": "cyan",
-}
-"""Of each grade; never the only sign of it."""
 
 
 def evolve_command(
@@ -115,11 +104,7 @@ def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, 
 def print_result(result: RunResult, judgement: Judgement | None) -> None:
     """Print the verdict, the front, its certificate and where it is recorded."""
     console, data = stdout(), result.data
-    verdict = verdict_of(result, judgement)
-    console.say(verdict.sentence, style=f"bold {COLOURS[verdict.grade]}")
-    for reason in verdict.reasons:
-        console.say(f"  {reason}")
-    console.print()
+    say_verdict(console, verdict_of(result, judgement))
     if result.resumed:
         console.say(f"run {result.run} had {result.resumed}; this is its result")
     simulated = ", a SIMULATED market" if data.is_simulated else ""

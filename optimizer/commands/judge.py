@@ -4,19 +4,32 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from rich.table import Table
+
 from optimizer.commands.console import Lines, print_json, stderr, stdout
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import make_config
 from optimizer.errors import StoppedError
 from optimizer.judging.judge import judge_run
-from optimizer.judging.judgement import Judgement
+from optimizer.judging.judgement import Judgement, VerdictRecord
 from optimizer.judging.opened import recorded_judgement
 from optimizer.judging.plan import plan_of
-from optimizer.judging.words import evidence_lines
+from optimizer.judging.words import sentences
 from optimizer.runs import RunStore, find_run
 from optimizer.session.problem import Trials
 
 LINE_EVERY_S = 1.0
+
+COLOURS = {
+    "invalid": "red",
+    "too_little": "red",
+    "luck": "red",
+    "not_judged": "yellow",
+    "weak": "yellow",
+    "holds": "cyan",
+    "robust": "cyan",
+}
+"""Of each grade; never the only sign of it."""
 
 
 class Progress:
@@ -74,8 +87,21 @@ def judge_command(
         print_json({"run": path.name, "judgement": found.payload()})
         return
     console = stdout()
-    for line in evidence_lines(found):
-        console.say(line)
+    say_verdict(console, found.verdict)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column()
+    for row in sentences(found):
+        table.add_row(*row)
+    console.print(table)
+
+
+def say_verdict(console: Lines, verdict: VerdictRecord) -> None:
+    """What comes first wherever a front is shown, and the reasons."""
+    console.say(verdict.sentence, style=f"bold {COLOURS[verdict.grade]}")
+    for reason in verdict.reasons:
+        console.say(f"  {reason}")
+    console.print()
 
 
 def judged_after_search(

@@ -12,6 +12,7 @@ from engine.free_memory import free_host_bytes
 from engine.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.splits import (
+    Split,
     combinatorial,
     default_embargo,
     default_purge,
@@ -36,6 +37,7 @@ from optimizer.judging.opened import (
     JUDGEMENT,
     held_out_record,
     recorded_judgement,
+    require_held_out,
     searches_on_these_bars,
 )
 from optimizer.judging.pick import Pick, chosen
@@ -138,6 +140,10 @@ class _Judge:
     def _parts(self, engine: Engine, pick: Pick) -> dict[str, Any]:
         """Parts of the judgement by name."""
         plan, genes = self._plan, self._task.spec.layout.decode(pick.genome)
+        # What does not fit is refused before any work.
+        walks, combinations = self._walks(), self._combinations()
+        if plan.is_open:
+            require_held_out(self._whole)
         strength = numbers(strength=pick.strength)
         parts: dict[str, Any] = {
             "pick": PickRecord(pick.member, genes, trades=pick.trades, **strength)
@@ -150,10 +156,10 @@ class _Judge:
         if plan.causal:
             self._watch("look-ahead", 0, 0, "")
             parts["causal"] = causal_record(self._task, engine, self._front)
-        if plan.folds:
-            parts |= self._folded()
+        if walks:
+            parts["folds"] = self._walked(walks)
         if plan.cpcv is not None:
-            parts["cpcv"] = self._combined(*plan.cpcv)
+            parts["cpcv"] = self._combined(combinations, *plan.cpcv)
         if plan.null:
             parts["null"] = self._null(pick)
         if plan.is_open:
@@ -191,39 +197,60 @@ class _Judge:
             )
         return found.trials
 
-    def _folded(self) -> dict[str, Any]:
-        """Folds, or a note where the bars are too few for them and nobody named them."""
-        try:
-            return {"folds": self._walked()}
-        except ConfigError as error:
-            if not self._plan.is_lenient:
-                raise
-            return {"notes": (*self._found.notes, f"no folds: {error}")}
-
-    def _walked(self) -> FoldsRecord:
+    def _walks(self) -> tuple[Split, ...]:
+        """Folds; none where the bars are too few for them and nobody named them."""
         plan, markets = self._plan, self._task.markets
-        purge = default_purge(self._task.spec) if plan.purge is None else plan.purge
-        splits = walk_forward(
+        if not plan.folds:
+            return ()
+        try:
+            return walk_forward(
+                markets.series,
+                markets.windows,
+                folds=plan.folds,
+                train_groups=plan.train,
+                purge=self._purge,
+                anchored=plan.anchored,
+            )
+        except ConfigError as error:
+            if not plan.is_lenient:
+                raise
+            self._found = replace(self._found, notes=(f"no folds: {error}",))
+            return ()
+
+    def _combinations(self) -> tuple[Split, ...]:
+        """Combinatorial splits."""
+        plan, markets = self._plan, self._task.markets
+        if plan.cpcv is None:
+            return ()
+        count, tests = plan.cpcv
+        return combinatorial(
             markets.series,
             markets.windows,
-            folds=plan.folds,
-            train_groups=plan.train,
-            purge=purge,
-            anchored=plan.anchored,
+            count=count,
+            tests=tests,
+            purge=self._purge,
+            embargo=self._embargo,
         )
-        kind = "anchored" if plan.anchored else "rolling"
-        name = f"fold/{kind}-{plan.folds}-{plan.train}-{purge}"
-        picks = self._fold_picks(name, FoldSetup(self._task, splits, self._warm_start), "folds")
-        return folds_record(self._task, splits, picks, kind, (plan.train, purge))
 
-    def _combined(self, count: int, tests: int) -> PathsRecord:
-        plan, markets, spec = self._plan, self._task.markets, self._task.spec
-        purge = default_purge(spec) if plan.purge is None else plan.purge
-        embargo = default_embargo(spec) if plan.embargo is None else plan.embargo
-        splits = combinatorial(
-            markets.series, markets.windows, count=count, tests=tests, purge=purge, embargo=embargo
-        )
-        name = f"cpcv/{count}-{tests}-{purge}-{embargo}"
+    @property
+    def _purge(self) -> int:
+        asked = self._plan.purge
+        return default_purge(self._task.spec) if asked is None else asked
+
+    @property
+    def _embargo(self) -> int:
+        asked = self._plan.embargo
+        return default_embargo(self._task.spec) if asked is None else asked
+
+    def _walked(self, splits: tuple[Split, ...]) -> FoldsRecord:
+        plan = self._plan
+        kind = "anchored" if plan.anchored else "rolling"
+        name = f"fold/{kind}-{plan.folds}-{plan.train}-{self._purge}"
+        picks = self._fold_picks(name, FoldSetup(self._task, splits, self._warm_start), "folds")
+        return folds_record(self._task, splits, picks, kind, (plan.train, self._purge))
+
+    def _combined(self, splits: tuple[Split, ...], count: int, tests: int) -> PathsRecord:
+        name = f"cpcv/{count}-{tests}-{self._purge}-{self._embargo}"
         setup = FoldSetup(self._task, splits, self._warm_start)
         picks = self._fold_picks(name, setup, "combinatorial splits")
         return paths_record(self._task, splits, picks, count, tests)

@@ -42,9 +42,8 @@ def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) 
         StoreError: When the look cannot be recorded.
         ParityError: When reference and engine disagree there.
     """
+    require_held_out(task)
     markets = task.markets
-    if not markets.held_out:
-        raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
     windows = [one for one in result.data.windows if one.is_held_out]
     content, front = data_hash(markets.series), result.front_hash
     looks = record_look(store.path.parent, windows, content, front)
@@ -63,6 +62,12 @@ def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) 
         members=tuple(one.held_out for one in described if one.held_out is not None),
         **numbers(mean_r=found.mean_r, psr=found.psr),
     )
+
+
+def require_held_out(task: Task) -> None:
+    """Refuse to open what is not there."""
+    if not task.markets.held_out:
+        raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
 
 
 def opened_result(store: RunStore) -> tuple[RunResult | None, Judgement | None]:

@@ -16,17 +16,7 @@ Told = tuple[str, str]
 """What a sentence is about, and the sentence."""
 
 
-def evidence_lines(found: Judgement) -> list[str]:
-    """The verdict, what decided it, and all evidence, a line each."""
-    verdict = found.verdict
-    rows = list(told(found))
-    width = max((len(name) for name, _ in rows), default=0)
-    lines = [verdict.sentence, *(f"  {reason}" for reason in verdict.reasons)]
-    lines += [""] * bool(rows)
-    return lines + [f"{name:<{width}}  {sentence}" for name, sentence in rows]
-
-
-def told(found: Judgement) -> Iterator[Told]:
+def sentences(found: Judgement) -> Iterator[Told]:
     """All evidence, a sentence each."""
     yield from _pick(found)
     yield from _null(found)
@@ -115,7 +105,7 @@ def _trials(found: Judgement) -> Iterator[Told]:
             "trials",
             (
                 f"{trials.evaluated:,} individuals tried, {trials.judged:,} traded often enough, "
-                f"which differ as {effective} independent ones would."
+                f"as different as {effective}."
             ),
         )
     if found.sharpe is not None:
@@ -127,8 +117,8 @@ def _trials(found: Judgement) -> Iterator[Told]:
         yield (
             "sharpe a day",
             (
-                f"Probability that it is above zero: {psr}, were it the only one tried; {dsr} "
-                f"after as many different tries, {all_} after all of them."
+                f"PSR {psr}, were it the only one tried; DSR {dsr} after as many different "
+                f"tries, {all_} after all of them."
             ),
         )
     if found.cscv is not None:

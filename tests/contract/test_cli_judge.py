@@ -1,0 +1,113 @@
+"""The verdict comes first wherever a front is shown; judging goes on, opens and counts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import SMALL, write_market
+
+SEARCH = [one for one in SMALL if one != "--no-judge"]
+QUICK = ("--folds", "2", "--resamples", "19")
+
+
+@pytest.fixture
+def market(tmp_path):
+    """A market of 6,000 bars in a file."""
+    return write_market(tmp_path / "bars.csv", 6000)
+
+
+@pytest.fixture
+def run(command, market):
+    """A run with bars held out, not judged."""
+    flags = ("--data", market, *SMALL, "--holdout", "20%", "--json")
+    return command("evolve", *flags).json
+
+
+def test_evolve_judges_what_it_found(command, market):
+    """The verdict is the first line and the first key, with a reason that can be acted on."""
+    shown = command("evolve", "--data", market, *SEARCH, *QUICK)
+    first = shown.out.splitlines()[0]
+    found = command("runs", "show", "latest", "--json").json["result"]
+    judged = found["judgement"]
+    assert next(iter(found)) == "judgement"
+    assert judged["verdict"]["sentence"] == first
+    assert judged["verdict"]["grade"] in ("not_judged", "too_little")
+    assert judged["cscv"]["blocks"] == 12
+    assert len(judged["folds"]["rows"]) == 2
+    assert command("runs", "show", "latest").out.splitlines()[0] == first
+    assert "judging: folds" in shown.err
+
+
+def test_a_run_that_was_never_judged_says_so(command, run):
+    """With the command that would, in the terminal and in JSON."""
+    shown = command("runs", "show", "latest").out.splitlines()[0]
+    assert shown == run["judgement"]["verdict"]["sentence"]
+    assert set(run["judgement"]) == {"verdict"}
+    assert shown.startswith(("Not judged yet: python -m optimizer judge ", "Too little to judge"))
+
+
+def test_judging_goes_on_where_it_was(command, run):
+    """What was found out is not found out again; more null searches add to those recorded."""
+    once = command("judge", "latest", *QUICK, "--null", 2, "--json").json["judgement"]
+    more = command("judge", "latest", "--null", 4, "--json")
+    assert more.json["judgement"]["null"]["shuffled"]["run"] == 4
+    assert "statistics over all trials" not in more.err
+    found = more.json["judgement"]
+    for part in ("pick", "trials", "sharpe", "cscv", "bootstrap", "robust", "folds", "causal"):
+        assert found[part] == once[part], part
+    kept = once["null"]["shuffled"]["strengths"]
+    assert found["null"]["shuffled"]["strengths"][:2] == kept
+    assert command("judge", "latest", "--null", 4, "--json").json["judgement"] == found
+
+
+def test_held_out_bars_are_closed_until_they_are_opened(command, run, market, tmp_path):
+    """Nothing of them is in a result, a table or an export before; every look is counted."""
+    count = len(run["front"])
+    assert count
+    assert "held_out" not in run["front"][0]
+    assert "judge " in command("runs", "show", "latest").out.split("held out, which nobody")[1]
+    command("runs", "export", "latest", tmp_path / "closed.csv")
+    assert "held_out" not in (tmp_path / "closed.csv").read_text()
+    assert "held_out" not in command("backtest", "--run", "latest", "--member", 0, "--json").json
+
+    opened = command("judge", "latest", *QUICK, "--open", "--json").json["judgement"]["held_out"]
+    assert (opened["looks"], len(opened["members"])) == (1, count)
+    assert len(json.loads(Path("runs/looks.json").read_text())) == 1
+    shown = command("runs", "show", "latest", "--json").json["result"]["front"]
+    assert [one["held_out"]["metrics"] for one in shown] == [
+        one["metrics"] for one in opened["members"]
+    ]
+    assert "Held out: bars that the search never saw" in command("runs", "show", "latest").out
+    command("runs", "export", "latest", tmp_path / "opened.csv")
+    assert "held_out.metrics.trades" in (tmp_path / "opened.csv").read_text()
+    member = command("backtest", "--run", "latest", "--member", 0, "--json").json
+    assert member["held_out"]["metrics"] == opened["members"][0]["metrics"]
+
+    again = command("judge", "latest", "--open", "--json").json["judgement"]["held_out"]
+    assert again["looks"] == 1
+    flags = ("--data", market, *SMALL, "--holdout", "20%", "--seed", 2, "--json")
+    assert command("evolve", *flags).json["front_hash"] != run["front_hash"]
+    other = command("judge", "latest", *QUICK, "--open", "--json").json["judgement"]
+    assert (other["held_out"]["looks"], other["searches"]) == (2, 2)
+
+
+def test_what_cannot_be_judged_is_refused(command, run, market):
+    """One line with the reason; a run that is not finished is gone on with first."""
+    assert "front has members 0 to" in command("judge", "latest", "--pick", 999).error
+    assert "are too short" in command("judge", "latest", "--folds", 200).error
+    assert "--blocks must be 0, or an even" in command("judge", "latest", "--blocks", 3).error
+    assert "such as 8,2" in command("judge", "latest", "--cpcv", "2,8").error
+    assert command("judge", "none").code == 4
+    whole = ("--data", market, *SMALL, "--json")
+    command("evolve", *whole)
+    refused = command("judge", "latest", "--open")
+    assert (refused.code, "no bars were held out" in refused.error) == (2, True)
+
+
+def test_another_member_can_be_judged(command, run):
+    """The verdict is about it, and nothing of the strongest is taken for it."""
+    last = len(run["front"]) - 1
+    named = command("judge", "latest", *QUICK, "--pick", last, "--json").json["judgement"]
+    assert named["pick"]["member"] == last
+    assert named["pick"]["genes"] == run["front"][last]["genes"]
