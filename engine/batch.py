@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from itertools import chain
 
 import numpy as np
@@ -125,6 +126,17 @@ class Engine:
     def rows_computed(self) -> int:
         """Rows computed so far; the rest of what was asked for was in the bank."""
         return self._bank.computed
+
+    def on(self, windows: Sequence[Window]) -> "Engine":
+        """The same engine for other windows [W] of its series: what either computes serves both.
+
+        Raises:
+            EngineError: When windows make no sense.
+        """
+        check_windows(self.series, windows)
+        other = copy(self)
+        other.windows = tuple(windows)
+        return other
 
     def memory_plan(self, individuals: int) -> MemoryPlan:
         """What a population of so many individuals will take; its text is for people."""

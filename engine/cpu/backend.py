@@ -1,6 +1,7 @@
 """The CPU backend behind the engine's contract: holds the series, fills rows, runs the stages."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -8,7 +9,6 @@ import numpy as np
 from data.bars import Bars, Window
 from engine.contract import Backend, Room, RowRequest
 from engine.costs import Costs
-from engine.cpu.chain import begin, chain, stop_distances
 from engine.cpu.codes import HIGHEST_CODE
 from engine.cpu.evaluate import evaluate, signal_bars
 from engine.cpu.filling import RowFiller
@@ -17,12 +17,37 @@ from engine.cpu.threads import Threads
 from engine.cpu.types import Floats, Ints, Market, Slots
 from engine.errors import DeviceError
 from engine.free_memory import free_host_bytes
-from engine.ledger import ACCUMULATORS, Ledger
+from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
 from engine.lowered import entry_of, exits_of
 from engine.rows.coders import coders_of
 from engine.rows.defined import Definitions
 from engine.rows.sources import sources_of
 from strategy.spec import StrategySpec
+
+TRADES, REJECTED = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["rejected"]
+
+
+class _Listed(NamedTuple):
+    """Where the trades of ledgers go.
+
+    Args:
+        firsts: [P, W] place of each ledger's first trade.
+        whole: [K, 4] whole numbers of all trades, as the chain writes them.
+        prices: [K, 5] their prices.
+    """
+
+    firsts: Ints
+    whole: Ints
+    prices: Floats
+
+    def of(self, places: Ints) -> "_Listed":
+        """The same for some of the windows."""
+        if not self.firsts.size:
+            return self
+        return self._replace(firsts=np.ascontiguousarray(self.firsts[:, places]))
+
+
+NO_LEDGERS = _Listed(np.empty((0, 0), np.int64), np.empty((0, 4), np.int64), np.empty((0, 5)))
 
 
 class CpuBackend(Backend):
@@ -97,17 +122,7 @@ class CpuBackend(Backend):
 
     def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
         """Accumulators [P, W, A] of genomes [P, G] whose rows are in slots [P, R]."""
-
-        def evaluated(number: int, ranges: Ints, part: Floats) -> None:
-            shared = np.zeros(1, np.int64)
-
-            def compute(thread: int) -> None:
-                evaluate(self._markets[number], self._entry, self._exits, slots, genomes, ranges,
-                         self._scratch[thread], self._distances[thread], shared, part)  # fmt: skip
-
-            self._workers.run(compute, len(genomes))
-
-        return self._in_all_series(len(genomes), windows, evaluated)
+        return self._folded(genomes, slots, windows, NO_LEDGERS)
 
     def begin(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
@@ -116,28 +131,43 @@ class CpuBackend(Backend):
         out[...] = self.evaluate(genomes, slots, windows)
         return lambda: None
 
-    def _in_all_series(
-        self,
-        individuals: int,
-        windows: Sequence[Window],
-        run: Callable[[int, Ints, Floats], None],
+    def _folded(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], listed: _Listed
     ) -> Floats:
-        """Accumulators [P, W, A]: `run` with each series' number, ranges [w, 2] and part of it."""
-        out = np.full((individuals, len(windows), len(ACCUMULATORS)), np.nan)
+        """Accumulators [P, W, A], with the trades of all ledgers where they are wanted."""
+        out = np.full((len(genomes), len(windows), len(ACCUMULATORS)), np.nan)
         of_series = np.array([window.series for window in windows])
-        for number in range(len(self._markets)):
+        for number, market in enumerate(self._markets):
             (places,) = np.nonzero(of_series == number)
-            if not len(places):
-                continue
-            ranges = np.array(
-                [(windows[i].start, windows[i].end) for i in places.tolist()], np.int64
-            )
-            is_all = len(places) == len(windows)
-            part = out if is_all else np.empty((individuals, len(places), len(ACCUMULATORS)))
-            run(number, ranges, part)
-            if not is_all:
-                out[:, places] = part
+            if len(places):
+                ranges = [(windows[i].start, windows[i].end) for i in places.tolist()]
+                # The loops want their windows side by side, as they are where there is one series.
+                is_all = len(places) == len(windows)
+                part = out if is_all else np.empty((len(genomes), len(places), out.shape[2]))
+                chosen = listed if is_all else listed.of(places)
+                self._evaluate(market, slots, genomes, np.array(ranges, np.int64), part, chosen)
+                if not is_all:
+                    out[:, places] = part
         return out
+
+    def _evaluate(
+        self,
+        market: Market,
+        slots: Slots,
+        genomes: Floats,
+        ranges: Ints,
+        out: Floats,
+        listed: _Listed,
+    ) -> None:
+        """Evaluate in ranges [W, 2] of one series, on all threads."""
+        shared = np.zeros(1, np.int64)
+
+        def compute(thread: int) -> None:
+            evaluate(market, self._entry, self._exits, slots, genomes, ranges,
+                     self._scratch[thread], self._distances[thread], shared, out,
+                     *listed)  # fmt: skip
+
+        self._workers.run(compute, len(genomes))
 
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
@@ -146,46 +176,47 @@ class CpuBackend(Backend):
         bars: Slots = signal_bars(market, self._entry, slots, genome, window.start, last)
         return bars
 
-    def _ledger(self, genome: Floats, slots: Slots, window: Window) -> Ledger:
-        """The ledger of one individual in one window."""
-        bars = self.signals(genome, slots, window)
-        # One spare line, because an empty ledger means that none is wanted.
-        whole = np.empty((len(bars) + 1, 4), np.int64)
-        prices = np.empty((len(bars) + 1, 5))
-        out = np.empty(len(ACCUMULATORS))
-        market = self._markets[window.series]
-        distances = np.empty(len(bars))
-        stop_distances(market, self._exits, slots, bars, distances)
-        begin(out)
-        chain(market, self._exits, genome, bars, distances, window.end, window.start, out, whole,
-              prices)  # fmt: skip
-        n = int(out[ACCUMULATORS.index("trades")])
-        return Ledger(
-            signal_bar=whole[:n, 0].copy(),
-            entry_bar=whole[:n, 1].copy(),
-            exit_bar=whole[:n, 2].copy(),
-            reason=whole[:n, 3].astype(np.int8),
-            entry=prices[:n, 0].copy(),
-            stop=prices[:n, 1].copy(),
-            target=prices[:n, 2].copy(),
-            exit=prices[:n, 3].copy(),
-            r=prices[:n, 4].copy(),
-            rejected=int(out[ACCUMULATORS.index("rejected")]),
-        )
-
     def ledgers(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
+        # How many trades there are is known only after all were made once.
+        counts = self.evaluate(genomes, slots, windows)[:, :, TRADES].astype(np.int64)
+        ends = counts.cumsum().reshape(counts.shape)
+        firsts, n = ends - counts, int(counts.sum())
+        listed = _Listed(firsts, np.empty((n, 4), np.int64), np.empty((n, 5)))
+        rejected = self._folded(genomes, slots, windows, listed)[:, :, REJECTED].astype(np.int64)
+        signal, entry, exit_bar, reason = np.ascontiguousarray(listed.whole.T)
+        together = Ledger(
+            signal, entry, exit_bar, reason.astype(np.int8), *np.ascontiguousarray(listed.prices.T)
+        )
+        places = zip(firsts.tolist(), ends.tolist(), rejected.tolist(), strict=True)
         return [
-            tuple(self._ledger(genome, row, window) for window in windows)
-            for genome, row in zip(genomes, slots, strict=True)
+            tuple(_part(together, *place) for place in zip(*of_one, strict=True))
+            for of_one in places
         ]
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
         row: Floats = self._markets[series].rows[slot].copy()
         return row
+
+
+def _part(together: Ledger, first: int, end: int, rejected: int) -> Ledger:
+    """One ledger of many that stand one after the other."""
+    at = slice(first, end)
+    return Ledger(
+        signal_bar=together.signal_bar[at],
+        entry_bar=together.entry_bar[at],
+        exit_bar=together.exit_bar[at],
+        reason=together.reason[at],
+        entry=together.entry[at],
+        stop=together.stop[at],
+        target=together.target[at],
+        exit=together.exit[at],
+        r=together.r[at],
+        rejected=rejected,
+    )
 
 
 def _cores() -> int:

@@ -22,6 +22,9 @@ def evaluate(
     distances: Floats,
     shared: Ints,
     out: Floats,
+    firsts: Ints,
+    whole: Ints,
+    prices: Floats,
 ) -> None:
     """Evaluate individuals in all windows of one series, while other threads evaluate others.
 
@@ -36,9 +39,11 @@ def evaluate(
         distances: [T], of this thread, receives what measures the stop there.
         shared: [1], of all threads, counts the individuals that were begun.
         out: [P, W, A] receives the accumulators, in the order of `ACCUMULATORS`.
+        firsts: [P, W] where the first trade of each ledger stands; or [0, 0] where no ledgers are
+            wanted.
+        whole: [K, 4] receives the trades of all ledgers, as in `chain`; or [0, 4].
+        prices: [K, 5] likewise; or [0, 5].
     """
-    no_whole = np.empty((0, 4), np.int64)
-    no_prices = np.empty((0, 5))
     block = np.empty(BLOCK_BARS, np.uint8)
     p = take(shared, 0)
     while p < genomes.shape[0]:
@@ -48,8 +53,9 @@ def evaluate(
                         block, scratch)  # fmt: skip
             stop_distances(market, exits, slots[p], scratch[:n], distances)
             begin(out[p, w])
+            first = firsts[p, w] if firsts.shape[0] > 0 else 0
             chain(market, exits, genomes[p], scratch[:n], distances, end, windows[w, 0], out[p, w],
-                  no_whole, no_prices)  # fmt: skip
+                  whole[first:], prices[first:])  # fmt: skip
         p = take(shared, 0)
 
 

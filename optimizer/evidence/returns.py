@@ -41,8 +41,7 @@ class Daily:
 
 def days_of(series: Sequence[Bars], windows: Sequence[Window]) -> Ints:
     """The dates on which some window has a bar, [D] days since 1970 UTC, ascending."""
-    found = [_dates(series[w.series].timestamp[w.start : w.end]) for w in windows]
-    days: Ints = np.unique(np.concatenate(found))
+    days: Ints = np.unique(np.concatenate([_dates_in(window, series) for window in windows]))
     return days
 
 
@@ -63,7 +62,8 @@ def daily_returns(
     Returns:
         [D, N]; a window's r are added in the order of its trades, then windows in their order.
     """
-    columns = [_column(of_trial, series, windows, days) for of_trial in ledgers]
+    places = [np.searchsorted(days, _dates_in(window, series)) for window in windows]
+    columns = [_column(of_trial, windows, places, len(days)) for of_trial in ledgers]
     return np.array(columns).reshape(len(columns), len(days)).T
 
 
@@ -144,19 +144,22 @@ def efficiency(trained: Floats, tested: Floats) -> Figure:
 
 
 def _column(
-    ledgers: Sequence[Ledger], series: Sequence[Bars], windows: Sequence[Window], days: Ints
+    ledgers: Sequence[Ledger], windows: Sequence[Window], places: Sequence[Ints], days: int
 ) -> Floats:
-    total = np.zeros(len(days))
-    for ledger, window in zip(ledgers, windows, strict=True):
-        own = np.zeros(len(days))
+    """R of one trial on each day; `places` [W] are the days of the bars of each window."""
+    total = np.zeros(days)
+    for ledger, window, of_bar in zip(ledgers, windows, places, strict=True):
         # Unlike a sum over sorted groups, this adds one trade after the other.
-        np.add.at(own, np.searchsorted(days, _closed_on(ledger, series[window.series])), ledger.r)
-        total += own
+        total += np.bincount(of_bar[ledger.exit_bar - window.start], ledger.r, days)
     return total
 
 
 def _closed_on(ledger: Ledger, bars: Bars) -> Ints:
     return _dates(bars.timestamp[ledger.exit_bar])
+
+
+def _dates_in(window: Window, series: Sequence[Bars]) -> Ints:
+    return _dates(series[window.series].timestamp[window.start : window.end])
 
 
 def _dates(times: Ints) -> Ints:

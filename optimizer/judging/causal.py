@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from data import Bars, Window
-from data.checks import Ints
+from data.checks import Flags
 from engine.batch import Engine
+from engine.contract import Form
 from engine.ledger import Ledger
+from engine.rows.plan import parameters_of
 from optimizer.evidence.causality import MOST_MEMBERS, begins, cuts, poisoned, same_bits
 from optimizer.judging.judgement import CausalRecord
 from optimizer.search.generation import Floats
@@ -28,42 +30,68 @@ def causal_record(task: Task, engine: Engine, genomes: Floats) -> CausalRecord:
     n_cuts = mismatches = 0
     first = ""
     for place, window in enumerate(task.markets.windows):
-        bars = task.markets.series[window.series]
-        ledgers = [of_member[place] for of_member in whole]
-        ends = cuts(window, ledgers)
-        found = _differences(task, bars, window.start, ends, genomes, (places, ledgers))
+        ledgers = dict(zip(places, (of_member[place] for of_member in whole), strict=True))
+        ends = cuts(window, list(ledgers.values()))
+        differ = _differences(task, engine, (window, ends), genomes, ledgers)
         n_cuts += len(ends)
-        mismatches += int(found.sum())
-        if found.any() and not first:
-            first = f"{bars.symbol}, bars from {ends[int(found.argmax())]} on"
+        mismatches += int(differ.sum())
+        if differ.any() and not first:
+            cut = int(differ.any(axis=0).argmax())
+            member = int(differ[:, cut].argmax())
+            reader = _reader(task, window, ends[cut], genomes[member])
+            symbol = task.markets.names[window.series]
+            first = f"bar {ends[cut]} of {symbol}, in {reader} of member {member}"
     trades = sum(len(ledger) for of_member in whole for ledger in of_member)
     return CausalRecord(n_cuts, len(genomes), trades, mismatches, first)
 
 
 def _differences(
     task: Task,
-    bars: Bars,
-    start: int,
-    ends: Sequence[int],
+    engine: Engine,
+    cut: tuple[Window, Sequence[int]],
     genomes: Floats,
-    listed: tuple[Sequence[int], Sequence[Ledger]],
-) -> Ints:
-    """Members whose trades before a cut depend on the bars behind it, [C]."""
+    ledgers: dict[int, Ledger],
+) -> Flags:
+    """Whose trades before which cut depend on the bars behind it, [F, C].
 
-    def engine(series: Sequence[Bars], windows: Sequence[Window]) -> Engine:
-        threads = task.config.threads
-        return Engine(task.spec, series, windows, task.costs, device="cpu", threads=threads)
+    Args:
+        task: Of the run.
+        engine: Of its series as they are.
+        cut: A window, and the bars [C] at which it is cut.
+        genomes: [F, G].
+        ledgers: Of some members in the whole window, by number.
+    """
+    window, ends = cut
+    bars, members = task.markets.series[window.series], list(ledgers)
+    whole = engine.on([Window(window.series, window.start, end) for end in ends])
+    expected, parts = whole.evaluate(genomes), list(whole.ledgers(genomes[members]))
+    differ = np.zeros((len(genomes), len(ends)), np.bool_)
+    for place, end in enumerate(ends):
+        seen = _changed(task, bars, window.start, end).evaluate(genomes)
+        for found in (seen[:, 0], seen[:, 1]):
+            differ[:, place] |= ~same_bits(expected[:, place], found)
+        for (member, ledger), part in zip(ledgers.items(), parts, strict=True):
+            differ[member, place] |= not begins(part[place], ledger)
+    return differ
 
-    whole = engine([bars], [Window(0, start, end) for end in ends])
-    expected = whole.evaluate(genomes)
-    parts = list(whole.ledgers(genomes[list(listed[0])]))
-    found = np.zeros(len(ends), np.int64)
-    for cut, end in enumerate(ends):
-        changed = (bars.until(end), poisoned(bars, end))
-        windows = [Window(number, start, end) for number in range(len(changed))]
-        seen = engine(changed, windows).evaluate(genomes)
-        same = same_bits(expected[:, cut], seen[:, 0]) & same_bits(expected[:, cut], seen[:, 1])
-        for place, part, ledger in zip(listed[0], parts, listed[1], strict=True):
-            same[place] &= begins(part[cut], ledger)
-        found[cut] = (~same).sum()
-    return found
+
+def _changed(task: Task, bars: Bars, start: int, end: int) -> Engine:
+    """An engine of bars that end at a cut, and of bars that are poisoned from there on."""
+    changed = (bars.until(end), poisoned(bars, end))
+    windows = [Window(number, start, end) for number in range(len(changed))]
+    threads = task.config.threads
+    return Engine(task.spec, changed, windows, task.costs, device="cpu", threads=threads)
+
+
+def _reader(task: Task, window: Window, end: int, genome: Floats) -> str:
+    """What in a member reads the bars from a cut on: its rows that are others before it."""
+    bars = task.markets.series[window.series]
+    changed = _changed(task, bars, window.start, end)
+    whole = Engine(task.spec, [bars], [Window(0, window.start, end)], task.costs, device="cpu")
+    names = []
+    for place, row in enumerate(task.spec.rows):
+        form, (given,) = Form.of(row), parameters_of(task.spec, place, genome[None])
+        rows = [whole.row(form, given), *(changed.row(form, given, number) for number in (0, 1))]
+        if len({one[:end].tobytes() for one in rows}) > 1:
+            names.append(f"'{row.name}'")
+    return f"row {' and '.join(names)}" if names else "no row, but the trades"

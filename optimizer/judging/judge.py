@@ -11,6 +11,8 @@ from engine.batch import Engine
 from engine.free_memory import free_host_bytes
 from engine.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
+from optimizer.evidence.figures import undefined
+from optimizer.evidence.sharpe import effective_trials
 from optimizer.evidence.splits import (
     Split,
     combinatorial,
@@ -28,6 +30,7 @@ from optimizer.judging.judgement import (
     NullRecord,
     PathsRecord,
     PickRecord,
+    TrialsRecord,
     VerdictRecord,
     numbers,
 )
@@ -35,15 +38,16 @@ from optimizer.judging.kept import Kept, Watch
 from optimizer.judging.null import KINDS, NullJob, NullSearch, NullSetup, null_kind, null_searches
 from optimizer.judging.opened import (
     JUDGEMENT,
+    check_open,
     held_out_record,
     recorded_judgement,
-    require_held_out,
     searches_on_these_bars,
 )
 from optimizer.judging.pick import Pick, chosen
 from optimizer.judging.plan import Plan
 from optimizer.judging.robust import robust_record
 from optimizer.judging.trials import (
+    TOO_MANY,
     JudgedTrials,
     bootstrap_record,
     columns_of,
@@ -64,6 +68,9 @@ from optimizer.session.problem import Trials
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
 from optimizer.session.warm_start import hash_of, load_genomes
+
+BY_RULE = ("plateau", "max_evaluations")
+"""What ends a search by what it found; on other bars it may find that sooner or later."""
 
 
 def judge_run(
@@ -110,8 +117,9 @@ class _Judge:
         self._warm_start = _warm_start(store, self._whole)
         markets, reached = self._whole.markets, self._result.generation
         self._task = on_other_bars(
-            self._whole, markets.series, markets.windows, generations=reached
+            self._whole, markets.series, markets.windows, generations=reached, plateau=None
         )
+        self._again = _as_asked(self._task, self._whole, store, self._result)
         self._front: Floats = newest_front(store).genomes
         self._search_s = self._result.timing.search_s
         self._found = Judgement(verdict=VerdictRecord("", ""))
@@ -143,7 +151,7 @@ class _Judge:
         # What does not fit is refused before any work.
         walks, combinations = self._walks(), self._combinations()
         if plan.is_open:
-            require_held_out(self._whole)
+            check_open(self._whole, self._store, pick)
         strength = numbers(strength=pick.strength)
         parts: dict[str, Any] = {
             "pick": PickRecord(pick.member, genes, trades=pick.trades, **strength)
@@ -161,32 +169,33 @@ class _Judge:
         if plan.cpcv is not None:
             parts["cpcv"] = self._combined(combinations, *plan.cpcv)
         if plan.null:
-            parts["null"] = self._null(pick)
+            parts["null"] = self._null(engine)
         if plan.is_open:
             parts["held_out"] = held_out_record(self._whole, self._store, self._result, pick)
         return parts
 
     def _statistics(self, engine: Engine, pick: Pick) -> dict[str, Any]:
         """What all trials of the search say."""
-        trials = self._trials or self._repeated()
+        trials = self._repeated(engine) if self._trials is None else self._trials
         self._watch("statistics over all trials", 0, 0, "")
         if trials is None:
-            return {"trials": trials_record(None, None)}
+            return {"trials": TrialsRecord(0, 0, 0, **numbers(effective=undefined(TOO_MANY)))}
         plan, task = self._plan, self._task
         judged = JudgedTrials.of(task, trials)
         columns = columns_of(task, engine, judged, self._front, pick, plan.trials)
+        effective = effective_trials(columns.used)
         return {
-            "trials": trials_record(judged, columns),
-            "sharpe": sharpe_record(columns, judged),
-            "cscv": cscv_record(task, judged, plan.blocks),
+            "trials": trials_record(judged, columns, effective),
+            "sharpe": sharpe_record(columns, judged, effective),
+            "cscv": cscv_record(engine, judged, plan.blocks),
             "bootstrap": bootstrap_record(columns, task.config.seed, plan.resamples),
         }
 
-    def _repeated(self) -> Trials | None:
+    def _repeated(self, engine: Engine) -> Trials | None:
         """The trials of the search made again, which has to find the same front."""
         self._watch("the search again", 0, 0, "")
         began = perf_counter()
-        found = search(self._task, self._task.engine(), self._warm_start)
+        found = search(self._task, engine, self._warm_start, keeps_trials=True)
         self._search_s = perf_counter() - began
         hashed = front_hash(found.front.genomes, found.front.objectives)
         if hashed != self._result.front_hash:
@@ -246,12 +255,12 @@ class _Judge:
         plan = self._plan
         kind = "anchored" if plan.anchored else "rolling"
         name = f"fold/{kind}-{plan.folds}-{plan.train}-{self._purge}"
-        picks = self._fold_picks(name, FoldSetup(self._task, splits, self._warm_start), "folds")
+        picks = self._fold_picks(name, FoldSetup(self._again, splits, self._warm_start), "folds")
         return folds_record(self._task, splits, picks, kind, (plan.train, self._purge))
 
     def _combined(self, splits: tuple[Split, ...], count: int, tests: int) -> PathsRecord:
         name = f"cpcv/{count}-{tests}-{self._purge}-{self._embargo}"
-        setup = FoldSetup(self._task, splits, self._warm_start)
+        setup = FoldSetup(self._again, splits, self._warm_start)
         picks = self._fold_picks(name, setup, "combinatorial splits")
         return paths_record(self._task, splits, picks, count, tests)
 
@@ -261,9 +270,12 @@ class _Judge:
         workers = Workers[int](replace(setup, task=alone), cores)
         return fold_picks(workers, planned, kept, lambda done: self._watch(part, done, planned, ""))
 
-    def _null(self, pick: Pick) -> NullRecord:
-        """Null searches on shuffled bars, and on mirrored ones where those do not say luck."""
-        plan = self._plan
+    def _null(self, engine: Engine) -> NullRecord:
+        """Null searches on shuffled bars, and on mirrored ones where those do not say luck.
+
+        Greatest strengths are compared, whoever is the pick.
+        """
+        plan, pick = self._plan, chosen(engine, self._front)
         alone, cores = self._on_cores(plan.null)
         setup = NullSetup(alone, self._task.config.seed, plan.keep, self._warm_start)
         keep = setup.markets.keep
@@ -283,12 +295,24 @@ class _Judge:
 
     def _on_cores(self, jobs: int) -> tuple[Task, int]:
         """The task for one process of several, and how many there are."""
-        config = self._task.config
+        config = self._again.config
         threads = config.threads or available_cores()
         cores = max(1, min(threads, jobs))
         room = (config.memory or free_host_bytes() // 2) // cores
         settings = {"threads": threads // cores, "memory": room, "device": "cpu"}
-        return replace(self._task, config=config.model_copy(update=settings)), cores
+        return replace(self._again, config=config.model_copy(update=settings)), cores
+
+
+def _as_asked(task: Task, whole: Task, store: RunStore, result: RunResult) -> Task:
+    """A task that ends as the run was asked to end: where a rule ended it, by that rule.
+
+    What ended it by time ends with the generations that it reached.
+    """
+    if result.stopped_by not in BY_RULE:
+        return task
+    planned = max(store.planned or whole.config.generations, result.generation)
+    changed = {"generations": planned, "plateau": whole.config.plateau}
+    return replace(task, config=task.config.model_copy(update=changed))
 
 
 def _finished(store: RunStore) -> RunResult:

@@ -84,7 +84,7 @@ class NullSetup:
         engine = task.engine()
         found = search(task, engine, self.warm_start)
         if not len(found.front):
-            return NullSearch(job.kind, job.number, 0, None)
+            return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
         pick = chosen(engine, found.front.genomes)
         values = task.goals.natural(found.front.objectives)
         up = task.goals.maximised

@@ -38,17 +38,18 @@ def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) 
         pick: Named before.
 
     Raises:
-        ConfigError: When nothing was held out.
+        ConfigError: When nothing was held out, or it was opened already with another pick.
         StoreError: When the look cannot be recorded.
         ParityError: When reference and engine disagree there.
     """
-    require_held_out(task)
+    check_open(task, store, pick)
     markets = task.markets
     windows = [one for one in result.data.windows if one.is_held_out]
     content, front = data_hash(markets.series), result.front_hash
     looks = record_look(store.path.parent, windows, content, front)
     if not is_opened(store):
-        store.add_evidence(OPENED, {"looks": looks, "front": front})
+        noted = {"looks": looks, "front": front, "member": pick.member}
+        store.add_evidence(OPENED, noted)
         store.flush()
     engine, genomes = task.full_engine(device="cpu"), newest_front(store).genomes
     refuse_red(certify(engine, genomes))
@@ -64,10 +65,20 @@ def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) 
     )
 
 
-def require_held_out(task: Task) -> None:
-    """Refuse to open what is not there."""
+def check_open(task: Task, store: RunStore, pick: Pick) -> None:
+    """Refuse to open what is not there, or for somebody who was named after a look.
+
+    Raises:
+        ConfigError: When nothing was held out, or it was opened already with another pick.
+    """
     if not task.markets.held_out:
         raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
+    for name, row in store.evidence:
+        if name == OPENED and row.get("member", pick.member) != pick.member:
+            raise ConfigError(
+                f"--pick {pick.member}: held-out bars were opened with member {row['member']} as "
+                "the pick; who is named after that is not confirmed by them"
+            )
 
 
 def opened_result(store: RunStore) -> tuple[RunResult | None, Judgement | None]:

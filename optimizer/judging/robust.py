@@ -1,12 +1,13 @@
 """What little changes do to the pick: near genes, other costs, late entries, parts left out."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from engine.batch import Engine
 from engine.intrabar import target_first
-from engine.ledger import ACCUMULATOR_INDEX
+from engine.ledger import ACCUMULATOR_INDEX, Ledger
 from optimizer.evidence.compared import strength_of
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.robust import (
@@ -42,8 +43,8 @@ def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
         costs=replace(task.costs, entry_delay=task.costs.entry_delay + DELAY_BARS),
     )
     delayed = _figure(float(strengths(late.evaluate(genome))[0]), "no trade moved")
-    undecided, target_first = _within_bars(task, engine, pick)
-    left_out = _left_out(task, pick)
+    undecided, target_first = _within_bars(task, ledgers)
+    left_out = _left_out(task, engine, pick)
     falls = falls_in_other_orders(ledgers, task.config.seed, task.costs.risk_fraction)
     checks = checks_of(
         plateau,
@@ -84,11 +85,11 @@ def feasible_strengths(task: Task, engine: Engine, genomes: Floats) -> Floats:
     return found
 
 
-def _within_bars(task: Task, engine: Engine, pick: Pick) -> tuple[Figure, Figure]:
+def _within_bars(task: Task, ledgers: Sequence[Ledger]) -> tuple[Figure, Figure]:
     """Share of trades that touched both in their last bar, and strength with the target first."""
     undecided = trades = 0
     parts = []
-    for ledger, window in zip(engine.trades(pick.genome), task.markets.windows, strict=True):
+    for ledger, window in zip(ledgers, task.markets.windows, strict=True):
         bars = task.markets.series[window.series]
         r, is_undecided = target_first(ledger, bars, task.costs)
         undecided, trades = undecided + int(is_undecided.sum()), trades + len(ledger)
@@ -97,20 +98,18 @@ def _within_bars(task: Task, engine: Engine, pick: Pick) -> tuple[Figure, Figure
     return share, strength_of(parts)
 
 
-def _left_out(task: Task, pick: Pick) -> dict[str, Figure]:
+def _left_out(task: Task, engine: Engine, pick: Pick) -> dict[str, Figure]:
     """Mean R of the rest without each symbol, and without each of four groups of the bars."""
     markets = task.markets
     found: dict[str, Figure] = {}
     names = [markets.names[window.series] for window in markets.windows]
-    whole = _sums(task.engine_on(markets.windows, device="cpu"), pick)
+    whole = _sums(engine, pick)
     symbols = list(dict.fromkeys(names))
     if len(symbols) > 1:
         of_symbol = [whole[[name == one for name in names]].sum(axis=0) for one in symbols]
         found |= zip(symbols, means_left_out(*np.transpose(of_symbol).tolist()), strict=True)
     splits = combinatorial(markets.series, markets.windows, count=LEFT_OUT_GROUPS, tests=1)
-    of_group = [
-        _sums(task.engine_on(split.test, device="cpu"), pick).sum(axis=0) for split in splits
-    ]
+    of_group = [_sums(engine.on(split.test), pick).sum(axis=0) for split in splits]
     means = means_left_out(*np.transpose(of_group).tolist())
     return found | {f"quarter {place + 1}": mean for place, mean in enumerate(means)}
 

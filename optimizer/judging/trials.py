@@ -9,11 +9,10 @@ from engine.batch import Engine
 from engine.ledger import ACCUMULATOR_INDEX
 from optimizer.evidence.bootstrap import against_nothing, block_length
 from optimizer.evidence.cscv import overfitting
-from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.figures import Figure
 from optimizer.evidence.returns import chosen_trials, daily_returns, days_of, moments
 from optimizer.evidence.sharpe import (
     deflated,
-    effective_trials,
     least_record,
     probabilistic,
     variance_of_trials,
@@ -87,27 +86,25 @@ def columns_of(
     chosen = judged.genomes[chosen_trials(len(judged.genomes), most)]
     used = _with(chosen, front)
     first = judged.genomes[: judged.first][chosen_trials(judged.first, most)]
-    whole = np.concatenate([used, first])
+    whole = _with(used, first)
     found = daily_returns(engine.ledgers(whole), markets.series, markets.windows, days)
-    places = {genome.tobytes(): place for place, genome in enumerate(used)}
-    members = found[:, [places[genome.tobytes()] for genome in front]]
-    return Columns(found[:, : len(used)], members, found[:, len(used) :], members[:, pick.member])
+    places = {genome.tobytes(): place for place, genome in enumerate(whole)}
+    members, begun = (
+        found[:, [places[genome.tobytes()] for genome in some]] for some in (front, first)
+    )
+    return Columns(found[:, : len(used)], members, begun, members[:, pick.member])
 
 
-def trials_record(judged: JudgedTrials | None, columns: Columns | None) -> TrialsRecord:
-    """How many trials there were."""
-    if judged is None or columns is None:
-        return TrialsRecord(0, 0, 0, **numbers(effective=undefined(TOO_MANY)))
-    effective = effective_trials(columns.used)
+def trials_record(judged: JudgedTrials, columns: Columns, effective: Figure) -> TrialsRecord:
+    """How many trials there were, and how many as different as they are."""
     counts = (judged.evaluated, len(judged.genomes), columns.used.shape[1])
     return TrialsRecord(*counts, **numbers(effective=effective))
 
 
-def sharpe_record(columns: Columns, judged: JudgedTrials) -> SharpeRecord:
+def sharpe_record(columns: Columns, judged: JudgedTrials, effective: Figure) -> SharpeRecord:
     """The pick's Sharpe ratio per day, alone and after so many tries."""
     daily = moments(columns.pick)
     variance = variance_of_trials(columns.first)
-    effective = effective_trials(columns.used)
     return SharpeRecord(
         days=daily.days,
         **numbers(
@@ -122,13 +119,12 @@ def sharpe_record(columns: Columns, judged: JudgedTrials) -> SharpeRecord:
     )
 
 
-def cscv_record(task: Task, judged: JudgedTrials, blocks: int) -> CscvRecord:
+def cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> CscvRecord:
     """The best of one half of the blocks in the other half, over all halves."""
-    markets = task.markets
-    splits = combinatorial(markets.series, markets.windows, count=blocks, tests=1)
+    splits = combinatorial(engine.series, engine.windows, count=blocks, tests=1)
     windows = [window for split in splits for window in split.test]
     of_block = [number for number, split in enumerate(splits) for _ in split.test]
-    engine = task.engine_on(windows)
+    engine = engine.on(windows)
     genomes = judged.genomes[chosen_trials(len(judged.genomes), MOST_IN_BLOCKS)]
     totals = np.zeros((3, len(genomes), blocks))
     for begin in range(0, len(genomes), EVALUATED_AT_ONCE):
@@ -165,8 +161,8 @@ def bootstrap_record(columns: Columns, seed: int, resamples: int) -> BootstrapRe
     )
 
 
-def _with(genomes: Floats, front: Floats) -> Floats:
-    """Genomes [M, G] and those of the front [F, G] that are not among them."""
+def _with(genomes: Floats, others: Floats) -> Floats:
+    """Genomes [M, G] and those of others [N, G], each once, that are not among them."""
     known = {genome.tobytes() for genome in genomes}
-    missing = [genome for genome in front if genome.tobytes() not in known]
-    return np.concatenate([genomes.reshape(-1, front.shape[1]), *[one[None] for one in missing]])
+    missing = [genome for genome in others if genome.tobytes() not in known]
+    return np.concatenate([genomes, np.array(missing).reshape(-1, others.shape[1])])

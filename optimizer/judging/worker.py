@@ -44,9 +44,14 @@ def _listen(stream: IO[bytes], jobs: "queue.SimpleQueue[Any]") -> None:
 
 def _packed(found: object, error: Exception | None) -> bytes:
     try:
-        return pickle.dumps((found, error))
-    except Exception:
-        return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
+        answer = pickle.dumps((found, error))
+        if error is not None:
+            # Some can be written and not be read.
+            pickle.loads(answer)
+        return answer
+    except Exception as raised:
+        why = raised if error is None else error
+        return pickle.dumps((None, RuntimeError(f"{type(why).__name__}: {why}")))
 
 
 if __name__ == "__main__":

@@ -52,6 +52,8 @@ class Workers(Generic[Job]):
             self._pickled = pickle.dumps(setup)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             self.alone = f"other processes cannot be given this strategy ({error})"
+        if b"__main__" in self._pickled:
+            self.alone = "other processes do not know what this program itself defines"
 
     def results(self, jobs: Iterable[Job]) -> Generator[tuple[Job, Any], None, None]:
         """Each job with what came of it, as they are done; closing it ends what was begun.
@@ -105,6 +107,7 @@ class _Crew:
             for _ in range(count)
         ]
         self._is_ending = False
+        self._left, self._counting = count, threading.Lock()
         self._threads = [
             threading.Thread(target=self._serve, args=(process, setup), daemon=True)
             for process in self._processes
@@ -129,7 +132,6 @@ class _Crew:
         into, out = process.stdin, process.stdout
         assert into is not None
         assert out is not None
-        is_lost = False
         with suppress(OSError):
             into.write(setup)
         while not self._is_ending:
@@ -138,12 +140,23 @@ class _Crew:
             except queue.Empty:
                 return
             try:
-                if is_lost:
-                    raise EOFError
                 pickle.dump(job, into)
                 into.flush()
                 found, error = pickle.load(out)
             except (OSError, EOFError, pickle.UnpicklingError):
-                # Others do the rest; what nobody is left for comes back as lost, job by job.
-                is_lost, found, error = True, None, _WorkerLostError()
+                self._lose(job)
+                return
+            except Exception as raised:
+                found, error = None, raised
             self.done.put((job, found, error))
+
+    def _lose(self, job: object) -> None:
+        """Hand back the job of a process that ended; without any other process, all jobs."""
+        self.done.put((job, None, _WorkerLostError()))
+        with self._counting:
+            self._left -= 1
+            while not self._left:
+                try:
+                    self.done.put((self._waiting.get_nowait(), None, _WorkerLostError()))
+                except queue.Empty:
+                    return

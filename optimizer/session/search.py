@@ -24,7 +24,7 @@ class Found:
         front: Its members, by their numbers.
         last: The last generation.
         evaluated: Individuals that it judged, polish included.
-        trials: All of them, each once; None where they do not fit memory.
+        trials: All of them, each once; None where they do not fit memory or nobody asked.
     """
 
     front: Population
@@ -33,7 +33,9 @@ class Found:
     trials: Trials | None
 
 
-def search(task: Task, engine: Engine, warm_start: Floats | None = None) -> Found:
+def search(
+    task: Task, engine: Engine, warm_start: Floats | None = None, *, keeps_trials: bool = False
+) -> Found:
     """Search as a run does, to the same front, and write nothing.
 
     Args:
@@ -41,13 +43,16 @@ def search(task: Task, engine: Engine, warm_start: Floats | None = None) -> Foun
             that it reached.
         engine: The task's.
         warm_start: [N, G] genomes to begin with.
+        keeps_trials: Whether all that is judged is kept.
     """
     problem = task.problem(engine)
-    problem.keep_trials()
+    if keeps_trials:
+        problem.keep_trials()
     evaluated = 0
     for last in task.generations(problem, None, warm_start):
         evaluated += last.evaluated
-        if stop_reason(task.config, last, 0.0):
+        # A lattice goes on until its last point, whatever is asked for.
+        if last.number >= task.config.generations or stop_reason(task.config, last, 0.0):
             break
     front, polished = numbered_front(task, problem, last)
     return Found(front, last, evaluated + polished, problem.trials())

@@ -204,3 +204,18 @@ def test_ledgers_of_many_are_those_of_each(monkeypatch, kib, pairs):
     for genome, ledgers in zip(genomes, listed, strict=True):
         for expected, actual in zip(single.trades(genome), ledgers, strict=True):
             assert compare_ledgers(expected, actual) == ""
+
+
+def test_an_engine_on_other_windows_shares_rows_and_gives_the_same_bits():
+    """It is that of its windows, computes no row again, and leaves the first one as it was."""
+    genomes, windows = random_genomes(SPEC, 11, seed=3), [Window(0, 40, 200), Window(0, 0, 90)]
+    first = Engine(SPEC, [BARS], [WHOLE], device="cpu")
+    before = first.evaluate(genomes)
+    computed = first.rows_computed
+    second = first.on(windows)
+    alone = Engine(SPEC, [BARS], windows, device="cpu")
+    assert_same_bits(alone.evaluate(genomes), second.evaluate(genomes), "other windows")
+    assert (second.windows, second.rows_computed) == (tuple(windows), computed)
+    assert_same_bits(before, first.evaluate(genomes), "the first windows")
+    with pytest.raises(EngineError, match="window 0 is bars 0 to 301"):
+        first.on([Window(0, 0, 301)])

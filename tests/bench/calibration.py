@@ -1,0 +1,127 @@
+"""How often noise is called luck, and how often a planted edge is found.
+
+    python -m tests.bench.calibration --edge 0 --seeds 5000:5300 --kept FILE [--processes 2]
+
+Each seed makes a market (`tests.support.evidence.planted`). It is searched once, and then the same
+search is made on its shuffled bars, and where those do not say luck on its mirrored ones, until the
+first that does as well. Folds are left out: a market that is not luck is "found". The setting is
+that of the law of evidence, section 7.
+
+A line of JSON a market goes to the file as it ends; what stands there is not searched again.
+"""
+
+import argparse
+import json
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from engine.machine import available_cores
+from optimizer.evidence.compared import tally
+from optimizer.evidence.verdict import FEWEST_SEARCHES, MOST_P
+from optimizer.judging.null import KINDS, NullJob, NullSetup
+from optimizer.judging.pick import chosen
+from optimizer.session.search import search
+from tests.support.evidence import planted
+from tests.support.judging import task_on
+
+SETTINGS = {
+    "objectives": "strength,total_return,max_drawdown",
+    "population": 32,
+    "generations": 10,
+    "min_trades": 30,
+    "polish": 0,
+    "threads": 1,
+    "memory": 2**30,
+}
+LENGTH, STOP_AFTER = 8760, 1
+
+
+def judged(seed: int, edge: float, searches: int = FEWEST_SEARCHES) -> dict[str, object]:
+    """What a market is called, and from which null searches."""
+    task = task_on(planted(seed, LENGTH, edge), **SETTINGS)
+    engine = task.engine()
+    front = search(task, engine).front
+    row: dict[str, object] = {"seed": seed, "edge": edge, "members": len(front)}
+    if not len(front):
+        return {**row, "grade": "too_little"}
+    pick = chosen(engine, front.genomes)
+    row |= {"strength": pick.strength.value, "trades": pick.trades}
+    if pick.trades < SETTINGS["min_trades"]:
+        return {**row, "grade": "too_little"}
+    setup = NullSetup(task, task.config.seed, "none")
+    for kind in KINDS:
+        found = _tally(setup, kind, pick.strength.value, searches)
+        row |= {kind: [found.at_least, found.searches]}
+        if found.p > MOST_P:
+            return {**row, "grade": "luck", "by": kind}
+    return {**row, "grade": "found"}
+
+
+def _tally(setup, kind: str, value: float, searches: int):
+    """Null searches in the order of their numbers, up to the first that does as well."""
+    strengths: list[float] = []
+    while True:
+        found = tally(value, strengths, STOP_AFTER)
+        if found.is_stopped or found.searches == searches:
+            return found
+        one = setup.run(NullJob(kind, len(strengths) + 1))
+        strengths.append(float("-inf") if one.strength is None else one.strength)
+
+
+def known_rows(path: Path, edge: float) -> dict[int, dict[str, object]]:
+    """Markets of an edge that a file has already, by seed; a line that was cut off is left out."""
+    found = {}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if row["edge"] == edge:
+            found[row["seed"]] = row
+    return found
+
+
+def ends_whole(path: Path) -> bool:
+    """Whether the last line of a file was written to its end."""
+    return path.read_bytes()[-1:] in (b"", b"\n")
+
+
+def print_tally(rows, edge: float) -> None:
+    """How many markets were called what, and what said luck."""
+    grades = {name: sum(row["grade"] == name for row in rows) for name in GRADES}
+    by_shuffled = sum(row.get("by") == "shuffled" for row in rows)
+    shown = ", ".join(f"{count} {name}" for name, count in grades.items())
+    print(f"edge {edge:g}: {len(rows)} markets, {shown}; {by_shuffled} luck by shuffled bars alone")
+    print("found: " + (" ".join(str(r["seed"]) for r in rows if r["grade"] == "found") or "none"))
+
+
+GRADES = ("luck", "found", "too_little")
+
+
+def main(arguments: list[str]) -> None:
+    """Judge what the file lacks, and print the tally of what was asked for."""
+    parser = argparse.ArgumentParser("python -m tests.bench.calibration")
+    parser.add_argument("--edge", type=float, required=True)
+    parser.add_argument("--seeds", required=True, metavar="FROM:TO", help="TO is left out")
+    parser.add_argument("--kept", type=Path, required=True, help="lines of JSON; gone on with")
+    parser.add_argument("--processes", type=int, default=available_cores())
+    parser.add_argument("--searches", type=int, default=FEWEST_SEARCHES)
+    given = parser.parse_args(arguments)
+    seeds = range(*map(int, given.seeds.split(":")))
+    known = known_rows(given.kept, given.edge)
+    missing = [seed for seed in seeds if seed not in known]
+    with ProcessPoolExecutor(given.processes) as pool, given.kept.open("a") as file:
+        jobs = [pool.submit(judged, seed, given.edge, given.searches) for seed in missing]
+        for done, job in enumerate(as_completed(jobs), 1):
+            row = job.result()
+            known[row["seed"]] = row
+            # What a kill cut off ends here.
+            file.write(("" if ends_whole(given.kept) else "\n") + json.dumps(row) + "\n")
+            file.flush()
+            print(f"{done} of {len(jobs)}: seed {row['seed']} {row['grade']}", file=sys.stderr)
+    print_tally([known[seed] for seed in seeds], given.edge)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,29 @@
+"""Tasks and runs on markets made for tests, to be judged."""
+
+from data.bars import Window
+from engine.costs import Costs
+from optimizer.config.run_config import RunConfig
+from optimizer.session.markets import Markets
+from optimizer.session.task import Task, goals_of
+from strategy import find_strategy
+from tests.support.series import csv_text
+
+COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
+
+SMALL = {"population": 16, "generations": 3, "min_trades": 10, "polish": 64}
+"""A search that takes a blink, and finds somebody on a market of a thousand hours."""
+
+
+def task_on(*series, windows=(), spec=None, costs=None, **settings):
+    """A task on bars in memory, without anything held out."""
+    config = RunConfig(**{"islands": 1, "device": "cpu", **SMALL, **settings})
+    windows = windows or [Window.whole(bars, number) for number, bars in enumerate(series)]
+    published = find_strategy("seller_exhaustion").for_timeframe(series[0].timeframe_ns / 1e9)
+    markets = Markets(tuple(series), tuple(windows))
+    return Task(config, markets, spec or published, costs or Costs(), goals_of(config))
+
+
+def write_bars(path, bars):
+    """Write bars as CSV; what to name as ``--data``."""
+    path.write_text(csv_text({name: getattr(bars, name) for name in COLUMNS}))
+    return f"csv:{path}"
