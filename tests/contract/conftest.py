@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.support.browser import chromium
-from tests.support.commands import Commands, Recordings, write_market
+from tests.support.commands import SMALL, Commands, Recordings, write_market
 from tests.support.vendor import KEY, running_vendor
 
 __all__ = ["chromium"]
@@ -15,8 +15,10 @@ __all__ = ["chromium"]
 
 
 @pytest.fixture
-def command(capsys, tmp_path, monkeypatch):
+def command(capsys, tmp_path, monkeypatch, recordings):
     """Run a command in an empty folder."""
+    # A first search says that it compiles loops, which is no part of what a command says.
+    recordings.made(*SMALL)
     monkeypatch.chdir(tmp_path)
     return Commands(capsys)
 

@@ -23,10 +23,11 @@ pytestmark = pytest.mark.slow
 
 MARKUP = "</script><img src=x onerror=alert(1)><b>bold</b>"
 HOSTILE = {
-    "text": f"=HYPERLINK(1) 🦊 and 日本 {{{{ 7 * 7 }}}}${{alert(1)}} {MARKUP}",
+    "markup": MARKUP,
+    "text": "=HYPERLINK(1) 🦊 and 日本 {{ 7 * 7 }}${alert(1)}",
     "key": "__proto__",
 }
-"""What a table, a template or a page would take for more than text, and what a script would."""
+"""What a page, a table or a template, and a script would take for more than a name."""
 
 LARGEST_BYTES = 15_000_000
 

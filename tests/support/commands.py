@@ -91,11 +91,15 @@ class Recordings:
 
     def copy(self, *flags):
         """Copy a run with these flags, and its ``bars.csv``, here; gives what evolve told."""
-        if flags not in self._made:
-            self._made[flags] = self._record(flags)
-        place, result = self._made[flags]
+        place, result = self.made(*flags)
         shutil.copytree(place, Path(), dirs_exist_ok=True)
         return result
+
+    def made(self, *flags):
+        """The folder of such a run, and what evolve told."""
+        if flags not in self._made:
+            self._made[flags] = self._record(flags)
+        return self._made[flags]
 
     def _record(self, flags):
         place = self._place / str(len(self._made))
