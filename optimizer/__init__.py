@@ -1,7 +1,7 @@
 """Search for parameter sets, record what was found, show it.
 
-``evolve`` searches, ``load_run`` opens what was recorded; its front, generations and trades are
-pandas frames.
+``evolve`` searches, ``judge`` finds out whether that is more than luck, ``load_run`` opens what was
+recorded; its front, generations and trades are pandas frames.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from optimizer.report import Run
 
-__all__ = ["evolve", "load_run"]
+__all__ = ["evolve", "judge", "load_run"]
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 """Where our packages lie."""
@@ -66,6 +66,37 @@ def evolve(**settings: object) -> "Run":
     from optimizer.report.run import evolve as search
 
     return search(settings)
+
+
+def judge(
+    name: str = "latest",
+    runs: str | Path = "runs",
+    data: str | Sequence[str] | None = None,
+    *,
+    pick: int | None = None,
+    is_open: bool = False,
+    **settings: object,
+) -> "Run":
+    """Find out whether a recorded front is more than luck, and record it.
+
+    Args:
+        name: Of the run, as `load_run` takes it.
+        runs: Folder in which runs are recorded.
+        data: Where the bars are now, if they have moved.
+        pick: Member to judge; None for that of greatest strength.
+        is_open: Whether to look at the bars that were held out; each look is counted.
+        settings: Fields of `optimizer.config.evidence.EvidenceSettings`, such as ``null=199``.
+
+    Returns:
+        The run; its ``judgement`` has the verdict and all evidence.
+
+    Raises:
+        ConfigError: When a setting is unknown or wrong, or does not fit the bars.
+        StoreError: When the run is not finished, is owned, or cannot be judged by this version.
+    """
+    from optimizer.report.run import judge as find_out
+
+    return find_out(name, runs, data, pick=pick, is_open=is_open, settings=settings)
 
 
 def load_run(

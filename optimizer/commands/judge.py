@@ -70,12 +70,6 @@ def judge_command(
     path = find_run(runs, name)
     with RunStore.open(path) as store:
         earlier = recorded_judgement(store)
-    if (
-        earlier is not None
-        and pick is not None
-        and (earlier.pick is None or earlier.pick.member != pick)
-    ):
-        earlier = None
     settings = make_config(flags, where="judge", flags=flags)
     plan = plan_of(settings, flags, earlier, pick=pick, is_open=is_open)
     own = {key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields}

@@ -72,10 +72,12 @@ def plan_of(
     Args:
         settings: All knobs.
         named: Those that a person gave.
-        earlier: Of the same pick.
+        earlier: Newest judgement of the run; one of another pick says nothing.
         pick: Number of another member than the strongest.
         is_open: Whether to look at held-out bars.
     """
+    if earlier is not None and pick is not None:
+        earlier = earlier if earlier.pick and earlier.pick.member == pick else None
     has_folds = earlier is not None and earlier.folds is not None
     has_trials = earlier is not None and earlier.trials is not None
     null = settings.null or (DEFAULT_SEARCHES if settings.judge else 0)

@@ -12,12 +12,13 @@ from engine.replay.certificate import certify
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
 from optimizer.judging.judge import judge_run
+from optimizer.judging.opened import recorded_judgement
 from optimizer.judging.plan import plan_of
 from optimizer.report.apart import Apart
 from optimizer.report.pick import compare
 from optimizer.report.plots import Plots
 from optimizer.report.tables import Specs, Tables
-from optimizer.runs import find_run
+from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunHeader, refuse_red
 from optimizer.search.generation import Floats
 from optimizer.session.header import header_of
@@ -71,6 +72,25 @@ def evolve(settings: Mapping[str, object]) -> Run:
     if config.judge is not False:
         judge_run(path, plan_of(config), {}, lambda *_: None, kept.trials)
     return Run(path)
+
+
+def judge(
+    name: str,
+    runs: str | Path,
+    data: Specs | None,
+    *,
+    pick: int | None,
+    is_open: bool,
+    settings: Mapping[str, object],
+) -> Run:
+    """Judge a recorded run; see `optimizer.judge`."""
+    path, config = find_run(Path(runs), name), make_config(settings, where="judge")
+    with RunStore.open(path) as store:
+        earlier = recorded_judgement(store)
+    plan = plan_of(config, settings, earlier, pick=pick, is_open=is_open)
+    flags = {} if data is None else {"data": [data] if isinstance(data, str) else list(data)}
+    judge_run(path, plan, flags, lambda *_: None)
+    return Run(path, data)
 
 
 class Single(Run):
