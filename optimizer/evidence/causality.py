@@ -2,6 +2,10 @@
 
 Whoever has an engine evaluates all members before each cut on three series: as it is, ended at the
 cut, and poisoned from the cut on. Source: house rule.
+
+A trade is entered on the bar after its signal, so that an indicator that reads one bar ahead reads
+nothing that a trade before the cut had not seen. The signal of the last bar before the cut decides:
+whether it is taken must not depend on the bar of its entry.
 """
 
 from collections.abc import Sequence
@@ -11,8 +15,10 @@ import numpy as np
 
 from data.bars import Bars, Window
 from data.checks import PRICES, Flags, Floats
-from engine.ledger import REASONS, Ledger
+from engine.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
 from optimizer.evidence.splits import groups
+
+TRADES, REJECTED = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["rejected"]
 
 EVEN_CUTS = 32
 MOST_MEMBERS = 64
@@ -56,6 +62,17 @@ def same_bits(left: Floats, right: Floats) -> Flags:
     bits = [np.ascontiguousarray(one).view(np.int64).reshape(shape) for one in (left, right)]
     same: Flags = (bits[0] == bits[1]).all(axis=1)
     return same
+
+
+def signals_taken(accumulators: Floats) -> Floats:
+    """Signals that found the account flat, traded or rejected, [...] of accumulators [..., A].
+
+    Up to the bar before a cut they are the same whatever the bars from the cut on are: whether the
+    last one is rejected hangs on the price of its entry, but not whether it was there. This holds
+    for windows that end one bar after the cut and entries that are not delayed.
+    """
+    taken: Floats = accumulators[..., [TRADES, REJECTED]].sum(axis=-1)
+    return taken
 
 
 def begins(cut_short: Ledger, whole: Ledger) -> bool:

@@ -1,6 +1,7 @@
 """No look-ahead, for the whole front: bars after a cut are taken away, then poisoned."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,14 @@ from engine.batch import Engine
 from engine.contract import Form
 from engine.ledger import Ledger
 from engine.rows.plan import parameters_of
-from optimizer.evidence.causality import MOST_MEMBERS, begins, cuts, poisoned, same_bits
+from optimizer.evidence.causality import (
+    MOST_MEMBERS,
+    begins,
+    cuts,
+    poisoned,
+    same_bits,
+    signals_taken,
+)
 from optimizer.judging.judgement import CausalRecord
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
@@ -65,33 +73,53 @@ def _differences(
     bars, members = task.markets.series[window.series], list(ledgers)
     whole = engine.on([Window(window.series, window.start, end) for end in ends])
     expected, parts = whole.evaluate(genomes), list(whole.ledgers(genomes[members]))
+    prompt = engine if not task.costs.entry_delay else _engine(task, engine.series, (window,), 0)
+    nexts = [Window(window.series, window.start, min(end + 1, len(bars))) for end in ends]
+    taken = signals_taken(prompt.on(nexts).evaluate(genomes))
     differ = np.zeros((len(genomes), len(ends)), np.bool_)
     for place, end in enumerate(ends):
-        seen = _changed(task, bars, window.start, end).evaluate(genomes)
+        seen, seen_taken = _before(task, bars, window.start, end, genomes)
         for found in (seen[:, 0], seen[:, 1]):
             differ[:, place] |= ~same_bits(expected[:, place], found)
+        if end < len(bars):
+            differ[:, place] |= seen_taken != taken[:, place]
         for (member, ledger), part in zip(ledgers.items(), parts, strict=True):
             differ[member, place] |= not begins(part[place], ledger)
     return differ
 
 
-def _changed(task: Task, bars: Bars, start: int, end: int) -> Engine:
-    """An engine of bars that end at a cut, and of bars that are poisoned from there on."""
-    changed = (bars.until(end), poisoned(bars, end))
-    windows = [Window(number, start, end) for number in range(len(changed))]
+def _before(task: Task, bars: Bars, start: int, end: int, genomes: Floats) -> tuple[Floats, Floats]:
+    """What members do before a cut that changes what comes after.
+
+    Returns:
+        Accumulators [F, 2, A] up to the cut, of bars that end there and of poisoned ones; and how
+        many signals up to the bar before it were taken on poisoned ones, [F].
+    """
+    changed = bars.until(end), poisoned(bars, end)
+    # With an entry on the first poisoned bar, the signal of the last good one counts as well.
+    following = Window(1, start, min(end + 1, len(bars)))
+    windows = [Window(0, start, end), Window(1, start, end), following]
+    seen = _engine(task, changed, windows, task.costs.entry_delay).evaluate(genomes)
+    if task.costs.entry_delay:
+        prompt = _engine(task, changed, (following,), 0).evaluate(genomes)
+        return seen, signals_taken(prompt)[:, 0]
+    return seen, signals_taken(seen)[:, 2]
+
+
+def _engine(task: Task, series: Sequence[Bars], windows: Sequence[Window], delay: int) -> Engine:
+    costs = replace(task.costs, entry_delay=delay)
     threads = task.config.threads
-    return Engine(task.spec, changed, windows, task.costs, device="cpu", threads=threads)
+    return Engine(task.spec, series, windows, costs, device="cpu", threads=threads)
 
 
 def _reader(task: Task, window: Window, end: int, genome: Floats) -> str:
     """What in a member reads the bars from a cut on: its rows that are others before it."""
     bars = task.markets.series[window.series]
-    changed = _changed(task, bars, window.start, end)
-    whole = Engine(task.spec, [bars], [Window(0, window.start, end)], task.costs, device="cpu")
+    series = bars, bars.until(end), poisoned(bars, end)
+    engines = [_engine(task, (one,), (Window(0, 0, end),), 0) for one in series]
     names = []
     for place, row in enumerate(task.spec.rows):
         form, (given,) = Form.of(row), parameters_of(task.spec, place, genome[None])
-        rows = [whole.row(form, given), *(changed.row(form, given, number) for number in (0, 1))]
-        if len({one[:end].tobytes() for one in rows}) > 1:
+        if len({engine.row(form, given)[:end].tobytes() for engine in engines}) > 1:
             names.append(f"'{row.name}'")
     return f"row {' and '.join(names)}" if names else "no row, but the trades"

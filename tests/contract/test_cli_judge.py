@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.commands import SMALL, write_market
 
+pytestmark = pytest.mark.slow
+
 SEARCH = [one for one in SMALL if one != "--no-judge"]
 QUICK = ("--folds", "2", "--resamples", "19")
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from data.bars import Window
 from engine.batch import Engine
-from engine.ledger import REASONS
-from optimizer.evidence.causality import begins, cuts, poisoned, same_bits
+from engine.ledger import ACCUMULATORS, REASONS
+from optimizer.evidence.causality import begins, cuts, poisoned, same_bits, signals_taken
 from optimizer.evidence.splits import groups
 from strategy import STRATEGIES
 from tests.support.evidence import counted_bars, ledger_of
@@ -103,3 +103,12 @@ def test_no_shipped_strategy_sees_a_later_bar(name):
         assert same_bits(one, three).all()
         for genome, ledger in zip(genomes, ledgers, strict=True):
             assert begins(engines[0].trades(genome)[0], ledger)
+
+
+def test_signals_taken_are_trades_and_rejections():
+    """For each individual and window."""
+    accumulators = np.zeros((2, 3, len(ACCUMULATORS)))
+    accumulators[1, 2, ACCUMULATORS.index("trades")] = 5
+    accumulators[1, 2, ACCUMULATORS.index("rejected")] = 2
+    accumulators[0, 1, ACCUMULATORS.index("wins")] = 9
+    assert signals_taken(accumulators).tolist() == [[0, 0, 0], [0, 0, 7]]

@@ -1,0 +1,91 @@
+"""Jobs for workers that go wrong in their own ways, and a parent to be killed."""
+
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+
+from optimizer.judging.workers import Workers
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Squares numbers, and says in which process.
+
+    Args:
+        slow_s: How long each takes.
+    """
+
+    slow_s: float = 0.0
+
+    def run(self, job):
+        """The square of a number, and the process that made it."""
+        time.sleep(self.slow_s)
+        return job * job, os.getpid()
+
+
+@dataclass(frozen=True)
+class Dying:
+    """Kills the first process that gets a job of its, but never the one that began it.
+
+    Args:
+        parent: Process that is spared.
+        job: That kills.
+        everybody: Whether every job kills.
+    """
+
+    parent: int
+    job: int
+    everybody: bool = False
+
+    def run(self, job):
+        """The square of a number."""
+        if os.getpid() != self.parent and (self.everybody or job == self.job):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return job * job, os.getpid()
+
+
+class TwoWordsError(Exception):
+    """Cannot be read back from a pickle: it takes two words."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} {two}")
+
+
+@dataclass(frozen=True)
+class Failing:
+    """Fails at one job.
+
+    Args:
+        job: That fails.
+        is_readable: Whether another process can read what it raises.
+    """
+
+    job: int
+    is_readable: bool = True
+
+    def run(self, job):
+        """The square of a number."""
+        if job == self.job:
+            raise ValueError("no square") if self.is_readable else TwoWordsError("no", "square")
+        return job * job, os.getpid()
+
+
+@dataclass(frozen=True)
+class Talking:
+    """Prints where its answers go."""
+
+    def run(self, job):
+        """The number."""
+        sys.stdout.write("noise\n")
+        sys.stdout.flush()
+        os.write(1, b"more noise\n")
+        return job
+
+
+def child_with_workers():
+    """Print which process did each of many jobs, until it is killed."""
+    for _, (_, process) in Workers(Squares(0.05), 2).results(range(10**6)):
+        sys.stdout.write(f"{process}\n")
+        sys.stdout.flush()

@@ -1,0 +1,122 @@
+"""Whoever reads a bar that comes after is caught and named; the shipped strategies never do."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.costs import Costs
+from optimizer.judging.causal import causal_record
+from strategy import (
+    Comparison,
+    Gene,
+    GenomeLayout,
+    Indicator,
+    Parameter,
+    Row,
+    find_strategy,
+)
+from tests.support.evidence import planted
+from tests.support.judging import task_on
+from tests.support.worlds import random_genomes
+
+BARS = planted(7, 700, 8)
+
+
+def peeking(values, bars):
+    """The value of so many bars later; at the end the last one."""
+    found = np.empty(len(values))
+    for t in range(len(values)):
+        found[t] = values[min(t + bars, len(values) - 1)]
+    return found
+
+
+def centred(values, bars):
+    """What is left when the mean of the whole series is taken away."""
+    found = np.empty(len(values))
+    total = 0.0
+    for t in range(len(values)):
+        total = total + values[t]
+    for t in range(len(values)):
+        found[t] = values[t] - total / len(values)
+    return found
+
+
+def strategy_with(function, bars, above="now"):
+    """The shipped strategy with an entry that reads an indicator of one's own."""
+    spec = find_strategy("seller_exhaustion").for_timeframe(3600.0)
+    own = Indicator("own", function, (Parameter("bars", least=0),), lambda bars: 0)
+    rows = (*spec.rows, Row("ahead", own, "close", (bars,)), Row("now", "level", "close"))
+    entry = (*spec.entry[2:4], Comparison("ahead", ">", above))
+    return replace(spec, name="ahead", rows=rows, entry=entry)
+
+
+def record_of(spec, count=12, **given):
+    """What is found of random individuals."""
+    task = task_on(BARS, spec=spec, **given)
+    engine = task.engine()
+    return causal_record(task, engine, random_genomes(spec, count, seed=5)), task, engine
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.parametrize("name", ["mean_reversion", "seller_exhaustion"])
+def test_shipped_strategies_use_no_later_bar(name, delay):
+    """All members, at evenly placed cuts and around trades of theirs."""
+    spec = find_strategy(name).for_timeframe(3600.0)
+    record, _, engine = record_of(spec, costs=Costs(entry_delay=delay))
+    assert (record.mismatches, record.first, record.members) == (0, "", 12)
+    assert record.cuts > 32
+    genomes = random_genomes(spec, 12, seed=5)
+    assert record.trades == int(engine.evaluate(genomes)[:, :, 0].sum()) > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "delay"),
+    [
+        ((peeking, 1), 0),
+        ((peeking, 1), 1),
+        ((peeking, 40), 0),
+        ((centred, 0, "close_location_min"), 0),
+    ],
+    ids=["next_bar", "next_bar_entered_late", "many_bars", "all_bars"],
+)
+def test_a_look_ahead_is_caught_and_named(given, delay):
+    """One bar or many, or the whole series, and however late entries are."""
+    record, _, _ = record_of(strategy_with(*given), costs=Costs(entry_delay=delay))
+    assert record.mismatches > 0
+    assert "of PLANTED, in row 'ahead' of member" in record.first
+
+
+def test_the_same_indicator_without_a_look_ahead_is_not():
+    """What differs is the look, not that the indicator is one's own."""
+    record, _, _ = record_of(strategy_with(peeking, 0))
+    assert record.mismatches == 0
+
+
+def test_one_member_that_looks_ahead_is_found_among_others():
+    """By its number, whether its own trades were listed or not."""
+    spec = find_strategy("seller_exhaustion").for_timeframe(3600.0)
+    own = Indicator("own", peeking, (Parameter("bars", least=0),), lambda bars: 0)
+    layout = GenomeLayout(
+        (*spec.layout.genes, Gene("ahead", "int", 0, 3, 0, "steps")), spec.layout.constraints
+    )
+    rows = (*spec.rows, Row("later", own, "close", ("ahead",)), Row("mean", "sma", "close", (5,)))
+    entry = (*spec.entry[2:4], Comparison("later", ">", "mean"))
+    spec = replace(spec, name="one", layout=layout, rows=rows, entry=entry)
+    genomes = random_genomes(spec, 80, seed=5)
+    genomes[:, -1] = 0
+    genomes[41, -1] = 2
+    task = task_on(BARS, spec=spec)
+    record = causal_record(task, task.engine(), genomes)
+    assert record.first.endswith("in row 'later' of member 41")
+    assert 0 < record.mismatches <= record.cuts
+
+
+def test_windows_are_cut_one_after_the_other():
+    """Two windows of one series, each with the history before it."""
+    windows = [Window(0, 50, 300), Window(0, 300, 700)]
+    shipped = find_strategy("seller_exhaustion").for_timeframe(3600.0)
+    assert record_of(shipped, windows=windows)[0].mismatches == 0
+    record, _, _ = record_of(strategy_with(peeking, 1), windows=windows)
+    assert record.mismatches > 0

@@ -1,0 +1,200 @@
+"""Folds and paths: each training searched again, its pick judged on bars that it did not see."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.batch import Engine
+from optimizer.evidence.splits import combinatorial, walk_forward
+from optimizer.judging.folds import (
+    FoldPick,
+    FoldSetup,
+    fold_picks,
+    folds_record,
+    paths_record,
+)
+from optimizer.judging.kept import Kept
+from optimizer.judging.workers import Workers
+from optimizer.runs import RunStore
+from optimizer.session.search import search
+from tests.support.evidence import planted
+from tests.support.judging import task_on
+from tests.support.recording import HEADER, made
+
+BARS = planted(7, 1500, 8)
+DAY_NS = 86_400 * 10**9
+
+
+@pytest.fixture(scope="module")
+def task():
+    """Of one market, to be searched again."""
+    return task_on(BARS, min_trades=12)
+
+
+@pytest.fixture(scope="module")
+def folds(task):
+    """Three folds, each trained on three groups of six, and their picks."""
+    splits = walk_forward([BARS], task.markets.windows, folds=3, train_groups=3, purge=8)
+    setup = FoldSetup(task, splits)
+    return splits, [setup.run(number) for number in range(3)]
+
+
+def strengths_by_hand(ledgers):
+    """Sum of R over the root of the sum of squares; NaN where no trade moved."""
+    total = squares = 0.0
+    for ledger in ledgers:
+        for r in ledger.r.tolist():
+            total, squares = total + r, squares + r * r
+    return total / math.sqrt(squares) if squares > 0 else math.nan
+
+
+def traded(task, genome, start, end):
+    """The ledger of one individual in [start, end)."""
+    engine = Engine(task.spec, [BARS], [Window(0, start, end)], task.costs, device="cpu")
+    return engine.trades(np.array(genome))[0]
+
+
+def daily(ledger, start, end):
+    """R of each day from the first to the last bar of [start, end), by hand."""
+    first, last = (int(BARS.timestamp[bar]) // DAY_NS for bar in (start, end - 1))
+    days = [0.0] * (last - first + 1)
+    for bar, r in zip(ledger.exit_bar.tolist(), ledger.r.tolist(), strict=True):
+        days[int(BARS.timestamp[bar]) // DAY_NS - first] += r
+    return days
+
+
+def test_a_fold_is_a_search_of_its_training_alone(task, folds):
+    """Same settings, fewest trades by bars, bars after the training gone, and its strongest."""
+    splits, picks = folds
+    assert [(w.start, w.end) for split in splits for w in split.train] == [
+        (0, 742),
+        (250, 992),
+        (500, 1242),
+    ]
+    for split, pick in zip(splits, picks, strict=True):
+        (window,) = split.train
+        bars = BARS.until(window.end)
+        fewest = -(-12 * len(window) // 1500)
+        alone = task_on(bars, windows=[Window(0, window.start, window.end)], min_trades=fewest)
+        front = search(alone, alone.engine()).front
+        strengths = [
+            strengths_by_hand([traded(task, genome, window.start, window.end)])
+            for genome in front.genomes
+        ]
+        assert pick.genome == tuple(front.genomes[int(np.argmax(strengths))].tolist())
+
+
+def test_folds_say_what_their_picks_did_unseen(task, folds):
+    """Trades, mean R, efficiency and strength against an account in plain Python."""
+    splits, picks = folds
+    record = folds_record(task, splits, picks, "rolling", (3, 8))
+    ledgers = []
+    for split, pick, row in zip(splits, picks, record.rows, strict=True):
+        (train,), (test,) = split.train, split.test
+        before, after = (traded(task, pick.genome, w.start, w.end) for w in (train, test))
+        ledgers.append(after)
+        assert row.trades == len(after)
+        assert row.mean_r == pytest.approx(sum(after.r.tolist()) / len(after), rel=1e-9)
+        means = [
+            sum(days) / len(days)
+            for days in (
+                daily(before, train.start, train.end),
+                daily(after, test.start, test.end),
+            )
+        ]
+        assert row.efficiency == pytest.approx(means[1] / means[0], rel=1e-9)
+        assert row.test[0].first == np.datetime_as_string(
+            np.datetime64(int(BARS.timestamp[test.start]), "ns"), unit="m"
+        ), row.test
+        assert row.genes == task.spec.layout.decode(np.array(pick.genome))
+    together = [r for ledger in ledgers for r in ledger.r.tolist()]
+    assert record.trades == len(together)
+    assert record.mean_r == pytest.approx(sum(together) / len(together), rel=1e-9)
+    assert record.strength == pytest.approx(strengths_by_hand(ledgers), rel=1e-9)
+    closed = {
+        int(BARS.timestamp[bar]) // DAY_NS for one in ledgers for bar in one.exit_bar.tolist()
+    }
+    assert record.closing_days == len(closed)
+    assert (record.train, record.purge, record.embargo) == (3, 8, 0)
+    layout = task.spec.layout
+    spans = layout.high - layout.low
+    genomes = [np.array(pick.genome) for pick in picks]
+    moved = [
+        abs(genomes[f + 1][g] - genomes[f][g]) / spans[g]
+        for f in range(2)
+        for g in range(len(spans))
+        if spans[g] > 0
+    ]
+    assert record.drift == pytest.approx(sum(moved) / len(moved), rel=1e-9)
+
+
+def test_a_fold_without_a_pick_is_a_row_without_one(task, folds):
+    """The others are judged without it."""
+    splits, picks = folds
+    gone = [picks[0], FoldPick(1, None), picks[2]]
+    record = folds_record(task, splits, gone, "rolling", (3, 8))
+    assert record.rows[1].genes == {}
+    assert record.rows[1].why["mean_r"] == "nobody was feasible"
+    assert record.trades == record.rows[0].trades + record.rows[2].trades
+    assert record.drift is None
+    none = folds_record(task, splits, [FoldPick(n, None) for n in range(3)], "rolling", (3, 8))
+    assert (none.trades, none.mean_r, none.psr, none.closing_days) == (0, None, None, 0)
+    assert "nobody was feasible in any fold" in none.why.values()
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["all", "one_without_a_pick"])
+def test_paths_join_the_tests_of_their_splits(task, is_gone):
+    """Four groups, two tested at a time: six splits, three paths, each group once in each."""
+    splits = combinatorial([BARS], task.markets.windows, count=4, tests=2, purge=8, embargo=30)
+    setup = FoldSetup(task, splits)
+    picks = [setup.run(number) for number in range(6)]
+    if is_gone:
+        picks[2] = FoldPick(2, None)
+    record = paths_record(task, splits, picks, 4, 2)
+    chosen = list(combinations(range(4), 2))
+    expected = []
+    for path in range(3):
+        seen = []
+        for group in range(4):
+            split = [number for number, tests in enumerate(chosen) if group in tests][path]
+            if picks[split].genome is not None:
+                start, end = group * 375, (group + 1) * 375
+                seen.append(traded(task, picks[split].genome, start, end))
+        expected.append(strengths_by_hand(seen))
+    assert record.paths == pytest.approx(expected, rel=1e-9)
+    assert (record.splits, record.least) == (6, min(record.paths))
+    assert record.low == min(record.paths)
+    assert record.median == pytest.approx(sorted(expected)[1])
+
+
+def test_several_symbols_are_tested_at_the_same_times():
+    """No symbol's test lies in another's training, and a search sees all of them."""
+    late = planted(9, 1200, 8)
+    task = task_on(BARS, late, min_trades=12)
+    splits = walk_forward([BARS, late], task.markets.windows, folds=2, train_groups=2, purge=8)
+    pick = FoldSetup(task, splits).run(0)
+    assert pick.genome is not None
+    record = folds_record(task, splits, [pick, FoldPick(1, None)], "rolling", (2, 8))
+    assert len(record.rows[0].test) == 2
+    assert record.rows[0].test[0].first == record.rows[0].test[1].first
+
+
+def test_picks_are_kept_as_they_come_and_not_searched_twice(task, folds, tmp_path):
+    """An interrupted judge goes on with what it has, whoever searched."""
+    splits, picks = folds
+    with RunStore.create(tmp_path, "run", HEADER) as store:
+        store.record(made(0))
+        store.finish({"front": []})
+        store.add_evidence("fold/x/1", picks[1].payload())
+        store.flush()
+        kept, seen = Kept(store, "fold/x", FoldPick), []
+        workers = Workers(FoldSetup(task, splits), 2)
+        assert fold_picks(workers, 3, kept, seen.append) == picks
+        assert seen == [1, 2, 3]
+        store.flush()
+        again = Kept(store, "fold/x", FoldPick)
+        assert again.known == dict(enumerate(picks))
+        assert Kept(store, "fold", FoldPick).known == {}

@@ -1,0 +1,192 @@
+"""Null searches count in the order of their numbers, however they end, and are made once."""
+
+import pytest
+
+from optimizer.evidence.compared import tally
+from optimizer.evidence.null import NullMarkets
+from optimizer.judging.judgement import NullKind
+from optimizer.judging.kept import Kept
+from optimizer.judging.null import (
+    NullJob,
+    NullSearch,
+    NullSetup,
+    null_kind,
+    null_searches,
+    strengths_of,
+)
+from optimizer.judging.pick import chosen
+from optimizer.judging.workers import Workers
+from optimizer.runs import RunStore
+from optimizer.session.search import search
+from tests.support.evidence import planted
+from tests.support.judging import task_on
+from tests.support.recording import HEADER, made
+
+BARS = planted(7, 900, 8)
+
+
+class Crew:
+    """Does jobs out of order, and remembers which it began.
+
+    Args:
+        strengths: Of searches 1, 2, ...
+    """
+
+    def __init__(self, strengths):
+        self.begun, self._strengths = [], strengths
+
+    def results(self, jobs):
+        """Every second one first."""
+        for job in [*jobs[1::2], *jobs[0::2]]:
+            self.begun.append(job.number)
+            yield job, NullSearch(job.kind, job.number, 1, self._strengths[job.number - 1])
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A finished run, open for writing."""
+    with RunStore.create(tmp_path, "run", HEADER) as store:
+        store.record(made(0))
+        store.finish({"front": []})
+        yield store
+
+
+def kept_in(store):
+    """Rows of one kind."""
+    store.flush()
+    return Kept(store, "null/none/shuffled", NullSearch)
+
+
+STRENGTHS = [1.0, 3.0, 1.0, 2.0, 0.0, 5.0, 1.0, 1.0, 1.0]
+
+
+def counted(crew, store, planned=9, stop_after=10, value=2.0):
+    """What comes of null searches, and all that was said of them."""
+    said = []
+    limits = (planned, stop_after)
+    found = null_searches(
+        crew, "shuffled", value, limits, kept_in(store), lambda *told: said.append(told)
+    )
+    return *found, said
+
+
+@pytest.mark.parametrize("stop_after", [1, 2, 3, 10])
+def test_searches_count_in_the_order_of_their_numbers(store, stop_after):
+    """As the law counts them, though they end in another order."""
+    found, searches, _ = counted(Crew(STRENGTHS), store, stop_after=stop_after)
+    assert found == tally(2.0, STRENGTHS, stop_after)
+    assert [one.number for one in searches] == list(range(1, found.searches + 1))
+    assert [one.strength for one in searches] == STRENGTHS[: found.searches]
+
+
+def test_an_early_stop_begins_nothing_more(store):
+    """What had ended by then is kept, and counts when it is asked for again."""
+    crew = Crew(STRENGTHS)
+    found, _, said = counted(crew, store, stop_after=1)
+    assert (found.searches, found.is_stopped) == (2, True)
+    # Numbers 2, 4, 6 and 8 come before 1, with which 2 counts.
+    assert crew.begun == [2, 4, 6, 8, 1]
+    assert said[-1][1:] == (5, 9, "1 did as well so far")
+    more = Crew(STRENGTHS)
+    assert counted(more, store, stop_after=1)[0] == found
+    assert more.begun == []
+
+
+def test_known_searches_are_not_made_again(store):
+    """An interrupted judge goes on, and a longer plan adds what is missing."""
+    first = Crew(STRENGTHS)
+    assert counted(first, store, planned=4)[0] == tally(2.0, STRENGTHS[:4])
+    second = Crew(STRENGTHS)
+    assert counted(second, store)[0] == tally(2.0, STRENGTHS)
+    assert sorted(first.begun + second.begun) == list(range(1, 10))
+    assert counted(Crew([]), store, planned=3)[0] == tally(2.0, STRENGTHS[:3])
+
+
+def test_a_gap_ends_what_counts():
+    """Nobody knows what stands in it."""
+    rows = {n: NullSearch("shuffled", n, 1, STRENGTHS[n - 1]) for n in (1, 2, 4)}
+    assert strengths_of(rows) == [1.0, 3.0]
+    empty = {1: NullSearch("shuffled", 1, 0, None)}
+    assert strengths_of(empty) == [float("-inf")]
+
+
+@pytest.mark.parametrize("kind", ["shuffled", "mirrored"])
+def test_a_null_search_is_that_search_on_that_market(kind):
+    """Same settings and seed, on bars that anybody can make; in any process the same."""
+    task = task_on(BARS)
+    setup = NullSetup(task, task.config.seed, "none")
+    one = setup.run(NullJob(kind, 3))
+    market = getattr(NullMarkets([BARS], task.markets.windows, task.config.seed, "none"), kind)(3)
+    alone = task_on(*market)
+    engine = alone.engine()
+    front = search(alone, engine).front
+    pick = chosen(engine, front.genomes)
+    values = task.goals.natural(front.objectives)
+    assert (one.kind, one.number, one.members) == (kind, 3, len(front))
+    assert (one.strength, one.trades) == (pick.strength.value, pick.trades)
+    assert one.objectives["max_drawdown"] == values[:, -1].min()
+    assert one.objectives[task.goals.names[0]] == values[:, 0].max()
+    ((_, elsewhere),) = Workers(setup, 2).results([NullJob(kind, 3)])
+    assert elsewhere == one
+    assert NullSearch.read(one.payload()) == one
+
+
+def test_a_null_search_with_an_empty_front_has_nothing():
+    """Its strength is below all others, its hypervolume 0."""
+    task = task_on(BARS, min_trades=400)
+    one = NullSetup(task, 1, "none").run(NullJob("shuffled", 1))
+    assert one == NullSearch("shuffled", 1, 0, None, hypervolume=0.0)
+
+
+def test_warm_started_searches_take_their_guests_along():
+    """Whoever took part in the search takes part in every null search."""
+    task = task_on(BARS, generations=0)
+    guests = search(task_on(BARS, seed=9), task.engine()).front.genomes[:4]
+    plain = NullSetup(task, 1, "none").run(NullJob("shuffled", 2))
+    warm = NullSetup(task, 1, "none", guests).run(NullJob("shuffled", 2))
+    assert plain != warm
+
+
+def test_soft_constraints_and_objectives_are_compared_too():
+    """The best of each over the front, in its natural sense; what is missed has no hypervolume."""
+    task = task_on(BARS, constraints=["max_drawdown <= 1% soft", "trades@worst >= 1"])
+    engine = task.engine()
+    front = search(task, engine).front
+    assert task.goals.names[-1] == "missed"
+    members = [
+        FakeMember(dict(zip(task.goals.names, row, strict=True)))
+        for row in task.goals.natural(front.objectives).tolist()
+    ]
+    setup = NullSetup(task, 1, "none")
+    searches = [setup.run(NullJob("shuffled", n)) for n in range(1, 6)]
+    pick = chosen(engine, front.genomes)
+    found = tally(pick.strength.value, [one.strength or float("-inf") for one in searches])
+    record = null_kind(task, FakeResult(members), pick.strength.value, found, searches, 10)
+    for name, is_maximised in zip(task.goals.names, task.goals.maximised, strict=True):
+        best = max if is_maximised else min
+        own = best(member.objectives[name] for member in members)
+        others = [one.objectives.get(name) for one in searches]
+        as_good = sum(
+            other is not None and (other >= own if is_maximised else other <= own)
+            for other in others
+        )
+        compared = record.objectives[name]
+        assert (compared.value, compared.at_least) == (own, as_good), name
+        assert compared.p == pytest.approx((as_good + 1) / 6)
+    assert record.hypervolume is not None
+    assert record.strengths == tuple(one.strength for one in searches)
+    assert NullKind.read(record.payload()) == record
+
+
+class FakeMember:
+    """A member of a result, as far as it is compared."""
+
+    def __init__(self, objectives):
+        self.objectives = objectives
+
+
+class FakeResult:
+    """A result, as far as it is compared."""
+
+    def __init__(self, front):
+        self.front = front

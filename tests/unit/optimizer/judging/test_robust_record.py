@@ -1,0 +1,204 @@
+"""C1 to C5 of a pick, each made to pass and to fail, and what they follow from by hand."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data.bars import Bars, Window
+from engine.batch import Engine
+from engine.costs import Costs
+from optimizer.evidence.robust import neighbours
+from optimizer.judging.pick import Pick, chosen
+from optimizer.judging.robust import feasible_strengths, robust_record
+from optimizer.search.generation import Floats
+from optimizer.session.search import search
+from strategy import find_strategy
+from tests.support.evidence import planted
+from tests.support.judging import task_on
+from tests.support.markets import PAPER_SPEC
+
+BARS = planted(7, 1500, 8)
+HOUR_NS = 3600 * 10**9
+
+QUIET = (100.0, 101.0, 99.0, 100.0, 1.0)
+SIGNAL = (100.0, 101.0, 99.0, 100.0, 100.0)
+RISE = (100.0, 110.0, 99.0, 100.0, 1.0)
+BOTH = (100.0, 110.0, 90.0, 100.0, 1.0)
+FALL = (100.0, 101.0, 90.0, 95.0, 1.0)
+
+
+def market(*trades, quiet=8, symbol="PAPER"):
+    """Quiet bars with signals in them, each followed by some bars of its own."""
+    rows = [QUIET] * 4
+    for bars in trades:
+        rows += [SIGNAL, *bars, *[QUIET] * quiet]
+    columns = dict(zip(("open", "high", "low", "close", "volume"), np.array(rows).T, strict=True))
+    times = np.arange(len(rows), dtype=np.int64) * HOUR_NS
+    return Bars(timestamp=times, **columns, symbol=symbol, timeframe_ns=HOUR_NS)
+
+
+def paper(*series, costs=None, **genes):
+    """The record of one member of the paper strategy, and its task."""
+    spec = PAPER_SPEC
+    task = task_on(*series, spec=spec, costs=costs or Costs(1.0, 1.0), min_trades=1)
+    genome = spec.layout.encode(genes)
+    engine = task.engine()
+    pick = chosen(engine, genome[None])
+    return robust_record(task, engine, pick), task, pick
+
+
+@pytest.fixture(scope="module")
+def found():
+    """A pick on a planted market, its task, engine and record."""
+    task = task_on(BARS)
+    engine = task.engine()
+    pick = chosen(engine, search(task, engine).front.genomes)
+    return task, engine, pick, robust_record(task, engine, pick)
+
+
+def strength_of(ledgers):
+    """By hand."""
+    r = [one for ledger in ledgers for one in ledger.r.tolist()]
+    return sum(r) / math.sqrt(sum(one * one for one in r))
+
+
+def test_the_plateau_is_the_share_of_neighbours_that_keep_half(found):
+    """Each evaluated alone; who is infeasible keeps nothing."""
+    task, engine, pick, record = found
+    near = neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
+    kept = 0
+    for genome in near:
+        ledgers = engine.trades(genome)
+        trades = sum(map(len, ledgers))
+        kept += trades >= task.config.min_trades and strength_of(ledgers) >= pick.strength.value / 2
+    assert record.neighbours == len(near)
+    assert record.plateau == kept / len(near)
+    assert record.checks["plateau"] == (record.plateau >= 0.5)
+
+
+def test_infeasible_neighbours_have_no_strength(found):
+    """Too few trades, as in the search."""
+    task, engine, pick, _ = found
+    strict = task_on(BARS, min_trades=10_000)
+    assert not np.isnan(feasible_strengths(task, engine, pick.genome[None])).any()
+    assert np.isnan(feasible_strengths(strict, engine, pick.genome[None])).all()
+    assert len(feasible_strengths(task, engine, np.empty((0, len(pick.genome))))) == 0
+
+
+def test_costs_are_a_line_and_break_even_lies_on_it(found):
+    """At what was charged it is the pick itself; at break-even its sum is 0."""
+    task, _, pick, record = found
+    assert [point.times for point in record.costs] == [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]
+    assert record.costs[2].strength == pytest.approx(pick.strength.value, rel=1e-9)
+    even = Costs(fee_bp=record.break_even_bp, slippage_bp=0.0)
+    (ledger,) = task.engine_on(task.markets.windows, costs=even).trades(pick.genome)
+    assert sum(ledger.r.tolist()) == pytest.approx(0.0, abs=1e-9)
+    for point in record.costs[::2]:
+        costs = Costs(fee_bp=10 * point.times, slippage_bp=0.0)
+        (ledger,) = task.engine_on(task.markets.windows, costs=costs).trades(pick.genome)
+        assert point.sum_r == pytest.approx(sum(ledger.r.tolist()), rel=1e-9, abs=1e-9)
+    assert record.charged_bp == 10.0
+
+
+def test_delay_is_another_backtest(found):
+    """Every entry a bar later than the strategy's own."""
+    task, _, pick, record = found
+    late = task.engine_on(task.markets.windows, costs=replace(task.costs, entry_delay=1))
+    assert record.delay == pytest.approx(strength_of(late.trades(pick.genome)), rel=1e-9)
+    already = replace(task, costs=replace(task.costs, entry_delay=1))
+    later = robust_record(already, already.engine(), pick)
+    latest = task.engine_on(task.markets.windows, costs=replace(task.costs, entry_delay=2))
+    assert later.delay == pytest.approx(strength_of(latest.trades(pick.genome)), rel=1e-9)
+
+
+def test_costs_that_eat_the_edge_fail():
+    """Break-even at 2 times the charge or more."""
+    series = market(*[[RISE]] * 8)
+    assert paper(series)[0].checks["costs"]
+    record, _, _ = paper(series, costs=Costs(200.0, 100.0), reward=2.0)
+    assert record.break_even_bp < 2 * record.charged_bp
+    assert not record.checks["costs"]
+
+
+def test_an_edge_of_one_bar_fails_when_entries_come_a_bar_later():
+    """The rise is over by then; where it comes late anyway, nothing is lost."""
+    quick = [[RISE, FALL]] * 8
+    assert not paper(market(*quick))[0].checks["delay"]
+    patient = [[QUIET, QUIET, RISE]] * 8
+    assert paper(market(*patient))[0].checks["delay"]
+
+
+def test_trades_that_are_settled_within_a_bar_fail():
+    """More than 5 % of them touched both; with the target first they had won."""
+    record, _, pick = paper(market(*[[RISE]] * 7, [BOTH]))
+    assert (record.undecided, record.checks["within_bar"]) == (1 / 8, False)
+    assert record.target_first > pick.strength.value
+    record, _, pick = paper(market(*[[RISE]] * 7, [QUIET, RISE]))
+    assert (record.undecided, record.checks["within_bar"]) == (0.0, True)
+    assert record.target_first == pytest.approx(pick.strength.value)
+
+
+def test_one_quarter_that_made_it_all_fails():
+    """Left out, the rest loses; where all quarters win, none is missed."""
+    record, _, _ = paper(market(*[[RISE]] * 2, *[[FALL]] * 6), reward=3.0)
+    assert min(record.left_out.values()) < 0 < max(record.left_out.values())
+    assert not record.checks["left_out"]
+    assert list(record.left_out) == [f"quarter {n}" for n in (1, 2, 3, 4)]
+    assert paper(market(*[[RISE]] * 8))[0].checks["left_out"]
+
+
+def test_one_symbol_that_made_it_all_fails():
+    """Each symbol is left out in turn, all of its windows together."""
+    good, bad = market(*[[RISE]] * 9, symbol="GOOD"), market(*[[FALL]] * 4, symbol="BAD")
+    record, task, pick = paper(good, bad)
+    sums = [
+        Engine(task.spec, [one], [Window.whole(one)], task.costs, device="cpu").trades(pick.genome)
+        for one in (good, bad)
+    ]
+    means = [sum(ledger.r.tolist()) / len(ledger) for (ledger,) in sums]
+    assert record.left_out["GOOD"] == pytest.approx(means[1])
+    assert record.left_out["BAD"] == pytest.approx(means[0])
+    assert not record.checks["left_out"]
+
+
+def test_a_peak_fails_where_a_plateau_passes():
+    """Whoever asks for a little more never trades, or never reaches the target."""
+    spec = PAPER_SPEC.with_bounds({"volume_min": (0.0, 200.0)})
+    task = task_on(market(*[[RISE]] * 8), spec=spec, min_trades=1, costs=Costs(1.0, 1.0))
+    engine = task.engine()
+    plain, peak = ({"volume_min": 50.0, "reward": 2.0}, {"volume_min": 99.99, "reward": 3.33})
+    records = [
+        robust_record(task, engine, chosen(engine, spec.layout.encode(genes)[None]))
+        for genes in (plain, peak)
+    ]
+    assert [record.checks["plateau"] for record in records] == [True, False]
+
+
+def test_a_pick_without_trades_passes_nothing():
+    """What is undefined passes no check, and says why."""
+    record, _, pick = paper(market([RISE]), volume_min=500.0)
+    assert (pick.trades, set(record.checks.values())) == (0, {False})
+    assert record.break_even_bp is None
+    assert record.why["break_even_bp"] == "no trades"
+    assert record.drawdowns == (None, None, None)
+    assert record == type(record).read(record.payload())
+
+
+def test_the_same_on_several_windows_of_one_series():
+    """Quarters are found by time; no symbol is left out where there is one."""
+    task = task_on(BARS, windows=[Window(0, 100, 700), Window(0, 800, 1500)])
+    engine = task.engine()
+    pick: Pick = chosen(engine, search(task, engine).front.genomes)
+    record = robust_record(task, engine, pick)
+    quarters: list[Floats] = []
+    for start, end in ((800, 975), (975, 1150), (1150, 1325), (1325, 1500)):
+        windows = [Window(0, start, end)]
+        if start == 800:
+            windows = [Window(0, 100, 700), *windows]
+        quarters.append(task.engine_on(windows).evaluate(pick.genome[None])[0][:, [0, 2]].sum(0))
+    for n, mean in enumerate(record.left_out.values()):
+        trades, total = np.sum(quarters, axis=0) - quarters[n]
+        assert mean == pytest.approx(total / trades)
+    assert find_strategy("seller_exhaustion").name == task.spec.name

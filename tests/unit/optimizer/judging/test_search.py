@@ -1,0 +1,127 @@
+"""A search repeated without a record finds what the run found, and everybody that it judged."""
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from optimizer.config.run_config import make_config
+from optimizer.report.run import evolve
+from optimizer.runs import RunStore
+from optimizer.search.evolution import front_hash
+from optimizer.session.exported import newest_front
+from optimizer.session.header import recorded_task
+from optimizer.session.problem import EngineProblem, Trials
+from optimizer.session.search import on_other_bars, search
+from optimizer.session.workflow import Observer, start_run
+from tests.support.evidence import planted
+from tests.support.judging import SMALL, task_on, write_bars
+
+BARS = planted(7, 1500, 8)
+
+
+class Listener(Observer):
+    """Keeps the trials that a run hands over."""
+
+    def searched(self, trials):
+        """Of the whole search."""
+        self.trials = trials
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """The market as a file."""
+    return write_bars(tmp_path_factory.mktemp("data") / "planted.csv", BARS)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"polish": 0, "population": 24, "islands": 3},
+        {"max_evaluations": 40},
+        {"plateau": 2, "generations": 9},
+        {"search": "lattice", "steps": {"ema_fast": 9, "reward_r": 1.0, "max_hold": 16}},
+    ],
+    ids=["plain", "islands", "evaluations", "plateau", "lattice"],
+)
+def test_a_search_is_made_again_to_the_same_front(tmp_path, data, settings):
+    """As the run did, with the same trials, whatever ended it."""
+    listener = Listener()
+    config = make_config({**SMALL, "data": [data], "runs": str(tmp_path), **settings}, where="test")
+    result = start_run(config, listener, lambda: False)
+    with RunStore.open(next(path for path in tmp_path.iterdir() if path.is_dir())) as store:
+        task, recorded = recorded_task(store, {}), newest_front(store)
+    again = on_other_bars(task, task.markets.series, task.markets.windows)
+    found = search(again, again.engine(), keeps_trials=True)
+    assert front_hash(found.front.genomes, found.front.objectives) == result.front_hash
+    assert found.front.genomes.tobytes() == recorded.genomes.tobytes()
+    assert found.evaluated == result.timing.evaluated
+    assert found.trials.genomes.tobytes() == listener.trials.genomes.tobytes()
+    assert (found.trials.first, len(found.trials)) == (listener.trials.first, len(found.trials))
+
+
+def test_a_lattice_that_a_clock_ended_is_searched_as_far_again(monkeypatch):
+    """To the chunk that it reached, not to its last point."""
+    monkeypatch.setattr("optimizer.search.lattice.CHUNK", 16)
+    steps = {"ema_fast": 9, "reward_r": 1.0, "max_hold": 16}
+    task = task_on(BARS, search="lattice", steps=steps, generations=1)
+    assert task.lattice.chunks > 2
+    found = search(task, task.engine())
+    assert (found.last.number, found.evaluated <= 32) == (1, True)
+
+
+def test_trials_are_distinct_and_numbered_by_their_first_evaluation(monkeypatch):
+    """Whoever is judged again is nobody new, and generation 0 counts its own."""
+    asked = []
+    judged = EngineProblem.evaluate
+
+    def listening(problem, genomes):
+        asked.append(genomes.copy())
+        return judged(problem, genomes)
+
+    monkeypatch.setattr(EngineProblem, "evaluate", listening)
+    task = task_on(BARS)
+    engine = task.engine()
+    trials = search(task, engine, keeps_trials=True).trials
+    expected = list(dict.fromkeys(map(tuple, np.concatenate(asked).tolist())))
+    assert list(map(tuple, trials.genomes.tolist())) == expected
+    assert trials.first == len(set(map(tuple, asked[0].tolist()))) == SMALL["population"]
+    assert trials.trades.tolist() == engine.evaluate(trials.genomes)[:, 0, 0].tolist()
+
+
+def test_repeats_among_trials_are_left_out():
+    """The first stays, with its trades, and generation 0 is as many as were new in it."""
+    genomes = np.array([[3.0, 1.0], [2.0, 5.0], [3.0, 1.0], [1.0, 1.0], [2.0, 5.0], [0.0, 9.0]])
+    trials = Trials(genomes, np.arange(6.0), first=4)
+    assert trials.genomes.tolist() == [[3, 1], [2, 5], [1, 1], [0, 9]]
+    assert (trials.trades.tolist(), trials.first) == ([0, 1, 3, 5], 3)
+
+
+def test_trials_that_nobody_asks_for_or_that_are_too_many_are_not_kept(monkeypatch):
+    """Memory is not filled with what is not used."""
+    task = task_on(BARS)
+    assert search(task, task.engine()).trials is None
+    monkeypatch.setattr("optimizer.session.problem.MOST_TRIAL_BYTES", 2000)
+    assert search(task, task.engine(), keeps_trials=True).trials is None
+
+
+def test_other_bars_end_with_the_last_window_and_keep_what_it_reads():
+    """Several windows of one series, and a series without a window, which is left out."""
+    other = planted(8, 1200, 0)
+    task = task_on(BARS, other)
+    windows = [Window(1, 100, 300, "train"), Window(1, 400, 700, "train")]
+    moved = on_other_bars(task, task.markets.series, windows, min_trades=4)
+    assert [len(bars) for bars in moved.markets.series] == [700]
+    assert moved.markets.windows == (Window(0, 100, 300), Window(0, 400, 700))
+    assert moved.markets.series[0].close.tolist() == other.close[:700].tolist()
+    assert (moved.config.min_trades, moved.goals.min_trades) == (4, 4)
+    assert (task.config.min_trades, task.goals.min_trades) == (SMALL["min_trades"],) * 2
+    assert moved.config.max_seconds is None
+
+
+def test_evolve_and_search_write_the_same_front(tmp_path, data):
+    """Also where bars are held out: a search never reads them."""
+    run = evolve({**SMALL, "data": [data], "runs": str(tmp_path), "holdout": "20%"})
+    task = task_on(BARS.until(1200), min_trades=SMALL["min_trades"])
+    found = search(task, task.engine())
+    assert found.front.genomes.tobytes() == run.genomes.tobytes()

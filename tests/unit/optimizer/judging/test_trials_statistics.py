@@ -1,0 +1,203 @@
+"""Statistics over all trials of a search, against sums in plain Python."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.batch import Engine
+from optimizer.evidence.bootstrap import against_nothing, block_length
+from optimizer.evidence.figures import Figure
+from optimizer.evidence.sharpe import effective_trials
+from optimizer.judging.pick import Pick, chosen
+from optimizer.judging.trials import (
+    JudgedTrials,
+    bootstrap_record,
+    columns_of,
+    cscv_record,
+    sharpe_record,
+    trials_record,
+)
+from optimizer.session.problem import Trials
+from optimizer.session.search import search
+from tests.support.evidence import planted
+from tests.support.judging import task_on
+
+SERIES = planted(7, 1500, 8), planted(9, 1200, 8)
+WINDOWS = [Window(0, 100, 700), Window(0, 800, 1500), Window(1, 0, 1200)]
+DAY_NS = 86_400 * 10**9
+
+
+@pytest.fixture(scope="module")
+def found():
+    """A search on two windows of one series and one of another: its task, engine, trials."""
+    task = task_on(*SERIES, windows=WINDOWS, min_trades=12)
+    engine = task.engine()
+    done = search(task, engine, keeps_trials=True)
+    return task, engine, done.trials, done.front.genomes
+
+
+@pytest.fixture(scope="module")
+def judged(found):
+    """Trials with trades enough."""
+    return JudgedTrials.of(found[0], found[2])
+
+
+def column_by_hand(task, genome):
+    """R of each day on which some window has a bar, by day."""
+    days = sorted(
+        {
+            int(time) // DAY_NS
+            for w in WINDOWS
+            for time in SERIES[w.series].timestamp[w.start : w.end].tolist()
+        }
+    )
+    total = dict.fromkeys(days, 0.0)
+    for window in WINDOWS:
+        engine = Engine(task.spec, SERIES, [window], task.costs, device="cpu")
+        (ledger,) = engine.trades(genome)
+        own = dict.fromkeys(days, 0.0)
+        for bar, r in zip(ledger.exit_bar.tolist(), ledger.r.tolist(), strict=True):
+            own[int(SERIES[window.series].timestamp[bar]) // DAY_NS] += r
+        total = {day: total[day] + own[day] for day in days}
+    return list(total.values())
+
+
+def test_judged_trials_are_those_that_traded_enough(found, judged):
+    """In the searched windows together; generation 0 counts its own."""
+    _, engine, trials, _ = found
+    trades = engine.evaluate(trials.genomes)[:, :, 0].sum(axis=1)
+    expected = trials.genomes[trades >= 12]
+    assert 0 < len(expected) < len(trials)
+    assert judged.genomes.tolist() == expected.tolist()
+    assert judged.first == int((trades[: trials.first] >= 12).sum())
+    assert judged.evaluated == len(trials)
+
+
+def test_columns_are_sums_of_days(found, judged):
+    """Of evenly chosen trials and the front, to the bit."""
+    task, engine, _, front = found
+    pick = chosen(engine, front)
+    columns = columns_of(task, engine, judged, front, pick, 5)
+    n = len(judged.genomes)
+    assert n > 5
+    used = [judged.genomes[place * n // 5] for place in range(5)]
+    used += [one for one in front if not any((one == other).all() for other in used)]
+    assert columns.used.T.tolist() == [column_by_hand(task, genome) for genome in used]
+    assert columns.front.T.tolist() == [column_by_hand(task, genome) for genome in front]
+    assert columns.pick.tolist() == column_by_hand(task, pick.genome)
+    first = judged.genomes[: judged.first]
+    chosen_first = [first[place * len(first) // 5] for place in range(min(5, len(first)))]
+    expected = [column_by_hand(task, genome) for genome in chosen_first]
+    assert columns.first.T.tolist() == expected
+
+
+def test_without_judged_trials_the_front_is_left(found):
+    """As where each window must have its trades and no two of them are added."""
+    task, engine, trials, front = found
+    nobody = JudgedTrials(trials.genomes[:0], 0, len(trials))
+    columns = columns_of(task, engine, nobody, front, chosen(engine, front), 5)
+    assert columns.used.tolist() == columns.front.tolist()
+    assert columns.first.shape == (len(columns.used), 0)
+    record = sharpe_record(columns, nobody, effective_trials(columns.used))
+    assert record.dsr_all is None
+    assert record.why["dsr_all"]
+    cscv = cscv_record(engine, nobody, 4)
+    assert (cscv.pbo, cscv.blocks) == (None, 4)
+
+
+def test_sharpe_is_that_of_the_picks_days(found, judged):
+    """Plain moments, PSR, and how it fares after as many tries."""
+    task, engine, _, front = found
+    columns = columns_of(task, engine, judged, front, chosen(engine, front), 4096)
+    effective = effective_trials(columns.used)
+    record = sharpe_record(columns, judged, effective)
+    days = columns.pick.tolist()
+    mean = sum(days) / len(days)
+    m2, m3, m4 = (sum((x - mean) ** k for x in days) / len(days) for k in (2, 3, 4))
+    daily = mean / math.sqrt(m2 * len(days) / (len(days) - 1))
+    spread = 1 - m3 / m2**1.5 * daily + (m4 / m2**2 - 1) / 4 * daily**2
+    z = daily * math.sqrt(len(days) - 1) / math.sqrt(spread)
+    assert record.days == len(days)
+    assert record.daily == pytest.approx(daily, rel=1e-9)
+    assert record.skew == pytest.approx(m3 / m2**1.5, rel=1e-9)
+    assert record.kurtosis == pytest.approx(m4 / m2**2, rel=1e-9)
+    assert record.psr == pytest.approx(0.5 * math.erfc(-z / math.sqrt(2)), rel=1e-9)
+    assert record.min_trl == pytest.approx(1 + spread * (1.6448536269514722 / daily) ** 2, rel=1e-9)
+    assert record.dsr_all < record.dsr_effective < record.psr
+    counts = trials_record(judged, columns, effective)
+    used = len(judged.genomes) + sum(not (judged.genomes == one).all(axis=1).any() for one in front)
+    assert (counts.evaluated, counts.judged) == (judged.evaluated, len(judged.genomes))
+    assert (counts.used, counts.effective) == (used, effective.value)
+
+
+def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged):
+    """Blocks are windows of every symbol; all halves, ranks, losses, by hand."""
+    task, engine, _, _ = found
+    record = cscv_record(engine, judged, 4)
+    totals = np.zeros((len(judged.genomes), 4, 3))
+    inner = [float(SERIES[1].timestamp[300 * cut]) for cut in (1, 2, 3)]
+    for window in WINDOWS:
+        times = SERIES[window.series].timestamp
+        cuts = [np.searchsorted(times[window.start : window.end], t) + window.start for t in inner]
+        borders = [window.start, *map(int, cuts), window.end]
+        for block in range(4):
+            start, end = borders[block], borders[block + 1]
+            if start < end:
+                part = [Window(window.series, start, end)]
+                one = Engine(task.spec, SERIES, part, task.costs, device="cpu")
+                totals[:, block] += one.evaluate(judged.genomes)[:, 0, [0, 2, 3]]
+    logits, losses = [], []
+    for half in combinations(range(4), 2):
+        others = [block for block in range(4) if block not in half]
+        inside, outside = (
+            [sharpe_of(totals[trial, part].sum(axis=0)) for trial in range(len(totals))]
+            for part in (list(half), others)
+        )
+        best = inside.index(max(inside))
+        below = sum(value < outside[best] for value in outside)
+        equal = sum(value == outside[best] for value in outside)
+        share = (below + (equal + 1) / 2) / (len(totals) + 1)
+        logits.append(math.log(share / (1 - share)))
+        losses.append(outside[best] < 0)
+    assert record.pbo == sum(logit <= 0 for logit in logits) / 6
+    assert record.loss == sum(losses) / 6
+    assert record.median_logit == pytest.approx(float(np.median(logits)), rel=1e-9)
+
+
+def sharpe_of(sums):
+    """Mean over standard deviation from trades, sum and squares; minus infinity without spread."""
+    n, total, squares = sums.tolist()
+    if n < 2:
+        return -math.inf
+    variance = (squares - total * total / n) / (n - 1)
+    return total / n / math.sqrt(variance) if variance > 0 else -math.inf
+
+
+def test_bootstrap_is_that_of_the_used_columns(found, judged):
+    """With blocks as long as the front wants them."""
+    task, engine, _, front = found
+    columns = columns_of(task, engine, judged, front, chosen(engine, front), 40)
+    record = bootstrap_record(columns, 1, 99)
+    expected = against_nothing(columns.used, block_length(columns.front), 1, 99)
+    assert record.block == expected.block.value
+    figures = [record.rc_p, record.spa_lower, record.spa_p, record.spa_upper]
+    assert figures == [
+        one.value for one in (expected.rc_p, expected.spa_lower, expected.spa_p, expected.spa_upper)
+    ]
+    assert (record.resamples, record.better) == (99, len(expected.better))
+
+
+def test_a_search_of_one_trial_has_a_column_and_little_else(found):
+    """A front of one member, which is all that was judged."""
+    task, engine, _, front = found
+    one = front[:1]
+    judged = JudgedTrials.of(task, Trials(one, np.array([99.0]), 1))
+    pick = Pick(0, one[0], Figure(1.0), 99)
+    columns = columns_of(task, engine, judged, one, pick, 4096)
+    assert columns.used.shape[1] == columns.front.shape[1] == columns.first.shape[1] == 1
+    record = trials_record(judged, columns, effective_trials(columns.used))
+    assert (record.used, record.effective) == (1, pytest.approx(1.0))
+    assert cscv_record(engine, judged, 4).pbo is None

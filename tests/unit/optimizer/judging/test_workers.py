@@ -1,0 +1,139 @@
+"""Jobs are done once each, by whoever is there, and nobody outlives who began them."""
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from optimizer.judging.workers import Workers
+from tests.support import jobs
+from tests.support.jobs import Dying, Failing, Squares, Talking
+
+ROOT = Path(__file__).parents[4]
+
+
+def done(setup, count, numbers=range(6)):
+    """Job to result, and the processes that did them."""
+    results = list(Workers(setup, count).results(numbers))
+    assert sorted(job for job, _ in results) == sorted(numbers), "each job once"
+    return {job: square for job, (square, _) in results}, {who for _, (_, who) in results}
+
+
+def is_there(process):
+    """Whether a process is alive, and no remains of one."""
+    with suppress(OSError):
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        return state not in "ZX"
+    return False
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_jobs_are_done_by_as_many_processes_as_asked(count):
+    """With one it is this process, and the results are those of any other number."""
+    found, who = done(Squares(0.05), count, range(12))
+    assert found == {job: job * job for job in range(12)}
+    assert (os.getpid() in who) == (count == 1)
+    assert 1 <= len(who) <= count
+
+
+def test_no_more_processes_than_jobs():
+    """And none without a job."""
+    assert len(done(Squares(), 8, range(1))[1]) == 1
+    assert done(Squares(), 2, range(0)) == ({}, set())
+
+
+def test_a_worker_that_is_killed_loses_nothing():
+    """Its job is done here, all others by the process that is left."""
+    found, who = done(Dying(os.getpid(), 0), 2, range(8))
+    assert found == {job: job * job for job in range(8)}
+    assert len(who) == 2
+    assert os.getpid() in who
+
+
+def test_without_any_worker_all_is_done_here():
+    """Also where each of them is killed by its first job."""
+    found, who = done(Dying(os.getpid(), 0, everybody=True), 2, range(8))
+    assert found == {job: job * job for job in range(8)}
+    assert who == {os.getpid()}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_a_job_raises_arrives(count):
+    """With its type, wherever it was raised."""
+    with pytest.raises(ValueError, match="no square"):
+        list(Workers(Failing(3), count).results(range(6)))
+
+
+def test_what_cannot_be_read_back_arrives_in_words():
+    """Instead of nothing, for which everybody would wait for ever."""
+    with pytest.raises(RuntimeError, match="TwoWordsError: no square"):
+        list(Workers(Failing(3, is_readable=False), 2).results(range(6)))
+
+
+def test_closing_ends_the_processes():
+    """In the middle of their jobs."""
+    workers = Workers(Squares(0.01), 2)
+    with closing(workers.results(range(10_000))) as results:
+        who = {process for _, (_, process) in (next(results) for _ in range(20))}
+        assert all(map(is_there, who))
+        assert os.getpid() not in who
+    assert not any(map(is_there, who))
+
+
+def test_what_a_job_prints_is_no_answer(capfd):
+    """It goes to where people read notes."""
+    assert sorted(found for _, found in Workers(Talking(), 2).results(range(4))) == [0, 1, 2, 3]
+    assert "noise" in capfd.readouterr().err
+
+
+def test_a_setup_that_cannot_be_pickled_is_done_here():
+    """And the reason is known."""
+    setup = Squares()
+    object.__setattr__(setup, "run", lambda job: (job * job, os.getpid()))
+    workers = Workers(setup, 4)
+    assert "cannot be given this strategy" in workers.alone
+    assert {who for _, (_, who) in workers.results(range(4))} == {os.getpid()}
+
+
+def test_a_setup_of_a_script_is_done_in_the_script(tmp_path):
+    """Other processes would not find what it defines; it is not run again in them either."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os\n"
+        "from optimizer.judging.workers import Workers\n"
+        "class Mine:\n"
+        "    def run(self, job):\n"
+        "        return os.getpid() == MYSELF\n"
+        "MYSELF = os.getpid()\n"
+        "workers = Workers(Mine(), 2)\n"
+        "print(workers.alone, [found for _, found in workers.results(range(3))])\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.startswith("other processes do not know")
+    assert ran.stdout.rstrip().endswith("[True, True, True]")
+    assert ran.stderr == ""
+
+
+def test_no_worker_outlives_a_parent_that_is_killed():
+    """It sees the end of its input, and ends within a second or so."""
+    program = f"from {jobs.__name__} import child_with_workers; child_with_workers()"
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    with parent:
+        workers = set()
+        while len(workers) < 2:
+            workers.add(int(parent.stdout.readline()))
+        assert all(map(is_there, workers))
+        parent.kill()
+    end = time.monotonic() + 20
+    while any(map(is_there, workers)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(map(is_there, workers))
