@@ -7,7 +7,7 @@ from pathlib import Path
 from optimizer.evidence.compared import DEFAULT_SEARCHES, Tally
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.unseen import Unseen
-from optimizer.evidence.verdict import Facts, decide
+from optimizer.evidence.verdict import SIMULATED, Facts, decide
 from optimizer.judging.judgement import (
     FoldsRecord,
     HeldOutRecord,
@@ -45,10 +45,10 @@ def with_verdict(
             trades=0 if found.pick is None else found.pick.trades,
             command=f"{command} --null {DEFAULT_SEARCHES}",
             seconds=seconds,
-            shuffled=None if null is None else _tally(null.shuffled),
-            mirrored=None if null is None or null.mirrored is None else _tally(null.mirrored),
-            folds=_unseen(found.folds),
-            held_out=_unseen(found.held_out),
+            shuffled=None if null is None else tally_in(null.shuffled),
+            mirrored=None if null is None or null.mirrored is None else tally_in(null.mirrored),
+            folds=unseen_in(found.folds),
+            held_out=unseen_in(found.held_out),
             looks=1 if found.held_out is None else found.held_out.looks,
             searches=found.searches,
             checks={} if found.robust is None else found.robust.checks,
@@ -75,6 +75,13 @@ def verdict_of(result: RunResult, found: Judgement | None) -> VerdictRecord:
     return with_verdict(picked, result, path, seconds=seconds, is_warm_started=False).verdict
 
 
+def unfinished(path: Path, *, is_simulated: bool) -> VerdictRecord:
+    """What comes first where a search is not over, so that there is nothing to judge yet."""
+    command = f"python -m optimizer evolve --resume {shlex.quote(str(path))}"
+    sentence = f"Not judged yet: the run is not finished, {command} goes on with it."
+    return VerdictRecord("not_judged", (SIMULATED if is_simulated else "") + sentence)
+
+
 def null_seconds(search_s: float, threads: int) -> float:
     """About how long both kinds of null searches take on so many cores, if none is stopped."""
     return 2 * DEFAULT_SEARCHES * search_s * min(threads, 2) / threads
@@ -97,11 +104,13 @@ def _strongest(result: RunResult) -> PickRecord | None:
     return PickRecord(-place, one.genes, strength, int(trades))
 
 
-def _tally(kind: NullKind) -> Tally:
+def tally_in(kind: NullKind) -> Tally:
+    """What a record says of null searches, as the rules of the verdict take it."""
     return Tally(kind.run, kind.strength.at_least, kind.stopped)
 
 
-def _unseen(record: FoldsRecord | HeldOutRecord | None) -> Unseen | None:
+def unseen_in(record: FoldsRecord | HeldOutRecord | None) -> Unseen | None:
+    """What a record says of unseen trades, as the rules of the verdict take it."""
     if record is None:
         return None
     mean_r, psr = (

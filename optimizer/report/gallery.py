@@ -4,7 +4,7 @@ import numpy as np
 
 from optimizer.errors import ConfigError
 from optimizer.report.charts import front as front_charts
-from optimizer.report.charts import price, progress, results
+from optimizer.report.charts import judged, price, progress, results
 from optimizer.report.charts.chart import Chart
 from optimizer.report.tables import Tables
 from optimizer.report.trades import (
@@ -135,6 +135,21 @@ def costs(run: Tables, trades: Trades) -> Chart:
     chosen = ~trades.is_held_out
     facts = cost_facts(trades, chosen, run.task.costs)
     return results.cost_line(facts, run.task.costs, has_trades=bool(chosen.any()))
+
+
+def null(run: Tables) -> Chart:
+    """Strengths of null searches, and of the pick."""
+    found = run.judgement
+    if found is None or found.null is None:
+        raise ConfigError(f"run '{run.id}' was not held against null searches: judge it first")
+    return judged.null_strengths(found.null, None if found.pick is None else found.pick.strength)
+
+
+def at_costs(run: Tables) -> Chart:
+    """Strength of the pick at other costs."""
+    if run.judgement is None or run.judgement.robust is None:
+        raise ConfigError(f"run '{run.id}' was not judged yet: judge it first")
+    return judged.strength_at_costs(run.judgement.robust)
 
 
 def _by_label(run: Tables, trades: Trades) -> Chart:

@@ -51,11 +51,15 @@ class Chosen:
 
 
 def choose(run: Tables, member: int | None) -> Chosen:
-    """Decide which members matter: the one asked for, the knee, the best of each objective."""
+    """Decide which members matter: the one asked for, the pick, the knee, the best of each."""
     roles: dict[int, list[str]] = {run.knee(): ["the knee: closest to the best of everything"]}
     for o, objective in enumerate(run.objectives):
         roles.setdefault(int(run.minimised[:, o].argmin()), []).append(f"best {words(objective)}")
-    first = run.knee() if member is None else run.check_member(member)
+    first = run.knee()
+    if run.judgement is not None and run.judgement.pick is not None:
+        first = run.judgement.pick.member
+        roles.setdefault(first, []).insert(0, "the pick, which the verdict is about")
+    first = first if member is None else run.check_member(member)
     shown = min(len(run.members), MOST_MEMBERS)
     evenly = [_even_places(shown, most) for most in (MOST_DETAILED, shown)]
     order = dict.fromkeys([first, *roles, *(place for places in evenly for place in places)])
@@ -75,6 +79,7 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
     if run.is_search:
         shared["convergence"] = [_chart(chart) for chart in gallery.convergence(run)]
         shared["genes"] = [_chart(chart) for chart in gallery.genes(run)]
+        shared |= _judged(run)
     data: Plain = {
         "members": [],
         "columns": {},
@@ -127,6 +132,17 @@ def _columns_of_front(run: Tables) -> Plain:
             for name, values in gallery.columns_of(run).items()
         },
     }
+
+
+def _judged(run: Tables) -> Plain:
+    """Charts of evidence, as far as there is some."""
+    found = run.judgement
+    charts: Plain = {}
+    if found is not None and found.null is not None:
+        charts["null"] = _chart(gallery.null(run))
+    if found is not None and found.robust is not None:
+        charts["at_costs"] = _chart(gallery.at_costs(run))
+    return charts
 
 
 def _front_charts(run: Tables) -> Plain:

@@ -15,9 +15,10 @@ import numpy.typing as npt
 from jinja2 import Environment, StrictUndefined
 
 from optimizer.report.charts.chart import words
+from optimizer.report.evidence import FOLD_COLUMNS, answer
+from optimizer.report.facts import cautions, data_facts, samples_of, search_facts
 from optimizer.report.model import MOST_MEMBERS, Chosen, choose, member_rows, page_data
 from optimizer.report.tables import Tables
-from optimizer.report.verdict import cautions, data_facts, headline, samples_of, search_facts
 from optimizer.shown import counted
 from optimizer.written import write_whole
 
@@ -46,7 +47,9 @@ LEVEL = 6
 
 
 def write_report(run: Tables, path: Path | None = None, member: int | None = None) -> Path:
-    """Write a run's report; into the run's own directory, opened at the knee, unless told else.
+    """Write a run's report; into the run's own directory unless told else.
+
+    It opens at the pick, or at the knee where that is not known, unless a member is named.
 
     Raises:
         ConfigError: When there is no such member.
@@ -152,7 +155,8 @@ def _static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
         "is_search": run.is_search,
         "strategy": words(run.header.strategy),
         "data": run.header.data,
-        "headline": headline(run),
+        "answer": answer(run),
+        "fold_columns": FOLD_COLUMNS,
         "cautions": cautions(run),
         "facts": [*data_facts(run), *search_facts(run)],
         "samples": samples_of(run, chosen.order[:MOST_SIDE_BY_SIDE] if chosen else ()),

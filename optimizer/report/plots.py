@@ -17,7 +17,7 @@ class Plots:
     >>> from optimizer import load_run
     >>> figure = load_run(example).plot.front()
     >>> figure.layout.title.text
-    'sharpe trade against max drawdown'
+    'strength against max drawdown'
     """
 
     def __init__(self, run: Tables) -> None:
@@ -81,3 +81,11 @@ class Plots:
     def costs(self, member: int) -> "Figure":
         """What a member's trading cost, and at which costs nothing would be left."""
         return gallery.costs(self._run, self._run.trade_columns(member)).figure()
+
+    def null(self) -> "Figure":
+        """Strengths of null searches, and of the pick."""
+        return gallery.null(self._run).figure()
+
+    def at_costs(self) -> "Figure":
+        """Strength of the pick at multiples of what was charged."""
+        return gallery.at_costs(self._run).figure()

@@ -15,6 +15,7 @@ from optimizer.judging.judge import judge_run
 from optimizer.judging.opened import recorded_judgement
 from optimizer.judging.plan import plan_of
 from optimizer.report.apart import Apart
+from optimizer.report.evidence import alone
 from optimizer.report.pick import compare
 from optimizer.report.plots import Plots
 from optimizer.report.tables import Specs, Tables
@@ -109,6 +110,7 @@ class Single(Run):
         header = header_of(task, "cpu", identity_of(task, None))
         self.header = RunHeader.read({**header, "objectives": list(objectives)})
         self.result, self.status, self.summaries = None, "finished", ()
+        self.judgement, self.verdict = None, alone(is_simulated=self.header.is_simulated)
         self.members = (replace(individual, objectives=objectives),)
 
     @property

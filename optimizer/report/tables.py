@@ -14,7 +14,9 @@ from engine.batch import Engine
 from engine.errors import EngineError
 from engine.metrics import METRICS
 from optimizer.errors import ConfigError, OptimizerError, StoreError
+from optimizer.judging.judgement import VerdictRecord
 from optimizer.judging.opened import opened_result
+from optimizer.judging.verdict import unfinished, verdict_of
 from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_weight, knee, weights_of
 from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve, trades_frame
@@ -41,6 +43,9 @@ class Tables:
         path: Directory of the run.
         data: Where the bars are now, if they have moved since; None for where they were.
 
+    Attributes:
+        judgement: All evidence on it; None where it was never judged.
+
     Raises:
         StoreError: When there is no such run, it is damaged, or it has no generation yet.
     """
@@ -65,7 +70,20 @@ class Tables:
         self._last = last
 
     def __repr__(self) -> str:
-        return f"Run({self.id!r}, {self.status}, front of {len(self.members)})"
+        known = f"Run({self.id!r}, {self.status}, front of {len(self.members)})"
+        return f"{self.verdict.sentence}\n{known}"
+
+    @cached_property
+    def verdict(self) -> VerdictRecord:
+        """Grade, sentence and reasons; of a run that was never judged, how to judge it.
+
+        >>> from optimizer import load_run
+        >>> load_run(example).verdict.grade
+        'not_judged'
+        """
+        if self.result is None:
+            return unfinished(self.path, is_simulated=self.header.is_simulated)
+        return verdict_of(self.result, self.judgement)
 
     @property
     def id(self) -> str:

@@ -1,5 +1,6 @@
 """Reports of awkward runs: hostile names, nothing traded, one trade, very many of everything."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from optimizer.session.markets import Markets
 from optimizer.session.task import prepare
 from tests.support.browser import opened
 from tests.support.commands import write_market
+from tests.support.judged import judgement, record_judgement
 from tests.support.ledgers import ledger_of
 from tests.support.runs import record_run
 
@@ -78,6 +80,20 @@ def test_hostile_names_are_text(chromium, example_run, tmp_path, kind):
         assert name in found.text("#verdict")
 
 
+def test_hostile_words_of_a_judgement_are_text(chromium, example_run, tmp_path):
+    """Genes, reasons of what is undefined, and notes make no element either."""
+    shutil.copytree(example_run, tmp_path / "run")
+    found = judgement("holds", why=MARKUP)
+    pick = replace(found.pick, genes={MARKUP: 1})
+    record_judgement(tmp_path / "run", replace(found, pick=pick, notes=(MARKUP,)))
+    with opened(chromium, write_report(load_run(str(tmp_path / "run")))) as page:
+        page.draw_all()
+        assert page.errors == []
+        assert page.page.locator("main img, main b").count() == 0
+        for place in ("#pick", "#evidence", "#folds"):
+            assert "onerror=alert(1)" in page.text(place)
+
+
 def test_a_very_long_name_is_cut_and_says_so(chromium, example_run, tmp_path):
     """10 kB of name neither widen the page nor vanish without a word."""
     run = load_run(example_run)
@@ -96,7 +112,7 @@ def test_a_run_in_which_nothing_traded_says_so(chromium, tmp_path):
     with opened(chromium, write_report(run)) as found:
         found.draw_all()
         assert found.errors == []
-        assert "No strategy traded well enough" in found.text("#verdict")
+        assert "Too little to judge: the front is empty." in found.text("#verdict")
         assert "The front is empty" in found.text("#front")
         assert found.page.locator("#gene-fans .main-svg").count() > 0
         assert "rejected" in found.text(".cautions").lower()

@@ -1,11 +1,15 @@
 """The report in a real browser: it draws everything, asks for nothing, and answers clicks."""
 
+import shutil
+
 import pytest
 
 from optimizer import load_run
+from optimizer.evidence.verdict import GRADES
 from optimizer.report import write_report
 from optimizer.shown import MEANINGS, metric
 from tests.support.browser import opened
+from tests.support.judged import judgement, record_judgement
 from tests.support.runs import record_run
 
 pytestmark = pytest.mark.slow
@@ -166,3 +170,57 @@ def test_a_click_on_the_front_shows_the_trades_of_that_member(chromium, run, pag
             run, member
         )
         assert found.errors == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_grade_has_its_colour(chromium, page_file, scheme):
+    """Red, amber and green-blue are told apart; the grade is a word too."""
+    with opened(chromium, page_file, scheme=scheme) as found:
+        colours = found.page.locator(".answer").evaluate(
+            "(one, all) => all.map(grade => {"
+            "one.dataset.grade = grade; return getComputedStyle(one).color; })",
+            list(GRADES),
+        )
+        assert found.text(".answer .grade") == "NOT JUDGED"
+    colours = dict(zip(GRADES, colours, strict=True))
+    red, amber = {"invalid", "too_little", "luck"}, {"weak", "not_judged"}
+    for group in (red, amber, set(GRADES) - red - amber):
+        assert len({colours[grade] for grade in group}) == 1
+    assert len(set(colours.values())) == 3
+
+
+@pytest.mark.parametrize(("grade", "width"), [("luck", 390), ("holds", 1280), ("not_judged", 390)])
+def test_all_evidence_is_on_the_page(chromium, run, tmp_path, grade, width):
+    """Verdict, pick, reasons, rows, folds and charts, as far as they are known, never too wide."""
+    shutil.copytree(run.path, tmp_path / grade)
+    verdict = record_judgement(tmp_path / grade, judgement(grade)).verdict
+    page_file = write_report(load_run(str(tmp_path / grade)))
+    with opened(chromium, page_file, width=width) as found:
+        found.draw_all()
+        assert found.errors == []
+        said = [grade.replace("_", " ").upper(), verdict.sentence]
+        assert [line for line in found.text(".answer").splitlines() if line] == said
+        assert "Individual 0" in found.text("#pick")
+        assert found.texts("#reasons li") == list(verdict.reasons)
+        speaks = found.page.eval_on_selector_all(
+            "#evidence tr", "all => all.map(row => row.dataset.speaks)"
+        )
+        first = "for" if grade == "luck" else "against"
+        assert speaks[: speaks.count(first)] == [first] * speaks.count(first)
+        evidence = found.text("#evidence")
+        assert "41 of 52 near neighbours keep half of its strength." in evidence
+        assert "No trade of any member uses a later bar: 60 cuts, 0 differences." in evidence
+        assert found.page.locator("#folds tbody tr").count() == 2
+        assert found.page.locator('figure[data-chart="at_costs"] .main-svg').count() > 0
+        drawn = found.page.locator('figure[data-chart="null"] .main-svg').count() > 0
+        assert drawn == (grade != "not_judged")
+        assert found.page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_a_page_that_nobody_judged_says_how_to(chromium, run, page_file):
+    """The command stands where the verdict would; there is no row of evidence."""
+    with opened(chromium, page_file) as found:
+        command = f"python -m optimizer judge {run.path} --null 199"
+        assert f"On a simulated market: Not judged yet: {command}" in found.text(".answer")
+        assert found.page.locator("#evidence, #folds, #pick").count() == 0
+        assert "engines agree, which says nothing of luck" in found.text(".facts")

@@ -434,6 +434,7 @@
     makeFrontTable();
     makeTradeTable();
     drawFront();
+    for (const name of ["null", "at_costs"]) show(document.querySelector(`figure[data-chart="${name}"]`), data.shared[name]);
     if (byId("search")) {
       fill(byId("convergence"), data.shared.convergence);
       fill(byId("gene-fans"), data.shared.genes);

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError
+from optimizer.report.facts import at_bounds
 from optimizer.report.pick import by_weight, compare, knee, weights_of
-from optimizer.report.verdict import at_bounds
 from optimizer.session.compared import hypervolume_shares
 
 FRONT = np.array([[0.0, 10.0], [2.0, 2.0], [10.0, 0.0]])

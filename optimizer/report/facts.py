@@ -6,16 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.bars import Window
-from optimizer.evidence.sharpe import expected_maximum
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.runs.result import quality_lines, words_of
 from optimizer.search.generation import Floats
 from optimizer.session.markets import Markets
 from optimizer.shown import HELD_OUT, counted, metric, minute, number
-
-FEW_TRADES = 100
-"""With fewer trades a mean has a standard error of more than a tenth of their spread."""
 
 AT_A_BOUND = 0.01
 """Nearer to a bound than this share of the range is at the bound."""
@@ -36,19 +32,6 @@ class Caution:
     is_grave: bool = False
 
 
-def headline(run: Tables) -> str:
-    """One sentence that says what was found."""
-    if not run.is_search:
-        return f"{counted(float(run.front['trades'].iloc[0]), 'trade')} of one individual."
-    if not run.members:
-        return "No strategy traded well enough to be judged: the front is empty."
-    first = run.objectives[0]
-    best = float(run.front[first].iloc[0])
-    found = counted(len(run.members), "individual")
-    verb = "is" if len(run.members) == 1 else "are"
-    return f"{found} {verb} on the front; the best {words(first)} is {metric(first, best)}."
-
-
 def data_facts(run: Tables) -> list[Fact]:
     """What the run was made on."""
     facts: list[Fact] = []
@@ -60,6 +43,9 @@ def data_facts(run: Tables) -> list[Fact]:
     facts.append(("In-sample" if run.is_search else "Range", _range(markets, markets.windows)))
     if markets.held_out:
         facts.append(("Held out", _range(markets, markets.held_out)))
+    elif run.header.held_out:
+        bars = sum(end - start for start, end in run.header.held_out)
+        facts.append(("Held out", f"{counted(bars, 'bar')}, which nobody has looked at"))
     for line in quality_lines(markets.describe()):
         name, _, lacking = line.partition(": ")
         facts.append((name.capitalize(), lacking))
@@ -97,17 +83,19 @@ def tried(run: Tables) -> int:
 
 
 def certificate_words(run: Tables) -> str:
-    """What the comparison with the reference found."""
+    """What the comparison with the reference found; it is about engines only."""
     if run.result is None:
         return "none: the run is not finished"
-    return words_of(run.result.certificate)
+    found = run.result.certificate
+    agree = "disagree" if found.mismatches else "agree"
+    return f"{words_of(found)}: the engines {agree}, which says nothing of luck"
 
 
 def cautions(run: Tables) -> list[Caution]:
     """Everything that speaks against believing a run, the gravest first."""
-    found = [*_grave(run), *_few(run)]
+    found = _grave(run)
     if run.is_search:
-        found += [*_held_out(run), *_luck(run), *_bounds(run), *_rejected(run)]
+        found += [*_held_out(run), *_bounds(run), *_rejected(run)]
     found += [Caution("quirk", note) for note in run.header.notes]
     return sorted(found, key=lambda warning: not warning.is_grave)
 
@@ -144,27 +132,17 @@ def _grave(run: Tables) -> list[Caution]:
     if run.header.is_simulated:
         text = "The market is simulated. Nothing here says anything about a real one."
         found.append(Caution("simulated", text, is_grave=True))
-    if run.result is not None and run.result.certificate.mismatches:
-        text = "Reference and engine disagree: no figure on this page can be trusted."
-        found.append(Caution("red", text, is_grave=True))
     if run.status != "finished":
         text = f"The run is {run.status}: this is its newest generation, not its result."
         found.append(Caution("unfinished", text, is_grave=True))
     if run.bars_problem:
         text = f"The bars could not be loaded, so trades are left out: {run.bars_problem}"
         found.append(Caution("bars", text, is_grave=True))
-    if run.is_search and run.members and not run.has_held_out:
-        text = (
-            "All figures are in-sample: the search chose these individuals on the very bars that "
-            "are shown. None of them has been tried on bars that the search has not seen."
-        )
-        found.append(Caution("in-sample", text, is_grave=True))
     return found
 
 
 def _held_out(run: Tables) -> list[Caution]:
     """How members did on bars that the search has not seen."""
-    first = run.objectives[0] if run.objectives else ""
     if not run.members or f"{HELD_OUT}mean_r" not in run.front:
         return []
     held, count = run.front[f"{HELD_OUT}mean_r"].to_numpy(), len(run.front)
@@ -174,48 +152,7 @@ def _held_out(run: Tables) -> list[Caution]:
         text = f"Held out, {number(losing)} of {counted(count, 'member')} lost"
         text += f" and {number(silent)} did not trade." if silent else "."
         found.append(Caution("held out", text, is_grave=losing + silent == count))
-    if f"{HELD_OUT}{first}" in run.front:
-        seen, kept = (float(run.front[n].iloc[0]) for n in (first, f"{HELD_OUT}{first}"))
-        text = (
-            f"The best {words(first)} in-sample, {metric(first, seen)}, was "
-            f"{metric(first, kept)} on the bars held out."
-        )
-        found.append(Caution("held out", text))
     return found
-
-
-def _luck(run: Tables) -> list[Caution]:
-    """Whether the best individual beats the best of as many candidates without any edge."""
-    count = tried(run)
-    if not run.members or count < 2 or len(run.header.windows) > 1:
-        # Means over several windows say nothing about the spread of all trades.
-        return []
-    frame = run.front
-    scores = frame["mean_r"] / frame["std_r"] * np.sqrt(frame["trades"])
-    if not np.isfinite(scores).any():
-        return []
-    best, chance = float(scores.max()), expected_maximum(count)
-    yardstick = (
-        f"the strongest member's mean R is {number(best)} standard errors above 0; the best of "
-        f"{number(count)} independent candidates without any edge would show about {number(chance)}"
-    )
-    if best > chance:
-        return []
-    return [Caution("luck", f"This could be luck: {yardstick}.")]
-
-
-def _few(run: Tables) -> list[Caution]:
-    if not run.members:
-        return []
-    trades = run.front["trades"].to_numpy() * max(len(run.header.windows), 1)
-    few = int((trades < FEW_TRADES).sum())
-    if not few:
-        return []
-    text = (
-        f"Few trades: {number(few)} of {counted(len(trades), 'member')} made fewer than "
-        f"{FEW_TRADES}, the fewest {number(float(trades.min()))}."
-    )
-    return [Caution("few trades", text)]
 
 
 def _bounds(run: Tables) -> list[Caution]:

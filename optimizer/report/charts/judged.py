@@ -1,0 +1,115 @@
+"""Charts of evidence: strengths of null searches, and of the pick at other costs."""
+
+from collections.abc import Mapping
+from math import nan
+
+import numpy as np
+
+from optimizer.judging.judgement import NullKind, NullRecord, Number, RobustRecord
+from optimizer.report.charts.chart import (
+    BLUE,
+    LEGEND,
+    ORANGE,
+    PURPLE,
+    Chart,
+    Layout,
+    Trace,
+    axis,
+    bar,
+    scatter,
+)
+from optimizer.shown import number
+
+BARS = 30
+"""Of a histogram."""
+
+PATTERNS = {"shuffled": (BLUE, ""), "mirrored": (ORANGE, "/")}
+"""Colour and hatching of each kind of null market: neither alone tells them apart."""
+
+
+def null_strengths(null: NullRecord, own: Number) -> Chart:
+    """How strong the same search looks on markets without an edge, and the pick's own mark."""
+    kinds = {"shuffled": null.shuffled, "mirrored": null.mirrored}
+    known = {name: _known(kind) for name, kind in kinds.items() if kind is not None}
+    marked = [] if own is None else [own]
+    edges = np.histogram_bin_edges(np.concatenate([*known.values(), marked]), BARS)
+    middle, width, highest = (edges[:-1] + edges[1:]) / 2, edges[1] - edges[0], 1
+    data: list[Trace] = []
+    for name, values in known.items():
+        counts, _ = np.histogram(values, edges)
+        highest = max(highest, int(counts.max()))
+        colour, hatching = PATTERNS[name]
+        marker = {"color": colour, "pattern": {"shape": hatching}}
+        label = f"{name} bars"
+        data.append(bar(middle, counts, name=label, marker=marker, opacity=0.7))
+    if own is not None:
+        ends, line = np.array([own, own]), {"color": PURPLE, "width": 4}
+        data.append(scatter("lines", ends, np.array([0, highest]), name="the pick", line=line))
+    layout = {
+        # Room for the mark of a pick that is stronger than all of them.
+        "xaxis": axis("strength", range=[edges[0] - width, edges[-1] + width]),
+        "yaxis": axis("searches"),
+        "barmode": "overlay",
+        "bargap": 0.05,
+        "legend": LEGEND,
+    }
+    alt = "; ".join(_null_words(name, kind) for name, kind in kinds.items() if kind is not None)
+    alt += f"; the pick has {number(own)}"
+    return Chart("the same search on markets without an edge", alt, data, layout)
+
+
+def strength_at_costs(robust: RobustRecord) -> Chart:
+    """Strength of the pick's trades at multiples of what was charged; 0 is where they end."""
+    times = np.array([point.times for point in robust.costs])
+    strengths = [nan if one.strength is None else one.strength for one in robust.costs]
+    data = [
+        scatter(
+            "lines+markers",
+            times,
+            np.array(strengths),
+            line={"color": BLUE, "width": 2},
+            name="strength",
+        )
+    ]
+    layout: Layout = {
+        "xaxis": axis("times what was charged"),
+        "yaxis": axis("strength", rangemode="tozero", zeroline=True, zerolinewidth=2),
+        "showlegend": False,
+    }
+    charged = f"as charged ({number(robust.charged_bp)} basis points a side)"
+    named = {0.0: "without costs", 1.0: charged, 2.0: "at twice that"}
+    told = [
+        f"{number(one)} {named[point.times]}"
+        for point, one in zip(robust.costs, strengths, strict=True)
+        if point.times in named
+    ]
+    alt = f"strength {', '.join(told)}"
+    even = robust.break_even_bp
+    if even is not None and robust.charged_bp > 0:
+        layout = {**layout, **_ends_at(even / robust.charged_bp, float(times.max(initial=0)))}
+        alt += f"; nothing is left at {number(even)}" if even >= 0 else "; it loses before costs"
+    return Chart("the pick at other costs", alt, data, layout)
+
+
+def _known(kind: NullKind) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Strengths of fronts that have one."""
+    return np.array([one for one in kind.strengths if one is not None], np.float64)
+
+
+def _null_words(name: str, kind: NullKind) -> str:
+    empty = kind.run - len(_known(kind))
+    told = f"{number(kind.strength.at_least)} of {number(kind.run)} searches on {name} bars"
+    return f"{told} did as well" + (f", {number(empty)} found nothing" if empty else "")
+
+
+def _ends_at(times: float, most: float) -> Mapping[str, object]:
+    """A line where nothing is left, if that is to be seen."""
+    if not 0 <= times <= most:
+        return {}
+    place = {"x0": times, "x1": times, "xref": "x", "y0": 0, "y1": 1, "yref": "paper"}
+    line = {"color": ORANGE, "width": 2, "dash": "dot"}
+    note = {"x": times, "xref": "x", "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "top"}
+    return {
+        "shapes": [{"type": "line", **place, "line": line}],
+        "annotations": [{**note, "text": "nothing left ", "showarrow": False}],
+    }

@@ -1,0 +1,98 @@
+"""Hand-made judgements, one for each grade, and a run that has one."""
+
+from dataclasses import replace
+
+from optimizer.evidence.robust import CHECKS, COST_TIMES
+from optimizer.judging.judgement import (
+    BootstrapRecord,
+    CausalRecord,
+    Compared,
+    CostRecord,
+    CscvRecord,
+    FoldRow,
+    FoldsRecord,
+    Judgement,
+    NullKind,
+    NullRecord,
+    PickRecord,
+    Range,
+    RobustRecord,
+    SharpeRecord,
+    TrialsRecord,
+    VerdictRecord,
+)
+from optimizer.judging.opened import JUDGEMENT, opened_result
+from optimizer.judging.verdict import with_verdict
+from optimizer.runs import RunStore
+
+TRAINED, TESTED = (
+    (Range("SYMBOL", f"2020-0{month}-01T00:00:00Z", f"2020-0{month + 2}-01T00:00:00Z"),)
+    for month in (1, 4)
+)
+
+
+def null_kind(at_least, run=199):
+    """Null searches of which so many reach the pick's strength of 3; one found nothing."""
+    strengths = (3.5,) * at_least + (1.0,) * (run - at_least - 1) + (None,)
+    strength = Compared(3.0, at_least, (at_least + 1) / (run + 1))
+    return NullKind(run, False, strength, {}, None, strengths)
+
+
+def fold(mean_r, why):
+    """One fold; without a mean R nobody was feasible."""
+    known = {} if mean_r is not None else {"mean_r": why, "efficiency": why}
+    genes = {} if mean_r is None else {"ema_fast": 20}
+    return FoldRow(TRAINED, TESTED, genes, 0 if mean_r is None else 40, mean_r, mean_r, known)
+
+
+def judgement(grade="robust", *, member=0, why="nobody was feasible"):
+    """All evidence, such that the verdict is this grade; `why` is given for what is undefined."""
+    confirms = {"trades": 80, "closing_days": 60, "mean_r": 0.2, "strength": 2.5, "psr": 0.99}
+    robust = RobustRecord(
+        plateau=41 / 52,
+        neighbours=52,
+        costs=tuple(CostRecord(times, 3.0 - times, 30.0 - 10 * times) for times in COST_TIMES),
+        break_even_bp=30.0,
+        charged_bp=10.0,
+        delay=None,
+        undecided=0.01,
+        target_first=3.1,
+        left_out={"quarter 1": 0.1},
+        drawdowns=(0.1, 0.18, 0.25),
+        checks=dict.fromkeys(CHECKS, True),
+        why={"delay": why},
+    )
+    found = Judgement(
+        verdict=VerdictRecord("", ""),
+        pick=PickRecord(member, {"ema_fast": 20}, 3.0, 60),
+        null=NullRecord(199, "day", null_kind(0), null_kind(1)),
+        folds=FoldsRecord(
+            "rolling", 3, 4, (fold(0.2, why), fold(None, why)), **confirms, drift=None,
+            why={"drift": why},
+        ),
+        trials=TrialsRecord(400, 300, 300, 40.0),
+        sharpe=SharpeRecord(0.1, 0.0, 3.0, 300, 0.999, 60.0, 0.6, 0.4),
+        cscv=CscvRecord(12, 0.4, 0.3, 0.1, 0.0, 0.2),
+        bootstrap=BootstrapRecord(999, 3.0, 0.02, 0.01, 0.02, 0.03, 1),
+        robust=robust,
+        causal=CausalRecord(60, 8, 400, 0),
+    )  # fmt: skip
+    changes = {
+        "invalid": {"causal": CausalRecord(60, 8, 400, 3, "SYMBOL, bars from 412 on")},
+        "too_little": {"pick": replace(found.pick, trades=12)},
+        "not_judged": {"null": None},
+        "luck": {"null": NullRecord(199, "day", null_kind(6))},
+        "weak": {"folds": replace(found.folds, psr=0.5)},
+        "holds": {"robust": replace(robust, checks={**robust.checks, "delay": False})},
+    }
+    return replace(found, **changes.get(grade, {}))
+
+
+def record_judgement(path, found):
+    """Record a judgement with the verdict that follows from it; the verdict."""
+    with RunStore.open(path, writable=True) as store:
+        result, _ = opened_result(store)
+        found = with_verdict(found, result, path, seconds=12.3, is_warm_started=False)
+        store.add_evidence(JUDGEMENT, found.payload())
+        store.flush()
+    return found

@@ -1,0 +1,146 @@
+"""What a report and Python say of a judgement: order, words, charts, nothing that is not known."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from optimizer import load_run
+from optimizer.errors import ConfigError
+from optimizer.evidence.verdict import GRADES
+from optimizer.judging.judgement import NullRecord
+from optimizer.judging.weighed import weighed
+from optimizer.report.charts.judged import null_strengths, strength_at_costs
+from optimizer.report.evidence import answer
+from tests.support.judged import judgement, null_kind, record_judgement
+
+NEVER_SAID = ("profitable", "proven", "safe", " will ", "significant", "works")
+
+
+@pytest.fixture
+def judged(example_run, tmp_path):
+    """Gives a run with a judgement of a grade, as it was recorded."""
+
+    def made(grade, **changes):
+        path = tmp_path / grade
+        shutil.copytree(example_run, path)
+        found = record_judgement(path, replace(judgement(grade), **changes))
+        return load_run(str(path)), found
+
+    return made
+
+
+@pytest.mark.parametrize("grade", GRADES)
+def test_a_run_begins_with_its_verdict(judged, grade):
+    """Python has the recorded judgement, and shows its sentence first, on what market it was."""
+    run, found = judged(grade)
+    assert run.judgement == found
+    assert run.verdict.grade == grade
+    assert repr(run).startswith(found.verdict.sentence + "\nRun(")
+    assert found.verdict.sentence.startswith("On a simulated market: ")
+
+
+def test_a_run_that_was_never_judged_says_how_to(example_run):
+    """There is no judgement, and the sentence has the command."""
+    run = load_run(example_run)
+    assert run.judgement is None
+    assert run.verdict.grade == "not_judged"
+    assert f"Not judged yet: python -m optimizer judge {example_run} --null 199" in repr(run)
+    assert answer(run).evidence == ()
+
+
+def test_a_run_that_is_not_finished_says_how_to_go_on(example_run):
+    """It cannot be judged, so another command is named."""
+    run = load_run(example_run)
+    run.result = None
+    assert f"evolve --resume {example_run} goes on with it." in run.verdict.sentence
+
+
+@pytest.mark.parametrize("grade", GRADES)
+def test_nothing_is_promised(judged, grade):
+    """No word of a page says what evidence cannot."""
+    run, _ = judged(grade)
+    found = answer(run)
+    told = " ".join([found.sentence, *found.reasons, *(row.sentence for row in found.evidence)])
+    assert not [word for word in NEVER_SAID if word in f" {told} "]
+
+
+def test_what_disagrees_comes_first():
+    """Against an edge where the verdict is for one, for an edge where it is luck."""
+    for grade, side in (("weak", "against"), ("luck", "for")):
+        found = judgement(grade)
+        rows = weighed(replace(found, verdict=replace(found.verdict, grade=grade)))
+        sides = [row.speaks == side for row in rows]
+        assert any(sides)
+        assert sides == sorted(sides, reverse=True)
+
+
+def test_a_p_of_one_in_a_hundred_speaks_for_an_edge():
+    """As the verdict takes it, exactly: 1 of 199 on mirrored bars; passed checks say nothing."""
+    sides = {row.about: row.speaks for row in weighed(judgement("holds"))}
+    assert sides["shuffled bars"] == sides["mirrored bars"] == "for"
+    assert sides["sharpe a day"] == sides["late entries"] == "against"
+    assert sides["neighbours"] == sides["halves"] == ""
+
+
+def test_what_is_undefined_says_why(judged):
+    """In rows and in folds; nowhere stands a number that is none."""
+    run, _ = judged("holds")
+    found = answer(run)
+    rows = {row.about: row.sentence for row in found.evidence}
+    assert "undefined (nobody was feasible)" in rows["late entries"]
+    assert found.folds[1][4:] == ("undefined: nobody was feasible",) * 2
+    assert found.folds[0][1:3] == ("2020-01-01 to 2020-03-01", "2020-04-01 to 2020-06-01")
+    told = " ".join([*rows.values(), *(cell for row in found.folds for cell in row)])
+    assert "None" not in told
+    assert "nan" not in told
+
+
+def test_what_was_not_asked_for_is_named(judged):
+    """Folds, look-ahead and held-out bars have a row that says so."""
+    run, _ = judged("not_judged", folds=None, causal=None)
+    rows = {row.about: row.sentence for row in answer(run).evidence}
+    assert rows["held-out bars"] == "No bars were held out."
+    assert {"folds", "look-ahead"} <= rows.keys()
+    run.header = replace(run.header, held_out=([3, 5],))
+    rows = {row.about: row.sentence for row in answer(run).evidence}
+    assert "--open looks at them" in rows["held-out bars"]
+
+
+def test_every_null_search_is_in_the_histogram():
+    """Counts of both kinds add up to the fronts that have a strength; the pick has a mark."""
+    chart = null_strengths(NullRecord(199, "day", null_kind(6), null_kind(0, run=99)), 3.0)
+    shuffled, mirrored, pick = chart.data
+    assert (shuffled["y"].sum(), mirrored["y"].sum()) == (198, 98)
+    assert pick["x"].tolist() == [3.0, 3.0]
+    assert "6 of 199 searches on shuffled bars did as well, 1 found nothing" in chart.alt
+
+
+@pytest.mark.parametrize("own", [None, 3.0])
+def test_a_histogram_of_empty_fronts_is_one(own):
+    """Nothing was found anywhere, perhaps not by the pick either."""
+    empty = replace(null_kind(0, run=3), strengths=(None,) * 3)
+    chart = null_strengths(NullRecord(3, "day", empty), own)
+    assert chart.data[0]["y"].sum() == 0
+    assert chart.figure().layout.title.text
+
+
+@pytest.mark.parametrize(("even", "is_marked"), [(30.0, True), (300.0, False), (-3.0, False)])
+def test_where_nothing_is_left_is_marked(even, is_marked):
+    """At three times the charge; not where it lies outside, nor where it loses before costs."""
+    robust = replace(judgement().robust, break_even_bp=even)
+    chart = strength_at_costs(robust)
+    assert [shape["x0"] for shape in chart.layout.get("shapes", ())] == [3.0] * is_marked
+    assert np.array_equal(chart.data[0]["y"], [one.strength for one in robust.costs])
+    assert ("loses before costs" in chart.alt) == (even < 0)
+
+
+def test_charts_of_evidence_need_some(example_run, judged):
+    """They are figures of plotly, and refused with what to do where nobody judged."""
+    run, _ = judged("holds")
+    assert len(run.plot.null().data) == 3
+    assert run.plot.at_costs().layout.title.text == "the pick at other costs"
+    for ask in (load_run(example_run).plot.null, load_run(example_run).plot.at_costs):
+        with pytest.raises(ConfigError, match="judge it first"):
+            ask()
