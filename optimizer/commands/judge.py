@@ -14,6 +14,7 @@ from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement, VerdictRecord
 from optimizer.judging.opened import recorded_judgement
 from optimizer.judging.plan import plan_of
+from optimizer.judging.weighed import weighed
 from optimizer.judging.words import sentences
 from optimizer.runs import RunStore, find_run
 from optimizer.session.problem import Trials
@@ -85,8 +86,9 @@ def judge_command(
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="dim")
     table.add_column()
-    for row in sentences(found):
-        table.add_row(*row)
+    pick = (row for row in sentences(found) if row[0] == "pick")
+    for about, sentence in (*pick, *((row.about, row.sentence) for row in weighed(found))):
+        table.add_row(about, sentence)
     console.print(table)
 
 
