@@ -86,8 +86,8 @@ def judge_command(
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="dim")
     table.add_column()
-    pick = (row for row in sentences(found) if row[0] == "pick")
-    for about, sentence in (*pick, *((row.about, row.sentence) for row in weighed(found))):
+    first = [row for row in sentences(found) if row[0] == "pick"]
+    for about, sentence in (*first, *((row.about, row.sentence) for row in weighed(found))):
         table.add_row(about, sentence)
     console.print(table)
 
