@@ -7,7 +7,7 @@ from optimizer.evidence.unseen import MOST_DOUBT
 from optimizer.evidence.verdict import MOST_P, MOST_P_OF_ALL
 from optimizer.judging.judgement import FoldsRecord, HeldOutRecord, Judgement
 from optimizer.judging.verdict import tally_in, unseen_in
-from optimizer.judging.words import told
+from optimizer.judging.words import sentences
 
 FOR, AGAINST = "for", "against"
 """More than luck; where evidence says neither, nothing."""
@@ -38,7 +38,7 @@ def weighed(found: Judgement) -> list[Weighed]:
     """All evidence but the pick, a sentence each, first what disagrees with the verdict."""
     sides = dict(_sides(found))
     disagrees = FOR if found.verdict.grade == "luck" else AGAINST
-    rows = [Weighed(*row, sides.get(row[0], "")) for row in told(found) if row[0] != "pick"]
+    rows = [Weighed(*row, sides.get(row[0], "")) for row in sentences(found) if row[0] != "pick"]
     return sorted(rows, key=lambda row: row.speaks != disagrees)
 
 

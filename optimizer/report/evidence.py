@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from optimizer.evidence.verdict import SIMULATED
 from optimizer.judging.judgement import FoldRow, Judgement, Number, Range, VerdictRecord
 from optimizer.judging.weighed import Weighed, weighed
-from optimizer.judging.words import told
+from optimizer.judging.words import sentences
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.shown import number
@@ -58,7 +58,7 @@ def alone(is_simulated: bool) -> VerdictRecord:
 
 
 def _pick(found: Judgement) -> str:
-    sentence = next((one for about, one in told(found) if about == "pick"), "")
+    sentence = next((one for about, one in sentences(found) if about == "pick"), "")
     genes = {} if found.pick is None else found.pick.genes
     shown = ", ".join(f"{words(name)} {number(value)}" for name, value in genes.items())
     return f"{sentence} Its genes: {shown}."
