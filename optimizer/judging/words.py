@@ -36,7 +36,7 @@ def sentences(found: Judgement) -> Iterator[Told]:
         "searches",
         f"{counted(found.searches, 'front')} searched on these bars, this one included.",
     )
-    yield from (("left out", note) for note in found.notes)
+    yield from (("not done", note) for note in found.notes)
 
 
 def _pick(found: Judgement) -> Iterator[Told]:
