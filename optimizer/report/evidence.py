@@ -92,7 +92,7 @@ def _folds(rows: Sequence[FoldRow]) -> tuple[tuple[str, ...], ...]:
 
 
 def _figure(value: Number, row: FoldRow, name: str) -> str:
-    return number(value) if value is not None else f"undefined: {row.why.get(name, 'unknown')}"
+    return f"{value:.3g}" if value is not None else f"undefined: {row.why.get(name, 'unknown')}"
 
 
 def _range(ranges: Sequence[Range]) -> str:
