@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -121,7 +122,7 @@ class _Judge:
         )
         self._again = _as_asked(self._task, self._whole, store, self._result)
         self._front: Floats = newest_front(store).genomes
-        self._search_s = self._result.timing.search_s
+        self._search_s = _typical_seconds(store)
         self._found = Judgement(verdict=VerdictRecord("", ""))
 
     def judgement(self) -> Judgement:
@@ -313,6 +314,12 @@ def _as_asked(task: Task, whole: Task, store: RunStore, result: RunResult) -> Ta
     planned = max(store.planned or whole.config.generations, result.generation)
     changed = {"generations": planned, "plateau": whole.config.plateau}
     return replace(task, config=task.config.model_copy(update=changed))
+
+
+def _typical_seconds(store: RunStore) -> float:
+    """How long the run's search takes without what a first generation compiles."""
+    seconds = [summary.seconds for summary in store.generations()]
+    return median(seconds) * len(seconds)
 
 
 def _finished(store: RunStore) -> RunResult:

@@ -4,7 +4,9 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
-from optimizer.evidence.compared import DEFAULT_SEARCHES, Tally
+import numpy as np
+
+from optimizer.evidence.compared import DEFAULT_SEARCHES, Tally, pick_of
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.unseen import Unseen
 from optimizer.evidence.verdict import SIMULATED, Facts, decide
@@ -89,19 +91,20 @@ def null_seconds(search_s: float, threads: int) -> float:
 
 def _strongest(result: RunResult) -> PickRecord | None:
     """The member of greatest strength, by what the result says of its members."""
-    known = [(one.metrics.get("strength"), place) for place, one in enumerate(result.front)]
-    found = [(strength, -place) for strength, place in known if strength is not None]
-    if not found:
+    strengths = [one.metrics.get("strength") for one in result.front]
+    genomes = [list(one.genes.values()) for one in result.front]
+    known = np.array([np.nan if one is None else one for one in strengths], np.float64)
+    place = pick_of(known, np.array(genomes, np.float64))
+    if place is None:
         return None
-    strength, place = max(found)
-    one = result.front[-place]
+    one = result.front[place]
     by_window = [
         count or 0
         for count, window in zip(one.by_window.get("trades", ()), result.data.windows, strict=False)
         if not window.is_held_out
     ]
     trades = sum(by_window) if by_window else one.metrics["trades"] or 0
-    return PickRecord(-place, one.genes, strength, int(trades))
+    return PickRecord(place, one.genes, strengths[place], int(trades))
 
 
 def tally_in(kind: NullKind) -> Tally:
