@@ -20,7 +20,11 @@ def main() -> None:
     # Whatever prints must not end up between the answers.
     os.dup2(2, 1)
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    setup = pickle.load(sys.stdin.buffer)
+    try:
+        setup = pickle.load(sys.stdin.buffer)
+    except EOFError:
+        # Who began us has ended already.
+        return
     threading.Thread(target=_listen, args=(sys.stdin.buffer, jobs), daemon=True).start()
     while True:
         job = jobs.get()

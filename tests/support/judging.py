@@ -3,6 +3,9 @@
 from data.bars import Window
 from engine.costs import Costs
 from optimizer.config.run_config import RunConfig
+from optimizer.judging.judge import judge_run
+from optimizer.judging.plan import Plan
+from optimizer.report.run import evolve
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task, goals_of
 from strategy import find_strategy
@@ -27,3 +30,15 @@ def write_bars(path, bars):
     """Write bars as CSV; what to name as ``--data``."""
     path.write_text(csv_text({name: getattr(bars, name) for name in COLUMNS}))
     return f"csv:{path}"
+
+
+def recorded_run(folder, bars, **settings):
+    """Record a small run on bars in a folder; the path of its directory."""
+    data = write_bars(folder / f"{bars.symbol.lower()}.csv", bars)
+    given = {"judge": False, "data": [data], "runs": str(folder / "runs")}
+    return evolve({**SMALL, **given, **settings}).path
+
+
+def judged(path, **plan):
+    """What a plan finds out about a run, by default nothing that takes long."""
+    return judge_run(path, Plan(**{"folds": 0, "blocks": 0, **plan}), {}, lambda *told: None)

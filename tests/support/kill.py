@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from optimizer.errors import StoreError
+from optimizer.judging.judge import judge_run
+from optimizer.judging.plan import Plan
 from optimizer.runs import RunStore
 from tests.support.recording import HEADER, made
 
@@ -65,6 +67,13 @@ def child_record(path, flush_every="1", keep="all", end=str(ENDLESS)):
                 store.flush()
                 _say(number)
         store.finish({"front": []})
+    _say("done")
+
+
+def child_judge(path, searches):
+    """Judge a run by null searches and folds; print a line whenever something is told."""
+    plan = Plan(null=int(searches), stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=4)
+    judge_run(Path(path), plan, {}, lambda *told: _say(told))
     _say("done")
 
 

@@ -1,0 +1,287 @@
+"""A finished run judged from end to end: grades, what stays, is counted, and is refused."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from optimizer.errors import ConfigError, OptimizerError, StoreError
+from optimizer.judging import judge
+from optimizer.judging.judge import judge_run
+from optimizer.judging.judgement import Judgement
+from optimizer.judging.null import NullJob, NullSetup
+from optimizer.judging.opened import LOOKS, recorded_judgement
+from optimizer.judging.plan import Plan
+from optimizer.runs import RunStore
+from optimizer.runs.files import DATABASE
+from optimizer.runs.result import recorded_result
+from optimizer.session.header import recorded_task
+from optimizer.session.search import on_other_bars
+from tests.support.evidence import planted
+from tests.support.judging import judged, recorded_run
+
+NOISE = planted(7, 2500, 0)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def noise(tmp_path_factory):
+    """A run on noise, a quarter of it held out; copied by whoever judges it."""
+    folder = tmp_path_factory.mktemp("noise")
+    return recorded_run(folder, NOISE, min_trades=30, holdout="25%")
+
+
+@pytest.fixture
+def path(noise, tmp_path):
+    """A copy of the run on noise that was never judged."""
+    return shutil.copytree(noise, tmp_path / "runs" / noise.name)
+
+
+def changed_result(monkeypatch, **changes):
+    """Let judges read another result than was recorded."""
+    read = judge.recorded_result
+    monkeypatch.setattr(judge, "recorded_result", lambda store: replace(read(store), **changes))
+
+
+def test_a_judge_who_does_little_says_what_is_missing(path):
+    """The pick and its checks are there; the sentence names the command."""
+    found = judged(path)
+    assert found.verdict.grade == "not_judged"
+    assert f"python -m optimizer judge {path} --null 199 takes about" in found.verdict.sentence
+    with RunStore.open(path) as store:
+        assert recorded_judgement(store) == found
+        result = recorded_result(store)
+    assert found.pick.genes == result.front[found.pick.member].genes
+    strengths = [one.metrics["strength"] for one in result.front]
+    assert found.pick.strength == pytest.approx(max(strengths), rel=1e-9)
+    assert (found.null, found.folds, found.trials, found.searches) == (None, None, None, 1)
+
+
+def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
+    """Two judges of copies of one run write the same rows, bit for bit."""
+    other = shutil.copytree(path, tmp_path / "elsewhere" / path.name)
+    plan = Plan(
+        null=99,
+        stop_after=2,
+        folds=3,
+        train=2,
+        cpcv=(4, 2),
+        purge=8,
+        embargo=8,
+        blocks=4,
+        causal=True,
+    )
+    found = [judge_run(one, plan, {}, lambda *told: None) for one in (path, other)]
+    assert found[0].verdict.grade == "luck"
+    assert found[0].payload() == found[1].payload()
+    assert Judgement.read(json.loads(json.dumps(found[0].payload()))) == found[0]
+    assert found[0].causal.mismatches == 0
+    shuffled = found[0].null.shuffled
+    assert (shuffled.stopped, shuffled.strength.at_least) == (True, 2)
+    assert shuffled.strength.p == 2 / shuffled.run
+    assert found[0].null.mirrored is None
+    assert len(found[0].folds.rows) == 3
+    assert len(found[0].cpcv.paths) == 3
+    assert found[0].trials.judged >= found[0].trials.used > 0
+
+
+def test_parts_stay_until_another_member_is_the_pick(path):
+    """What was found out of one pick says nothing of another; null searches do."""
+    first = judged(path, null=9, stop_after=9)
+    again = judged(path)
+    assert again.null == first.null
+    other = (first.pick.member + 1) % len(recorded_front(path))
+    assert judged(path, pick=other).null is None
+    named = judged(path, pick=other, null=9, stop_after=9)
+    assert (named.pick.member, named.null) == (other, first.null)
+    with pytest.raises(ConfigError, match="the front has members 0 to"):
+        judged(path, pick=len(recorded_front(path)))
+
+
+def recorded_front(path):
+    """Members of a recorded run."""
+    with RunStore.open(path) as store:
+        return recorded_result(store).front
+
+
+def test_held_out_bars_are_opened_once_and_counted(path, noise):
+    """The look is written down; the same front is no new one, another front is."""
+    first = judged(path, is_open=True)
+    assert (first.held_out.looks, len(first.held_out.members)) == (1, len(recorded_front(path)))
+    looks = path.parent / LOOKS
+    (look,) = json.loads(looks.read_text())
+    assert judged(path, is_open=True).held_out.looks == 1
+    looks.write_text(json.dumps([look, {**look, "front": "another"}]))
+    assert judged(path, is_open=True).held_out.looks == 2
+    elsewhere = [{**bars, "symbol": "OTHER"} for bars in look["bars"]]
+    later = [{**bars, "first": "2999", "last": "3000"} for bars in look["bars"]]
+    looks.write_text(json.dumps([{"front": "x", "bars": elsewhere}, {"front": "y", "bars": later}]))
+    assert judged(path, is_open=True).held_out.looks == 1
+    looks.write_text("[")
+    with pytest.raises(StoreError, match="it counts looks, restore it"):
+        judged(path, is_open=True)
+    assert not (noise.parent / LOOKS).exists()
+
+
+def test_who_is_named_after_a_look_is_not_confirmed_by_it(path):
+    """The pick is named before unseen bars are looked at."""
+    first = judged(path, is_open=True)
+    other = (first.pick.member + 1) % len(recorded_front(path))
+    with pytest.raises(ConfigError, match=f"opened with member {first.pick.member} as the pick"):
+        judged(path, is_open=True, pick=other)
+    assert judged(path, pick=other).held_out is None
+    assert judged(path, is_open=True).held_out == first.held_out
+
+
+def test_searches_on_these_bars_are_counted(tmp_path):
+    """Distinct fronts beside the run that searched a bar of its; copies and others are none."""
+    first, second = "2020-02-11", "2020-02-21"
+    path = recorded_run(tmp_path, NOISE, generations=1, end=first)
+    assert judged(path).searches == 1
+    recorded_run(tmp_path, NOISE, generations=1, end=second)
+    assert judged(path).searches == 2
+    shutil.copytree(path, path.parent / "copy")
+    assert judged(path).searches == 2
+    recorded_run(tmp_path, NOISE, generations=1, start=first, end="2020-03-30")
+    recorded_run(tmp_path, replace(NOISE, symbol="OTHER"), generations=1, end=second)
+    assert judged(path).searches == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"min_trades": 1500}, "Too little to judge: the front is empty."),
+        ({"min_trades": 5}, "Too little to judge: the pick has"),
+    ],
+    ids=["empty_front", "few_trades"],
+)
+def test_too_little_is_said_before_anything_else(tmp_path, settings, sentence):
+    """Also where null searches are asked for."""
+    path = recorded_run(tmp_path, NOISE.until(700), **settings)
+    found = judged(path, null=3)
+    assert found.verdict.grade == "too_little"
+    assert found.verdict.sentence.startswith(sentence)
+    assert (found.pick is None) == (settings["min_trades"] == 1500)
+
+
+def test_a_red_certificate_and_a_look_ahead_end_all_trust(path, monkeypatch):
+    """Whatever else the evidence says."""
+    certificate = replace(recorded(path).certificate, mismatches=2)
+    changed_result(monkeypatch, certificate=certificate)
+    found = judged(path)
+    assert found.verdict.grade == "invalid"
+    assert "disagree" in found.verdict.reasons[0]
+
+
+def recorded(path):
+    """The result of a run."""
+    with RunStore.open(path) as store:
+        return recorded_result(store)
+
+
+def test_an_edited_row_of_evidence_is_refused(path):
+    """By the next judge, and by whoever reads the verdict."""
+    judged(path, null=2)
+    with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
+        edited = """replace(payload, '"run":2', '"run":3')"""
+        statement = f"UPDATE evidence SET payload = CAST({edited} AS BLOB)"
+        connection.execute(f"{statement} WHERE name = 'judgement'")
+    with pytest.raises(StoreError, match="of the evidence does not follow"):
+        judged(path)
+    with RunStore.open(path) as store, pytest.raises(StoreError, match="does not follow"):
+        recorded_judgement(store)
+
+
+def test_a_search_that_finds_another_front_is_refused(path, monkeypatch):
+    """It was made by another version, or somebody changed its result."""
+    changed_result(monkeypatch, front_hash="0" * 64)
+    with pytest.raises(StoreError, match="it was not made by this version"):
+        judged(path, blocks=4)
+
+
+def test_a_run_that_is_not_finished_is_refused(path, monkeypatch):
+    """With the command that goes on with it."""
+    monkeypatch.setattr(judge, "recorded_result", lambda store: None)
+    with pytest.raises(StoreError, match="is not finished: go on with python -m optimizer evolve"):
+        judged(path)
+
+
+def test_a_warm_start_is_repeated_and_never_more_than_weak(tmp_path):
+    """Its guests have to be there still."""
+    bars = NOISE.until(1000)
+    first = recorded_run(tmp_path, bars, generations=1)
+    second = recorded_run(tmp_path, bars, warm_start=first.name, seed=2, generations=1)
+    found = judged(second, blocks=4, null=2)
+    assert found.trials.evaluated > 0
+    shutil.rmtree(first)
+    with pytest.raises(OptimizerError):
+        judged(second, blocks=4)
+    third = recorded_run(tmp_path, bars, seed=5, generations=1)
+    third.rename(first)
+    with pytest.raises(ConfigError, match="began with other individuals"):
+        judged(second, blocks=4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "stopped_by", "reached", "repeated"),
+    [
+        ({"generations": 6, "max_seconds": 1e-6}, "max_seconds", 0, 0),
+        ({"generations": 30, "plateau": 2, "population": 8}, "plateau", None, 30),
+        ({"generations": 30, "max_evaluations": 40}, "max_evaluations", None, 30),
+        ({"generations": 2}, "generations", 2, 2),
+        (
+            {"search": "lattice", "steps": {"max_hold": 9, "reward_r": 1.0}},
+            "generations",
+            None,
+            None,
+        ),
+    ],
+    ids=["clock", "plateau", "evaluations", "generations", "lattice"],
+)
+def test_searches_are_repeated_by_the_rules_of_the_run(
+    tmp_path, settings, stopped_by, reached, repeated
+):
+    """A clock's end is repeated by its generations, a rule's end by the rule."""
+    path = recorded_run(tmp_path, NOISE.until(1000), **settings)
+    result = recorded(path)
+    assert result.stopped_by == stopped_by
+    assert reached in (None, result.generation)
+    assert repeated is None or repeated >= result.generation
+    found = judged(path, null=2, blocks=4)
+    with RunStore.open(path) as store:
+        task = recorded_task(store, {})
+    planned = {} if repeated is None else {"generations": repeated}
+    again = on_other_bars(task, task.markets.series, task.markets.windows, **planned)
+    setup = NullSetup(again, task.config.seed, "auto")
+    alone = [setup.run(NullJob("shuffled", number)).strength for number in (1, 2)]
+    assert list(found.null.shuffled.strengths) == alone
+    assert found.trials.evaluated > 0
+
+
+def test_one_thread_judges_as_several_do(path, tmp_path):
+    """All in one process."""
+    other = shutil.copytree(path, tmp_path / "elsewhere" / path.name)
+    plan = Plan(null=4, folds=3, train=2, blocks=4)
+    found = [
+        judge_run(one, plan, {"threads": threads}, lambda *told: None)
+        for one, threads in ((path, 1), (other, 2))
+    ]
+    without = [replace(one, verdict=found[0].verdict) for one in found]
+    assert without[0] == without[1]
+
+
+def test_a_planted_edge_is_weak_until_folds_confirm_it(tmp_path):
+    """Null searches alone prove nothing elsewhere."""
+    path = recorded_run(tmp_path, planted(3, 4000, 20), min_trades=30, holdout="25%")
+    weak = judged(path, null=99, stop_after=1)
+    assert weak.verdict.grade == "weak"
+    assert weak.verdict.reasons[0] == "There are neither folds nor held-out bars."
+    assert [kind.strength.p for kind in (weak.null.shuffled, weak.null.mirrored)] == [0.01, 0.01]
+    holds = judged(path, folds=4, train=2)
+    assert holds.null == weak.null
+    assert holds.verdict.grade in ("holds", "robust")
+    assert holds.verdict.sentence.startswith("Searching this way held out of sample: ")

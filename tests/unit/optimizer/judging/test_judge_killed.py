@@ -1,0 +1,51 @@
+"""A judge that is killed again and again comes to the same numbers as one that is left alone."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from optimizer.judging.judge import judge_run
+from optimizer.judging.null import NullSearch
+from optimizer.judging.opened import recorded_judgement
+from optimizer.judging.plan import Plan
+from optimizer.runs import RunStore
+from tests.support.evidence import planted
+from tests.support.judging import recorded_run
+from tests.support.kill import ENDLESS, child, child_judge, kill_after
+
+SEARCHES, KILLS = 200, 10
+
+
+@pytest.mark.slow
+def test_two_hundred_null_searches_killed_ten_times(tmp_path):
+    """With folds before them: the same p, the same judgement, and no search counts twice."""
+    path = recorded_run(tmp_path, planted(7, 900, 0), generations=2, min_trades=10, polish=16)
+    alone = shutil.copytree(path, tmp_path / "alone" / path.name)
+    for number in range(KILLS):
+        with child(child_judge, path, SEARCHES) as process:
+            kill_after(process, 4 + 3 * number, 0.3 * (number % 3))
+    with RunStore.open(path) as store:
+        before = len(rows_of(store))
+        assert recorded_judgement(store) is None
+    assert 0 < before < SEARCHES
+    with child(child_judge, path, SEARCHES) as process:
+        assert process.stdout.read().splitlines()[-1] == "done"
+    plan = Plan(null=SEARCHES, stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=4)
+    expected = judge_run(alone, plan, {}, lambda *told: None)
+    with RunStore.open(path) as store, RunStore.open(alone) as other:
+        found = recorded_judgement(store)
+        assert rows_of(store) == rows_of(other)
+        assert store.verify() == []
+    # Seconds that searching takes are no evidence, and stand in the sentence of what is unjudged.
+    assert replace(found, verdict=expected.verdict) == expected
+    assert found.verdict.grade == expected.verdict.grade
+    assert (found.null.shuffled.run, found.null.shuffled.stopped) == (SEARCHES, False)
+
+
+def rows_of(store):
+    """Null searches that were recorded, by number; each once."""
+    rows = [NullSearch.read(row) for name, row in store.evidence if name.startswith("null/")]
+    found = {row.number: row for row in rows}
+    assert len(found) == len(rows)
+    return found
