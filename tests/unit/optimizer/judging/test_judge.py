@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 def noise(tmp_path_factory):
     """A run on noise, a quarter of it held out; copied by whoever judges it."""
     folder = tmp_path_factory.mktemp("noise")
-    return recorded_run(folder, NOISE, min_trades=30, holdout="25%")
+    return recorded_run(folder, NOISE, population=48, min_trades=30, holdout="25%")
 
 
 @pytest.fixture
@@ -95,6 +95,7 @@ def test_parts_stay_until_another_member_is_the_pick(path):
     again = judged(path)
     assert again.null == first.null
     other = (first.pick.member + 1) % len(recorded_front(path))
+    assert other != first.pick.member
     assert judged(path, pick=other).null is None
     named = judged(path, pick=other, null=9, stop_after=9)
     assert (named.pick.member, named.null) == (other, first.null)
@@ -131,6 +132,7 @@ def test_who_is_named_after_a_look_is_not_confirmed_by_it(path):
     """The pick is named before unseen bars are looked at."""
     first = judged(path, is_open=True)
     other = (first.pick.member + 1) % len(recorded_front(path))
+    assert other != first.pick.member
     with pytest.raises(ConfigError, match=f"opened with member {first.pick.member} as the pick"):
         judged(path, is_open=True, pick=other)
     assert judged(path, pick=other).held_out is None
