@@ -20,6 +20,7 @@ from optimizer.commands.console import (
 )
 from optimizer.commands.evolve import print_result, result_json
 from optimizer.errors import ConfigError, StoreError
+from optimizer.judging.judgement import Judgement
 from optimizer.judging.opened import opened_result
 from optimizer.runs import RunStore, delete_run, find_run, list_runs
 from optimizer.runs.result import Member, RunResult, recorded_result, refuse_red, words_of
@@ -140,19 +141,17 @@ def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) 
 
             line = write_study(store, to, sample)
         elif to.suffix == ".json" and what == "front":
-            line = _written(to, _json(_front(store).payload()))
+            line = _written(to, _json(result_json(*_judged(store))))
         else:
-            table = front_table(_front(store)) if what == "front" else table_of(store, what)
+            table = front_table(_judged(store)[0]) if what == "front" else table_of(store, what)
             line = _written(to, WRITERS[to.suffix](table))
     stdout().say(line)
 
 
-def _front(store: RunStore) -> RunResult:
-    """The result of a run that has one, with what was opened of it."""
-    require_result(store)
-    result, _ = opened_result(store)
-    assert result is not None
-    return result
+def _judged(store: RunStore) -> tuple[RunResult, Judgement | None]:
+    """The result of a run that has one, with what was opened of it, and its judgement."""
+    result, judgement = opened_result(store)
+    return result or require_result(store), judgement
 
 
 def _written(to: Path, content: str | bytes) -> str:

@@ -95,7 +95,7 @@ def test_individuals_are_exported_once_with_their_line(command, result, store):
         assert [row["serial"] if row["serial"] is not None else -1] == lineage[:1]
     for row in rows:
         assert (row["failure"] is None) == (row["violation"] == 0)
-        assert (row["failure"] is None) == (row["objectives.sharpe_trade"] is not None)
+        assert (row["failure"] is None) == (row["objectives.strength"] is not None)
 
 
 def test_an_interrupted_run_exports_what_it_has(command, result):
@@ -254,16 +254,17 @@ def test_members_have_one_number_everywhere(command, result, tmp_path):
     assert command("runs", "export", "latest", "front.csv").code == 0
     exported = read_csv("front.csv")
     assert [row["member"] for row in exported] == [str(n) for n in range(len(exported))]
-    merits = [float(row["objectives.sharpe_trade"]) for row in exported]
+    merits = [float(row["objectives.strength"]) for row in exported]
     assert merits == sorted(merits, reverse=True)
-    assert merits == [member["objectives"]["sharpe_trade"] for member in result["front"]]
-    assert merits == load_run("latest").front["sharpe_trade"].tolist()
+    assert merits == [member["objectives"]["strength"] for member in result["front"]]
+    assert merits == load_run("latest").front["strength"].tolist()
 
 
 def test_held_out_figures_are_exported(command, market, tmp_path):
-    """Beside each number of the search stands that of the bars it never saw."""
+    """Beside each number of the search stands that of the bars it never saw, once opened."""
     arguments = ("--data", market, *SMALL, "--holdout", "20%", "--quiet")
     assert command("evolve", *arguments).code == 0
+    assert command("judge", "latest", "--open", "--folds", 0, "--blocks", 0, "--quiet").code == 0
     assert command("runs", "export", "latest", "front.csv").code == 0
     front = load_run("latest").front
     told = [float(row["held_out.metrics.trades"]) for row in read_csv("front.csv")]

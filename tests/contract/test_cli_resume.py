@@ -237,7 +237,7 @@ def test_no_sound_generation_is_exit_code_4(command, whole, broken):
 
 def test_a_cut_database_is_used_as_far_as_it_is_sound(command, whole, broken):
     """Without its end it is rebuilt and gone on with, told line by line."""
-    cut(broken, 0.66)
+    cut(broken, 0.75)
     outcome = command("evolve", "--resume", "latest", "--json", "--quiet")
     assert outcome.code == 0
     assert outcome.json["front_hash"] == whole["front_hash"]
@@ -247,7 +247,7 @@ def test_a_cut_database_is_used_as_far_as_it_is_sound(command, whole, broken):
 
 def test_a_database_without_a_sound_generation_is_exit_code_4(command, broken):
     """There is nothing to go on from, and that is said."""
-    cut(broken, 0.4)
+    cut(broken, 0.5)
     outcome = command("evolve", "--resume", "latest")
     assert (outcome.code, outcome.out) == (4, "")
     assert "no recorded generation can be used: generation 0 cannot be read" in outcome.error

@@ -9,7 +9,7 @@ import pytest
 from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
 from optimizer.session.task import prepare
-from optimizer.session.workflow import record_bytes, start_run
+from optimizer.session.workflow import Observer, record_bytes, start_run
 from tests.support.commands import write_market
 from tests.support.recording import quick_directory
 
@@ -23,7 +23,7 @@ LENGTHS = {
 """Few distinct rows, so that the search is as quick as it can be."""
 
 
-class Meter:
+class Meter(Observer):
     """An observer that looks at the process once in a while.
 
     Args:
