@@ -11,8 +11,8 @@ from optimizer.goals.objectives import Goals
 from optimizer.search.generation import Evaluation, Floats
 from strategy import GenomeLayout
 
-MOST_TRIAL_BYTES = 2**30
-"""Trials that take more than this are not kept."""
+MOST_TRIAL_BYTES = 2**28
+"""Trials that take more than this, three million of ten genes, are not kept."""
 
 TRADES = ACCUMULATOR_INDEX["trades"]
 

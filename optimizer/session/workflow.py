@@ -245,7 +245,7 @@ def _searched(
     observer.started(task, engine, store)
     began = perf_counter()
     problem = task.problem(engine)
-    if last is None:
+    if last is None and task.config.judge is not False:
         problem.keep_trials()
     now, warm = Mark(0, 0, 0.0), None
     why = "" if last is None else stop_reason(task.config, last, 0.0)

@@ -71,6 +71,7 @@ def test_memory_and_files_are_flat_over_10000_generations(tmp_path):
             budget=10**6,
             runs=str(runs),
             report=False,
+            judge=False,  # trials to judge are kept, up to a bound
         )
         result = start_run(config, meter, lambda: False)
         # The log is folded in on closing, so that what is left is the record itself.
