@@ -251,6 +251,7 @@ class HeldOutRecord(Payload):
 
     Args:
         members: Figures there of every member, by number.
+        by_window: Some metrics of each member in all windows, searched on and held out.
     """
 
     looks: int
@@ -259,6 +260,7 @@ class HeldOutRecord(Payload):
     mean_r: Number
     psr: Number
     members: tuple[Figures, ...] = ()
+    by_window: tuple[Mapping[str, tuple[Number, ...]], ...] = ()
     why: Why = field(default_factory=dict)
 
 

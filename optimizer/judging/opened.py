@@ -61,6 +61,7 @@ def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) 
         trades=found.trades,
         closing_days=found.closing_days,
         members=tuple(one.held_out for one in described if one.held_out is not None),
+        by_window=tuple(one.by_window for one in described),
         **numbers(mean_r=found.mean_r, psr=found.psr),
     )
 
@@ -102,8 +103,10 @@ def with_held_out(result: RunResult, found: Judgement | None) -> RunResult:
     """A result whose members have their figures on held-out bars, where those were opened."""
     if found is None or found.held_out is None:
         return result
-    pairs = zip(result.front, found.held_out.members, strict=True)
-    return replace(result, front=tuple(replace(one, held_out=kept) for one, kept in pairs))
+    held_out = found.held_out
+    parts = zip(result.front, held_out.members, held_out.by_window, strict=True)
+    front = tuple(replace(one, held_out=kept, by_window=each) for one, kept, each in parts)
+    return replace(result, front=front)
 
 
 def record_look(runs: Path, windows: Sequence[WindowDescription], content: str, front: str) -> int:

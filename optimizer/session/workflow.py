@@ -16,7 +16,7 @@ import numpy as np
 from engine.batch import Engine
 from engine.devices import Device, choose_device
 from engine.errors import DeviceError, DeviceLostError
-from engine.replay.certificate import Certificate, certify
+from engine.replay.certificate import Certificate, certify, data_hash
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
@@ -312,7 +312,7 @@ def _result(
         over_windows=task.goals.over,
         front=describe_individuals(task.closed, engine, front.genomes, front.objectives),
         front_hash=front_hash(front.genomes, front.objectives),
-        data_hash=certificate.data_hash,
+        data_hash=data_hash(task.markets.series),
         certificate=certificate,
         device=DeviceUsed(engine.device, engine.threads, engine.device_reason),
         hypervolume=last.hypervolume,

@@ -100,7 +100,9 @@ def test_a_lost_device_costs_no_bit(search, undisturbed):
     (first, given), (second, again) = search.programs
     assert first == second
     assert given[0] == again[0] == "evolve"
-    assert again[1:] == ["--resume", str(Path("runs") / search.only_run.id), *QUIETLY]
+    # Whether to judge is a knob that the run has recorded.
+    kept = [flag for flag in QUIETLY if flag != "--no-judge"]
+    assert again[1:] == ["--resume", str(Path("runs") / search.only_run.id), *kept]
     (told,) = restarts(outcome)
     assert told == (
         "note: the GPU failed (injected): a new process may use it, --device cpu does without; "
@@ -273,7 +275,7 @@ def test_a_run_that_is_killed_between_its_restarts_finds_the_same_front(
                 file.unlink()
             found.path.rmdir()
     if list_runs(tmp_path / "runs"):
-        (tmp_path / "log").unlink()
+        (tmp_path / "log").unlink(missing_ok=True)
         outcome = search.run("none", arguments=("evolve", "--resume", "latest", *QUIETLY))
         assert outcome.json["front_hash"] == undisturbed
 
