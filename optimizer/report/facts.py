@@ -46,7 +46,9 @@ def data_facts(run: Tables) -> list[Fact]:
     elif run.header.held_out:
         bars = sum(end - start for start, end in run.header.held_out)
         facts.append(("Held out", f"{counted(bars, 'bar')}, which nobody has looked at"))
-    for line in quality_lines(markets.describe()):
+    # Of held-out bars that are closed a result still says what they lack.
+    windows = markets.describe() if run.result is None else run.result.data.windows
+    for line in quality_lines(windows):
         name, _, lacking = line.partition(": ")
         facts.append((name.capitalize(), lacking))
     return facts

@@ -24,7 +24,7 @@ def test_two_hundred_null_searches_killed_ten_times(tmp_path):
     alone = shutil.copytree(path, tmp_path / "alone" / path.name)
     for number in range(KILLS):
         with child(child_judge, path, SEARCHES) as process:
-            kill_after(process, 4 + 3 * number, 0.3 * (number % 3))
+            kill_after(process, 10 + number, 0.6)
     with RunStore.open(path) as store:
         before = len(rows_of(store))
         assert recorded_judgement(store) is None
