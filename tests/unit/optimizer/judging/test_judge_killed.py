@@ -20,11 +20,11 @@ SEARCHES, KILLS = 200, 10
 @pytest.mark.slow
 def test_two_hundred_null_searches_killed_ten_times(tmp_path):
     """With folds before them: the same p, the same judgement, and no search counts twice."""
-    path = recorded_run(tmp_path, planted(7, 900, 0), generations=2, min_trades=10, polish=16)
+    path = recorded_run(tmp_path, planted(7, 900, 0), generations=12, min_trades=10, polish=16)
     alone = shutil.copytree(path, tmp_path / "alone" / path.name)
     for number in range(KILLS):
         with child(child_judge, path, SEARCHES) as process:
-            kill_after(process, 10 + number, 0.6)
+            kill_after(process, 6 + number, 0.7 * (number % 3 == 2))
     with RunStore.open(path) as store:
         before = len(rows_of(store))
         assert recorded_judgement(store) is None
