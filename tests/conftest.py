@@ -16,13 +16,13 @@ REAL = Path(__file__).parents[2] / "shared" / "data" / "real"
 
 settings.register_profile(
     "dev",
-    max_examples=25,
+    max_examples=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
     "ci",
-    max_examples=100,
+    max_examples=200,
     deadline=None,
     derandomize=True,
     print_blob=True,

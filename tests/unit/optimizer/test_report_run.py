@@ -40,7 +40,8 @@ def test_trades_are_those_of_all_windows(run):
     trades = run.trades(0)
     counts = trades.groupby(["sample", "symbol"], observed=False).size()
     names = run.task.markets.names
-    assert [counts["in", name] for name in names] == list(run.members[0].by_window["trades"])
+    found = [counts[part, name] for part in ("in", "held out") for name in names]
+    assert found == list(run.members[0].by_window["trades"])
     held_out = run.members[0].held_out.metrics["trades"]
     assert sum(counts["held out", name] for name in names) == held_out
     assert (trades["exit_time"] >= trades["entry_time"]).all()
