@@ -18,7 +18,14 @@ from optimizer.evidence.returns import daily_returns, days_of, efficiency
 from optimizer.evidence.robust import drift
 from optimizer.evidence.splits import Split, paths, scaled_trades
 from optimizer.evidence.unseen import Unseen, unseen_of
-from optimizer.judging.judgement import FoldRow, FoldsRecord, PathsRecord, Range, numbers
+from optimizer.judging.judgement import (
+    FoldRow,
+    FoldsRecord,
+    PathsRecord,
+    Range,
+    number_of,
+    numbers,
+)
 from optimizer.judging.kept import Kept, Numbered
 from optimizer.judging.pick import chosen
 from optimizer.judging.workers import Workers
@@ -145,7 +152,7 @@ def paths_record(
     low = known[max(math.ceil(LOW_PERCENT / 100 * len(known)), 1) - 1] if len(known) else None
     return PathsRecord(
         splits=len(splits),
-        paths=tuple(one.value if one.is_defined else None for one in strengths),
+        paths=tuple(map(number_of, strengths)),
         least=float(known[0]) if len(known) else None,
         low=None if low is None else float(low),
         median=float(np.median(known)) if len(known) else None,

@@ -11,7 +11,7 @@ import numpy as np
 from optimizer.evidence.compared import Tally, hypervolume, tally
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.null import Keep, NullMarkets
-from optimizer.judging.judgement import Compared, NullKind
+from optimizer.judging.judgement import Compared, NullKind, number_of
 from optimizer.judging.kept import Kept, Numbered, Watch
 from optimizer.judging.pick import chosen
 from optimizer.judging.workers import Workers
@@ -94,13 +94,13 @@ class NullSetup:
             kind=job.kind,
             number=job.number,
             members=len(values),
-            strength=pick.strength.value if pick.strength.is_defined else None,
+            strength=number_of(pick.strength),
             trades=pick.trades,
             objectives={
                 name: float(best[0 if more else 1][place])
                 for place, (name, more) in enumerate(zip(task.goals.names, up, strict=True))
             },
-            hypervolume=size.value if size.is_defined else None,
+            hypervolume=number_of(size),
         )
 
 

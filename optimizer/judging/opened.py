@@ -13,7 +13,8 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.unseen import unseen_of
 from optimizer.judging.judgement import HeldOutRecord, Judgement, numbers
 from optimizer.judging.pick import Pick
-from optimizer.runs import RunStore, list_runs
+from optimizer.runs import RunStore
+from optimizer.runs.listing import run_folders
 from optimizer.runs.result import RunResult, WindowDescription, recorded_result, refuse_red
 from optimizer.session.exported import newest_front
 from optimizer.session.header import OPENED, is_opened
@@ -138,11 +139,11 @@ def searches_on_these_bars(path: Path, result: RunResult) -> int:
     """Distinct fronts beside a run, of finished runs that searched bars that it searched too."""
     own = _searched(result)
     fronts = {result.front_hash}
-    for run in list_runs(path.parent):
-        if run.status != "finished" or run.path == path:
+    for folder in run_folders(path.parent):
+        if folder == path:
             continue
         try:
-            with RunStore.open(run.path) as store:
+            with RunStore.open(folder) as store:
                 other = recorded_result(store)
         except StoreError:
             # A run that cannot be read was searched all the same; nobody knows on what.

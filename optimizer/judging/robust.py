@@ -22,7 +22,7 @@ from optimizer.evidence.robust import (
     share_that_keeps_half,
 )
 from optimizer.evidence.splits import combinatorial
-from optimizer.judging.judgement import CostRecord, Number, RobustRecord, numbers
+from optimizer.judging.judgement import CostRecord, RobustRecord, number_of, numbers
 from optimizer.judging.pick import Pick, strengths
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
@@ -58,12 +58,12 @@ def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     return RobustRecord(
         neighbours=len(near),
         costs=tuple(
-            CostRecord(point.times, _number(point.strength), point.sum_r)
+            CostRecord(point.times, number_of(point.strength), point.sum_r)
             for point in cost_line(ledgers, task.costs)
         ),
         charged_bp=task.costs.per_side * 10_000,
-        left_out={name: _number(one) for name, one in left_out.items()},
-        drawdowns=tuple(_number(one) for one in falls),
+        left_out={name: number_of(one) for name, one in left_out.items()},
+        drawdowns=tuple(number_of(one) for one in falls),
         checks=checks,
         **numbers(
             plateau=plateau,
@@ -122,7 +122,3 @@ def _sums(engine: Engine, pick: Pick) -> Floats:
 
 def _figure(value: float, why: str) -> Figure:
     return undefined(why) if np.isnan(value) else Figure(value)
-
-
-def _number(figure: Figure) -> Number:
-    return figure.value if figure.is_defined else None

@@ -51,7 +51,7 @@ def list_runs(runs_dir: Path) -> list[RunSummary]:
         StoreError: When the directory itself cannot be read.
     """
     try:
-        return _in_order([summarise(place) for place in _places(runs_dir)])
+        return _in_order([summarise(place) for place in run_folders(runs_dir)])
     except OSError as error:
         raise StoreError(f"{runs_dir} cannot be read: {error.strerror}") from None
 
@@ -62,7 +62,7 @@ def next_number(runs_dir: Path) -> int:
     A clock may be set back, so runs are counted. Those of older versions have no number.
     """
     try:
-        return 1 + max((_number_of(place) or 0 for place in _places(runs_dir)), default=0)
+        return 1 + max((_number_of(place) or 0 for place in run_folders(runs_dir)), default=0)
     except OSError:
         # Whoever creates a run there is told what is wrong.
         return 1
@@ -188,7 +188,7 @@ def _in_order(runs: list[RunSummary]) -> list[RunSummary]:
     return sorted(runs, key=place)
 
 
-def _places(runs_dir: Path) -> list[Path]:
+def run_folders(runs_dir: Path) -> list[Path]:
     """Directories of runs."""
     places = sorted(runs_dir.iterdir()) if runs_dir.exists() else []
     return [place for place in places if _is_run(place)]
