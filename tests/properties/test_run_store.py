@@ -3,7 +3,7 @@
 import resource
 import shutil
 import sqlite3
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, nullcontext, suppress
 from datetime import datetime, timedelta
 
 import pytest
@@ -124,7 +124,7 @@ class RunLife(RuleBasedStateMachine):
             self.whole = 1 if self.is_damaged else min(2, found + 1)
         self.handed = self.safe = found
 
-    @precondition(lambda self: not self.is_owned() and self.whole == 2 and not self.is_damaged)
+    @precondition(lambda self: not self.is_owned())
     @rule(
         column=st.sampled_from(
             ["genomes", "objectives", "violations", "failures", "lineage", "state"]
@@ -132,7 +132,13 @@ class RunLife(RuleBasedStateMachine):
         is_cut=st.booleans(),
     )
     def damage(self, column, is_cut):
-        """Cut a column of the newest generation in half, or flip the lowest bit of a byte."""
+        """Cut a column of the newest generation in half, or flip the lowest bit of a byte.
+
+        Only where two whole generations are left. A precondition cannot say so: how many there are
+        after a full disk depends on the writer's pace, and Hypothesis replays its steps.
+        """
+        if self.whole < 2 or self.is_damaged:
+            return
         with closing(sqlite3.connect(self.path / DATABASE)) as connection, connection:
             query = f"SELECT number, {column} FROM generation ORDER BY number DESC LIMIT 1"
             newest, content = connection.execute(query).fetchone()
@@ -158,7 +164,10 @@ class RunLife(RuleBasedStateMachine):
     @precondition(is_owned)
     @rule(room=st.integers(0, 20_000))
     def fill_disk(self, room):
-        """Let no file grow beyond a little more than the log; the owner stops, and nobody lies."""
+        """Let no file grow beyond a little more than the log; the owner stops, and nobody lies.
+
+        It stops too where there was room, so that the next steps are the same at any pace.
+        """
         log = self.path / LOG
         size = log.stat().st_size if log.exists() else 0
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -169,14 +178,12 @@ class RunLife(RuleBasedStateMachine):
             self.store.flush()
             self.acknowledge()
         except StoreError as error:
-            self.stop_after(error)
+            assert "could not be written" in str(error)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-    def stop_after(self, error):
-        """The owner ends; what the disk refused is not there, or is there whole."""
-        assert "could not be written" in str(error)
-        with pytest.raises(StoreError, match="could not be written"):
+        # What the disk refused is not there, or is there whole.
+        refused = self.safe < self.handed
+        with pytest.raises(StoreError, match="could not be written") if refused else nullcontext():
             self.store.close()
         self.store = None
 

@@ -17,6 +17,8 @@ ARGUMENTS = [
     "--enable-unsafe-swiftshader",
 ]
 
+PATIENCE_MS = 120_000  # a busy machine draws in three dimensions without a graphics card
+
 
 @dataclass
 class Opened:
@@ -49,7 +51,7 @@ class Opened:
                     await new Promise((done) => setTimeout(done, 30));
                 }
                 // On a busy machine the page may be past a chart before that is drawn.
-                for (let tries = 0; tries < 100; tries++) {
+                for (let tries = 0; tries < 1200; tries++) {
                     const plots = [...document.querySelectorAll("figure:not([hidden]) .plot")];
                     const left = plots.find((plot) => !plot.querySelector(".main-svg"));
                     if (!left) break;
@@ -89,6 +91,7 @@ def opened(browser, path, *, width=1280, height=900, scheme="light", fragment=""
         viewport={"width": width, "height": height}, color_scheme=scheme, offline=True
     )
     page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
     found = Opened(page)
     page.on("pageerror", lambda error: found.errors.append(str(error)))
     page.on(
@@ -105,6 +108,6 @@ def opened(browser, path, *, width=1280, height=900, scheme="light", fragment=""
         ),
     )
     page.goto(address)
-    page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+    page.wait_for_selector("html[data-ready=yes]")
     yield found
     context.close()
