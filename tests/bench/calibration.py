@@ -1,11 +1,12 @@
 """How often noise is called luck, and how often a planted edge is found.
 
     python -m tests.bench.calibration --edge 0 --seeds 5000:5300 --kept FILE [--processes 2]
+    python -m tests.bench.calibration --series SPY.parquet --seeds 7000:7010 --kept FILE
 
-Each seed makes a market (`tests.support.evidence.planted`). It is searched once, and then the same
-search is made on its shuffled bars, and where those do not say luck on its mirrored ones, until the
-first that does as well. Folds are left out: a market that is not luck is "found". The setting is
-that of the law of evidence, section 7.
+Each seed makes a market: a planted one (`tests.support.evidence.planted`), or the first shuffled
+copy of a file's bars. It is searched once, and then the same search is made on its shuffled bars,
+and where those do not say luck on its mirrored ones, until the first that does as well. Folds are
+left out: a market that is not luck is "found". The setting is that of the law of evidence, section 7.
 
 A line of JSON a market goes to the file as it ends; what stands there is not searched again.
 """
@@ -16,8 +17,10 @@ import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
+from data import Bars, LoadOptions, Window, load_bars
 from engine.machine import available_cores
 from optimizer.evidence.compared import tally
+from optimizer.evidence.null import NullMarkets
 from optimizer.evidence.verdict import FEWEST_SEARCHES, MOST_P
 from optimizer.judging.null import KINDS, NullJob, NullSetup
 from optimizer.judging.pick import chosen
@@ -37,12 +40,25 @@ SETTINGS = {
 LENGTH, STOP_AFTER = 8760, 1
 
 
-def judged(seed: int, edge: float, searches: int = FEWEST_SEARCHES) -> dict[str, object]:
+def market(kind: float | Path, seed: int) -> Bars:
+    """A planted market of an edge, or a shuffled copy of a file's bars."""
+    if not isinstance(kind, Path):
+        return planted(seed, LENGTH, kind)
+    bars = load_bars(str(kind), LoadOptions(dedupe=True))
+    return NullMarkets([bars], [Window.whole(bars)], seed, "none").shuffled(1)[0]
+
+
+def named(kind: float | Path) -> dict[str, object]:
+    """How a line of the file names a kind of market."""
+    return {"series": kind.stem} if isinstance(kind, Path) else {"edge": kind}
+
+
+def judged(seed: int, kind: float | Path, searches: int = FEWEST_SEARCHES) -> dict[str, object]:
     """What a market is called, and from which null searches."""
-    task = task_on(planted(seed, LENGTH, edge), **SETTINGS)
+    task = task_on(market(kind, seed), **SETTINGS)
     engine = task.engine()
     front = search(task, engine).front
-    row: dict[str, object] = {"seed": seed, "edge": edge, "members": len(front)}
+    row: dict[str, object] = {"seed": seed, **named(kind), "members": len(front)}
     if not len(front):
         return {**row, "grade": "too_little"}
     pick = chosen(engine, front.genomes)
@@ -50,11 +66,11 @@ def judged(seed: int, edge: float, searches: int = FEWEST_SEARCHES) -> dict[str,
     if pick.trades < SETTINGS["min_trades"]:
         return {**row, "grade": "too_little"}
     setup = NullSetup(task, task.config.seed, "none")
-    for kind in KINDS:
-        found = _tally(setup, kind, pick.strength.value, searches)
-        row |= {kind: [found.at_least, found.searches]}
+    for null in KINDS:
+        found = _tally(setup, null, pick.strength.value, searches)
+        row |= {null: [found.at_least, found.searches]}
         if found.p > MOST_P:
-            return {**row, "grade": "luck", "by": kind}
+            return {**row, "grade": "luck", "by": null}
     return {**row, "grade": "found"}
 
 
@@ -69,15 +85,15 @@ def _tally(setup, kind: str, value: float, searches: int):
         strengths.append(float("-inf") if one.strength is None else one.strength)
 
 
-def known_rows(path: Path, edge: float) -> dict[int, dict[str, object]]:
-    """Markets of an edge that a file has already, by seed; a line that was cut off is left out."""
+def known_rows(path: Path, kind: float | Path) -> dict[int, dict[str, object]]:
+    """Markets of a kind that a file has already, by seed; a line that was cut off is left out."""
     found = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         try:
             row = json.loads(line)
         except ValueError:
             continue
-        if row["edge"] == edge:
+        if named(kind).items() <= row.items():
             found[row["seed"]] = row
     return found
 
@@ -87,12 +103,15 @@ def ends_whole(path: Path) -> bool:
     return path.read_bytes()[-1:] in (b"", b"\n")
 
 
-def print_tally(rows, edge: float) -> None:
+def print_tally(rows, kind: float | Path) -> None:
     """How many markets were called what, and what said luck."""
     grades = {name: sum(row["grade"] == name for row in rows) for name in GRADES}
     by_shuffled = sum(row.get("by") == "shuffled" for row in rows)
     shown = ", ".join(f"{count} {name}" for name, count in grades.items())
-    print(f"edge {edge:g}: {len(rows)} markets, {shown}; {by_shuffled} luck by shuffled bars alone")
+    ((name, value),) = named(kind).items()
+    print(
+        f"{name} {value}: {len(rows)} markets, {shown}; {by_shuffled} luck by shuffled bars alone"
+    )
     print("found: " + (" ".join(str(r["seed"]) for r in rows if r["grade"] == "found") or "none"))
 
 
@@ -102,17 +121,20 @@ GRADES = ("luck", "found", "too_little")
 def main(arguments: list[str]) -> None:
     """Judge what the file lacks, and print the tally of what was asked for."""
     parser = argparse.ArgumentParser("python -m tests.bench.calibration")
-    parser.add_argument("--edge", type=float, required=True)
+    kinds = parser.add_mutually_exclusive_group(required=True)
+    kinds.add_argument("--edge", type=float)
+    kinds.add_argument("--series", type=Path, help="a file of bars, to be shuffled")
     parser.add_argument("--seeds", required=True, metavar="FROM:TO", help="TO is left out")
     parser.add_argument("--kept", type=Path, required=True, help="lines of JSON; gone on with")
     parser.add_argument("--processes", type=int, default=available_cores())
     parser.add_argument("--searches", type=int, default=FEWEST_SEARCHES)
     given = parser.parse_args(arguments)
     seeds = range(*map(int, given.seeds.split(":")))
-    known = known_rows(given.kept, given.edge)
+    kind = given.series or given.edge
+    known = known_rows(given.kept, kind)
     missing = [seed for seed in seeds if seed not in known]
     with ProcessPoolExecutor(given.processes) as pool, given.kept.open("a") as file:
-        jobs = [pool.submit(judged, seed, given.edge, given.searches) for seed in missing]
+        jobs = [pool.submit(judged, seed, kind, given.searches) for seed in missing]
         for done, job in enumerate(as_completed(jobs), 1):
             row = job.result()
             known[row["seed"]] = row
@@ -120,7 +142,7 @@ def main(arguments: list[str]) -> None:
             file.write(("" if ends_whole(given.kept) else "\n") + json.dumps(row) + "\n")
             file.flush()
             print(f"{done} of {len(jobs)}: seed {row['seed']} {row['grade']}", file=sys.stderr)
-    print_tally([known[seed] for seed in seeds], given.edge)
+    print_tally([known[seed] for seed in seeds], kind)
 
 
 if __name__ == "__main__":
