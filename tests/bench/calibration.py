@@ -6,7 +6,8 @@
 Each seed makes a market: a planted one (`tests.support.evidence.planted`), or the first shuffled
 copy of a file's bars. It is searched once, and then the same search is made on its shuffled bars,
 and where those do not say luck on its mirrored ones, until the first that does as well. Folds are
-left out: a market that is not luck is "found". The setting is that of the law of evidence, section 7.
+left out: a market that is not luck is "found". The setting is that of the law of evidence,
+section 7.
 
 A line of JSON a market goes to the file as it ends; what stands there is not searched again.
 """
