@@ -53,6 +53,7 @@ class CudaBackend(Backend):
         work_bytes: Room for the lists of the individuals that are evaluated together.
         threads: Cores for rows that the host computes; all when None.
         torch_device: Name of the device to torch.
+        definitions: What indicators say of themselves, where devices share it.
 
     Raises:
         DeviceError: When the bars of all series together are too many for 32-bit bar numbers; from
@@ -73,6 +74,7 @@ class CudaBackend(Backend):
         work_bytes: int,
         threads: int | None = None,
         torch_device: str = "cuda",
+        definitions: Definitions | None = None,
     ) -> None:
         self.threads = threads or 1
         self._device = torch.device(torch_device)
@@ -90,7 +92,7 @@ class CudaBackend(Backend):
             packing, packed_rows, self._rows, self._codes, HIGHEST_CODE, self._market.whole
         )
         self._admission = Admission(spec, packing, capacity, self._device)
-        self._definitions = Definitions(spec, series, threads or available_cores())
+        self._definitions = definitions or Definitions(spec, series, threads or available_cores())
         self._warm_ups_here = np.zeros(capacity, np.int32)
         self._warm_ups = to_device(self._warm_ups_here, self._device)
         stages = Stages(

@@ -20,6 +20,8 @@ from engine.costs import Costs
 from engine.cuda.backend import CudaBackend
 from engine.cuda.faults import device_errors
 from engine.ledger import Ledger
+from engine.machine import available_cores
+from engine.rows.defined import Definitions
 from strategy.spec import StrategySpec
 
 FEWEST_PAIRS = 8192
@@ -149,6 +151,9 @@ class CudaMaker:
         threads: int | None = None,
     ) -> Backend:
         """Load series onto every device, with room for `capacity` slots on each."""
+        definitions = Definitions(
+            spec, series, threads or available_cores(), readers=len(self._devices)
+        )
         parts: list[Backend] = [
             CudaBackend(
                 spec,
@@ -158,6 +163,7 @@ class CudaMaker:
                 work_bytes=work_bytes,
                 threads=threads,
                 torch_device=f"cuda:{number}",
+                definitions=definitions,
             )
             for number in self._devices
         ]

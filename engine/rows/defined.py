@@ -1,8 +1,9 @@
 """Rows by their readable definitions, on the host: for indicators that a device has no code for."""
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Hashable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 
@@ -28,12 +29,18 @@ class Definitions:
         spec: The strategy.
         series: Bars that rows are made of.
         threads: Cores for definitions that can be compiled; others run on one.
+        readers: Devices that ask for the same rows. The first that does has them computed, and
+            the last lets them go.
     """
 
-    def __init__(self, spec: StrategySpec, series: Sequence[Bars], threads: int) -> None:
+    def __init__(
+        self, spec: StrategySpec, series: Sequence[Bars], threads: int, *, readers: int = 1
+    ) -> None:
         self._kinds = {Form.of(row): row.kind for row in spec.rows}
         self._series, self._threads = series, threads
         self._compiled = CompiledForm()
+        self._readers, self._lock = readers, Lock()
+        self._taken: dict[Hashable, tuple[Future[Floats], int]] = {}
 
     def warm_ups(self, requests: Sequence[RowRequest], most: int) -> tuple[Ints, Ints]:
         """Slots [n] of rows, and the bars [n], at most `most`, before the first that may signal.
@@ -69,9 +76,18 @@ class Definitions:
 
     def _row(self, task: tuple[Form, list[float], int, int]) -> DefinedRow:
         form, parameters, slot, number = task
-        values = self._sources[number][form.source]
-        row = self._kinds[form].row(values, parameters, self._compiled)
-        return slot, number, row
+        with self._lock:
+            new: Future[Floats] = Future()
+            row, left = self._taken.pop((form, *parameters, number), (new, self._readers))
+            if left > 1:
+                self._taken[form, *parameters, number] = row, left - 1
+        if row is new:
+            try:
+                values = self._sources[number][form.source]
+                row.set_result(self._kinds[form].row(values, parameters, self._compiled))
+            except Exception as error:
+                row.set_exception(error)
+        return slot, number, row.result()
 
     @cached_property
     def _sources(self) -> list[dict[str, Floats]]:

@@ -1,6 +1,7 @@
 """Rows by their definitions: on one thread or several, once each, and refused by name."""
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -65,6 +66,27 @@ def test_an_error_inside_names_indicator_and_parameters(threads):
     definitions = Definitions(with_drift(refusing), SERIES, threads)
     with pytest.raises(IndicatorError, match=r"drift\(bars=1, weight=0.5\) failed: ValueError: a"):
         list(definitions.compute(requests(FORM)))
+
+
+def test_devices_that_share_definitions_compute_each_row_once():
+    """Side by side and at their own pace; whoever asks once more has it computed again."""
+    calls = []
+
+    def counted(values, bars, weight):
+        calls.append(bars)
+        return drift(values, bars, weight)
+
+    definitions = Definitions(with_drift(counted), SERIES, 2, readers=2)
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(lambda: list(definitions.compute(requests(FORM)))) for _ in range(2)]
+        first, second = (one.result() for one in asked)
+    once = len(calls)
+    assert once == len([row for row in first if not np.isnan(row[2]).all()])
+    for one, other in zip(first, second, strict=True):
+        assert one[:2] == other[:2]
+        assert_same_bits(one[2], other[2], one[:2])
+    list(definitions.compute(requests(FORM)))
+    assert len(calls) == 2 * once
 
 
 def test_warm_ups_are_those_of_the_rows():
