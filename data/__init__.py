@@ -2,6 +2,7 @@
 
 from data.bars import Bars, Window
 from data.errors import DataError
+from data.groups import joined, parts
 from data.holdout import Holdout, parse_holdout, split_window
 from data.inspection import (
     Inspection,
@@ -37,11 +38,13 @@ __all__ = [
     "infer_timeframe",
     "inspect_source",
     "join_bars",
+    "joined",
     "keep_bars",
     "load_bars",
     "longest_gaps",
     "parse_holdout",
     "parse_timeframe",
+    "parts",
     "quality_of",
     "quirks_of",
     "resample",

@@ -34,6 +34,7 @@ def objectives_command() -> None:
     console.print(table)
     console.say("R is what a trade puts at risk, from its entry to its stop.")
     console.say(
-        "trades:min turns one; sharpe@worst says how windows make one number: mean, worst, q25"
+        "trades:min turns one; sharpe@worst says how windows make one number: mean, worst, q25; "
+        "sharpe@near asks a member's near neighbours too"
     )
     console.say("--constraint 'max_drawdown <= 0.3' bounds any of them")

@@ -84,6 +84,14 @@ class WindowSettings(Settings):
         "such as 20%, or an ISO time.",
         decides="data",
     )
+    parts: int = knob(
+        1,
+        "Cut the searched bars of each series into this many windows of their own, of which "
+        "objectives such as strength@worst speak; part of the search, it confirms nothing.",
+        decides="data",
+        ge=1,
+        le=1000,
+    )
 
 
 class StrategySettings(Settings):

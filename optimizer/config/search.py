@@ -133,7 +133,7 @@ class GoalSettings(Settings):
 
     objectives: str = knob(
         "strength,total_return,max_drawdown",
-        "Objectives, comma separated, such as sharpe, trades:min or sharpe@worst.",
+        "Objectives, comma separated, such as sharpe, trades:min, sharpe@worst or sharpe@near.",
         decides="goals",
     )
     constraints: Comparisons = knob(

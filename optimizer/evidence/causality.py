@@ -15,8 +15,8 @@ import numpy as np
 
 from data.bars import Bars, Window
 from data.checks import PRICES, Flags, Floats
+from data.groups import groups
 from engine.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
-from optimizer.evidence.splits import groups
 
 TRADES, REJECTED = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["rejected"]
 

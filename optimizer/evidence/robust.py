@@ -4,7 +4,6 @@ All of it is on searched bars. House rules throughout; the plateau is what trade
 in a heat map of parameters (Pardo, "The Evaluation and Optimization of Trading Strategies", 2008).
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,9 +17,9 @@ from engine.ledger import Ledger
 from optimizer.evidence.compared import strength_of, sums_of
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.words import places, units, words
+from optimizer.goals.near import axis_moves, reach_of
 from strategy.genes import GenomeLayout
 
-REACH_FRAC = 0.05
 CLOUD = 32
 KEPT_FRAC = 0.5
 COST_TIMES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
@@ -53,21 +52,6 @@ class CostPoint:
     times: float
     strength: Figure
     sum_r: float
-
-
-def reach_of(layout: GenomeLayout) -> Floats:
-    """How far a neighbour lies in each gene [G]: 5 % of its span, whole genes at least 1."""
-    spans = layout.high - layout.low
-    reach = REACH_FRAC * spans
-    whole = np.maximum(np.rint(reach), 1.0)
-    return np.where(spans > 0, np.where(layout.is_int, whole, reach), 0.0)
-
-
-def axis_moves(layout: GenomeLayout) -> Floats:
-    """Each free gene plus its reach, in order, then each minus, [2 G', G]."""
-    reach = reach_of(layout)
-    plus = np.diag(reach)[reach > 0]
-    return np.concatenate([plus, -plus])
 
 
 def neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> Floats:
@@ -112,21 +96,6 @@ def keeps_half(own: Figure, others: Floats) -> Flags:
     """Which strengths [n] are half of a member's own or more; none where that is not above 0."""
     kept: Flags = (others >= KEPT_FRAC * own.value) & (own.value > 0)
     return kept
-
-
-def lowest_quarter(values: Floats) -> Floats:
-    """What the worst quarter of a neighbourhood reaches: ``@near``.
-
-    Args:
-        values: [P, m], of a member and its axis neighbours, more is better; NaN where infeasible,
-            which is lowest.
-
-    Returns:
-        [P], the ceil(m / 4)-th smallest; minus infinity where that one is infeasible.
-    """
-    ranked = np.sort(np.where(np.isnan(values), -np.inf, values), axis=1)
-    lowest: Floats = ranked[:, math.ceil(values.shape[1] / 4) - 1]
-    return lowest
 
 
 def cost_line(ledgers: Sequence[Ledger], costs: Costs) -> tuple[CostPoint, ...]:

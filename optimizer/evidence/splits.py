@@ -10,13 +10,14 @@ purge, embargo and combinatorial splits.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations, pairwise, product
+from dataclasses import dataclass
+from itertools import combinations, product
 from math import comb
 
 import numpy as np
 
 from data.bars import Bars, Role, Window
+from data.groups import groups
 from optimizer.errors import ConfigError
 from strategy.spec import Row, StrategySpec
 
@@ -47,32 +48,6 @@ class Split:
     def test(self) -> tuple[Window, ...]:
         """The windows of all tested groups."""
         return tuple(window for windows in self.tests for window in windows)
-
-
-def groups(start: int, end: int, count: int) -> list[tuple[int, int]]:
-    """Cut bars [start, end) into neighbours of nearly equal length.
-
-    >>> groups(0, 103, 5)
-    [(0, 20), (20, 41), (41, 61), (61, 82), (82, 103)]
-    """
-    cuts = [start + i * (end - start) // count for i in range(count + 1)]
-    return list(pairwise(cuts))
-
-
-def parts(windows: Sequence[Window], count: int) -> tuple[Window, ...]:
-    """Each window cut into so many windows of its own, which keep its role.
-
-    Raises:
-        ConfigError: When a window has fewer bars than that.
-    """
-    for window in windows:
-        if not 1 <= count <= len(window):
-            raise ConfigError(f"a window of {len(window)} bars cannot be cut into {count} parts")
-    return tuple(
-        replace(window, start=start, end=end)
-        for window in windows
-        for start, end in groups(window.start, window.end, count)
-    )
 
 
 def default_purge(spec: StrategySpec) -> int:

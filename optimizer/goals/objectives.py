@@ -6,8 +6,8 @@ settled here, before any ranking, so that no NaN and no infinity is ever compare
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,7 +23,9 @@ from optimizer.goals.constraints import (
     check_aggregation,
     over_windows,
 )
+from optimizer.goals.near import NEAR, neighbourhoods
 from optimizer.search.generation import Evaluation, Floats
+from strategy import GenomeLayout
 from strategy.errors import unknown
 
 Indices = npt.NDArray[np.int64]
@@ -49,7 +51,8 @@ class Objective:
     Args:
         name: How people ask for it, such as ``sharpe`` or ``sharpe@worst``.
         maximise: Whether more of it is better.
-        over: How windows are taken together, empty for the way of the run.
+        over: How windows are taken together, empty for the way of the run; or ``near``, that of
+            a member and its neighbours, whose windows are taken together the way of the run.
 
     Raises:
         ConfigError: When there is no such metric.
@@ -59,6 +62,16 @@ class Objective:
     metric: str
     maximise: bool
     over: str = ""
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it asks the neighbours too."""
+        return self.over == NEAR
+
+    @property
+    def alone(self) -> "Objective":
+        """The same without its neighbours."""
+        return replace(self, name=self.name.removesuffix(f"@{NEAR}"), over="")
 
     def __post_init__(self) -> None:
         if self.metric not in METRICS:
@@ -154,7 +167,19 @@ class Goals:
         asked = {"trades"} | objectives | constraints
         return tuple(name for name in METRICS if name in asked)
 
-    def judge(self, metrics: MetricTable) -> Evaluation:
+    @cached_property
+    def near(self) -> tuple[Objective, ...]:
+        """The objectives [N] that ask the neighbours too."""
+        return tuple(objective for objective in self.objectives if objective.is_near)
+
+    @cached_property
+    def alone(self) -> "Goals":
+        """The same goals without any neighbours: what decides whether a neighbour is feasible."""
+        alone = [one.alone if one.is_near else one for one in self.objectives]
+        distinct = {(one.metric, one.over or self.over): one for one in alone}
+        return replace(self, objectives=tuple(distinct.values()))
+
+    def judge(self, metrics: MetricTable, near: Floats | None = None) -> Evaluation:
         """Turn metrics into objectives to minimise, violations and failures.
 
         A violation says how far an individual is from being feasible, so that a search without any
@@ -173,12 +198,13 @@ class Goals:
         Args:
             metrics: Of P individuals in W windows, W at least 1. A value that is not finite counts
                 as undefined.
+            near: [P, N] what `near` objectives reach, as `values_near` has it.
 
         Returns:
             The evaluation; objectives of infeasible individuals are NaN.
         """
         trades = self._over(metrics, "trades")  # [P]
-        values = self.achieved(metrics)  # [P, O]
+        values = self.achieved(metrics, near)  # [P, O]
         bounded = {
             c: self._over(metrics, c.metric, c.over, more_is_better=c.wants_more)
             for c in self.constraints
@@ -203,14 +229,35 @@ class Goals:
         objectives = np.where(violations[:, None] > 0, np.nan, self._signs * values)
         return Evaluation(objectives, violations, codes.astype(np.int16))
 
-    def achieved(self, metrics: MetricTable) -> Floats:
+    def achieved(self, metrics: MetricTable, near: Floats | None = None) -> Floats:
         """What individuals reach in each objective, feasible or not, [P, O]; NaN if undefined."""
+        of_near = iter(() if near is None else near.T)
         return np.column_stack(
             [
-                self._over(metrics, o.metric, o.over, more_is_better=o.maximise)
-                for o in self.objectives
+                next(of_near)
+                if one.is_near
+                else self._over(metrics, one.metric, one.over, more_is_better=one.maximise)
+                for one in self.objectives
             ]
         )
+
+    def values_near(
+        self, layout: GenomeLayout, genomes: Floats, metrics_of: Callable[[Floats], MetricTable]
+    ) -> Floats | None:
+        """What genomes [P, G] reach in each objective of `near`, [P, N]; None without such.
+
+        `metrics_of` is given everybody who is asked, [U, G].
+        """
+        if not self.near:
+            return None
+        around = neighbourhoods(layout, genomes)
+        metrics = metrics_of(around.genomes)
+        values = np.column_stack(
+            [self._over(metrics, o.metric, more_is_better=o.maximise) for o in self.near]
+        )
+        is_feasible = self.alone.judge(metrics).violations == 0
+        feasible = np.where(is_feasible[:, None], values, np.nan)
+        return around.worst_quarter(feasible, [o.maximise for o in self.near])
 
     def natural(self, objectives: Floats) -> Floats:
         """Turn minimised objectives [..., O] back to the sign that people know."""
@@ -254,7 +301,7 @@ def parse_objective(text: str) -> Objective:
     """Read one objective.
 
     ``:min`` or ``:max`` turns it; ``@pooled``, ``@mean``, ``@worst`` or ``@q25`` says how windows
-    are taken together.
+    are taken together; ``@near`` asks the neighbours too.
 
     Raises:
         ConfigError: When something in it is unknown (the nearest one is offered).
@@ -277,10 +324,11 @@ def parse_objective(text: str) -> Objective:
     turned = "" if maximise == published.maximise else f":{direction}"
     if over is None:
         return Objective(f"{name}{turned}", published.metric, maximise)
-    try:
-        check_aggregation(over)
-    except ConfigError as error:
-        raise ConfigError(f"objective '{text}': {error}") from None
+    if over != NEAR:
+        try:
+            check_aggregation(over)
+        except ConfigError as error:
+            raise ConfigError(f"objective '{text}': {error}, or {NEAR}") from None
     return Objective(f"{name}{turned}@{over}", published.metric, maximise, over)
 
 

@@ -118,7 +118,7 @@ class _Judge:
         self._warm_start = _warm_start(store, self._whole)
         markets, reached = self._whole.markets, self._result.generation
         self._task = on_other_bars(
-            self._whole, markets.series, markets.windows, generations=reached, plateau=None
+            self._whole, markets.series, markets.uncut, generations=reached, plateau=None
         )
         self._again = _as_asked(self._task, self._whole, store, self._result)
         self._front: Floats = newest_front(store).genomes
@@ -133,7 +133,9 @@ class _Judge:
             earlier = recorded_judgement(self._store)
             if earlier and earlier.pick and earlier.pick.member == pick.member:
                 self._found = replace(earlier, notes=())
-            self._found = replace(self._found, **self._parts(engine, pick))
+            parts = self._parts(engine, pick)
+            # Now, because what was left out is noted on the way.
+            self._found = replace(self._found, **parts)
         searches = searches_on_these_bars(self._store.path, self._result)
         found = with_verdict(
             replace(self._found, searches=searches),
@@ -215,7 +217,7 @@ class _Judge:
         try:
             return walk_forward(
                 markets.series,
-                markets.windows,
+                markets.uncut,
                 folds=plan.folds,
                 train_groups=plan.train,
                 purge=self._purge,
@@ -235,7 +237,7 @@ class _Judge:
         count, tests = plan.cpcv
         return combinatorial(
             markets.series,
-            markets.windows,
+            markets.uncut,
             count=count,
             tests=tests,
             purge=self._purge,

@@ -80,7 +80,7 @@ class NullSetup:
     def run(self, job: NullJob) -> NullSearch:
         """Search one market."""
         made = self.markets.shuffled if job.kind == "shuffled" else self.markets.mirrored
-        task = on_other_bars(self.task, made(job.number), self.task.markets.windows)
+        task = on_other_bars(self.task, made(job.number), self.task.markets.uncut)
         engine = task.engine()
         found = search(task, engine, self.warm_start)
         if not len(found.front):

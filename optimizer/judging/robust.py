@@ -80,7 +80,7 @@ def feasible_strengths(task: Task, engine: Engine, genomes: Floats) -> Floats:
     if not len(genomes):
         return np.empty(0)
     accumulators = engine.evaluate(genomes)
-    judged = task.goals.judge(task.metrics(accumulators))
+    judged = task.goals.alone.judge(task.metrics(accumulators))
     found: Floats = np.where(judged.violations == 0, strengths(accumulators), np.nan)
     return found
 
@@ -108,7 +108,7 @@ def _left_out(task: Task, engine: Engine, pick: Pick) -> dict[str, Figure]:
     if len(symbols) > 1:
         of_symbol = [whole[[name == one for name in names]].sum(axis=0) for one in symbols]
         found |= zip(symbols, means_left_out(*np.transpose(of_symbol).tolist()), strict=True)
-    splits = combinatorial(markets.series, markets.windows, count=LEFT_OUT_GROUPS, tests=1)
+    splits = combinatorial(markets.series, markets.uncut, count=LEFT_OUT_GROUPS, tests=1)
     of_group = [_sums(engine.on(split.test), pick).sum(axis=0) for split in splits]
     means = means_left_out(*np.transpose(of_group).tolist())
     return found | {f"quarter {place + 1}": mean for place, mean in enumerate(means)}

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from data import joined
 from engine.batch import Engine
 from engine.ledger import ACCUMULATOR_INDEX
 from optimizer.evidence.bootstrap import against_nothing, block_length
@@ -121,7 +122,7 @@ def sharpe_record(columns: Columns, judged: JudgedTrials, effective: Figure) -> 
 
 def cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> CscvRecord:
     """The best of one half of the blocks in the other half, over all halves."""
-    splits = combinatorial(engine.series, engine.windows, count=blocks, tests=1)
+    splits = combinatorial(engine.series, joined(engine.windows), count=blocks, tests=1)
     windows = [window for split in splits for window in split.test]
     of_block = [number for number, split in enumerate(splits) for _ in split.test]
     engine = engine.on(windows)

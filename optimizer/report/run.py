@@ -104,8 +104,7 @@ class Single(Run):
         self.task = task
         self.engine: Engine = task.full_engine(device="cpu")
         (individual,) = describe_individuals(task, self.engine, genome[None])
-        accumulators = task.engine(device="cpu").evaluate(genome[None])
-        reached = task.goals.achieved(task.metrics(accumulators))[0]
+        reached = task.problem(task.engine(device="cpu")).reached(genome[None])[0]
         objectives = dict(zip(task.goals.names, reached.tolist(), strict=False))
         header = header_of(task, "cpu", identity_of(task, None))
         self.header = RunHeader.read({**header, "objectives": list(objectives)})

@@ -10,6 +10,7 @@ from engine.metrics import METRICS, OVERFLOW, UNDEFINED, MetricTable, Span, comp
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.runs.result import Figure, Figures, Member
 from optimizer.search.generation import Floats
+from optimizer.session.problem import EngineProblem
 from optimizer.session.task import Task
 
 BY_WINDOW = ("trades", "win_rate", "mean_r", "sum_r", "total_return", "max_drawdown")
@@ -33,7 +34,10 @@ def describe_individuals(
     searched = metrics_over(accumulators, spans, markets.places("search"))
     places = markets.places("held_out")
     held_out = metrics_over(accumulators, spans, places) if places else None
-    reached = np.empty((len(genomes), 0)) if held_out is None else goals.achieved(held_out)
+    reached = np.empty((len(genomes), 0))
+    if held_out is not None:
+        unseen = EngineProblem(goals, markets.spans(markets.held_out), engine.on(markets.held_out))
+        reached = unseen.reached(genomes)
     shown = dict.fromkeys([*(goal.metric for goal in goals.objectives), *BY_WINDOW])
     names = shown if len(markets.all_windows) > 1 else ()
     found = []

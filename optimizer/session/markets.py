@@ -13,9 +13,11 @@ from data import (
     Window,
     cut_at_gaps,
     expand_spec,
+    joined,
     load_bars,
     parse_holdout,
     parse_timeframe,
+    parts,
     quality_of,
     split_window,
     splits_of,
@@ -65,6 +67,11 @@ class Markets:
     def windows(self) -> tuple[Window, ...]:
         """Windows to search on."""
         return tuple(window for window in self.all_windows if window.role == "search")
+
+    @cached_property
+    def uncut(self) -> tuple[Window, ...]:
+        """Windows to search on as they were before they were cut into parts."""
+        return joined(self.windows)
 
     @cached_property
     def held_out(self) -> tuple[Window, ...]:
@@ -275,9 +282,10 @@ def load_markets(config: RunConfig, least: Callable[[Bars], int] = lambda bars: 
     _check_alike(series, config)
     series, windows = _cut(series, config, least(series[0]), holdout)
     if holdout is None:
-        return Markets(series, windows)
-    parts = [split_window(series[window.series], window, holdout) for window in windows]
-    return Markets(series, (*(seen for seen, _ in parts), *(kept for _, kept in parts)))
+        return Markets(series, parts(windows, config.parts))
+    halves = [split_window(series[window.series], window, holdout) for window in windows]
+    searched = parts([seen for seen, _ in halves], config.parts)
+    return Markets(series, (*searched, *(kept for _, kept in halves)))
 
 
 def _cut(

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.batch import Engine
 from engine.ledger import ACCUMULATOR_INDEX
-from engine.metrics import Span, compute_metrics
+from engine.metrics import MetricTable, Span, compute_metrics
 from optimizer.goals.objectives import Goals
 from optimizer.search.generation import Evaluation, Floats
 from strategy import GenomeLayout
@@ -67,7 +67,15 @@ class EngineProblem:
         accumulators = self.engine.evaluate(genomes)
         if self._judged is not None:
             self._keep(genomes, accumulators[:, :, TRADES].sum(axis=1))
-        return self.goals.judge(compute_metrics(accumulators, self.spans, self.goals.metrics))
+        return self.goals.judge(self._metrics(accumulators), self._near(genomes))
+
+    def reached(self, genomes: Floats) -> Floats:
+        """What genomes [P, G] reach in each objective, feasible or not, [P, O]; NaN if undefined.
+
+        That of soft constraints is not among them.
+        """
+        metrics = self._metrics(self.engine.evaluate(genomes))
+        return self.goals.achieved(metrics, self._near(genomes))
 
     def keep_trials(self) -> None:
         """From now on keep all that is judged, while it fits memory."""
@@ -80,6 +88,14 @@ class EngineProblem:
             return None
         genomes, trades = (np.concatenate(parts) for parts in zip(*judged, strict=True))
         return Trials(genomes, trades, len(judged[0][0]))
+
+    def _near(self, genomes: Floats) -> Floats | None:
+        return self.goals.values_near(
+            self.layout, genomes, lambda around: self._metrics(self.engine.evaluate(around))
+        )
+
+    def _metrics(self, accumulators: Floats) -> MetricTable:
+        return compute_metrics(accumulators, self.spans, self.goals.metrics)
 
     def _keep(self, genomes: Floats, trades: Floats) -> None:
         self._n_bytes += genomes.nbytes + trades.nbytes

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from data import Bars, Window
+from data import Bars, Window, parts
 from engine.batch import Engine
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.memory import from_numbers
@@ -75,14 +75,14 @@ def on_other_bars(
         task: The original one.
         series: [S] that windows refer to; those without a window are left out, and bars behind a
             series' last window too.
-        windows: [W], of any role.
+        windows: [W], of any role and not cut into parts yet.
         settings: Fields of the configuration that differ.
     """
     used = sorted({window.series for window in windows})
     ends = {s: max(window.end for window in windows if window.series == s) for s in used}
+    searched = [replace(one, series=used.index(one.series), role="search") for one in windows]
     markets = Markets(
-        tuple(series[s].until(ends[s]) for s in used),
-        tuple(replace(one, series=used.index(one.series), role="search") for one in windows),
+        tuple(series[s].until(ends[s]) for s in used), parts(searched, task.config.parts)
     )
     config = task.config.model_copy(update={"max_seconds": None, **settings})
     goals = replace(task.goals, min_trades=config.min_trades)

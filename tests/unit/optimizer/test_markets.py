@@ -77,6 +77,19 @@ def test_dates_and_shares_cut_each_series_by_itself(folder):
         assert bars.timestamp[seen.start] == 3 * 86_400 * 10**9
 
 
+def test_searched_bars_are_cut_into_parts(folder):
+    """Windows that touch, of nearly equal length, and none of what is held out."""
+    whole = load_markets(config(folder, holdout="20%"))
+    markets = load_markets(config(folder, holdout="20%", parts=3))
+    assert [window.series for window in markets.windows] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert markets.uncut == whole.windows
+    assert markets.held_out == whole.held_out
+    assert len(set(markets.labels[:9])) == 9
+    assert {span.market for span in markets.spans(markets.windows[:3])} == {markets.names[0]}
+    with pytest.raises(DataError, match="bars cannot be cut into 1000 parts"):
+        load_markets(config(folder, end="1970-01-04", parts=1000))
+
+
 def test_the_search_is_given_no_bar_that_is_held_out(folder):
     """Its engine's series end where the held-out windows begin."""
     task = prepare(config(folder, holdout="20%"), for_search=True)

@@ -14,20 +14,18 @@ from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.robust import (
     CHECKS,
     CLOUD,
-    axis_moves,
     break_even_bp,
     checks_of,
     cost_line,
     drift,
     falls_in_other_orders,
     keeps_half,
-    lowest_quarter,
     means_left_out,
     neighbours,
-    reach_of,
     share_that_keeps_half,
 )
 from optimizer.evidence.words import places, units, words
+from optimizer.goals.near import axis_moves, reach_of
 from strategy import STRATEGIES, Gene, GenomeLayout, LessThan
 from tests.support.evidence import ledger_of
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
@@ -115,16 +113,6 @@ def test_nothing_keeps_half_of_nothing(own):
     """Where its own strength is not above 0 the share is undefined."""
     assert share_that_keeps_half(own, np.ones(3)).why
     assert not keeps_half(own, np.array([1.0, -2.0])).any()
-
-
-def test_the_worst_quarter_of_a_neighbourhood():
-    """The ceil(m / 4)-th smallest, infeasible ones lowest."""
-    values = np.array(
-        [[5.0, 1.0, 4.0, 2.0, 3.0], [5.0, np.nan, 4.0, np.nan, 3.0], [1.0, np.nan, 3, 4, 5]]
-    )
-    assert lowest_quarter(values).tolist() == [2.0, -np.inf, 1.0]
-    assert lowest_quarter(values[:, :4]).tolist() == [1.0, -np.inf, -np.inf]
-    assert lowest_quarter(np.array([[7.0]])).tolist() == [7.0]
 
 
 def test_break_even_of_the_law():

@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Bars, Window
+from data.groups import groups
 from optimizer.errors import ConfigError
 from optimizer.evidence.splits import (
     combinatorial,
     default_embargo,
     default_purge,
     distinct,
-    groups,
-    parts,
     paths,
     walk_forward,
 )
@@ -41,29 +40,6 @@ def one_series(length):
     """A series and its whole window."""
     bars = make_bars(length)
     return [bars], [Window.whole(bars)]
-
-
-@given(st.integers(0, 50), st.integers(1, 500), st.integers(1, 20))
-def test_groups_part_a_range_evenly(start, length, count):
-    """Neighbours cover the range once, and their lengths differ by at most one bar."""
-    found = groups(start, start + length, count)
-    assert [bar for a, b in found for bar in range(a, b)] == list(range(start, start + length))
-    lengths = [b - a for a, b in found]
-    assert len(found) == count
-    assert max(lengths) - min(lengths) <= 1
-
-
-def test_parts_keep_series_and_role():
-    """Each searched window becomes windows of its own."""
-    found = parts([Window(0, 0, 10), Window(1, 3, 8)], 2)
-    expected = (Window(0, 0, 5), Window(0, 5, 10), Window(1, 3, 5), Window(1, 5, 8))
-    assert expected == found
-
-
-def test_more_parts_than_bars_are_refused():
-    """No part may be empty."""
-    with pytest.raises(ConfigError, match="3 bars cannot be cut into 4 parts"):
-        parts([Window(0, 0, 3)], 4)
 
 
 def test_rolling_folds_have_the_numbers_of_the_law():

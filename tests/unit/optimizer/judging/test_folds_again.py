@@ -1,6 +1,7 @@
 """Folds and paths: each training searched again, its pick judged on bars that it did not see."""
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -19,7 +20,7 @@ from optimizer.judging.folds import (
 from optimizer.judging.kept import Kept
 from optimizer.judging.workers import Workers
 from optimizer.runs import RunStore
-from optimizer.session.search import search
+from optimizer.session.search import on_other_bars, search
 from tests.support.evidence import planted
 from tests.support.judging import task_on
 from tests.support.recording import HEADER, made
@@ -40,6 +41,24 @@ def folds(task):
     splits = walk_forward([BARS], task.markets.windows, folds=3, train_groups=3, purge=8)
     setup = FoldSetup(task, splits)
     return splits, [setup.run(number) for number in range(3)]
+
+
+def test_parts_are_part_of_the_search(task):
+    """Each training and each null market is cut as the bars of the search were, from its whole."""
+    cut = on_other_bars(
+        replace(task, config=task.config.model_copy(update={"parts": 3})),
+        task.markets.series,
+        task.markets.windows,
+    )
+    assert [len(window) for window in cut.markets.windows] == [500, 500, 500]
+    assert cut.markets.uncut == task.markets.windows
+    train = walk_forward([BARS], cut.markets.uncut, folds=3, train_groups=3, purge=8)[1].train
+    again = on_other_bars(cut, cut.markets.series, train)
+    assert again.markets.uncut == tuple(replace(one, role="search") for one in train)
+    assert len(again.markets.windows) == 3
+    worst = task_on(BARS, min_trades=12, objectives="strength@worst,max_drawdown", parts=3)
+    of_parts = on_other_bars(worst, worst.markets.series, worst.markets.uncut)
+    assert search(of_parts, of_parts.engine()).last.number == worst.config.generations
 
 
 def strengths_by_hand(ledgers):

@@ -89,6 +89,17 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
     assert found[0].trials.judged >= found[0].trials.used > 0
 
 
+def test_folds_that_do_not_fit_are_noted_or_refused(path):
+    """A note where nobody named them, beside everything else; an error where somebody did."""
+    found = judged(path, folds=30, is_lenient=True)
+    assert found.folds is None
+    assert found.robust is not None
+    (note,) = found.notes
+    assert note.startswith("no folds: 33 groups")
+    with pytest.raises(ConfigError, match="33 groups of .* bars are too short"):
+        judged(path, folds=30)
+
+
 def test_parts_stay_until_another_member_is_the_pick(path):
     """What was found out of one pick says nothing of another; null searches do."""
     first = judged(path, null=9, stop_after=9)

@@ -1,0 +1,101 @@
+"""``@near``: an objective of a member and its neighbours, of which the worst quarter decides.
+
+A neighbour lies one reach away along one gene, 5 % of its span. Who is good only at one point of
+the search space, with nobody good around, is not called good.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from strategy.genes import Floats, GenomeLayout
+
+NEAR = "near"
+"""How an objective asks for it: ``strength@near``."""
+
+REACH_FRAC = 0.05
+
+Indices = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhoods:
+    """Members with their neighbours along each axis.
+
+    Args:
+        genomes: [U, G], everybody who is needed, each once.
+        places: [P, m] of a member and its neighbours among them.
+        is_counted: [P, m], False where a neighbour repeats another one or the member.
+    """
+
+    genomes: Floats
+    places: Indices
+    is_counted: Flags
+
+    def worst_quarter(self, values: Floats, maximised: Sequence[bool]) -> Floats:
+        """What the worst quarter of each neighbourhood reaches.
+
+        Args:
+            values: [U, N] of each objective in its natural sense; NaN where infeasible.
+            maximised: [N], whether more is better.
+
+        Returns:
+            [P, N]; NaN where that one is infeasible.
+        """
+        signs = np.where(maximised, 1.0, -1.0)
+        found = np.empty((len(self.places), values.shape[1]))
+        for place, column in enumerate((signs * values).T):
+            lowest = lowest_quarter(column[self.places], self.is_counted)
+            found[:, place] = np.where(np.isfinite(lowest), signs[place] * lowest, np.nan)
+        return found
+
+
+def reach_of(layout: GenomeLayout) -> Floats:
+    """How far a neighbour lies in each gene [G]: 5 % of its span, whole genes at least 1."""
+    spans = layout.high - layout.low
+    reach = REACH_FRAC * spans
+    whole = np.maximum(np.rint(reach), 1.0)
+    return np.where(spans > 0, np.where(layout.is_int, whole, reach), 0.0)
+
+
+def axis_moves(layout: GenomeLayout) -> Floats:
+    """Each free gene plus its reach, in order, then each minus, [2 G', G]."""
+    reach = reach_of(layout)
+    plus = np.diag(reach)[reach > 0]
+    return np.concatenate([plus, -plus])
+
+
+def neighbourhoods(layout: GenomeLayout, genomes: Floats) -> Neighbourhoods:
+    """The neighbourhoods of legal genomes [P, G], clipped and repaired."""
+    steps = np.concatenate([np.zeros((1, len(layout))), axis_moves(layout)])
+    moved, _ = layout.repair((genomes[:, None] + steps).reshape(-1, len(layout)))
+    distinct, places = np.unique(moved, axis=0, return_inverse=True)
+    places = places.reshape(len(genomes), len(steps))
+    order = np.argsort(places, axis=1, kind="stable")
+    ranked = np.take_along_axis(places, order, axis=1)
+    is_first = np.ones_like(ranked, np.bool_)
+    is_first[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+    is_counted = np.empty_like(is_first)
+    np.put_along_axis(is_counted, order, is_first, axis=1)
+    return Neighbourhoods(distinct, places, is_counted)
+
+
+def lowest_quarter(values: Floats, is_counted: Flags | None = None) -> Floats:
+    """The ceil(m / 4)-th smallest of m values each.
+
+    Args:
+        values: [P, m], more is better; NaN where infeasible, which is lowest.
+        is_counted: [P, m], which of them are asked; all when None.
+
+    Returns:
+        [P]; minus infinity where that one is infeasible.
+    """
+    counted = np.ones(values.shape, np.bool_) if is_counted is None else is_counted
+    known = np.where(np.isnan(values), -np.inf, values)
+    ranked = np.sort(np.where(counted, known, np.inf), axis=1)
+    place = (counted.sum(axis=1) + 3) // 4 - 1
+    lowest: Floats = np.take_along_axis(ranked, place[:, None], axis=1)[:, 0]
+    return lowest

@@ -1,0 +1,147 @@
+"""Objectives that ask the neighbours too."""
+
+import math
+
+import numpy as np
+import pytest
+
+from engine.batch import Engine
+from engine.metrics import compute_metrics
+from optimizer.errors import ConfigError
+from optimizer.evidence.robust import neighbours
+from optimizer.goals.near import axis_moves, lowest_quarter, neighbourhoods
+from optimizer.goals.objectives import Goals, parse_objectives
+from optimizer.session.problem import EngineProblem
+from optimizer.session.search import search
+from tests.support.evidence import planted
+from tests.support.judging import task_on
+
+BARS = planted(3, 1500, 6)
+
+
+def goals_for(text, min_trades=5):
+    """Goals of named objectives."""
+    return Goals(parse_objectives(text), min_trades)
+
+
+@pytest.fixture(scope="module")
+def task():
+    """A search that prizes strength with its neighbours, on a small market."""
+    return task_on(BARS, objectives="strength@near,max_drawdown", min_trades=5)
+
+
+def around(layout, genome):
+    """A member and its neighbours along each axis, each once, by the letter."""
+    moved, _ = layout.repair(genome + axis_moves(layout))
+    return list(dict.fromkeys([tuple(genome.tolist()), *map(tuple, moved.tolist())]))
+
+
+def alone(problem, genomes):
+    """What each of genomes reaches without its neighbours; None where infeasible."""
+    plain = EngineProblem(problem.goals.alone, problem.spans, problem.engine)
+    judged = plain.evaluate(np.array(genomes))
+    values = plain.goals.natural(judged.objectives)
+    return [
+        None if broken else row
+        for row, broken in zip(values.tolist(), judged.violations > 0, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("text", ["strength@near", "max_drawdown@near", "trades:min@near"])
+def test_the_worst_quarter_decides(task, text):
+    """The ceil(m / 4)-th worst of a member and its neighbours, one member at a time."""
+    goals = goals_for(text)
+    engine = task.engine()
+    problem = EngineProblem(goals, task.problem(engine).spans, engine)
+    genomes = task.random_individuals(12)
+    genomes[0] = task.spec.layout.low  # neighbours beyond a bound are itself
+    genomes[0], _ = task.spec.layout.repair(genomes[:1])
+    reached = problem.reached(genomes)[:, 0].tolist()
+    seen = 0
+    for genome, found in zip(genomes, reached, strict=True):
+        values = alone(problem, around(task.spec.layout, genome))
+        worst = -math.inf if goals.maximised[0] else math.inf
+        ranked = sorted(
+            (worst if value is None else value[0] for value in values),
+            reverse=not goals.maximised[0],
+        )
+        expected = ranked[math.ceil(len(ranked) / 4) - 1]
+        seen += math.isfinite(expected)
+        assert math.isnan(found) if math.isinf(expected) else found == expected
+    assert 0 < seen < 12
+
+
+def test_whose_worst_quarter_is_infeasible_is_infeasible(task):
+    """It cannot be told from numbers, and says so by its name."""
+    problem = task.problem(task.engine())
+    genomes = task.random_individuals(64)
+    judged, reached = problem.evaluate(genomes), problem.reached(genomes)
+    vague = np.isnan(reached[:, 0]) & ~np.isnan(reached[:, 1])
+    assert vague.any()
+    assert (judged.violations[vague] > 0).all()
+    names = [problem.failure_names[code] for code in judged.failures[vague]]
+    assert set(names) <= {"undefined:strength@near", "too_few_trades", "ruined"}
+
+
+def test_values_do_not_depend_on_who_else_is_asked(task):
+    """Alone, in another order, or in a crowd: the same bits."""
+    problem = task.problem(task.engine())
+    genomes = task.random_individuals(20)
+    together = problem.reached(genomes)
+    backwards = problem.reached(genomes[::-1].copy())[::-1]
+    single = np.concatenate([problem.reached(genome[None]) for genome in genomes])
+    assert together.tobytes() == backwards.tobytes() == single.tobytes()
+
+
+def test_neighbours_are_those_of_the_plateau(task):
+    """The same steps, clipped and repaired the same way, without its cloud."""
+    layout, genome = task.spec.layout, task.spec.layout.defaults
+    found = neighbourhoods(layout, genome[None])
+    asked = {tuple(row) for row in found.genomes[found.places[0]].tolist()}
+    assert asked == set(around(layout, genome))
+    cloud = {tuple(row) for row in neighbours(layout, genome, 0, 1).tolist()}
+    assert asked - {tuple(genome.tolist())} <= cloud
+
+
+def test_a_search_prizes_it(task):
+    """Its front holds what judging each member again finds, and the plain strength is no less."""
+    engine = task.engine()
+    front = search(task, engine).front
+    assert len(front)
+    values = task.goals.natural(front.objectives)
+    again = task.problem(engine).reached(front.genomes)
+    assert values.tobytes() == again.tobytes()
+    spans = task.problem(engine).spans
+    own = compute_metrics(engine.evaluate(front.genomes), spans, ("strength",)).pooled
+    assert (values[:, 0] <= own.column("strength")[:, 0]).mean() > 0.5
+
+
+def test_the_worst_quarter_of_a_neighbourhood():
+    """The ceil(m / 4)-th smallest, infeasible ones lowest, repeats not counted."""
+    values = np.array(
+        [[5.0, 1.0, 4.0, 2.0, 3.0], [5.0, np.nan, 4.0, np.nan, 3.0], [1.0, np.nan, 3, 4, 5]]
+    )
+    assert lowest_quarter(values).tolist() == [2.0, -np.inf, 1.0]
+    assert lowest_quarter(values[:, :4]).tolist() == [1.0, -np.inf, -np.inf]
+    assert lowest_quarter(np.array([[7.0]])).tolist() == [7.0]
+    counted = np.array([[True, False, True, True, True]])
+    assert lowest_quarter(values[:1], counted).tolist() == [2.0]
+
+
+def test_who_asks_twice_for_one_thing_is_refused():
+    """With its neighbours and without are two things, twice with them is one."""
+    assert goals_for("strength,strength@near").alone == goals_for("strength")
+    with pytest.raises(ConfigError, match="'strength@near' is given more than once"):
+        goals_for("strength@near,strength@near")
+    with pytest.raises(ConfigError, match="or near"):
+        parse_objectives("strength@nearby")
+
+
+def test_an_engine_of_other_windows_asks_there(task):
+    """What is reached follows the windows of the engine."""
+    engine = task.engine()
+    half = engine.on([type(engine.windows[0])(0, 0, 800)])
+    assert isinstance(half, Engine)
+    spans = task.markets.spans(half.windows)
+    found = EngineProblem(task.goals, spans, half).reached(task.random_individuals(8))
+    assert found.tobytes() != task.problem(engine).reached(task.random_individuals(8)).tobytes()
