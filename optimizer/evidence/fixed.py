@@ -12,12 +12,9 @@ import numpy as np
 
 from data.bars import Window
 from data.checks import Floats
-from engine.ledger import ACCUMULATOR_INDEX
 from optimizer.evidence.compared import strength_of_sums
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.splits import Split
-
-SUMS = [ACCUMULATOR_INDEX["sum_r"], ACCUMULATOR_INDEX["sum_r2"]]
 
 Places = Mapping[tuple[int, int, int], int]
 
@@ -38,7 +35,7 @@ class PathStrengths:
 
 
 def fixed_paths(
-    accumulators: Floats,
+    sums: Floats,
     windows: Sequence[Window],
     splits: Sequence[Split],
     of_paths: Sequence[Sequence[int]],
@@ -46,7 +43,7 @@ def fixed_paths(
     """Each split takes the trial of greatest strength in its training; paths join its tests.
 
     Args:
-        accumulators: [N, W, A] of trials of one search.
+        sums: [N, W, 2] sum of R and sum of R squared of trials of one search.
         windows: [W] from `optimizer.evidence.splits.distinct`.
         splits: From `optimizer.evidence.splits.combinatorial`.
         of_paths: From `optimizer.evidence.splits.paths`.
@@ -55,7 +52,6 @@ def fixed_paths(
         In-sample, for the search saw all of these bars. Undefined where no path traded.
     """
     places = {(w.series, w.start, w.end): i for i, w in enumerate(windows)}
-    sums = accumulators[:, :, SUMS]
     tested = [_tested(sums, split, places) for split in splits]
     strengths = [
         strength_of_sums(*np.sum([tested[s][group] for group, s in enumerate(path)], axis=0))

@@ -31,6 +31,7 @@ from optimizer.judging.judgement import (
     NullRecord,
     PathsRecord,
     PickRecord,
+    StabilityRecord,
     TrialsRecord,
     VerdictRecord,
     numbers,
@@ -54,6 +55,7 @@ from optimizer.judging.trials import (
     columns_of,
     cscv_record,
     sharpe_record,
+    stability_record,
     trials_record,
 )
 from optimizer.judging.verdict import null_seconds, with_verdict
@@ -191,8 +193,20 @@ class _Judge:
             "trials": trials_record(judged, columns, effective),
             "sharpe": sharpe_record(columns, judged, effective),
             "cscv": cscv_record(engine, judged, plan.blocks),
+            "stability": self._stability(engine, judged),
             "bootstrap": bootstrap_record(columns, task.config.seed, plan.resamples),
         }
+
+    def _stability(self, engine: Engine, judged: JudgedTrials) -> StabilityRecord | None:
+        """Which trial each split would have picked; None, with a note, where bars are too few."""
+        try:
+            return stability_record(engine, judged, self._plan.trials, (self._purge, self._embargo))
+        except ConfigError as error:
+            self._note(f"no paths through fixed splits: {error}")
+            return None
+
+    def _note(self, text: str) -> None:
+        self._found = replace(self._found, notes=(*self._found.notes, text))
 
     def _repeated(self, engine: Engine) -> Trials | None:
         """The trials of the search made again, which has to find the same front."""
@@ -226,7 +240,7 @@ class _Judge:
         except ConfigError as error:
             if not plan.is_lenient:
                 raise
-            self._found = replace(self._found, notes=(f"no folds: {error}",))
+            self._note(f"no folds: {error}")
             return ()
 
     def _combinations(self) -> tuple[Split, ...]:

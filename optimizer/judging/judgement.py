@@ -146,6 +146,20 @@ class PathsRecord(Payload):
 
 
 @dataclass(frozen=True)
+class StabilityRecord(Payload):
+    """Combinatorial splits of which each picks anew among the trials of the one search.
+
+    In-sample, for that search saw all bars.
+    """
+
+    splits: int
+    least: Number
+    low: Number
+    median: Number
+    why: Why = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class TrialsRecord(Payload):
     """How many individuals the search evaluated, could be judged, and were used in a matrix."""
 
@@ -288,6 +302,7 @@ class Judgement(Payload):
     trials: TrialsRecord | None = None
     sharpe: SharpeRecord | None = None
     cscv: CscvRecord | None = None
+    stability: StabilityRecord | None = None
     bootstrap: BootstrapRecord | None = None
     robust: RobustRecord | None = None
     causal: CausalRecord | None = None

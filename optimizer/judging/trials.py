@@ -11,6 +11,7 @@ from engine.ledger import ACCUMULATOR_INDEX
 from optimizer.evidence.bootstrap import against_nothing, block_length
 from optimizer.evidence.cscv import overfitting
 from optimizer.evidence.figures import Figure
+from optimizer.evidence.fixed import fixed_paths
 from optimizer.evidence.returns import chosen_trials, daily_returns, days_of, moments
 from optimizer.evidence.sharpe import (
     deflated,
@@ -18,11 +19,12 @@ from optimizer.evidence.sharpe import (
     probabilistic,
     variance_of_trials,
 )
-from optimizer.evidence.splits import combinatorial
+from optimizer.evidence.splits import combinatorial, distinct, paths
 from optimizer.judging.judgement import (
     BootstrapRecord,
     CscvRecord,
     SharpeRecord,
+    StabilityRecord,
     TrialsRecord,
     numbers,
 )
@@ -125,14 +127,11 @@ def cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> CscvRecord
     splits = combinatorial(engine.series, joined(engine.windows), count=blocks, tests=1)
     windows = [window for split in splits for window in split.test]
     of_block = [number for number, split in enumerate(splits) for _ in split.test]
-    engine = engine.on(windows)
     genomes = judged.genomes[chosen_trials(len(judged.genomes), MOST_IN_BLOCKS)]
+    sums = _sums(engine.on(windows), genomes)
     totals = np.zeros((3, len(genomes), blocks))
-    for begin in range(0, len(genomes), EVALUATED_AT_ONCE):
-        part = slice(begin, begin + EVALUATED_AT_ONCE)
-        accumulators = engine.evaluate(genomes[part])[:, :, SUMS]
-        for place, block in enumerate(of_block):
-            totals[:, part, block] += accumulators[:, place].T
+    for place, block in enumerate(of_block):
+        totals[:, :, block] += sums[:, place].T
     found = overfitting(*totals)
     return CscvRecord(
         blocks=blocks,
@@ -143,6 +142,24 @@ def cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> CscvRecord
             intercept=found.intercept,
             median_logit=found.median_logit,
         ),
+    )
+
+
+def stability_record(
+    engine: Engine, judged: JudgedTrials, most: int, cut: tuple[int, int]
+) -> StabilityRecord:
+    """The strongest trial of each training on its tests; `cut` are purge and embargo.
+
+    Raises:
+        ConfigError: When the bars are too few for that.
+    """
+    searched = joined(engine.windows)
+    splits = combinatorial(engine.series, searched, purge=cut[0], embargo=cut[1])
+    windows = distinct(splits)
+    genomes = judged.genomes[chosen_trials(len(judged.genomes), most)]
+    found = fixed_paths(_sums(engine.on(windows), genomes)[:, :, 1:], windows, splits, paths())
+    return StabilityRecord(
+        splits=len(splits), **numbers(least=found.least, low=found.low, median=found.median)
     )
 
 
@@ -160,6 +177,15 @@ def bootstrap_record(columns: Columns, seed: int, resamples: int) -> BootstrapRe
             spa_upper=found.spa_upper,
         ),
     )
+
+
+def _sums(engine: Engine, genomes: Floats) -> Floats:
+    """Trades, sum of R and sum of R squared of genomes [N, G] in each window, [N, W, 3]."""
+    found = np.empty((len(genomes), len(engine.windows), len(SUMS)))
+    for begin in range(0, len(genomes), EVALUATED_AT_ONCE):
+        part = slice(begin, begin + EVALUATED_AT_ONCE)
+        found[part] = engine.evaluate(genomes[part])[:, :, SUMS]
+    return found
 
 
 def _with(genomes: Floats, others: Floats) -> Floats:

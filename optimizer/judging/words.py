@@ -3,6 +3,7 @@
 Nothing here promises anything: a p belongs to a named test, and what is undefined says why.
 """
 
+import math
 from collections.abc import Iterator
 
 from optimizer.evidence.cscv import NOISE_RANGE
@@ -125,13 +126,25 @@ def _trials(found: Judgement) -> Iterator[Told]:
         )
     if found.cscv is not None:
         cscv = found.cscv
-        low, high = NOISE_RANGE[32, 10]
+        size, (low, high) = _noise_range(found)
         pbo = _number(cscv.pbo, "pbo", cscv.why)
         yield (
             "halves",
             (
                 f"The best of one half of the bars was below the middle in the other in {pbo} of "
-                f"splits (PBO; {low} to {high} on noise)."
+                f"splits (PBO; {low} to {high} on noise searched with {size})."
+            ),
+        )
+    if found.stability is not None:
+        stable = found.stability
+        least, median = (
+            _number(getattr(stable, name), name, stable.why) for name in ("least", "median")
+        )
+        yield (
+            "same trials",
+            (
+                f"Picked anew among the trials in {stable.splits} splits: strength of paths from "
+                f"{least}, median {median}; in-sample, for the search saw all of these bars."
             ),
         )
     if found.bootstrap is not None:
@@ -141,6 +154,13 @@ def _trials(found: Judgement) -> Iterator[Told]:
             "all trials",
             (f"p = {spa} that no trial beats doing nothing, had they been chosen blindly (SPA)."),
         )
+
+
+def _noise_range(found: Judgement) -> tuple[str, tuple[float, float]]:
+    """Between which PBO lies on noise, for the measured search that is nearest in size."""
+    evaluated = max(found.trials.evaluated, 1) if found.trials is not None else 1
+    size = min(NOISE_RANGE, key=lambda one: abs(math.log(one[0] * one[1] / evaluated)))
+    return f"{size[0]} x {size[1]}", NOISE_RANGE[size]
 
 
 def _robust(robust: RobustRecord) -> Iterator[Told]:

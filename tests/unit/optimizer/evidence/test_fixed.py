@@ -6,21 +6,20 @@ import numpy as np
 import pytest
 
 from data.bars import Window
-from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
 from optimizer.evidence.fixed import fixed_paths
 from optimizer.evidence.splits import combinatorial, distinct, paths
 from tests.support.series import make_bars
 
-SUM_R, SUM_R2 = ACCUMULATOR_INDEX["sum_r"], ACCUMULATOR_INDEX["sum_r2"]
+SUM_R, SUM_R2 = 0, 1
 
 
 def judged(trials, seed, count=6, tests=2):
-    """Splits of two series, their windows, and accumulators of trials in them."""
+    """Splits of two series, their windows, and sums of trials in them."""
     series = [make_bars(120), make_bars(90)]
     searched = [Window.whole(series[0]), Window(1, 5, 80)]
     splits = combinatorial(series, searched, count=count, tests=tests, purge=2, embargo=3)
     windows = distinct(splits)
-    found = np.zeros((trials, len(windows), len(ACCUMULATORS)))
+    found = np.zeros((trials, len(windows), 2))
     rng = np.random.Generator(np.random.PCG64(seed))
     found[:, :, SUM_R] = rng.normal(0, 1, found.shape[:2])
     found[:, :, SUM_R2] = rng.random(found.shape[:2]) + 0.5

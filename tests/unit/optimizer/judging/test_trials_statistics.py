@@ -11,6 +11,7 @@ from engine.batch import Engine
 from optimizer.evidence.bootstrap import against_nothing, block_length
 from optimizer.evidence.figures import Figure
 from optimizer.evidence.sharpe import effective_trials
+from optimizer.evidence.splits import combinatorial, paths
 from optimizer.judging.pick import Pick, chosen
 from optimizer.judging.trials import (
     JudgedTrials,
@@ -18,6 +19,7 @@ from optimizer.judging.trials import (
     columns_of,
     cscv_record,
     sharpe_record,
+    stability_record,
     trials_record,
 )
 from optimizer.session.problem import Trials
@@ -74,6 +76,37 @@ def test_judged_trials_are_those_that_traded_enough(found, judged):
     assert judged.genomes.tolist() == expected.tolist()
     assert judged.first == int((trades[: trials.first] >= 12).sum())
     assert judged.evaluated == len(trials)
+
+
+def test_paths_take_the_strongest_of_each_training(found, judged):
+    """One trial and one window at a time, from ledgers."""
+    task, engine, _, _ = found
+    record = stability_record(engine, judged, 12, (2, 5))
+    genomes = judged.genomes[[k * len(judged.genomes) // 12 for k in range(12)]]
+    splits = combinatorial(SERIES, WINDOWS, purge=2, embargo=5)
+
+    def sums(genome, windows):
+        ledgers = Engine(task.spec, SERIES, windows, task.costs, device="cpu").trades(genome)
+        results = [r for ledger in ledgers for r in ledger.r.tolist()]
+        return sum(results), sum(r * r for r in results)
+
+    def strength(total, squares):
+        return total / math.sqrt(squares) if squares else -math.inf
+
+    tested = []
+    for split in splits:
+        best = max(genomes, key=lambda genome: strength(*sums(genome, split.train)))
+        tested.append(
+            {g: sums(best, test) for g, test in zip(split.groups, split.tests, strict=True)}
+        )
+    of_paths = [
+        strength(*np.sum([tested[s][group] for group, s in enumerate(path)], axis=0))
+        for path in paths()
+    ]
+    assert record.splits == 28
+    assert record.least == pytest.approx(min(of_paths), rel=1e-12)
+    assert record.low == pytest.approx(min(of_paths), rel=1e-12)
+    assert record.median == pytest.approx(np.median(of_paths), rel=1e-12)
 
 
 def test_columns_are_sums_of_days(found, judged):
