@@ -115,11 +115,12 @@ def _trials(found: Judgement) -> Iterator[Told]:
             _chance(getattr(sharpe, name), name, sharpe.why)
             for name in ("psr", "dsr_effective", "dsr_all")
         )
+        daily = _number(sharpe.daily, "daily", sharpe.why)
         record = _number(sharpe.min_trl, "min_trl", sharpe.why, digits=0)
         yield (
             "sharpe a day",
             (
-                f"PSR {psr}, were it the only one tried; DSR {dsr} after as many different "
+                f"Sharpe ratio {daily} a day; PSR {psr}, were it the only one tried; DSR {dsr} after as many different "
                 f"tries, {all_} after all of them. A record of {record} days is needed, it has "
                 f"{sharpe.days:,}."
             ),
