@@ -120,9 +120,9 @@ def _trials(found: Judgement) -> Iterator[Told]:
         yield (
             "sharpe a day",
             (
-                f"Sharpe ratio {daily} a day; PSR {psr}, were it the only one tried; DSR {dsr} after as many different "
-                f"tries, {all_} after all of them. A record of {record} days is needed, it has "
-                f"{sharpe.days:,}."
+                f"Sharpe ratio {daily} a day; PSR {psr}, were it the only one tried; DSR {dsr} "
+                f"after as many different tries, {all_} after all of them. A record of {record} "
+                f"days is needed, it has {sharpe.days:,}."
             ),
         )
     if found.cscv is not None:
