@@ -15,6 +15,7 @@ import numpy.typing as npt
 from strategy.errors import GeneError, unknown
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 SHORTEST_LENGTH_BARS = 2
 """No scaled length falls below this: a rolling window needs two bars."""

@@ -24,6 +24,9 @@ from strategy.indicators.zscore import zscore
 
 Loop = Callable[..., Floats]
 
+ABOVE_ZERO = math.ulp(0.0)
+"""The smallest positive number, for what must be positive."""
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -33,20 +36,24 @@ class Parameter:
         name: For messages.
         least: Smallest legal value.
         is_whole: Whether only whole values are legal; the loop then takes an int, else a float.
+        most: Largest legal value.
     """
 
     name: str
     least: float = 1
     is_whole: bool = True
+    most: float = math.inf
 
     @property
     def wanted(self) -> str:
         """What a value has to be, in words."""
-        return f"{'whole and ' if self.is_whole else ''}at least {self.least:g}"
+        least = "above 0" if self.least == ABOVE_ZERO else f"at least {self.least:g}"
+        most = "" if self.most == math.inf else f" and at most {self.most:g}"
+        return f"{'whole and ' if self.is_whole else ''}{least}{most}"
 
     def admits(self, value: float) -> bool:
         """Whether a value is finite, large enough, and whole where it must be."""
-        is_number = value >= self.least and math.isfinite(value)
+        is_number = self.least <= value <= self.most and math.isfinite(value)
         return is_number and (value % 1 == 0 or not self.is_whole)
 
 

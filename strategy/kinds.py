@@ -1,0 +1,106 @@
+"""The indicators that an expression may name: loop, inputs, parameters, warm-up."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from strategy.indicators import Loop, Parameter
+from strategy.indicators.close_location import close_location
+from strategy.indicators.directional import adx, minus_di, plus_di
+from strategy.indicators.ema import ema
+from strategy.indicators.extremes import highest, lowest
+from strategy.indicators.lag import lag, roc
+from strategy.indicators.obv import obv
+from strategy.indicators.rma import rma
+from strategy.indicators.rsi import rsi
+from strategy.indicators.sma import sma
+from strategy.indicators.std import std
+from strategy.indicators.stoch import stoch
+from strategy.indicators.swing import swing_high, swing_low
+from strategy.indicators.true_range import true_range
+from strategy.indicators.typical import hl2, hlc3, ohlc4
+from strategy.indicators.wma import wma
+from strategy.indicators.zscore import zscore
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An indicator as expressions name it.
+
+    Args:
+        name: Key in `KINDS`.
+        loop: The readable definition: (inputs [T] each, *whole parameters) to [T].
+        parameters: What it takes beside its inputs; the first must be above the second where
+            there are two.
+        warm_up: Parameters to the bars that it adds to the warm-up of its source.
+        columns: Columns that it always reads; empty where it reads a source of one's choice.
+    """
+
+    name: str
+    loop: Loop
+    parameters: tuple[Parameter, ...]
+    warm_up: Callable[..., int]
+    columns: tuple[str, ...] = ()
+
+
+def _one_less(n: int) -> int:
+    return n - 1
+
+
+def _all(n: int) -> int:
+    return n
+
+
+_BARS, _WINDOW = (Parameter("n"),), (Parameter("n", least=2),)
+_SWING = (Parameter("lookback", least=2), Parameter("lookahead"))
+_BAR, _MOVED = ("high", "low", "close"), ("high", "low", "true_range")
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("ema", ema, _BARS, _one_less),
+        Kind("rma", rma, _WINDOW, _one_less),
+        Kind("sma", sma, _WINDOW, _one_less),
+        Kind("wma", wma, _WINDOW, _one_less),
+        Kind("std", std, _WINDOW, _one_less),
+        Kind("zscore", zscore, _WINDOW, _one_less),
+        Kind("highest", highest, _BARS, _one_less),
+        Kind("lowest", lowest, _BARS, _one_less),
+        Kind("lag", lag, _BARS, _all),
+        Kind("roc", roc, _BARS, _all),
+        Kind("rsi", rsi, _WINDOW, _all),
+        Kind("stoch", stoch, _BARS, _one_less, _BAR),
+        Kind("atr", sma, _WINDOW, _one_less, ("true_range",)),
+        Kind("plus_di", plus_di, _WINDOW, _all, _MOVED),
+        Kind("minus_di", minus_di, _WINDOW, _all, _MOVED),
+        Kind("adx", adx, _WINDOW, lambda n: 2 * n - 1, _MOVED),
+        Kind("obv", obv, (), lambda: 0, ("close", "volume")),
+        Kind("swing_high", swing_high, _SWING, lambda back, ahead: back + ahead, ("high",)),
+        Kind("swing_low", swing_low, _SWING, lambda back, ahead: back + ahead, ("low",)),
+    )
+}
+"""Every indicator that reads the bars alone, by name."""
+
+PLAIN_COLUMNS = ("open", "high", "low", "close", "volume")
+
+COMPUTED_COLUMNS: dict[str, tuple[Loop, tuple[str, ...]]] = {
+    "true_range": (true_range, _BAR),
+    "close_location": (close_location, _BAR),
+    "hl2": (hl2, ("high", "low")),
+    "hlc3": (hlc3, _BAR),
+    "ohlc4": (ohlc4, ("open", *_BAR)),
+}
+"""Columns that follow from others bar by bar: loop and what it reads."""
+
+COLUMNS = (*PLAIN_COLUMNS, *COMPUTED_COLUMNS)
+
+CLOCK: dict[str, tuple[Parameter, ...]] = {
+    "minute_of_day": (),
+    "day_of_week": (),
+    "vwap": (),
+    "opening_high": (Parameter("minutes"),),
+    "opening_low": (Parameter("minutes"),),
+}
+"""Rows ruled by the clock, each with what it takes beside its offset."""
+
+ROW_NAMES = (*COLUMNS, *KINDS, *CLOCK, "higher")
+"""Names that stand for a row, so that no gene may have them."""

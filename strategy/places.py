@@ -1,0 +1,38 @@
+"""Where in a person's own file a mistake was made."""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from strategy.errors import StrategyError
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+class PlacedError(StrategyError):
+    """A mistake in a person's own file; the message begins with file and line."""
+
+
+def here() -> str:
+    """File and line of whoever called into this package."""
+    frame = sys._getframe()
+    while frame.f_globals.get("__name__", "").split(".")[0] == "strategy" and frame.f_back:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def placed(function: Callable[P, Result]) -> Callable[P, Result]:
+    """Have a function's `StrategyError` begin with the place from where it was called."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except PlacedError:
+            raise
+        except StrategyError as error:
+            raise PlacedError(f"{here()}: {error}") from None
+
+    return call

@@ -1,0 +1,117 @@
+"""What rows are computed on: the columns of one series, and those of its higher bars."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from data.bars import Bars
+from strategy.genes import Floats, Ints
+from strategy.kinds import PLAIN_COLUMNS
+
+MINUTE_NS = 60 * 10**9
+DAY_NS = 1440 * MINUTE_NS
+MONDAY_NS = 4 * DAY_NS
+"""1970-01-05T00:00 UTC, a Monday."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Columns of one series, read-only, as an own indicator is given them.
+
+    Args:
+        timestamp: [T], int64 nanoseconds UTC, a bar's open.
+        open: [T], price, as are high, low and close.
+        high: [T].
+        low: [T].
+        close: [T].
+        volume: [T], units.
+        timeframe_ns: Duration of a bar, nanoseconds.
+        extra: Extra columns by name, each [T].
+    """
+
+    timestamp: Ints
+    open: Floats
+    high: Floats
+    low: Floats
+    close: Floats
+    volume: Floats
+    timeframe_ns: int
+    extra: Mapping[str, Floats] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("timestamp", *PLAIN_COLUMNS):
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
+        extra = {name: _read_only(column) for name, column in self.extra.items()}
+        object.__setattr__(self, "extra", extra)
+
+    def __len__(self) -> int:
+        return len(self.timestamp)
+
+    @classmethod
+    def of(cls, bars: Bars, extra: Mapping[str, Floats] | None = None) -> "Series":
+        """The columns of bars, with extra ones beside them."""
+        columns = {name: getattr(bars, name) for name in ("timestamp", *PLAIN_COLUMNS)}
+        return cls(**columns, timeframe_ns=bars.timeframe_ns, extra=extra or {})
+
+    def until(self, end: int) -> "Series":
+        """Bars [0, end), nothing after them."""
+        columns = {name: getattr(self, name)[:end] for name in ("timestamp", *PLAIN_COLUMNS)}
+        extra = {name: column[:end] for name, column in self.extra.items()}
+        return replace(self, **columns, extra=extra)
+
+
+def higher_series(
+    series: Series, minutes: int, offset: int, run: Callable[..., Callable[..., Floats]]
+) -> tuple[Series, Ints]:
+    """Bars of so many minutes, and when each of them ends, nanoseconds.
+
+    A bucket is left out where it holds bar 0, whose first bars the file may lack, and where it has
+    no bar at all.
+    """
+    span, shift = minutes * MINUTE_NS, offset * MINUTE_NS
+    buckets = (series.timestamp + shift - MONDAY_NS) // span
+    begins = np.flatnonzero(buckets[1:] != buckets[:-1]) + 1
+    after = np.append(begins, len(series))
+    last = after[1:] - 1
+    numbers = buckets[begins]
+    found = Series(
+        timestamp=MONDAY_NS + numbers * span - shift,
+        open=series.open[begins],
+        high=run(largest_of_buckets)(series.high, after),
+        low=-run(largest_of_buckets)(-series.low, after),
+        close=series.close[last],
+        volume=run(sums_of_buckets)(series.volume, after),
+        timeframe_ns=span,
+    )
+    return found, MONDAY_NS + (numbers + 1) * span - shift
+
+
+def largest_of_buckets(values: Floats, begins: Ints) -> Floats:
+    """Largest value of bars [begins[k], begins[k + 1]), [K] for K + 1 numbers."""
+    largest = np.empty(len(begins) - 1)
+    for k in range(len(largest)):
+        found = values[begins[k]]
+        for t in range(begins[k] + 1, begins[k + 1]):
+            found = max(found, values[t])
+        largest[k] = found
+    return largest
+
+
+def sums_of_buckets(values: Floats, begins: Ints) -> Floats:
+    """Sum of bars [begins[k], begins[k + 1]), oldest first, [K] for K + 1 numbers."""
+    sums = np.empty(len(begins) - 1)
+    for k in range(len(sums)):
+        total = values[begins[k]]
+        for t in range(begins[k] + 1, begins[k + 1]):
+            total = total + values[t]
+        sums[k] = total
+    return sums
+
+
+def _read_only(column: Floats | Ints) -> Floats | Ints:
+    """A column that nobody can write to, not even through its flags."""
+    shut = column.view()
+    shut.flags.writeable = False
+    opened = shut.view()
+    return opened
