@@ -1,0 +1,131 @@
+"""Conditions as plain data: comparisons, joined. There is no `not`: it is moved inwards at once.
+
+A comparison with a value that is not known is neither true nor false, and so is what `not` makes
+of it. With `not` moved to the comparisons this three-valued logic needs two values only, where
+what is not known is never true.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from strategy.errors import StrategyError
+from strategy.expressions import Expression, Number, Setting, check_setting, holds_row
+from strategy.indicators import Parameter
+from strategy.nodes import Node
+
+Relation = Literal[">", "<", ">=", "<="]
+
+OPPOSITE: dict[Relation, Relation] = {">": "<=", "<=": ">", "<": ">=", ">=": "<"}
+
+BARS = Parameter("bars")
+
+
+class Condition(Node):
+    """True at a bar, or not."""
+
+
+@dataclass(frozen=True)
+class Compare(Condition):
+    """One comparison; true only where both sides are known.
+
+    Args:
+        left: First side.
+        relation: ``>``, ``<``, ``>=`` or ``<=``.
+        right: Second side.
+        bars_ago: The bar at which it is asked lies so many bars back; before bar 0 nothing is true.
+    """
+
+    left: Expression
+    relation: Relation
+    right: Expression
+    bars_ago: int = 0
+
+    def __post_init__(self) -> None:
+        if self.relation not in OPPOSITE:
+            raise StrategyError(f"no comparison is {self.relation!r}; write > < >= or <=")
+        if not (holds_row(self.left) or holds_row(self.right)):
+            raise StrategyError("a comparison needs a row on one side, such as close or an ema")
+
+
+@dataclass(frozen=True)
+class AllOf(Condition):
+    """True where all parts are."""
+
+    conditions: tuple[Condition, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts("all_of", self.conditions)
+
+
+@dataclass(frozen=True)
+class AnyOf(Condition):
+    """True where any part is."""
+
+    conditions: tuple[Condition, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts("any_of", self.conditions)
+
+
+@dataclass(frozen=True)
+class Held(Condition):
+    """True where a condition was true at each of the newest `bars` bars."""
+
+    condition: Condition
+    bars: Setting
+
+    def __post_init__(self) -> None:
+        check_setting("held", BARS, self.bars)
+
+
+@dataclass(frozen=True)
+class Within(Condition):
+    """True where a condition was true at any of the newest `bars` bars."""
+
+    condition: Condition
+    bars: Setting
+
+    def __post_init__(self) -> None:
+        check_setting("within", BARS, self.bars)
+
+
+def negated(condition: Condition) -> Condition:
+    """The condition that is true where the given one is false, which is more than not true."""
+    if isinstance(condition, Compare):
+        opposite = OPPOSITE[condition.relation]
+        return Compare(condition.left, opposite, condition.right, condition.bars_ago)
+    if isinstance(condition, AllOf):
+        return AnyOf(tuple(negated(one) for one in condition.conditions))
+    if isinstance(condition, AnyOf):
+        return AllOf(tuple(negated(one) for one in condition.conditions))
+    if isinstance(condition, Held):
+        return Within(negated(condition.condition), condition.bars)
+    if isinstance(condition, Within):
+        return Held(negated(condition.condition), condition.bars)
+    raise StrategyError(f"{condition!r} is no condition")
+
+
+def crosses_above(left: Expression, right: Expression) -> Condition:
+    """True where the left side is above the right one, and was not at the bar before."""
+    return AllOf((Compare(left, ">", right), Compare(left, "<=", right, bars_ago=1)))
+
+
+def crosses_below(left: Expression, right: Expression) -> Condition:
+    """True where the left side is below the right one, and was not at the bar before."""
+    return AllOf((Compare(left, "<", right), Compare(left, ">=", right, bars_ago=1)))
+
+
+def equals(left: Expression, right: Expression) -> Condition:
+    """True where both sides are the same number."""
+    return AllOf((Compare(left, ">=", right), Compare(left, "<=", right)))
+
+
+def whole_bars(setting: Setting) -> int:
+    """Bars of a condition whose genes have their values."""
+    assert isinstance(setting, Number)
+    return int(setting.value)
+
+
+def _check_parts(name: str, conditions: tuple[Condition, ...]) -> None:
+    if not conditions:
+        raise StrategyError(f"{name} needs a condition")

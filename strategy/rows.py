@@ -1,0 +1,283 @@
+"""Values of expressions: what each says at every bar of one series."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar, cast
+
+import numpy as np
+
+from data.bars import Bars
+from strategy.clock import days_of_week, local_time, minutes_of_day, sessions_of
+from strategy.conditions import Compare, Held, Within, whole_bars
+from strategy.errors import StrategyError, unknown
+from strategy.expressions import (
+    Arithmetic,
+    Call,
+    Clock,
+    Column,
+    Expression,
+    GeneValue,
+    Higher,
+    Number,
+    Setting,
+    holds_row,
+)
+from strategy.genes import Floats, Ints
+from strategy.indicators.opening import opening_high, opening_low
+from strategy.indicators.vwap import vwap
+from strategy.kinds import COMPUTED_COLUMNS, KINDS
+from strategy.nodes import Node, changed
+from strategy.own import OwnIndicator
+from strategy.series import MINUTE_NS, Series, higher_series
+
+Loop = TypeVar("Loop", bound=Callable[..., object])
+Tree = TypeVar("Tree", bound=Node)
+Genes = Mapping[str, float]
+
+
+class Run(Protocol):
+    """How loops are run: given one, it returns what is called in its place."""
+
+    def __call__(self, loop: Loop) -> Loop:
+        """The loop in this form."""
+
+
+class Kept(Protocol):
+    """Where computed rows are kept; `engine.kept.Kept` is one."""
+
+    def get(self, name: tuple[object, ...], compute: Callable[[], Floats]) -> Floats:
+        """The row of that name, computed where it is not there."""
+
+
+def as_it_reads(loop: Loop) -> Loop:
+    """A loop in plain Python, silent where IEEE 754 defines a result."""
+    return np.errstate(all="ignore")(loop)
+
+
+def row_values(
+    expression: Expression,
+    bars: Bars,
+    genes: Genes | None = None,
+    run: Run = as_it_reads,
+    extra: Mapping[str, Floats] | None = None,
+) -> Floats:
+    """What an expression says at every bar, [T] read-only; NaN where it is not known.
+
+    Args:
+        expression: Any; a number is the same at all bars.
+        bars: Of one series.
+        genes: Value of each gene by name.
+        run: How loops are run, plain or compiled.
+        extra: Extra columns by name, each [T].
+
+    Raises:
+        StrategyError: When a column is missing, or a parameter does not fit the bars.
+
+    >>> from data import load_bars
+    >>> found = row_values(Call("sma", Column("close"), (Number(3),)), load_bars("sample"))
+    >>> first_value(found)
+    2
+    """
+    return Rows(Series.of(bars, extra), run).values(expression, genes or {})
+
+
+def first_value(row: Floats) -> int:
+    """The first bar at which a row is known; its length where it never is."""
+    known = ~np.isnan(row)
+    return int(known.argmax()) if known.any() else len(row)
+
+
+def bound(tree: Tree, genes: Genes) -> Tree:
+    """A tree with its genes replaced by their values: equal ones are one row for everyone."""
+
+    def valued(node: Node) -> Node:
+        return Number(genes[node.gene.name]) if isinstance(node, GeneValue) else node
+
+    return changed(tree, valued)
+
+
+def warm_up_of(tree: Node, genes: Genes) -> int:
+    """Bars before the first that may signal, of an expression, a condition or an exit.
+
+    It comes from parameters alone: a row may know its first value later than that.
+    """
+    return _warm_up(bound(tree, genes))
+
+
+class Rows:
+    """Rows of one series, each computed once; threads may share it where `kept` may be shared.
+
+    Args:
+        series: What they are computed on.
+        run: How loops are run.
+        kept: Where computed rows are kept; None for a place of its own.
+        place: Stands before the name of each row there, for places that several series share.
+    """
+
+    def __init__(
+        self,
+        series: Series,
+        run: Run = as_it_reads,
+        kept: Kept | None = None,
+        place: tuple[object, ...] = (),
+    ) -> None:
+        self.series, self.run, self.kept, self.place = series, run, kept or _Memory(), place
+        self._higher: dict[tuple[int, int], tuple[Rows, Ints]] = {}
+
+    def values(self, expression: Expression, genes: Genes) -> Floats:
+        """What an expression says at every bar, [T] read-only."""
+        found = self.of(bound(expression, genes))
+        if isinstance(found, float):
+            found = np.full(len(self.series), found)
+            found.flags.writeable = False
+        return found
+
+    def of(self, tree: Expression) -> Floats | float:
+        """Values [T] of a tree without genes, or the one number that it always is."""
+        if isinstance(tree, Number):
+            return tree.value
+        if isinstance(tree, Column) and tree.name not in COMPUTED_COLUMNS:
+            return self._column(tree)
+        if isinstance(tree, Arithmetic) and not holds_row(tree):
+            return float(self._joined(tree))
+        return self.kept.get((*self.place, tree), lambda: canonical(self._computed(tree)))
+
+    def _computed(self, tree: Expression) -> Floats:
+        if isinstance(tree, Column):
+            loop, names = COMPUTED_COLUMNS[tree.name]
+            return self.run(loop)(*(getattr(self.series, name) for name in names))
+        if isinstance(tree, Arithmetic):
+            return self._joined(tree)
+        if isinstance(tree, Call):
+            return self._called(tree)
+        if isinstance(tree, Higher):
+            return self._from_higher(tree)
+        if isinstance(tree, Clock):
+            return self._by_clock(tree)
+        raise StrategyError(f"{tree!r} has no values before its genes have theirs")
+
+    def _joined(self, tree: Arithmetic) -> Floats:
+        """One operation at each bar, rounded once; NaN where the result is not finite."""
+        sides = [self.of(one) for one in (tree.left, tree.right) if one is not None]
+        with np.errstate(all="ignore"):
+            found = np.asarray(_OPERATIONS[tree.operation](*sides), np.float64)
+        return np.where(np.isfinite(found), found, math.nan)
+
+    def _called(self, call: Call) -> Floats:
+        parameters = [whole(one) for one in call.parameters]
+        if isinstance(call.indicator, OwnIndicator):
+            return call.indicator.row(self.series, parameters)
+        kind = KINDS[call.indicator]
+        read = [call.source] if call.source is not None else [Column(name) for name in kind.columns]
+        return self.run(kind.loop)(*(self.of(one) for one in read), *parameters)
+
+    def _column(self, column: Column) -> Floats:
+        if not column.is_extra:
+            return cast(Floats, getattr(self.series, column.name))
+        if column.name not in self.series.extra:
+            known = list(self.series.extra)
+            hint = unknown("extra column", column.name, known)
+            raise StrategyError(hint if known else f"{hint} none")
+        return self.series.extra[column.name]
+
+    def _from_higher(self, tree: Higher) -> Floats:
+        rows, ends = self.higher(tree.minutes, tree.offset)
+        if not len(ends):
+            return np.full(len(self.series), math.nan)
+        # The newest higher bar whose end is not after the close of this one.
+        closes = self.series.timestamp + self.series.timeframe_ns
+        newest = np.searchsorted(ends, closes, side="right") - 1
+        inner = rows.values(tree.inner, {})
+        return np.where(newest < 0, math.nan, inner[np.maximum(newest, 0)])
+
+    def higher(self, minutes: int, offset: int) -> "tuple[Rows, Ints]":
+        """Rows of bars of so many minutes, and when each of these bars ends, nanoseconds."""
+        if minutes * MINUTE_NS % self.series.timeframe_ns:
+            bar = self.series.timeframe_ns / MINUTE_NS
+            legal = [m for m in (*_divisors(1440), 10_080) if m % bar == 0]
+            raise StrategyError(
+                f"higher({minutes}, ...) does not fit bars of {bar:g} minutes; legal are "
+                f"{', '.join(map(str, legal)) or 'none'}"
+            )
+        if (minutes, offset) not in self._higher:
+            series, ends = higher_series(self.series, minutes, offset, self.run)
+            place = (*self.place, "higher", minutes, offset)
+            self._higher[minutes, offset] = Rows(series, self.run, self.kept, place), ends
+        return self._higher[minutes, offset]
+
+    def _by_clock(self, tree: Clock) -> Floats:
+        local = local_time(self.series.timestamp, tree.offset)
+        if tree.name == "minute_of_day":
+            return minutes_of_day(local)
+        if tree.name == "day_of_week":
+            return days_of_week(local)
+        sessions = sessions_of(local)
+        if tree.name == "vwap":
+            typical = self.of(Column("hlc3"))
+            return self.run(vwap)(typical, self.series.volume, sessions)
+        loop, side = {
+            "opening_high": (opening_high, self.series.high),
+            "opening_low": (opening_low, self.series.low),
+        }[tree.name]
+        span = whole(tree.parameters[0]) * MINUTE_NS
+        bar = self.series.timeframe_ns
+        return self.run(loop)(side, self.series.timestamp, sessions, bar, span)
+
+
+class _Memory:
+    """Keeps all rows, for one thread."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[object, ...], Floats] = {}
+
+    def get(self, name: tuple[object, ...], compute: Callable[[], Floats]) -> Floats:
+        if name not in self._rows:
+            self._rows[name] = compute()
+            self._rows[name].flags.writeable = False
+        return self._rows[name]
+
+
+def whole(setting: Setting) -> int:
+    """The value of a parameter whose genes have theirs."""
+    assert isinstance(setting, Number)
+    return int(setting.value)
+
+
+def canonical(row: Floats) -> Floats:
+    """A row in which no zero has a sign and every NaN is the same."""
+    found = row + 0.0
+    found[np.isnan(found)] = math.nan
+    return found
+
+
+_OPERATIONS: Mapping[str, Callable[..., Floats]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    # Over 0 it is infinite or NaN, so not known either way.
+    "/": np.divide,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+    "abs": np.abs,
+}
+
+
+def _warm_up(tree: Node) -> int:
+    if isinstance(tree, Higher | Clock):
+        return 0
+    below = max((_warm_up(part) for part in tree.parts), default=0)
+    if isinstance(tree, Call):
+        parameters = [whole(one) for one in tree.parameters]
+        own = tree.indicator
+        if isinstance(own, OwnIndicator):
+            return own.warm_up_of(parameters)
+        return below + KINDS[own].warm_up(*parameters)
+    if isinstance(tree, Compare):
+        return below + tree.bars_ago
+    if isinstance(tree, Held | Within):
+        return below + whole_bars(tree.bars) - 1
+    return below
+
+
+def _divisors(number: int) -> list[int]:
+    return [one for one in range(1, number + 1) if number % one == 0]

@@ -1,0 +1,108 @@
+"""Values of conditions: the bars at which each of them is true."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Bars
+from strategy.conditions import AllOf, AnyOf, Compare, Condition, Held, Relation, Within, whole_bars
+from strategy.errors import StrategyError
+from strategy.genes import Floats
+from strategy.rows import Genes, Rows, Run, as_it_reads, bound
+from strategy.series import Series
+
+Bools = npt.NDArray[np.bool_]
+
+
+def condition_values(
+    condition: Condition,
+    bars: Bars,
+    genes: Genes | None = None,
+    run: Run = as_it_reads,
+    extra: Mapping[str, Floats] | None = None,
+) -> Bools:
+    """Whether a condition is true, at every bar [T], those before its warm-up too.
+
+    Args:
+        condition: Any.
+        bars: Of one series.
+        genes: Value of each gene by name.
+        run: How loops are run, plain or compiled.
+        extra: Extra columns by name, each [T].
+
+    >>> from data import load_bars
+    >>> from strategy.expressions import Column
+    >>> rises = Compare(Column("close"), ">", Column("open"))
+    >>> bars = load_bars("sample")
+    >>> bool((condition_values(rises, bars) == (bars.close > bars.open)).all())
+    True
+    """
+    return truth(condition, Rows(Series.of(bars, extra), run), genes or {})
+
+
+def truth(condition: Condition, rows: Rows, genes: Genes) -> Bools:
+    """Whether a condition is true, at every bar [T] of the series of `rows`."""
+    return _truth(bound(condition, genes), rows)
+
+
+def _truth(condition: Condition, rows: Rows) -> Bools:
+    if isinstance(condition, Compare):
+        return _compared(condition, rows)
+    if isinstance(condition, AllOf):
+        return np.logical_and.reduce([_truth(one, rows) for one in condition.conditions])
+    if isinstance(condition, AnyOf):
+        return np.logical_or.reduce([_truth(one, rows) for one in condition.conditions])
+    if isinstance(condition, Held):
+        inner = _truth(condition.condition, rows)
+        return rows.run(held_bars)(inner, whole_bars(condition.bars))
+    if isinstance(condition, Within):
+        inner = _truth(condition.condition, rows)
+        return rows.run(bars_within)(inner, whole_bars(condition.bars))
+    raise StrategyError(f"{condition!r} is no condition")
+
+
+def _compared(condition: Compare, rows: Rows) -> Bools:
+    # A comparison with NaN is false.
+    sides = rows.of(condition.left), rows.of(condition.right)
+    found = np.broadcast_to(_RELATIONS[condition.relation](*sides), len(rows.series))
+    earlier = np.zeros(len(found), np.bool_)
+    ago = min(condition.bars_ago, len(found))
+    earlier[ago:] = found[: len(found) - ago]
+    return earlier
+
+
+_RELATIONS: Mapping[Relation, Callable[..., Bools]] = {
+    ">": np.greater,
+    "<": np.less,
+    ">=": np.greater_equal,
+    "<=": np.less_equal,
+}
+
+
+def held_bars(holds: Bools, bars: int) -> Bools:
+    """Where it held at each of the newest `bars` bars, [T].
+
+    >>> held_bars(np.array([True, True, False, True]), 2)
+    array([False,  True, False, False])
+    """
+    found = np.zeros(len(holds), np.bool_)
+    in_a_row = 0
+    for t in range(len(holds)):
+        in_a_row = in_a_row + 1 if holds[t] else 0
+        found[t] = in_a_row >= bars
+    return found
+
+
+def bars_within(holds: Bools, bars: int) -> Bools:
+    """Where it held at any of the newest `bars` bars, [T].
+
+    >>> bars_within(np.array([True, False, False, True]), 2)
+    array([ True,  True, False,  True])
+    """
+    found = np.zeros(len(holds), np.bool_)
+    left = 0
+    for t in range(len(holds)):
+        left = bars if holds[t] else left - 1
+        found[t] = left > 0
+    return found
