@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from strategy.errors import StrategyError
-from strategy.expressions import Expression, Number, Setting, check_setting, holds_row
+from strategy.expressions import Expression, Number, Setting, check_settings, holds_row
 from strategy.indicators import Parameter
 from strategy.nodes import Node
 
@@ -75,7 +75,17 @@ class Held(Condition):
     bars: Setting
 
     def __post_init__(self) -> None:
-        check_setting("held", BARS, self.bars)
+        check_settings(self)
+
+    @property
+    def label(self) -> str:
+        """As written."""
+        return "held"
+
+    @property
+    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
+        """How many bars."""
+        return ((BARS, self.bars),)
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,17 @@ class Within(Condition):
     bars: Setting
 
     def __post_init__(self) -> None:
-        check_setting("within", BARS, self.bars)
+        check_settings(self)
+
+    @property
+    def label(self) -> str:
+        """As written."""
+        return "within"
+
+    @property
+    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
+        """How many bars."""
+        return ((BARS, self.bars),)
 
 
 def negated(condition: Condition) -> Condition:

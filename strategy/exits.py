@@ -1,11 +1,11 @@
-"""Stops, targets and session exits as plain data; `engine/README.md` says what each of them does."""
+"""Stops, targets and session exits as plain data."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from strategy.clock import Offset, check_offset
 from strategy.errors import StrategyError
-from strategy.expressions import Expression, Number, Setting, check_setting
+from strategy.expressions import Expression, Setting, check_settings
 from strategy.indicators import ABOVE_ZERO, Parameter
 from strategy.nodes import Node
 
@@ -19,6 +19,14 @@ class ExitForm(Node):
     """A way to say where a price lies."""
 
     written: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    @property
+    def label(self) -> str:
+        """As written."""
+        return self.written
 
 
 @dataclass(frozen=True)
@@ -44,8 +52,10 @@ class Share(ExitForm):
     fraction: Setting
     written: ClassVar[str] = "share"
 
-    def __post_init__(self) -> None:
-        check_setting("share", FRACTION, self.fraction)
+    @property
+    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
+        """The fraction."""
+        return ((FRACTION, self.fraction),)
 
 
 @dataclass(frozen=True)
@@ -63,8 +73,10 @@ class RMultiple(ExitForm):
     multiple: Setting
     written: ClassVar[str] = "r_multiple"
 
-    def __post_init__(self) -> None:
-        check_setting("r_multiple", MULTIPLE, self.multiple)
+    @property
+    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
+        """The multiple."""
+        return ((MULTIPLE, self.multiple),)
 
 
 @dataclass(frozen=True)
@@ -77,11 +89,21 @@ class Trail(Node):
     """
 
     form: FromEntry | Share
-    after: Setting = Number(0.0)
+    after: Setting
 
     def __post_init__(self) -> None:
-        check_form("trail", self.form, (FromEntry, Share))
-        check_setting("trail", AFTER, self.after)
+        check_one("trail", self.form, TRAILS)
+        check_settings(self)
+
+    @property
+    def label(self) -> str:
+        """As written."""
+        return "trail"
+
+    @property
+    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
+        """When it begins."""
+        return ((AFTER, self.after),)
 
 
 @dataclass(frozen=True)
@@ -90,6 +112,11 @@ class BySide(Node):
 
     long: Node
     short: Node
+
+    @property
+    def label(self) -> str:
+        """As written."""
+        return "by_side"
 
 
 @dataclass(frozen=True)
@@ -101,22 +128,43 @@ class SessionExit(Node):
         offset: Minutes added to UTC, or a zone's name.
     """
 
-    minute: Setting = Number(1440.0)
+    minute: Setting
     offset: Offset = 0
 
     def __post_init__(self) -> None:
-        check_setting("session_exit", MINUTE, self.minute)
+        check_settings(self)
         check_offset(self.offset)
+
+    @property
+    def label(self) -> str:
+        """As written."""
+        return "session_exit"
+
+    @property
+    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
+        """The minute."""
+        return ((MINUTE, self.minute),)
 
 
 STOPS = (BeyondBar, FromEntry, Share, Level)
 TARGETS = (RMultiple, FromEntry, Share, Level)
+TRAILS = (FromEntry, Share)
 
 
-def check_form(name: str, form: object, legal: tuple[type, ...]) -> None:
-    """Refuse what is none of the legal forms, for either side."""
-    for one in (form.long, form.short) if isinstance(form, BySide) else (form,):
-        if not isinstance(one, legal):
-            wanted = ", ".join(str(kind.written) for kind in legal if issubclass(kind, ExitForm))
-            given = one.written if isinstance(one, ExitForm) else type(one).__name__
-            raise StrategyError(f"{name} takes one of {wanted or 'trail'}, or by_side; got {given}")
+def check_form(name: str, form: object, legal: tuple[type[Node], ...]) -> None:
+    """Refuse what is none of the legal forms, on either side."""
+    for one in sides_of(form):
+        check_one(name, one, legal)
+
+
+def check_one(name: str, form: object, legal: tuple[type[Node], ...]) -> None:
+    """Refuse what is none of the legal forms."""
+    if not isinstance(form, legal):
+        wanted = ", ".join(getattr(kind, "written", name) for kind in legal)
+        given = form.label if isinstance(form, Node) else repr(form)
+        raise StrategyError(f"{name} takes {wanted} or by_side, got {given}")
+
+
+def sides_of(form: object) -> tuple[object, object]:
+    """What a form says for longs, and for shorts."""
+    return (form.long, form.short) if isinstance(form, BySide) else (form, form)

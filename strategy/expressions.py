@@ -1,7 +1,8 @@
 """Expressions as plain data: columns, numbers, genes, arithmetic, indicators of one another."""
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Literal, get_args
 
@@ -9,7 +10,7 @@ from strategy.clock import Offset, check_offset
 from strategy.errors import StrategyError, unknown
 from strategy.genes import Gene
 from strategy.indicators import Parameter
-from strategy.kinds import CLOCK, COLUMNS, KINDS, ROW_NAMES, Kind
+from strategy.kinds import CLOCK, COLUMNS, KINDS, ROW_NAMES
 from strategy.nodes import Node, walk
 from strategy.own import OwnIndicator
 
@@ -114,43 +115,47 @@ class Call(Expression):
     parameters: tuple[Setting, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.indicator, OwnIndicator):
-            named = [Parameter(name, ANY_WHOLE.least) for name in self.indicator.parameters]
-            self._check(self.indicator.name, tuple(named))
-            return
-        if self.indicator not in KINDS:
-            raise StrategyError(unknown("indicator", self.indicator, list(KINDS)))
-        kind = KINDS[self.indicator]
-        if (self.source is None) != bool(kind.columns):
-            wanted = f"always reads {' and '.join(kind.columns)}" if kind.columns else "needs a row"
-            raise StrategyError(f"{kind.name} {wanted}")
-        if self.source is not None and not holds_row(self.source):
-            raise StrategyError(f"{kind.name} reads a row, such as close; this is a number")
-        self._check(kind.name, kind.parameters)
-        self._check_order(kind)
-
-    @property
-    def name(self) -> str:
-        """Of the indicator."""
-        return self.indicator if isinstance(self.indicator, str) else self.indicator.name
-
-    def _check(self, name: str, named: tuple[Parameter, ...]) -> None:
+        if isinstance(self.indicator, str):
+            self._check_kind(self.indicator)
+        named = self._named
         if len(named) != len(self.parameters):
             wanted = ", ".join(one.name for one in named) or "no parameters"
-            raise StrategyError(f"{name} takes {wanted}; got {len(self.parameters)} of them")
-        for one, setting in zip(named, self.parameters, strict=True):
-            check_setting(name, one, setting)
+            raise StrategyError(f"{self.label} takes {wanted}; got {len(self.parameters)} of them")
+        check_settings(self)
 
-    def _check_order(self, kind: Kind) -> None:
-        if len(kind.parameters) < 2:
-            return
-        above, below = self.parameters[:2]
-        # Two genes are kept apart by a constraint of the strategy.
-        are_genes = isinstance(above, GeneValue) and isinstance(below, GeneValue)
-        if are_genes or least_of(above) > most_of(below):
-            return
-        one, other = (parameter.name for parameter in kind.parameters[:2])
-        raise StrategyError(f"{kind.name} needs {one} above {other}")
+    @property
+    def label(self) -> str:
+        """Name of the indicator."""
+        return self.indicator if isinstance(self.indicator, str) else self.indicator.name
+
+    @property
+    def settings(self) -> "tuple[tuple[Parameter, Setting], ...]":
+        """Its parameters."""
+        return tuple(zip(self._named, self.parameters, strict=True))
+
+    @property
+    def _named(self) -> tuple[Parameter, ...]:
+        if isinstance(self.indicator, OwnIndicator):
+            return tuple(replace(ANY_WHOLE, name=name) for name in self.indicator.parameters)
+        named = KINDS[self.indicator].parameters
+        if len(named) < 2 or len(self.parameters) < 2:
+            return named
+        # The first stands above the second; a constraint of the strategy keeps two genes apart.
+        (one, other), (above, below) = named[:2], self.parameters[:2]
+        if isinstance(below, Number):
+            one = replace(one, least=max(one.least, below.value + 1))
+        if isinstance(above, Number):
+            other = replace(other, most=above.value - 1)
+        return one, other
+
+    def _check_kind(self, name: str) -> None:
+        if name not in KINDS:
+            raise StrategyError(unknown("indicator", name, list(KINDS)))
+        columns = KINDS[name].columns
+        if columns and self.source is not None:
+            raise StrategyError(f"{name} always reads {' and '.join(columns)}")
+        if not columns and (self.source is None or not holds_row(self.source)):
+            raise StrategyError(f"{name} reads a row, such as close; give it one")
 
 
 @dataclass(frozen=True)
@@ -166,6 +171,11 @@ class Higher(Expression):
     minutes: int
     inner: Expression
     offset: int = 0
+
+    @property
+    def label(self) -> str:
+        """As written."""
+        return "higher"
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.minutes, int) and not isinstance(self.minutes, bool)
@@ -183,8 +193,9 @@ class Higher(Expression):
             raise StrategyError("higher reads a row, such as higher(240, close)")
         for node in walk(self.inner):
             if isinstance(node, Clock | Higher):
-                name = node.name if isinstance(node, Clock) else "higher"
-                raise StrategyError(f"{name} cannot stand inside of higher: its bars are others")
+                raise StrategyError(
+                    f"{node.label} cannot stand inside of higher: the clock is that of the bars"
+                )
             if isinstance(node, Column) and node.is_extra:
                 raise StrategyError(f"the extra column '{node.name}' has no higher bars")
 
@@ -208,9 +219,18 @@ class Clock(Expression):
             raise StrategyError(unknown("clock row", self.name, list(CLOCK)))
         if len(CLOCK[self.name]) != len(self.parameters):
             raise StrategyError(f"{self.name} takes {len(CLOCK[self.name])} parameters")
-        for one, setting in zip(CLOCK[self.name], self.parameters, strict=True):
-            check_setting(self.name, one, setting)
+        check_settings(self)
         check_offset(self.offset)
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+        return self.name
+
+    @property
+    def settings(self) -> "tuple[tuple[Parameter, Setting], ...]":
+        """Minutes of an opening range."""
+        return tuple(zip(CLOCK[self.name], self.parameters, strict=True))
 
 
 def holds_row(node: Node) -> bool:
@@ -218,48 +238,41 @@ def holds_row(node: Node) -> bool:
     return any(isinstance(one, Column | Call | Higher | Clock) for one in walk(node))
 
 
-def check_setting(
-    where: str, parameter: Parameter, setting: Setting, gene: Gene | None = None
-) -> None:
-    """Refuse a constant or a gene that a parameter cannot take.
+def check_settings(node: Node, genes: Mapping[str, Gene] | None = None) -> None:
+    """Refuse a node whose constants or genes are not legal.
 
     Args:
-        where: Name of the row or form.
-        parameter: What is legal.
-        setting: A constant or a gene.
-        gene: The gene as it stands now, where its bounds have changed.
+        node: Any.
+        genes: The genes as they stand now by name, where their bounds may have changed.
+
+    Raises:
+        StrategyError: Naming the row or form, the gene, and what is legal.
     """
-    if isinstance(setting, Number):
-        if not parameter.admits(setting.value):
+    for parameter, setting in node.settings:
+        if isinstance(setting, GeneValue):
+            name = setting.gene.name
+            _check_gene(node.label, parameter, genes[name] if genes else setting.gene)
+        elif not isinstance(setting, Number):
             raise StrategyError(
-                f"{where} needs {parameter.name} {parameter.wanted}, got {setting.value:g}"
+                f"{node.label}: {parameter.name} is a number or a gene, not a row or arithmetic"
             )
-        return
-    if not isinstance(setting, GeneValue):
-        raise StrategyError(
-            f"{where}: {parameter.name} is a number or a gene, not a row or arithmetic"
-        )
-    gene = gene or setting.gene
+        elif not parameter.admits(setting.value):
+            raise StrategyError(
+                f"{node.label} needs {parameter.name} {parameter.wanted}, got {setting.value:g}"
+            )
+
+
+def _check_gene(where: str, parameter: Parameter, gene: Gene) -> None:
     if parameter.is_whole and not gene.is_int:
         raise StrategyError(
-            f"{where}: gene '{gene.name}' is real; {parameter.name} is {parameter.wanted}: "
-            f"write length('{gene.name}', ...) or whole('{gene.name}', ...)"
+            f"{where}: gene '{gene.name}' is real, but {parameter.name} must be "
+            f"{parameter.wanted}: write length('{gene.name}', ...) or whole('{gene.name}', ...)"
         )
     if not (parameter.admits(gene.low) and parameter.admits(gene.high)):
         raise StrategyError(
             f"{where}: gene '{gene.name}' may be {gene.low:g} .. {gene.high:g}, but "
-            f"{parameter.name} is {parameter.wanted}"
+            f"{parameter.name} must be {parameter.wanted}"
         )
-
-
-def least_of(setting: Setting) -> float:
-    """The smallest value that a setting can have."""
-    return setting.value if isinstance(setting, Number) else setting.gene.low
-
-
-def most_of(setting: Setting) -> float:
-    """The largest value that a setting can have."""
-    return setting.value if isinstance(setting, Number) else setting.gene.high
 
 
 def _is_legal_span(minutes: int) -> bool:

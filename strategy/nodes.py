@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import Field, fields
 from typing import Any, ClassVar, TypeVar
 
+from strategy.indicators import Parameter
+
 Kind = TypeVar("Kind", bound="Node")
 
 
@@ -11,6 +13,16 @@ class Node:
     """A frozen dataclass; those of its fields that are nodes, or tuples of them, are its parts."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def label(self) -> str:
+        """What a person calls it."""
+        return type(self).__name__
+
+    @property
+    def settings(self) -> "tuple[tuple[Parameter, Node], ...]":
+        """Its numbers that must be constants or genes, each with what is legal."""
+        return ()
 
     @property
     def parts(self) -> "tuple[Node, ...]":

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -9,6 +10,24 @@ from strategy.errors import StrategyError
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Source:
+    """The file that a strategy was read from.
+
+    Args:
+        path: As it was given.
+        text: All of it.
+        sha256: Of the text, hexadecimal.
+        has_functions: Whether the strategy reads functions of the file, so that all of its text
+            matters.
+    """
+
+    path: str
+    text: str
+    sha256: str
+    has_functions: bool = False
 
 
 class PlacedError(StrategyError):

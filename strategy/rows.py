@@ -213,8 +213,7 @@ class Rows:
             return days_of_week(local)
         sessions = sessions_of(local)
         if tree.name == "vwap":
-            typical = self.of(Column("hlc3"))
-            return self.run(vwap)(typical, self.series.volume, sessions)
+            return self.run(vwap)(self.values(Column("hlc3"), {}), self.series.volume, sessions)
         loop, side = {
             "opening_high": (opening_high, self.series.high),
             "opening_low": (opening_low, self.series.low),

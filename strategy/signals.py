@@ -1,6 +1,7 @@
 """Values of conditions: the bars at which each of them is true."""
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -50,9 +51,9 @@ def _truth(condition: Condition, rows: Rows) -> Bools:
     if isinstance(condition, Compare):
         return _compared(condition, rows)
     if isinstance(condition, AllOf):
-        return np.logical_and.reduce([_truth(one, rows) for one in condition.conditions])
+        return reduce(np.logical_and, (_truth(one, rows) for one in condition.conditions))
     if isinstance(condition, AnyOf):
-        return np.logical_or.reduce([_truth(one, rows) for one in condition.conditions])
+        return reduce(np.logical_or, (_truth(one, rows) for one in condition.conditions))
     if isinstance(condition, Held):
         inner = _truth(condition.condition, rows)
         return rows.run(held_bars)(inner, whole_bars(condition.bars))

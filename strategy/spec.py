@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Literal
 
 from strategy.errors import GeneError, StrategyError, unknown
@@ -190,7 +191,7 @@ class StrategySpec:
             "name": self.name,
             "version": self.version,
             "timeframe_s": self.timeframe_s,
-            "genes": [_described_gene(gene) for gene in self.layout.genes],
+            "genes": [described_gene(gene) for gene in self.layout.genes],
             "constraints": sorted(f"{p.left} < {p.right}" for p in self.layout.constraints),
             "rows": {row.name: _described_row(row) for row in self.rows},
             "conditions": sorted(f"{c.left} {c.relation} {c.right}" for c in self.entry),
@@ -203,6 +204,41 @@ class StrategySpec:
         """SHA-256, hexadecimal, of `described` as canonical JSON."""
         text = json.dumps(self.described, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def goes_long(self) -> bool:
+        """Whether it can be long: always."""
+        return True
+
+    @property
+    def goes_short(self) -> bool:
+        """Whether it can be short: never."""
+        return False
+
+    @property
+    def longest_hold(self) -> int | None:
+        """Longest time that a trade may take within the bounds, bars."""
+        return int(self.layout.gene(self.bracket.max_hold).high)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Names of the reasons for which its trades may end."""
+        return ("stop_gap", "stop", "target", "time", "end")
+
+    @cached_property
+    def row_genes(self) -> frozenset[str]:
+        """Names of the genes that parameters of rows take."""
+        return frozenset(name for row in self.rows for name in row.genes)
+
+    @cached_property
+    def longest_warm_up(self) -> int:
+        """Longest warm-up of a row within the bounds, bars, at all corners of its genes."""
+        return max((self._longest(row) for row in self.rows), default=0)
+
+    @cached_property
+    def most(self) -> Floats:
+        """Above this no genome may go, whatever the bounds, [G]."""
+        return self.layout.most
 
     def for_timeframe(self, timeframe_s: float) -> "StrategySpec":
         """The same strategy for bars of so many seconds: its lengths cover the same time."""
@@ -239,6 +275,11 @@ class StrategySpec:
             f"individual {first}: a parameter is too small for its indicator: "
             f"{self.layout.decode(genomes[first])}"
         )
+
+    def _longest(self, row: Row) -> int:
+        ends = [(self.layout.gene(name).low, self.layout.gene(name).high) for name in row.genes]
+        corners = (dict(zip(row.genes, corner, strict=True)) for corner in product(*ends))
+        return max(row.warm_up(corner) for corner in corners)
 
     def _check_entry(self) -> None:
         if not self.entry:
@@ -282,7 +323,8 @@ class StrategySpec:
                 )
 
 
-def _described_gene(gene: Gene) -> dict[str, object]:
+def described_gene(gene: Gene) -> dict[str, object]:
+    """All of a gene that decides which genomes there are, ready for JSON."""
     return {
         "name": gene.name,
         "kind": gene.kind,

@@ -1,0 +1,112 @@
+"""Trees as canonical data: what JSON can hold, and back again."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+
+from strategy.conditions import AllOf, AnyOf, Compare, Held, Within
+from strategy.errors import StrategyError, unknown
+from strategy.exits import (
+    BeyondBar,
+    BySide,
+    FromEntry,
+    Level,
+    RMultiple,
+    SessionExit,
+    Share,
+    Trail,
+)
+from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
+from strategy.genes import Gene
+from strategy.nodes import Node
+from strategy.own import OwnIndicator
+
+NAMES: dict[str, type[Node]] = {
+    "all_of": AllOf,
+    "any_of": AnyOf,
+    "arithmetic": Arithmetic,
+    "beyond_bar": BeyondBar,
+    "by_side": BySide,
+    "call": Call,
+    "clock": Clock,
+    "column": Column,
+    "compare": Compare,
+    "from_entry": FromEntry,
+    "held": Held,
+    "higher": Higher,
+    "level": Level,
+    "r_multiple": RMultiple,
+    "session_exit": SessionExit,
+    "share": Share,
+    "trail": Trail,
+    "within": Within,
+}
+"""Kinds of nodes by the name that stands for them; a number and a gene stand for themselves."""
+
+_NAME_OF = {kind: name for name, kind in NAMES.items()}
+
+
+def encoded(value: object) -> object:
+    """A node as lists, numbers, texts: its name, then its fields in their order.
+
+    A number stands for itself and a gene for its name, because what a gene may be is said once.
+
+    >>> encoded(Call("sma", Column("close"), (Number(20),)))
+    ['call', 'sma', ['column', 'close', False], [20.0]]
+    """
+    if isinstance(value, Number):
+        return value.value
+    if isinstance(value, GeneValue):
+        return {"gene": value.gene.name}
+    if isinstance(value, OwnIndicator):
+        return {
+            "own": value.name,
+            "parameters": list(value.parameters),
+            "text_sha256": value.text_sha256,
+            "uses": dict(value.uses),
+        }
+    if isinstance(value, Node):
+        given = [encoded(getattr(value, one.name)) for one in fields(value)]
+        return [_NAME_OF[type(value)], *given]
+    if isinstance(value, tuple):
+        return [encoded(one) for one in value]
+    return value
+
+
+def decoded(
+    data: object, genes: Mapping[str, Gene], own: Mapping[str, OwnIndicator] | None = None
+) -> object:
+    """The node that `encoded` wrote down.
+
+    Args:
+        data: As `encoded` gives it.
+        genes: By name.
+        own: A person's own indicators by name.
+
+    Raises:
+        StrategyError: When it names what is not there, or an own indicator of another text.
+    """
+    if isinstance(data, Mapping):
+        return _named(data, genes, own or {})
+    if isinstance(data, float):
+        return Number(data)
+    if not isinstance(data, list):
+        return data
+    if not data or not isinstance(data[0], str):
+        return tuple(decoded(one, genes, own) for one in data)
+    return NAMES[data[0]](*(decoded(one, genes, own) for one in data[1:]))
+
+
+def _named(
+    data: Mapping[str, object], genes: Mapping[str, Gene], own: Mapping[str, OwnIndicator]
+) -> object:
+    if "gene" in data:
+        name = str(data["gene"])
+        if name not in genes:
+            raise StrategyError(unknown("gene", name, list(genes)))
+        return GeneValue(genes[name])
+    name = str(data["own"])
+    if name not in own:
+        raise StrategyError(unknown("own indicator", name, list(own)))
+    if encoded(own[name]) != data:
+        raise StrategyError(f"own indicator '{name}' has another text or other libraries now")
+    return own[name]

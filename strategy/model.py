@@ -1,0 +1,387 @@
+"""A strategy of the wider language as plain data: both sides, their conditions, stops and exits."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+
+from strategy.canonical import encoded
+from strategy.conditions import Condition
+from strategy.errors import GeneError, StrategyError, unknown
+from strategy.exits import STOPS, TARGETS, SessionExit, Trail, check_form
+from strategy.expressions import (
+    Arithmetic,
+    Column,
+    Expression,
+    GeneValue,
+    Number,
+    Setting,
+    check_settings,
+)
+from strategy.genes import Floats, GenomeLayout, LessThan
+from strategy.indicators import ABOVE_ZERO, Parameter
+from strategy.nodes import Node, walk
+from strategy.own import OwnIndicator
+from strategy.places import Source
+from strategy.rows import warm_up_of
+from strategy.spec import described_gene
+
+BREAK_EVEN = Parameter("break_even", least=0, is_whole=False)
+MAX_HOLD = Parameter("max_hold")
+DELAY = Parameter("delay", least=0)
+
+PARTS = (
+    "long",
+    "short",
+    "exit_long",
+    "exit_short",
+    "stop",
+    "target",
+    "trail",
+    "break_even",
+    "max_hold",
+    "session",
+    "delay",
+)
+"""What a strategy is made of, in the order in which its genes are counted."""
+
+_UNSET = GenomeLayout(())
+
+
+@dataclass(frozen=True)
+class Strategy(Node):
+    """Everything that an engine needs to know about a strategy.
+
+    Args:
+        name: For people.
+        summary: One sentence for people.
+        long: Signals a long; None for no longs.
+        short: Signals a short; None for no shorts.
+        exit_long: Ends a long at the next open.
+        exit_short: Ends a short at the next open.
+        stop: `BeyondBar`, `FromEntry`, `Share`, `Level`, or these by side.
+        target: `RMultiple`, `FromEntry`, `Share`, `Level`, or these by side; None for no target.
+        trail: How the stop follows; None where it does not.
+        break_even: The stop moves to the entry after so many times the risk; None for never.
+        max_hold: Bars after which a position is closed; None for no limit.
+        session: Out by the clock; None to hold over night.
+        delay: Bars between the bar after the signal and the entry.
+        less_than: Names of whole genes, the first of each pair below the second.
+        timeframe_s: Seconds of the bars that lengths were chosen for; None where they count bars
+            whatever a bar lasts.
+        order: Genes that stand first in the genome; all others follow as they occur.
+        version: Raised whenever the same genes would trade differently.
+        layout: The genes as they stand now; left out, as they were written.
+        source: The file that it came from.
+        place: File and line that made it.
+
+    Raises:
+        StrategyError: Naming what is missing or not legal.
+    """
+
+    name: str
+    summary: str
+    long: Condition | None = None
+    short: Condition | None = None
+    exit_long: Condition | None = None
+    exit_short: Condition | None = None
+    stop: Node | None = None
+    target: Node | None = None
+    trail: Node | None = None
+    break_even: Setting | None = None
+    max_hold: Setting | None = None
+    session: SessionExit | None = None
+    delay: Setting = field(default_factory=lambda: Number(0.0))
+    less_than: tuple[tuple[str, str], ...] = ()
+    timeframe_s: float | None = None
+    order: tuple[str, ...] = ()
+    version: int = 1
+    layout: GenomeLayout = _UNSET
+    source: Source | None = field(default=None, compare=False, repr=False)
+    place: str = field(default="", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._check_parts()
+        values = self._gene_values()
+        if self.layout is _UNSET:
+            object.__setattr__(self, "layout", self._written_layout(values))
+        if set(self.layout.names) != set(values):
+            raise StrategyError(f"the layout's genes are not those of strategy '{self.name}'")
+        genes = {gene.name: gene for gene in self.layout.genes}
+        for node in walk(self):
+            check_settings(node, genes)
+            self._check_pair(node)
+
+    @property
+    def label(self) -> str:
+        """As written."""
+        return "strategy"
+
+    @property
+    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
+        """Its own numbers."""
+        given = (BREAK_EVEN, self.break_even), (MAX_HOLD, self.max_hold), (DELAY, self.delay)
+        return tuple((parameter, one) for parameter, one in given if one is not None)
+
+    @property
+    def goes_long(self) -> bool:
+        """Whether it can be long."""
+        return self.long is not None
+
+    @property
+    def goes_short(self) -> bool:
+        """Whether it can be short."""
+        return self.short is not None
+
+    @property
+    def longest_hold(self) -> int | None:
+        """Longest time that a trade may take within the bounds, bars; None for no limit."""
+        if self.max_hold is None:
+            return None
+        if isinstance(self.max_hold, GeneValue):
+            return int(self.layout.gene(self.max_hold.gene.name).high)
+        return int(self.max_hold.value)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Names of the reasons for which its trades may end."""
+        asks = self.exit_long is not None or self.exit_short is not None
+        possible = {
+            "target": self.target is not None,
+            "time": self.max_hold is not None,
+            "signal": asks,
+            "session": self.session is not None,
+        }
+        known = ("stop_gap", "stop", "target", "time", "end", "signal", "session")
+        return tuple(name for name in known if possible.get(name, True))
+
+    @cached_property
+    def expressions(self) -> tuple[Expression, ...]:
+        """Every expression that a comparison or an exit reads, each once, in order."""
+        found: dict[Expression, None] = {}
+        for part in self._parts():
+            found |= dict.fromkeys(_top_expressions(part))
+        return tuple(found)
+
+    @cached_property
+    def row_genes(self) -> frozenset[str]:
+        """Names of the genes that parameters of rows and conditions take."""
+        owners = [node for node in walk(self) if isinstance(node, Expression | Condition)]
+        given = [setting for node in owners for _, setting in node.settings]
+        return frozenset(one.gene.name for one in given if isinstance(one, GeneValue))
+
+    @cached_property
+    def own(self) -> dict[str, OwnIndicator]:
+        """A person's own indicators that it reads, by name."""
+        kinds = [getattr(node, "indicator", None) for node in walk(self)]
+        return {kind.name: kind for kind in kinds if isinstance(kind, OwnIndicator)}
+
+    @cached_property
+    def extra_columns(self) -> tuple[str, ...]:
+        """Names of the extra columns that it reads, ascending."""
+        columns = {node.name for node in walk(self) if isinstance(node, Column) and node.is_extra}
+        return tuple(sorted(columns))
+
+    @cached_property
+    def zones(self) -> tuple[str, ...]:
+        """Names of the zones whose time it reads, ascending."""
+        offsets = {getattr(node, "offset", None) for node in walk(self)}
+        return tuple(sorted(offset for offset in offsets if isinstance(offset, str)))
+
+    @cached_property
+    def least(self) -> Floats:
+        """Below this no genome may go, for its genes' sake or its rows', [G]."""
+        least = self.layout.least.copy()
+        for column, parameter in self._limits():
+            least[column] = max(least[column], parameter.least)
+        return least
+
+    @cached_property
+    def most(self) -> Floats:
+        """Above this no genome may go, for its genes' sake or its rows', [G]."""
+        most = self.layout.most.copy()
+        for column, parameter in self._limits():
+            most[column] = min(most[column], parameter.most)
+        return most
+
+    @cached_property
+    def described(self) -> dict[str, object]:
+        """All that decides what a genome trades and which genomes there are, ready for JSON.
+
+        Neither names of variables nor words for people: `strategy.recorded` reads it back.
+        """
+        return {
+            "version": self.version,
+            "timeframe_s": self.timeframe_s,
+            "genes": [described_gene(gene) for gene in self.layout.genes],
+            "constraints": sorted([pair.left, pair.right] for pair in self.layout.constraints),
+            **{name: encoded(getattr(self, name)) for name in PARTS},
+            "warm_up_bars": self.warm_up(self.layout.decode(self.layout.defaults)),
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256, hexadecimal, of `described` as canonical JSON."""
+        text = json.dumps(self.described, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def for_timeframe(self, timeframe_s: float) -> "Strategy":
+        """The same strategy for bars of so many seconds.
+
+        Its lengths cover the same time where it says for which bars they were chosen.
+        """
+        if self.timeframe_s is None:
+            return self
+        return replace(self, layout=self.layout.scaled(self.timeframe_s / timeframe_s))
+
+    def with_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> "Strategy":
+        """The same strategy with other bounds; see `GenomeLayout.with_bounds`."""
+        return replace(self, layout=self.layout.with_bounds(bounds))
+
+    def warm_up(self, genes: Mapping[str, float]) -> int:
+        """First bar that may signal, given the value of each gene by name."""
+        return max((warm_up_of(part, genes) for part in self._parts()), default=0)
+
+    @cached_property
+    def longest_warm_up(self) -> int:
+        """Longest warm-up of an expression within the bounds, bars, at all corners of its genes."""
+        return max((self._longest(part) for part in self._parts()), default=0)
+
+    def check_genomes(self, genomes: Floats) -> None:
+        """Refuse genomes [P, G] that no engine may run; bounds are the search's concern.
+
+        Raises:
+            GeneError: Naming the first individual that is not legal, and its gene.
+        """
+        inside = (genomes >= self.least) & (genomes <= self.most)
+        legal = self.layout.is_legal(genomes) & inside.all(axis=1)
+        if legal.all():
+            return
+        first = int(legal.argmin())
+        try:
+            self.layout.encode(dict(zip(self.layout.names, genomes[first].tolist(), strict=True)))
+        except GeneError as error:
+            raise GeneError(f"individual {first}: {error}") from None
+        place = int(inside[first].argmin())
+        gene = self.layout.names[place]
+        raise GeneError(
+            f"individual {first}: gene '{gene}' is {genomes[first, place]:g}, what reads it needs "
+            f"{self.least[place]:g} .. {self.most[place]:g}"
+        )
+
+    def _parts(self) -> Iterator[Node]:
+        for name in PARTS:
+            part = getattr(self, name)
+            if part is not None:
+                yield part
+
+    def _check_parts(self) -> None:
+        if self.long is None and self.short is None:
+            raise StrategyError("a strategy needs an entry: give it long=... or short=...")
+        for side in ("long", "short"):
+            asks = getattr(self, f"exit_{side}") is not None
+            if asks and getattr(self, side) is None:
+                raise StrategyError(f"exit_{side} ends what is never begun: give it {side}=... too")
+        if self.stop is None:
+            raise StrategyError(
+                "a strategy needs a stop, which gives R its unit: give it "
+                "stop=beyond_bar(...), from_entry(...), share(...) or level(...)"
+            )
+        check_form("stop", self.stop, STOPS)
+        if self.target is not None:
+            check_form("target", self.target, TARGETS)
+        if self.trail is not None:
+            check_form("trail", self.trail, (Trail,))
+
+    def _gene_values(self) -> dict[str, GeneValue]:
+        """The genes by name, in the order in which they first occur."""
+        found: dict[str, GeneValue] = {}
+        for node in walk(self):
+            if not isinstance(node, GeneValue):
+                continue
+            first = found.setdefault(node.gene.name, node)
+            if first.gene != node.gene:
+                raise StrategyError(
+                    f"two different genes are named '{node.gene.name}': {_shown(first)} and "
+                    f"{_shown(node)}; equal ones are one gene, others need names of their own"
+                )
+        extra = {node.name for node in walk(self) if isinstance(node, Column) and node.is_extra}
+        if extra & set(found):
+            raise StrategyError(f"gene and column are both named '{min(extra & set(found))}'")
+        return found
+
+    def _written_layout(self, values: Mapping[str, GeneValue]) -> GenomeLayout:
+        for name in self.order:
+            if name not in values:
+                raise StrategyError(unknown("gene", name, list(values)))
+        positive = _positive_genes(self)
+        genes = {
+            name: replace(value.gene, positive=value.gene.positive or name in positive)
+            for name, value in values.items()
+        }
+        names = dict.fromkeys((*self.order, *genes))
+        pairs = tuple(LessThan(left, right) for left, right in self.less_than)
+        return GenomeLayout(tuple(genes[name] for name in names), pairs)
+
+    def _check_pair(self, node: Node) -> None:
+        """Two genes of which one must be above the other need a constraint that says so."""
+        given = [setting for _, setting in node.settings]
+        if getattr(node, "indicator", "") not in ("swing_high", "swing_low"):
+            return
+        names = [one.gene.name for one in given if isinstance(one, GeneValue)]
+        if len(names) == 2 and LessThan(names[1], names[0]) not in self.layout.constraints:
+            raise StrategyError(
+                f"{node.label} needs '{names[1]}' below '{names[0]}': give the strategy "
+                f"less_than=[('{names[1]}', '{names[0]}')]"
+            )
+
+    def _limits(self) -> Iterator[tuple[int, Parameter]]:
+        for node in walk(self):
+            for parameter, setting in node.settings:
+                if isinstance(setting, GeneValue):
+                    yield self.layout.index(setting.gene.name), parameter
+
+    def _longest(self, part: Node) -> int:
+        used = {node.gene.name for node in walk(part) if isinstance(node, GeneValue)}
+        names = sorted(used & self.row_genes)
+        ends = [(self.layout.gene(name).low, self.layout.gene(name).high) for name in names]
+        rest = self.layout.decode(self.layout.defaults)
+        corners = (dict(zip(names, corner, strict=True)) for corner in product(*ends))
+        return max(warm_up_of(part, {**rest, **corner}) for corner in corners)
+
+
+def _top_expressions(node: Node) -> Iterator[Expression]:
+    """The expressions below a node that are no part of another one."""
+    if isinstance(node, Expression):
+        yield node
+        return
+    settings = [setting for _, setting in node.settings]
+    for part in node.parts:
+        if not any(part is setting for setting in settings):
+            yield from _top_expressions(part)
+
+
+def _positive_genes(strategy: Strategy) -> set[str]:
+    """Genes that must be above 0: multiples and fractions, and what a distance is a multiple of."""
+    found = set()
+    for node in walk(strategy):
+        for parameter, setting in node.settings:
+            if parameter.least == ABOVE_ZERO and isinstance(setting, GeneValue):
+                found.add(setting.gene.name)
+        distance = getattr(node, "distance", None)
+        if isinstance(distance, Arithmetic) and distance.operation == "*":
+            sides = distance.left, distance.right
+            found |= {side.gene.name for side in sides if _is_above_zero(side)}  # type: ignore[union-attr]
+    return found
+
+
+def _is_above_zero(side: Node | None) -> bool:
+    return isinstance(side, GeneValue) and side.gene.low > 0
+
+
+def _shown(value: GeneValue) -> str:
+    gene = value.gene
+    where = f" ({value.place})" if value.place else ""
+    return f"{gene.kind} {gene.default:g}, {gene.low:g} .. {gene.high:g}{where}"

@@ -1,0 +1,154 @@
+"""Strategies that say nothing but what a `StrategySpec` can: for kernels made for that shape."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from strategy.conditions import AllOf, Compare, Condition
+from strategy.exits import BeyondBar, RMultiple
+from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
+from strategy.indicators import INDICATORS, SOURCES
+from strategy.model import Strategy
+from strategy.nodes import Node
+from strategy.spec import Bracket, Comparison, Row, StrategySpec
+from strategy.wording import written
+
+WITH_HOLES = "close_location"
+"""The source that flat bars do not have: where it is missing, an average is kept, or is not."""
+
+
+class _WiderError(Exception):
+    """It says something that the narrow shape cannot."""
+
+
+@dataclass(frozen=True)
+class NarrowSpec(StrategySpec):
+    """A strategy of the wider language in the narrow shape; it is told apart by its own digest."""
+
+    origin: Strategy = field(kw_only=True, compare=False, repr=False)
+
+    @cached_property
+    def described(self) -> dict[str, object]:
+        """As the strategy itself."""
+        return self.origin.described
+
+    def for_timeframe(self, timeframe_s: float) -> StrategySpec:
+        """The same strategy for bars of so many seconds."""
+        changed = self.origin.for_timeframe(timeframe_s)
+        return replace(self, layout=changed.layout, origin=changed)
+
+    def with_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> StrategySpec:
+        """The same strategy with other bounds."""
+        changed = self.origin.with_bounds(bounds)
+        return replace(self, layout=changed.layout, origin=changed)
+
+
+def narrowed(strategy: Strategy) -> NarrowSpec | None:
+    """The strategy as today's kernels know it, with its own genes and digest; None if it is wider.
+
+    It is not wider where it goes long on a conjunction of strict comparisons, of a row with a row
+    or with a gene; where the stop is a positive gene times a row beyond the bar, the target a gene
+    times the risk, and the time limit a gene in bars; and where all rows are known indicators on
+    known sources.
+    """
+    try:
+        return _narrowed(strategy)
+    except _WiderError:
+        return None
+
+
+def _narrowed(strategy: Strategy) -> NarrowSpec:
+    given = {"long", "stop", "target", "max_hold"}
+    others = {"short", "exit_long", "exit_short", "trail", "break_even", "session"}
+    _need(all(getattr(strategy, name) is not None for name in given))
+    _need(all(getattr(strategy, name) is None for name in others))
+    _need(strategy.delay == Number(0.0))
+    rows: dict[str, Row] = {}
+    entry = tuple(_comparison(one, rows) for one in _conjunction(strategy.long))
+    stop, target = strategy.stop, strategy.target
+    _need(isinstance(stop, BeyondBar) and isinstance(target, RMultiple))
+    assert isinstance(stop, BeyondBar)
+    assert isinstance(target, RMultiple)
+    distance = stop.distance
+    _need(isinstance(distance, Arithmetic) and distance.operation == "*")
+    assert isinstance(distance, Arithmetic)
+    # A product has the same bits in either order.
+    factor, row = distance.left, distance.right
+    if isinstance(row, GeneValue):
+        factor, row = row, factor
+    bracket = Bracket(
+        _row(row, rows), _gene(factor), _gene(target.multiple), _gene(strategy.max_hold)
+    )
+    layout = strategy.layout
+    _need(layout.gene(bracket.stop_mult).positive)
+    _need(layout.gene(bracket.max_hold).is_length)
+    return NarrowSpec(
+        name=strategy.name,
+        summary=strategy.summary,
+        layout=layout,
+        rows=tuple(rows.values()),
+        entry=entry,
+        bracket=bracket,
+        # Whatever this is, only the strategy itself scales its lengths.
+        timeframe_s=int(strategy.timeframe_s or 900),
+        version=strategy.version,
+        origin=strategy,
+    )
+
+
+def _conjunction(condition: Condition | None) -> list[Compare]:
+    if isinstance(condition, AllOf):
+        return [one for part in condition.conditions for one in _conjunction(part)]
+    _need(isinstance(condition, Compare))
+    assert isinstance(condition, Compare)
+    return [condition]
+
+
+def _comparison(compare: Compare, rows: dict[str, Row]) -> Comparison:
+    left, relation, right = compare.left, compare.relation, compare.right
+    _need(compare.bars_ago == 0 and relation in (">", "<"))
+    if isinstance(left, GeneValue):
+        left, right = right, left
+        relation = "<" if relation == ">" else ">"
+    other = right.gene.name if isinstance(right, GeneValue) else _row(right, rows)
+    return Comparison(_row(left, rows), ">" if relation == ">" else "<", other)
+
+
+def _row(expression: Expression | None, rows: dict[str, Row]) -> str:
+    """Name of the row that an expression is, added where it is new."""
+    _need(isinstance(expression, Column | Call))
+    assert isinstance(expression, Column | Call)
+    name = written(expression)
+    rows.setdefault(name, _as_row(name, expression))
+    return name
+
+
+def _as_row(name: str, expression: Column | Call) -> Row:
+    if isinstance(expression, Column):
+        _need(expression.name in SOURCES and not expression.is_extra)
+        return Row(name, "level", expression.name)
+    indicator, source = expression.label, expression.source
+    _need(isinstance(expression.indicator, str) and indicator in INDICATORS)
+    _need(source is None or isinstance(source, Column))
+    reads = source.name if isinstance(source, Column) else ""
+    _need(not reads or (reads in SOURCES and not getattr(source, "is_extra", False)))
+    _need((indicator, reads) != ("ema", WITH_HOLES))
+    return Row(name, indicator, reads, tuple(_parameter(one) for one in expression.parameters))
+
+
+def _parameter(setting: Node) -> str | float:
+    if isinstance(setting, GeneValue):
+        return setting.gene.name
+    assert isinstance(setting, Number)
+    return int(setting.value)
+
+
+def _gene(setting: Node | None) -> str:
+    _need(isinstance(setting, GeneValue))
+    assert isinstance(setting, GeneValue)
+    return setting.gene.name
+
+
+def _need(holds: bool) -> None:
+    if not holds:
+        raise _WiderError

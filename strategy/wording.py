@@ -1,0 +1,59 @@
+"""Trees as a person would write them, for messages, names of rows and reports."""
+
+from strategy.conditions import AllOf, AnyOf, Compare, Held, Within
+from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
+from strategy.nodes import Node
+
+
+def written(node: Node) -> str:
+    """A tree in the words of the language.
+
+    >>> written(Call("sma", Arithmetic("-", Column("high"), Column("low")), (Number(20),)))
+    'sma(high - low, 20)'
+    """
+    if isinstance(node, Number):
+        return f"{node.value:.15g}"
+    if isinstance(node, GeneValue):
+        return node.gene.name
+    if isinstance(node, Column):
+        return f'column("{node.name}")' if node.is_extra else node.name
+    if isinstance(node, Arithmetic):
+        return _arithmetic(node)
+    if isinstance(node, Call):
+        given = [*([node.source] if node.source else []), *node.parameters]
+        return f"{node.label}({', '.join(written(one) for one in given)})"
+    if isinstance(node, Higher):
+        offset = f", {node.offset}" if node.offset else ""
+        return f"higher({node.minutes}, {written(node.inner)}{offset})"
+    if isinstance(node, Clock):
+        offset = f'"{node.offset}"' if isinstance(node.offset, str) else f"{node.offset}"
+        return f"{node.name}({', '.join([*map(written, node.parameters), offset])})"
+    return _condition(node)
+
+
+def _condition(node: Node) -> str:
+    if isinstance(node, Compare):
+        ago = {0: "", 1: " at the bar before"}.get(node.bars_ago, f" {node.bars_ago} bars before")
+        return f"{written(node.left)} {node.relation} {written(node.right)}{ago}"
+    if isinstance(node, AllOf | AnyOf):
+        joint = " & " if isinstance(node, AllOf) else " | "
+        return joint.join(f"({written(one)})" for one in node.conditions)
+    if isinstance(node, Held | Within):
+        return f"{node.label}({written(node.condition)}, {written(node.bars)})"
+    return f"{node.label}({', '.join(written(part) for part in node.parts)})"
+
+
+def _arithmetic(node: Arithmetic) -> str:
+    if node.right is None:
+        return f"abs({written(node.left)})"
+    if node.operation in ("minimum", "maximum"):
+        return f"{node.operation}({written(node.left)}, {written(node.right)})"
+    left, right = (
+        f"({written(side)})" if _is_joined(side) else written(side)
+        for side in (node.left, node.right)
+    )
+    return f"{left} {node.operation} {right}"
+
+
+def _is_joined(side: Node) -> bool:
+    return isinstance(side, Arithmetic) and side.operation in ("+", "-", "*", "/")
