@@ -63,6 +63,7 @@ def encoded(value: object) -> object:
             "parameters": list(value.parameters),
             "text_sha256": value.text_sha256,
             "uses": dict(value.uses),
+            "line": value.line,
         }
     if isinstance(value, Node):
         given = [encoded(getattr(value, one.name)) for one in fields(value)]

@@ -3,15 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
 from strategy.conditions import AllOf, Compare, Condition
 from strategy.exits import BeyondBar, RMultiple
-from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number
+from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number, Setting
 from strategy.indicators import INDICATORS, SOURCES
 from strategy.model import Strategy
 from strategy.nodes import Node
 from strategy.spec import Bracket, Comparison, Row, StrategySpec
 from strategy.wording import written
+
+Kind = TypeVar("Kind")
 
 WITH_HOLES = "close_location"
 """The source that flat bars do not have: where it is missing, an average is kept, or is not."""
@@ -65,20 +68,14 @@ def _narrowed(strategy: Strategy) -> NarrowSpec:
     _need(strategy.delay == Number(0.0))
     rows: dict[str, Row] = {}
     entry = tuple(_comparison(one, rows) for one in _conjunction(strategy.long))
-    stop, target = strategy.stop, strategy.target
-    _need(isinstance(stop, BeyondBar) and isinstance(target, RMultiple))
-    assert isinstance(stop, BeyondBar)
-    assert isinstance(target, RMultiple)
-    distance = stop.distance
-    _need(isinstance(distance, Arithmetic) and distance.operation == "*")
-    assert isinstance(distance, Arithmetic)
+    distance = _as(Arithmetic, _as(BeyondBar, strategy.stop).distance)
+    _need(distance.operation == "*")
     # A product has the same bits in either order.
     factor, row = distance.left, distance.right
     if isinstance(row, GeneValue):
         factor, row = row, factor
-    bracket = Bracket(
-        _row(row, rows), _gene(factor), _gene(target.multiple), _gene(strategy.max_hold)
-    )
+    reward = _as(RMultiple, strategy.target).multiple
+    bracket = Bracket(_row(row, rows), _gene(factor), _gene(reward), _gene(strategy.max_hold))
     layout = strategy.layout
     _need(layout.gene(bracket.stop_mult).positive)
     _need(layout.gene(bracket.max_hold).is_length)
@@ -99,9 +96,7 @@ def _narrowed(strategy: Strategy) -> NarrowSpec:
 def _conjunction(condition: Condition | None) -> list[Compare]:
     if isinstance(condition, AllOf):
         return [one for part in condition.conditions for one in _conjunction(part)]
-    _need(isinstance(condition, Compare))
-    assert isinstance(condition, Compare)
-    return [condition]
+    return [_as(Compare, condition)]
 
 
 def _comparison(compare: Compare, rows: dict[str, Row]) -> Comparison:
@@ -116,37 +111,39 @@ def _comparison(compare: Compare, rows: dict[str, Row]) -> Comparison:
 
 def _row(expression: Expression | None, rows: dict[str, Row]) -> str:
     """Name of the row that an expression is, added where it is new."""
-    _need(isinstance(expression, Column | Call))
-    assert isinstance(expression, Column | Call)
-    name = written(expression)
+    name = written(_as(Expression, expression))
     rows.setdefault(name, _as_row(name, expression))
     return name
 
 
-def _as_row(name: str, expression: Column | Call) -> Row:
+def _as_row(name: str, expression: Expression | None) -> Row:
     if isinstance(expression, Column):
-        _need(expression.name in SOURCES and not expression.is_extra)
-        return Row(name, "level", expression.name)
-    indicator, source = expression.label, expression.source
-    _need(isinstance(expression.indicator, str) and indicator in INDICATORS)
-    _need(source is None or isinstance(source, Column))
-    reads = source.name if isinstance(source, Column) else ""
-    _need(not reads or (reads in SOURCES and not getattr(source, "is_extra", False)))
-    _need((indicator, reads) != ("ema", WITH_HOLES))
-    return Row(name, indicator, reads, tuple(_parameter(one) for one in expression.parameters))
+        return Row(name, "level", _source(expression))
+    call = _as(Call, expression)
+    _need(isinstance(call.indicator, str) and call.label in INDICATORS)
+    reads = "" if call.source is None else _source(call.source)
+    _need((call.label, reads) != ("ema", WITH_HOLES))
+    return Row(name, call.label, reads, tuple(_parameter(one) for one in call.parameters))
 
 
-def _parameter(setting: Node) -> str | float:
-    if isinstance(setting, GeneValue):
-        return setting.gene.name
-    assert isinstance(setting, Number)
-    return int(setting.value)
+def _source(expression: Expression) -> str:
+    column = _as(Column, expression)
+    _need(column.name in SOURCES and not column.is_extra)
+    return column.name
+
+
+def _parameter(setting: Setting) -> str | float:
+    return int(setting.value) if isinstance(setting, Number) else setting.gene.name
 
 
 def _gene(setting: Node | None) -> str:
-    _need(isinstance(setting, GeneValue))
-    assert isinstance(setting, GeneValue)
-    return setting.gene.name
+    return _as(GeneValue, setting).gene.name
+
+
+def _as(kind: type[Kind], value: object) -> Kind:
+    if not isinstance(value, kind):
+        raise _WiderError
+    return value
 
 
 def _need(holds: bool) -> None:

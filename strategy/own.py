@@ -30,6 +30,7 @@ class OwnIndicator:
         parameters: Names of what it takes beside the bars.
         text_sha256: Of the file that defines it, hexadecimal.
         uses: Libraries that it needs beside numpy, each with its version.
+        line: Where the function begins in its file.
         function: (bars, *whole numbers) to [T] float64.
         warm_up: Whole numbers to the bars before the first that it knows.
     """
@@ -38,6 +39,7 @@ class OwnIndicator:
     parameters: tuple[str, ...]
     text_sha256: str
     uses: tuple[tuple[str, str], ...] = ()
+    line: int = 0
     function: Function = field(compare=False, repr=False, kw_only=True)
     warm_up: Callable[..., int] = field(compare=False, repr=False, kw_only=True)
 

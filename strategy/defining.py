@@ -1,0 +1,144 @@
+"""How a person's own indicator is made known: what its text is, and which libraries it needs."""
+
+import ast
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib import import_module, metadata
+from pathlib import Path
+from types import FunctionType
+
+from strategy.errors import StrategyError
+from strategy.expressions import Call
+from strategy.functions import text_digest
+from strategy.genes import Floats
+from strategy.kinds import ROW_NAMES
+from strategy.language import Operand, Term, check_arguments, setting_of
+from strategy.own import OwnIndicator
+from strategy.places import placed
+
+TEXT = "__strategy_text__"
+"""Where a file that was loaded keeps its own text."""
+
+KNOWN = {*sys.stdlib_module_names, "numpy", "strategy"}
+"""What a file may import without naming it."""
+
+
+class OwnWord:
+    """A person's own indicator as a word: called with numbers and genes it is a row."""
+
+    def __init__(self, own: OwnIndicator, signature: inspect.Signature) -> None:
+        self.own, self._signature = own, signature
+        self.__name__, self.__doc__ = own.name, own.function.__doc__
+
+    @placed
+    def __call__(self, *args: Operand, **kwargs: Operand) -> Term:
+        """The row of these parameters."""
+        given = check_arguments(self.own.name, self._signature, args, kwargs)
+        given.apply_defaults()
+        settings = tuple(setting_of(one) for one in given.arguments.values())
+        return Term(Call(self.own, None, settings))
+
+
+@placed
+def indicator(
+    *, warm_up: Callable[..., int] | int, uses: Sequence[str] = ()
+) -> Callable[[Callable[..., Floats]], OwnWord]:
+    """Make a function of whole arrays an indicator.
+
+    Args:
+        warm_up: Its parameters to the bars before the first that it knows; or that number.
+        uses: Libraries beside numpy and Python's own that its file imports.
+
+    Returns:
+        What turns a function (bars, *whole numbers) to [T] float64 into a word; `bars` has
+        timestamp, open, high, low, close and volume, each [T] and read-only.
+
+    Raises:
+        StrategyError: When an import is not named in `uses`, or a name is taken.
+    """
+
+    @placed
+    def define(function: Callable[..., Floats]) -> OwnWord:
+        if not isinstance(function, FunctionType):
+            raise StrategyError(f"an indicator is a plain function, got {function!r}")
+        return _defined(function, warm_up, uses)
+
+    return define
+
+
+def _defined(
+    function: FunctionType, warm_up: Callable[..., int] | int, uses: Sequence[str]
+) -> OwnWord:
+    name = function.__name__
+    if name in ROW_NAMES:
+        raise StrategyError(f"there is a row '{name}' already; name yours otherwise")
+    if function.__closure__:
+        around = ", ".join(function.__code__.co_freevars)
+        raise StrategyError(f"{name} reads {around} of a function around it; make it a parameter")
+    if not callable(warm_up):
+        bars = warm_up
+        warm_up = lambda *_: bars  # noqa: E731 - what was given stands for a function
+    signature = inspect.signature(function)
+    _, *taken = signature.parameters.values()
+    text = _text_of(function)
+    own = OwnIndicator(
+        name,
+        tuple(one.name for one in taken),
+        _digest_of(function, text),
+        _versions(name, text, uses),
+        function.__code__.co_firstlineno,
+        function=function,
+        warm_up=warm_up,
+    )
+    return OwnWord(own, signature.replace(parameters=taken))
+
+
+def _text_of(function: FunctionType) -> str:
+    """Text of the file that a function stands in; empty where there is none."""
+    text = function.__globals__.get(TEXT)
+    if text is not None:
+        return str(text)
+    file = Path(function.__code__.co_filename)
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+def _digest_of(function: FunctionType, text: str) -> str:
+    # Typed in, or in a cell of a notebook: its own text and that of what it calls.
+    return hashlib.sha256(text.encode()).hexdigest() if text else text_digest(function)
+
+
+def _versions(name: str, text: str, uses: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    missing = sorted(set(_imports(text)) - KNOWN - set(uses))
+    if missing:
+        raise StrategyError(
+            f"{name}: its file imports {', '.join(missing)}; name what it needs, as in "
+            f"@indicator(warm_up=..., uses={(*uses, *missing)!r})"
+        )
+    return tuple((library, _version(library)) for library in sorted(set(uses)))
+
+
+def _imports(text: str) -> Iterator[str]:
+    """Packages that a text imports, anywhere in it."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").split(".")[0]
+
+
+@cache
+def _version(library: str) -> str:
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        pass
+    try:
+        version = getattr(import_module(library), "__version__", None)
+    except ImportError:
+        version = None
+    if version is None:
+        raise StrategyError(f"uses={library!r}: no library of this name says its version")
+    return str(version)

@@ -1,0 +1,167 @@
+"""A strategy from a person's own file, with the text of that file kept beside it."""
+
+import builtins
+import hashlib
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from difflib import get_close_matches
+from itertools import zip_longest
+from pathlib import Path
+
+from strategy import words
+from strategy.defining import TEXT
+from strategy.errors import StrategyError, unknown
+from strategy.model import Strategy
+from strategy.places import PlacedError, Source
+
+MODULE = "strategy_file"
+"""Name under which a file runs; no module is known by it."""
+
+
+def load_strategy(address: str) -> Strategy:
+    """The strategy of a file.
+
+    Args:
+        address: ``FILE.py``, or ``FILE.py:NAME`` where it holds several; NAME is that of the
+            variable, or of the strategy.
+
+    Returns:
+        The strategy, named after its variable in small letters unless it has a name, with the
+        text of the file as its `source`.
+
+    Raises:
+        StrategyError: In one line: no such file, what is wrong with its text and where, no
+            strategy or several, a name that is unknown.
+    """
+    path, name = _split(address)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise StrategyError(_no_file(path)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise StrategyError(f"{path} cannot be read: {error}") from None
+    return strategy_of(text, path, name)
+
+
+def strategy_of(text: str, path: str, name: str = "") -> Strategy:
+    """The strategy of a file's text; see `load_strategy`.
+
+    Args:
+        text: All of the file.
+        path: Where it was, for messages.
+        name: Of the variable or of the strategy; empty where there is only one.
+    """
+    found = strategies_of(text, path)
+    if not found:
+        raise StrategyError(f"{path} makes no strategy: write NAME = strategy(...)")
+    if not name and len(found) > 1:
+        raise StrategyError(
+            f"{path} makes several strategies, {', '.join(found)}: name one, as in "
+            f"{path}:{next(iter(found))}"
+        )
+    chosen = name or next(iter(found))
+    by_name = {one.name: one for one in found.values()}
+    if chosen not in found and chosen not in by_name:
+        raise StrategyError(f"{path}: {unknown('strategy', chosen, list(found))}")
+    return found.get(chosen) or by_name[chosen]
+
+
+def strategies_of(text: str, path: str) -> dict[str, Strategy]:
+    """All strategies that a file's text makes, by the names of their variables."""
+    variables = _run(text, path)
+    made = {name: one for name, one in variables.items() if isinstance(one, Strategy)}
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    found: dict[str, Strategy] = {}
+    by_name: dict[str, Strategy] = {}
+    for variable, one in made.items():
+        # A second variable of the same strategy adds nothing.
+        if any(one is other for other in by_name.values()):
+            continue
+        name = one.name or variable.lower()
+        if name in by_name:
+            places = f"{by_name[name].place} and {one.place}"
+            raise StrategyError(f"two strategies are named '{name}': {places}")
+        by_name[name] = one
+        source = Source(path, text, sha256, has_functions=bool(one.own))
+        found[variable] = replace(one, name=name, source=source)
+    return found
+
+
+def first_difference(recorded: str, now: str) -> str | None:
+    """The first line in which two texts differ, for people; None where they are the same."""
+    lines = zip_longest(recorded.splitlines(), now.splitlines())
+    for number, (before, after) in enumerate(lines, start=1):
+        if before != after:
+            return f"line {number}: recorded {_quoted(before)}, now {_quoted(after)}"
+    return None if recorded == now else "the ends of their lines"
+
+
+def _quoted(line: str | None) -> str:
+    return "nothing" if line is None else repr(line.strip())
+
+
+def _split(address: str) -> tuple[str, str]:
+    path, colon, name = address.rpartition(":")
+    return (path, name) if colon and name.isidentifier() else (address, "")
+
+
+def _no_file(path: str) -> str:
+    folder = Path(path).parent
+    known = [one.name for one in folder.glob("*.py")] if folder.is_dir() else []
+    near = get_close_matches(Path(path).name, known, n=1)
+    hint = f"; did you mean '{folder / near[0]}'?" if near else ""
+    return f"there is no file '{path}'{hint}"
+
+
+def _run(text: str, path: str) -> dict[str, object]:
+    """The variables of a file after it ran, as no module that anything could import."""
+    variables: dict[str, object] = {
+        "__name__": MODULE,
+        "__file__": path,
+        "__builtins__": builtins,
+        TEXT: text,
+    }
+    try:
+        code = compile(text, path, "exec", dont_inherit=True)
+        with _path_kept():
+            exec(code, variables)
+    except SyntaxError as error:
+        raise PlacedError(f"{error.filename}:{error.lineno}: {error.msg}") from None
+    except PlacedError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PlacedError(f"{_place(error, path)}: {_said(error)}") from None
+    return variables
+
+
+@contextmanager
+def _path_kept() -> Iterator[None]:
+    """Whatever a file does to the places that modules come from, afterwards they are as before."""
+    before = list(sys.path)
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _place(error: BaseException, path: str) -> str:
+    """File and last line of that file on the way to an error."""
+    lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if at.filename == path]
+    return f"{path}:{lines[-1]}" if lines else path
+
+
+def _said(error: BaseException) -> str:
+    """An error in one line."""
+    if isinstance(error, StrategyError):
+        return str(error)
+    if isinstance(error, NameError) and error.name:
+        near = get_close_matches(error.name, words.__all__, n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        return f"the name '{error.name}' is unknown{hint}"
+    if isinstance(error, ImportError):
+        return f"{error}; a file imports libraries only, what it needs itself stands in it"
+    told = " ".join(str(error).split())
+    return f"{type(error).__name__}: {told}"

@@ -1,0 +1,236 @@
+"""The language: rows and conditions that build trees from what Python writes.
+
+What looks like arithmetic and comparison is written down, not computed. What Python would compute
+at once, such as `and`, has no meaning here and is refused with the word to use in its place.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import wraps
+from typing import NoReturn, ParamSpec, TypeVar, cast
+
+from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, negated
+from strategy.errors import StrategyError
+from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Operation, Setting
+from strategy.places import placed
+from strategy.wording import written
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+NO_TRUTH = (
+    "has no truth by itself: write & for and, | for or, ~ for not, each comparison in brackets, "
+    "as in (a > b) & (b > c); no if and no a < b < c; minimum and maximum in place of min and max"
+)
+TIGHTER = "binds tighter than > and <: put each comparison in brackets, as in (a > b) & (c > d)"
+
+
+class Term:
+    """A number at every bar, or one for all of them, as a person writes it."""
+
+    __slots__ = ("tree",)
+    __array_ufunc__ = None
+
+    def __init__(self, tree: Expression) -> None:
+        self.tree = tree
+
+    def __repr__(self) -> str:
+        return written(self.tree)
+
+    def __add__(self, other: "Operand") -> "Term":
+        return _joined("+", self, other)
+
+    def __radd__(self, other: "Operand") -> "Term":
+        return _joined("+", other, self)
+
+    def __sub__(self, other: "Operand") -> "Term":
+        return _joined("-", self, other)
+
+    def __rsub__(self, other: "Operand") -> "Term":
+        return _joined("-", other, self)
+
+    def __mul__(self, other: "Operand") -> "Term":
+        return _joined("*", self, other)
+
+    def __rmul__(self, other: "Operand") -> "Term":
+        return _joined("*", other, self)
+
+    def __truediv__(self, other: "Operand") -> "Term":
+        return _joined("/", self, other)
+
+    def __rtruediv__(self, other: "Operand") -> "Term":
+        return _joined("/", other, self)
+
+    def __neg__(self) -> "Term":
+        return _joined("*", -1, self)
+
+    def __pos__(self) -> "Term":
+        return self
+
+    def __abs__(self) -> "Term":
+        return Term(Arithmetic("abs", self.tree, None))
+
+    def __gt__(self, other: "Operand") -> "Claim":
+        return _compared(self, ">", other)
+
+    def __lt__(self, other: "Operand") -> "Claim":
+        return _compared(self, "<", other)
+
+    def __ge__(self, other: "Operand") -> "Claim":
+        return _compared(self, ">=", other)
+
+    def __le__(self, other: "Operand") -> "Claim":
+        return _compared(self, "<=", other)
+
+    def __eq__(self, other: object) -> NoReturn:
+        _refuse("== is never written: equals(a, k), or two comparisons")
+
+    def __ne__(self, other: object) -> NoReturn:
+        _refuse("!= is never written: ~equals(a, k), or two comparisons")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> NoReturn:
+        _refuse(f"a row {NO_TRUTH}")
+
+    def __and__(self, other: object) -> NoReturn:
+        _refuse(f"& {TIGHTER}")
+
+    def __or__(self, other: object) -> NoReturn:
+        _refuse(f"| {TIGHTER}")
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self) -> NoReturn:
+        _refuse(f"~{self!r}: ~ is the opposite of a condition, as in ~({self!r} > 70)")
+
+    def __getitem__(self, bars: object) -> NoReturn:
+        _refuse(f"{self!r}[{bars!r}]: an earlier value is lag({self!r}, n)")
+
+
+class Claim:
+    """A condition, as a person writes it."""
+
+    __slots__ = ("tree",)
+    __array_ufunc__ = None
+
+    def __init__(self, tree: Condition) -> None:
+        self.tree = tree
+
+    def __repr__(self) -> str:
+        return written(self.tree)
+
+    def __and__(self, other: "Claim") -> "Claim":
+        return _both(AllOf, "&", self, other)
+
+    def __or__(self, other: "Claim") -> "Claim":
+        return _both(AnyOf, "|", self, other)
+
+    def __rand__(self, other: "Claim") -> "Claim":
+        return _both(AllOf, "&", other, self)
+
+    def __ror__(self, other: "Claim") -> "Claim":
+        return _both(AnyOf, "|", other, self)
+
+    def __invert__(self) -> "Claim":
+        return Claim(negated(self.tree))
+
+    def __eq__(self, other: object) -> NoReturn:
+        _refuse("== is never written: two conditions are joined by & and |")
+
+    def __ne__(self, other: object) -> NoReturn:
+        _refuse("!= is never written: two conditions are joined by & and |")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> NoReturn:
+        _refuse(f"a condition {NO_TRUTH}")
+
+    def _compared(self, other: object) -> NoReturn:
+        _refuse(f"{self!r} is a condition and is not compared; & and | {TIGHTER}")
+
+    __gt__ = __lt__ = __ge__ = __le__ = _compared
+
+
+Operand = Term | float
+
+
+def word(function: Callable[P, Result]) -> Callable[P, Result]:
+    """A word of the language: its mistakes begin with the place, wrong arguments are named."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Result:
+        check_arguments(function.__name__, signature, args, kwargs)
+        return function(*args, **kwargs)
+
+    return placed(call)
+
+
+def check_arguments(
+    name: str, signature: inspect.Signature, args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> inspect.BoundArguments:
+    """The arguments of a word by name; wrong ones are refused with what it takes."""
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as error:
+        wrong = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        near = get_close_matches(wrong[1], list(signature.parameters), n=1) if wrong else []
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        takes = ", ".join(signature.parameters)
+        raise StrategyError(f"{name}({takes}): {error}{hint}") from None
+
+
+def tree_of(value: object) -> Expression:
+    """The tree of a row, a gene or a number."""
+    if isinstance(value, Term):
+        return value.tree
+    if isinstance(value, Claim):
+        raise StrategyError(f"'{value!r}' is a condition; here stands a number, a row or a gene")
+    if callable(value):
+        name = getattr(value, "__name__", "it")
+        raise StrategyError(f"{name} is a word that takes arguments: write {name}(...)")
+    return Number(cast(float, value))
+
+
+def setting_of(value: object) -> Setting:
+    """The same, for what must be a constant or a gene; whoever takes it refuses all else."""
+    return cast(Setting, tree_of(value))
+
+
+def claim_of(value: object, what: str) -> Condition:
+    """The tree of a condition; anything else is refused by the name of what it is for."""
+    if isinstance(value, Claim):
+        return value.tree
+    given = f"'{value!r}'" if isinstance(value, Term) else f"{value!r}"
+    raise StrategyError(f"{what} is a condition, such as close > open, got {given}")
+
+
+def is_gene(value: object) -> bool:
+    """Whether a value is a gene and nothing else."""
+    return isinstance(value, Term) and isinstance(value.tree, GeneValue)
+
+
+@placed
+def _joined(operation: Operation, left: Operand, right: Operand) -> Term:
+    return Term(Arithmetic(operation, tree_of(left), tree_of(right)))
+
+
+@placed
+def _compared(left: Operand, relation: Relation, right: Operand) -> Claim:
+    return Claim(Compare(tree_of(left), relation, tree_of(right)))
+
+
+@placed
+def _both(kind: type[AllOf] | type[AnyOf], sign: str, left: object, right: object) -> Claim:
+    if not (isinstance(left, Claim) and isinstance(right, Claim)):
+        other = right if isinstance(left, Claim) else left
+        raise StrategyError(f"{sign} joins two conditions, {other!r} is none; {sign} {TIGHTER}")
+    return Claim(kind((left.tree, right.tree)))
+
+
+@placed
+def _refuse(message: str) -> NoReturn:
+    raise StrategyError(message)

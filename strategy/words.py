@@ -1,0 +1,372 @@
+"""The words of a strategy's file: ``from strategy.words import *``.
+
+Columns and indicators are numbers at every bar; comparisons of them are conditions; `strategy`
+makes a strategy of conditions, a stop and what else it may have.
+
+>>> from strategy.words import close, ema, length, rma, strategy, true_range, beyond_bar
+>>> RISING = strategy("Above its average.", long=close > ema(close, length("span", 50, 10, 200)),
+...     stop=beyond_bar(2 * rma(true_range, 14)))
+>>> RISING.layout.names, RISING.warm_up({"span": 50})
+(('span',), 49)
+"""
+
+from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
+from typing import Any
+
+from data.errors import TimeframeError
+from data.timeframe import parse_timeframe
+from strategy import conditions
+from strategy.clock import Offset
+from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
+from strategy.defining import indicator
+from strategy.errors import StrategyError
+from strategy.exits import (
+    BeyondBar,
+    BySide,
+    FromEntry,
+    Level,
+    RMultiple,
+    SessionExit,
+    Share,
+    Trail,
+)
+from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher
+from strategy.genes import Gene
+from strategy.kinds import COLUMNS, KINDS
+from strategy.language import (
+    Claim,
+    Operand,
+    Term,
+    check_arguments,
+    claim_of,
+    setting_of,
+    tree_of,
+    word,
+)
+from strategy.model import Strategy
+from strategy.nodes import Node
+from strategy.places import here, placed
+
+SECOND_NS = 10**9
+
+
+def _indicator_word(name: str) -> Callable[..., Term]:
+    """The word that calls an indicator: a source where it takes one, then its parameters."""
+    kind = KINDS[name]
+    taken = [*(() if kind.columns else ("x",)), *(one.name for one in kind.parameters)]
+    signature = Signature([Parameter(one, Parameter.POSITIONAL_OR_KEYWORD) for one in taken])
+
+    @placed
+    def call(*args: Operand, **kwargs: Operand) -> Term:
+        given = list(check_arguments(name, signature, args, kwargs).arguments.values())
+        source = None if kind.columns else tree_of(given.pop(0))
+        return Term(Call(name, source, tuple(setting_of(one) for one in given)))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = kind.loop.__doc__
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
+
+
+open, high, low, close, volume = (Term(Column(name)) for name in COLUMNS[:5])
+true_range, close_location, hl2, hlc3, ohlc4 = (Term(Column(name)) for name in COLUMNS[5:])
+
+ema, rma, sma, wma = (_indicator_word(name) for name in ("ema", "rma", "sma", "wma"))
+std, zscore, rsi, roc, lag = (
+    _indicator_word(name) for name in ("std", "zscore", "rsi", "roc", "lag")
+)
+highest, lowest, stoch, atr = (
+    _indicator_word(name) for name in ("highest", "lowest", "stoch", "atr")
+)
+plus_di, minus_di, adx, obv = (
+    _indicator_word(name) for name in ("plus_di", "minus_di", "adx", "obv")
+)
+swing_high, swing_low = (_indicator_word(name) for name in ("swing_high", "swing_low"))
+
+
+@word
+def column(name: str) -> Term:
+    """An extra column that stands beside the bars."""
+    return Term(Column(name, is_extra=True))
+
+
+@word
+def gene(
+    name: str,
+    default: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    unit: str = "1",
+) -> Term:
+    """A real number that a search may change, from `low` to `high`."""
+    return _gene(name, "float", default, low, high, unit)
+
+
+@word
+def length(
+    name: str, default: int | None = None, low: int | None = None, high: int | None = None
+) -> Term:
+    """A whole number of bars that a search may change."""
+    return _gene(name, "int", default, low, high, "bars")
+
+
+@word
+def whole(
+    name: str,
+    default: int | None = None,
+    low: int | None = None,
+    high: int | None = None,
+    unit: str = "1",
+) -> Term:
+    """Another whole number that a search may change."""
+    return _gene(name, "int", default, low, high, unit)
+
+
+@word
+def minimum(x: Operand, y: Operand) -> Term:
+    """The smaller of two numbers at each bar."""
+    return Term(Arithmetic("minimum", tree_of(x), tree_of(y)))
+
+
+@word
+def maximum(x: Operand, y: Operand) -> Term:
+    """The larger of two numbers at each bar."""
+    return Term(Arithmetic("maximum", tree_of(x), tree_of(y)))
+
+
+@word
+def higher(minutes: int, x: Term, offset: int = 0) -> Term:
+    """A row on bars of so many minutes: at each bar, that of the newest one that has ended."""
+    return Term(Higher(minutes, tree_of(x), offset))
+
+
+@word
+def minute_of_day(offset: Offset = 0) -> Term:
+    """Whole minutes since local midnight at a bar's open."""
+    return Term(Clock("minute_of_day", (), offset))
+
+
+@word
+def day_of_week(offset: Offset = 0) -> Term:
+    """Monday 0 to Sunday 6, of a bar's open."""
+    return Term(Clock("day_of_week", (), offset))
+
+
+@word
+def vwap(offset: Offset = 0) -> Term:
+    """The session's average price so far, weighted by volume."""
+    return Term(Clock("vwap", (), offset))
+
+
+@word
+def opening_high(minutes: Operand, offset: Offset = 0) -> Term:
+    """The largest high of a session's first minutes, once they are over."""
+    return Term(Clock("opening_high", (setting_of(minutes),), offset))
+
+
+@word
+def opening_low(minutes: Operand, offset: Offset = 0) -> Term:
+    """The smallest low of a session's first minutes, once they are over."""
+    return Term(Clock("opening_low", (setting_of(minutes),), offset))
+
+
+@word
+def crosses_above(a: Operand, b: Operand) -> Claim:
+    """True where `a` is above `b`, and was not at the bar before."""
+    return Claim(conditions.crosses_above(tree_of(a), tree_of(b)))
+
+
+@word
+def crosses_below(a: Operand, b: Operand) -> Claim:
+    """True where `a` is below `b`, and was not at the bar before."""
+    return Claim(conditions.crosses_below(tree_of(a), tree_of(b)))
+
+
+@word
+def equals(a: Operand, k: Operand) -> Claim:
+    """True where both are the same number."""
+    return Claim(conditions.equals(tree_of(a), tree_of(k)))
+
+
+@word
+def all_of(*parts: Claim) -> Claim:
+    """True where all conditions are."""
+    return Claim(AllOf(tuple(claim_of(one, "each part of all_of") for one in parts)))
+
+
+@word
+def any_of(*parts: Claim) -> Claim:
+    """True where any condition is."""
+    return Claim(AnyOf(tuple(claim_of(one, "each part of any_of") for one in parts)))
+
+
+@word
+def held(c: Claim, n: Operand) -> Claim:
+    """True where a condition was true at each of the newest `n` bars."""
+    return Claim(Held(claim_of(c, "what is held"), setting_of(n)))
+
+
+@word
+def within(c: Claim, n: Operand) -> Claim:
+    """True where a condition was true at any of the newest `n` bars."""
+    return Claim(Within(claim_of(c, "what is within"), setting_of(n)))
+
+
+@word
+def beyond_bar(distance: Operand) -> BeyondBar:
+    """A stop so far below the signal bar's low, or above its high for a short."""
+    return BeyondBar(tree_of(distance))
+
+
+@word
+def from_entry(distance: Operand) -> FromEntry:
+    """A price so far from the entry."""
+    return FromEntry(tree_of(distance))
+
+
+@word
+def share(fraction: Operand) -> Share:
+    """A price at this fraction of the entry from it."""
+    return Share(setting_of(fraction))
+
+
+@word
+def level(price: Operand) -> Level:
+    """The price that a row says at the signal bar."""
+    return Level(tree_of(price))
+
+
+@word
+def r_multiple(multiple: Operand) -> RMultiple:
+    """A target at so many times the risk from the entry."""
+    return RMultiple(setting_of(multiple))
+
+
+@word
+def trail(form: FromEntry | Share, after: Operand = 0) -> Trail:
+    """A stop that follows the best price once it is `after` times the risk from the entry."""
+    return Trail(form, setting_of(after))
+
+
+@word
+def by_side(long: Node, short: Node) -> BySide:
+    """One form for longs, another one for shorts."""
+    return BySide(long, short)
+
+
+@word
+def session_exit(minute: Operand = 1440, offset: Offset = 0) -> SessionExit:
+    """Out at a minute of the local day, and whenever another session has begun."""
+    return SessionExit(setting_of(minute), offset)
+
+
+@word
+def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
+    summary: str,
+    *,
+    long: Claim | None = None,
+    short: Claim | None = None,
+    exit_long: Claim | None = None,
+    exit_short: Claim | None = None,
+    stop: Node | None = None,
+    target: Node | None = None,
+    trail: Node | None = None,
+    break_even: Operand | None = None,
+    max_hold: Operand | None = None,
+    session: SessionExit | None = None,
+    delay: Operand = 0,
+    less_than: Sequence[tuple[str, str]] = (),
+    timeframe: str | None = None,
+    name: str = "",
+    order: Sequence[str] = (),
+    version: int = 1,
+) -> Strategy:
+    """A strategy; `Strategy` says what each argument is.
+
+    `timeframe`, such as "15m", is that of the bars for which lengths were chosen; `name` is that
+    of the variable where the strategy is read from a file.
+    """
+    given = {"long": long, "short": short, "exit_long": exit_long, "exit_short": exit_short}
+    claims = {side: claim_of(one, side) for side, one in given.items() if one is not None}
+    if session is not None and not isinstance(session, SessionExit):
+        raise StrategyError(f"session takes session_exit(...), got {session!r}")
+    return Strategy(
+        name,
+        summary,
+        **_optional(claims),
+        stop=stop,
+        target=target,
+        trail=trail,
+        break_even=None if break_even is None else setting_of(break_even),
+        max_hold=None if max_hold is None else setting_of(max_hold),
+        session=session,
+        delay=setting_of(delay),
+        less_than=tuple((left, right) for left, right in less_than),
+        timeframe_s=None if timeframe is None else _seconds(timeframe),
+        order=tuple(order),
+        version=version,
+        place=here(),
+    )
+
+
+def _seconds(timeframe: str) -> float:
+    try:
+        return parse_timeframe(timeframe) / SECOND_NS
+    except TimeframeError as error:
+        raise StrategyError(str(error)) from None
+
+
+def _optional(claims: dict[str, Condition]) -> Any:  # noqa: ANN401 - arguments by name
+    return claims
+
+
+def _gene(
+    name: str,
+    kind: Any,  # noqa: ANN401 - one of two words
+    default: float | None,
+    low: float | None,
+    high: float | None,
+    unit: str,
+) -> Term:
+    if default is None or low is None or high is None:
+        raise StrategyError(
+            f"gene '{name}' needs a default and bounds: name, default, low, high, "
+            f"as in gene('{name}', 2, 0.5, 4)"
+        )
+    return Term(GeneValue(Gene(name, kind, low, high, default, unit), here()))
+
+
+__all__ = [
+    *COLUMNS,
+    *KINDS,
+    "all_of",
+    "any_of",
+    "beyond_bar",
+    "by_side",
+    "column",
+    "crosses_above",
+    "crosses_below",
+    "day_of_week",
+    "equals",
+    "from_entry",
+    "gene",
+    "held",
+    "higher",
+    "indicator",
+    "length",
+    "level",
+    "maximum",
+    "minimum",
+    "minute_of_day",
+    "opening_high",
+    "opening_low",
+    "r_multiple",
+    "session_exit",
+    "share",
+    "strategy",
+    "trail",
+    "vwap",
+    "whole",
+    "within",
+]
