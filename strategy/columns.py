@@ -8,7 +8,7 @@ import numpy as np
 from data.bars import Bars
 from strategy.errors import StrategyError
 from strategy.genes import Floats, Ints
-from strategy.series import MINUTE_NS
+from strategy.series import MINUTE_NS, check_column
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,18 +50,3 @@ class DatedColumn:
             age = closes - self.known_at[np.maximum(newest, 0)]
             found[age > self.max_age * MINUTE_NS] = math.nan
         return found
-
-
-def check_column(name: str, values: Floats, length: int) -> None:
-    """Refuse an extra column that is not float64 [T], or holds infinity.
-
-    Raises:
-        StrategyError: Naming the column and its first bar that is wrong.
-    """
-    if values.shape != (length,) or values.dtype != np.float64:
-        raise StrategyError(
-            f"column '{name}' must be {length:,} values of float64, "
-            f"got {values.dtype} {values.shape}"
-        )
-    if np.isinf(values).any():
-        raise StrategyError(f"column '{name}' is infinite at {int(np.isinf(values).argmax())}")

@@ -175,9 +175,8 @@ class Rows:
         if not column.is_extra:
             return cast(Floats, getattr(self.series, column.name))
         if column.name not in self.series.extra:
-            known = list(self.series.extra)
-            hint = unknown("extra column", column.name, known)
-            raise StrategyError(hint if known else f"{hint} none")
+            known = list(self.series.extra) or ["none"]
+            raise StrategyError(unknown("extra column", column.name, known))
         return self.series.extra[column.name]
 
     def _from_higher(self, tree: Higher) -> Floats:

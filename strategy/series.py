@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from data.bars import Bars
+from strategy.errors import StrategyError
 from strategy.genes import Floats, Ints
 from strategy.kinds import PLAIN_COLUMNS
 
@@ -28,6 +29,9 @@ class Series:
         volume: [T], units.
         timeframe_ns: Duration of a bar, nanoseconds.
         extra: Extra columns by name, each [T].
+
+    Raises:
+        StrategyError: When an extra column is not float64 [T], or holds infinity.
     """
 
     timestamp: Ints
@@ -42,6 +46,8 @@ class Series:
     def __post_init__(self) -> None:
         for name in ("timestamp", *PLAIN_COLUMNS):
             object.__setattr__(self, name, _read_only(getattr(self, name)))
+        for name, column in self.extra.items():
+            check_column(name, column, len(self))
         extra = {name: _read_only(column) for name, column in self.extra.items()}
         object.__setattr__(self, "extra", extra)
 
@@ -85,6 +91,21 @@ def higher_series(
         timeframe_ns=span,
     )
     return found, MONDAY_NS + (numbers + 1) * span - shift
+
+
+def check_column(name: str, values: Floats, length: int) -> None:
+    """Refuse an extra column that is not float64 [T], or holds infinity.
+
+    Raises:
+        StrategyError: Naming the column and its first bar that is wrong.
+    """
+    if values.shape != (length,) or values.dtype != np.float64:
+        raise StrategyError(
+            f"column '{name}' must be {length:,} values of float64, "
+            f"got {values.dtype} {values.shape}"
+        )
+    if np.isinf(values).any():
+        raise StrategyError(f"column '{name}' is infinite at {int(np.isinf(values).argmax())}")
 
 
 def largest_of_buckets(values: Floats, begins: Ints) -> Floats:

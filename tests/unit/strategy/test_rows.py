@@ -1,0 +1,379 @@
+"""Rows of expressions: the law's own bytes, first values, warm-ups, holes, causality."""
+# ruff: noqa: F403, F405
+
+import hashlib
+import math
+
+import numpy as np
+import pytest
+
+from data import Bars, LoadOptions, load_bars
+from strategy.columns import DatedColumn
+from strategy.errors import StrategyError
+from strategy.expressions import Clock, Column
+from strategy.kinds import KINDS
+from strategy.rows import Rows, as_it_reads, first_value, row_values, warm_up_of
+from strategy.series import MINUTE_NS, Series
+from strategy.words import *
+from tests.support.own_words import efficiency
+from tests.support.references import FORMS
+from tests.support.worlds import make_bars
+
+RNG = np.random.Generator(np.random.PCG64(16))
+
+ROWS = {
+    "rma": (rma(close, 14), "f3ee012e7aeb", "50202a66b422"),
+    "ema_with_holes": (ema(close_location, 12), "fba4f619a139", "508748900152"),
+    "wma": (wma(close, 21), "4a1e279fcca2", "cb237c2ddc41"),
+    "std": (std(close, 20), "af43d24f6ffa", "2996cb8f2ddc"),
+    "highest": (highest(high, 55), "88bbe91694e1", "a27a1d27e82a"),
+    "lowest": (lowest(low, 55), "751fa08e88a7", "35b27c6b661f"),
+    "rsi": (rsi(close, 14), "677b6d7d3002", "28a2a5f51757"),
+    "stoch": (stoch(14), "76c64e9b7ff9", "db0f8fe2893b"),
+    "roc": (roc(close, 12), "d4711fb47797", "58cff2b2884a"),
+    "obv": (obv(), "f9548f90f740", "232713b0c286"),
+    "vwap": (vwap(0), "7db911a92303", "fec853b753b7"),
+    "opening_high": (opening_high(60, 0), "06b86006d52e", "189dedb8bc0c"),
+    "opening_low": (opening_low(60, 0), "3fd40c3ea0af", "93c546afc291"),
+    "minute_of_day": (minute_of_day(330), "d64f58a9571d", "a5aca2b5ab70"),
+    "day_of_week": (day_of_week(330), "2ed30c8885db", "8f2398148f7a"),
+    "plus_di": (plus_di(14), "e6cfb0b4b9c6", "2a2f738de370"),
+    "minus_di": (minus_di(14), "f5baf907333e", "315d552d979e"),
+    "adx": (adx(14), "98e7233bc246", "780183f18931"),
+    "swing_high": (swing_high(96, 5), "5f245e9ec8a7", "48f5269f3553"),
+    "swing_low": (swing_low(96, 5), "051f1544d4e4", "fba5aa78571a"),
+    "bollinger": (sma(close, 20) + 2 * std(close, 20), "03fbc7016bb0", "4479f53616f5"),
+    "keltner": (ema(close, 20) + 1.5 * rma(true_range, 20), "d914c3b832c8", "216a47faf454"),
+    "macd_line": (ema(ema(close, 12) - ema(close, 26), 9), "a9272ed686d8", "e275f4d754b7"),
+    "higher_ema": (higher(240, ema(close, 20)), "3210622a5daf", "348b9dc57414"),
+    "higher_rsi": (higher(1440, rsi(close, 5)), "1cac43b007d1", "6334312ef98f"),
+    "own": (efficiency(20), "117f33ec29e1", "b20a71bc1337"),
+    "dated": (column("dated"), "034db0b2c46d", "83f533fde14d"),
+}
+"""A row, and the first twelve digits of the SHA-256 of its bytes on two series."""
+
+FIRST = {
+    "vwap": (84, 391),
+    "opening_high": (87, 450),
+    "higher_ema": (None, 2737),
+    "higher_rsi": (None, 2737),
+    "dated": (5, 89),
+}
+SERIES = ("uniusdt_15m", "spy_1m")
+
+
+@pytest.fixture(scope="module", params=SERIES)
+def real(request, real_folder):
+    """A number of the series, its bars, and its extra column."""
+    spec = f"parquet:{real_folder / request.param}.parquet"
+    bars = load_bars(spec, LoadOptions(dedupe=True))
+    return SERIES.index(request.param), bars, {"dated": moves_of(bars).at(bars)}
+
+
+def moves_of(bars):
+    """The move of each eighth bar, as if it were known ninety minutes after the open."""
+    move = (bars.close - bars.open)[::8]
+    return DatedColumn(bars.timestamp[::8] + 90 * MINUTE_NS, move, max_age=600)
+
+
+def digest(row):
+    """Twelve digits of a row's bytes."""
+    return hashlib.sha256(row.astype("<f8").tobytes()).hexdigest()[:12]
+
+
+def test_rows_have_the_published_bytes(real):
+    """Every row of the law on two real series, compiled; first values where they are stated."""
+    number, bars, extra = real
+    rows = Rows(Series.of(bars, extra), FORMS["compiled_reference"])
+    found = {name: digest(rows.values(row.tree, {})) for name, (row, *_) in ROWS.items()}
+    assert found == {name: digests[number] for name, (_, *digests) in ROWS.items()}
+    for name, firsts in FIRST.items():
+        if firsts[number] is not None:
+            assert first_value(rows.values(ROWS[name][0].tree, {})) == firsts[number]
+
+
+WORLD = make_bars(16, 700, flat=0.2, silent=0.1, gaps=0.05, jump=0.05)
+EXTRA = {"dated": moves_of(WORLD).at(WORLD)}
+OTHERS = {
+    "ema_of_one": ema(close, 1),
+    "highest_of_one": highest(high, 1),
+    "swing_without_neighbours": swing_high(9, 5),
+    "week": higher(10_080, sma(hl2, 2)),
+    "place": vwap("America/New_York"),
+    "own_on_higher": higher(60, efficiency(5)),
+    "share": maximum(abs(close - open), minimum(high, low)) / (high - low),
+    "negative": -rsi(ohlc4, 3) + roc(hlc3, 2),
+}
+ALL = {**{name: row for name, (row, *_) in ROWS.items()}, **OTHERS}
+
+
+def values(row, bars=WORLD, extra=EXTRA, run=as_it_reads):
+    """What a row says."""
+    return row_values(row.tree, bars, {}, run, extra)
+
+
+def world_of(*close_prices, step_minutes=15, start_minute=0):
+    """Flat bars with these closes."""
+    prices = np.array(close_prices, np.float64)
+    stamps = (start_minute + step_minutes * np.arange(len(prices))) * MINUTE_NS
+    columns = dict.fromkeys(("open", "high", "low", "close"), prices)
+    return Bars(
+        stamps, **columns, volume=np.ones(len(prices)), symbol="W",
+        timeframe_ns=step_minutes * MINUTE_NS,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_plain_and_compiled_loops_give_the_same_bits(name):
+    """Over a market with flat bars, silence and gaps."""
+    plain = values(ALL[name])
+    assert not np.isnan(plain).all()
+    compiled = values(ALL[name], run=FORMS["compiled_reference"])
+    assert plain.tobytes() == compiled.tobytes()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_row_depends_on_later_bars(name):
+    """Cut at fifteen places: every bit before the cut is as before."""
+    form = FORMS["compiled_reference"]
+    whole = values(ALL[name], run=form)
+    for cut in (1, 2, 3, 13, 14, 15, 20, 21, 96, 97, 102, 300, 431, 650, 699):
+        extra = {"dated": EXTRA["dated"][:cut]}
+        part = values(ALL[name], WORLD.until(cut), extra, form)
+        assert part.tobytes() == whole[:cut].tobytes(), cut
+
+
+SOURCES = {
+    "close": (close, 0),
+    "lagged": (lag(close, 5), 5),
+    "macd": (ema(close, 4) - sma(open, 7), 6),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if not kind.columns])
+def test_first_value_and_warm_up_follow_from_the_source(name, source):
+    """Both begin where the source does; a clean source leaves no hole."""
+    row, first = SOURCES[source]
+    for n in (2, 9):
+        tree = globals()[name](row, n).tree
+        expected = first + KINDS[name].warm_up(n)
+        found = row_values(tree, make_bars(3, 60, tick=1e-6))
+        assert first_value(found) == warm_up_of(tree, {}) == expected
+        assert not np.isnan(found[expected:]).any()
+
+
+@pytest.mark.parametrize(
+    ("row", "warm_up"),
+    [
+        (stoch(5), 4), (atr(5), 4), (plus_di(5), 5), (minus_di(5), 5), (adx(5), 9), (obv(), 0),
+        (swing_high(9, 2), 11), (swing_low(9, 2), 11), (higher(60, sma(close, 9)), 0),
+        (vwap(), 0), (opening_low(30), 0), (sma(vwap(), 9), 8), (close, 0), (efficiency(7), 7),
+        (ema(close, 3) * gene("k", 2, 1, 4) + sma(close, 8), 7),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_warm_up_comes_from_parameters_alone(row, warm_up):
+    """That of arithmetic is the larger of its sides; the clock has none."""
+    assert warm_up_of(row.tree, {"k": 2.0}) == warm_up
+
+
+def test_recurrences_skip_holes():
+    """A value that is not known leaves ema, rma and rsi as they were; there they are unknown."""
+    row = np.array([np.nan, 1.0, 3.0, np.nan, 5.0, 4.0])
+    bars = world_of(*np.ones(6))
+    found = {
+        name: row_values(globals()[name](column("x"), 2).tree, bars, extra={"x": row}).tolist()
+        for name in ("ema", "rma", "sma", "lag")
+    }
+    nan = math.nan
+    two_thirds = 2.0 / 3.0
+    second = 1.0 + two_thirds * (3.0 - 1.0)
+    fourth = second + two_thirds * (5.0 - second)
+    last = fourth + two_thirds * (4.0 - fourth)
+    assert str(found["ema"]) == str([nan, nan, second, nan, fourth, last])
+    assert str(found["rma"]) == str([nan, nan, 2.0, nan, 3.5, 3.75])
+    assert str(found["sma"]) == str([nan, nan, 2.0, nan, nan, 4.5])
+    assert str(found["lag"]) == str([nan, nan, nan, 1.0, 3.0, nan])
+    moved = np.array([*row[:3], 2.0, nan, 1.0])
+    strength = row_values(rsi(column("x"), 2).tree, bars, extra={"x": moved})
+    # Its moves are 2 and -1; what follows the hole has no move.
+    assert str(strength.tolist()) == str([nan, nan, nan, 100 * (1.0 / 1.5), nan, nan])
+
+
+@pytest.mark.parametrize("row", [rsi(close, 3), stoch(3), adx(3), plus_di(3), zscore(close, 3)])
+def test_a_flat_market_has_no_oscillator(row):
+    """Where nothing moves they are unknown; only the deviation is 0."""
+    flat = world_of(*np.full(30, 7.0))
+    assert np.isnan(row_values(row.tree, flat)).all()
+    assert row_values(std(close, 3).tree, flat)[2:].tolist() == [0.0] * 28
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+@pytest.mark.parametrize("length", [1, 2, 9, 10, 11])
+def test_series_about_as_long_as_the_window(name, length):
+    """Nothing is known where the window never fits, and nothing breaks."""
+    kind = KINDS[name]
+    given = {0: (), 1: (10,), 2: (8, 2)}[len(kind.parameters)]
+    tree = globals()[name](*([] if kind.columns else [close]), *given).tree
+    found = row_values(tree, make_bars(5, length, tick=1e-6))
+    assert first_value(found) == min(length, warm_up_of(tree, {}))
+
+
+def test_arithmetic_is_unknown_where_it_is_not_finite():
+    """Over 0, beyond the largest number, and where a side is unknown; zeros have no sign."""
+    bars = world_of(1.0, 2.0, 3.0)
+    extra = {"x": np.array([0.0, math.nan, 1e308])}
+    x = column("x")
+
+    def said(row):
+        return str(row_values(row.tree, bars, extra=extra).tolist())
+
+    nan = math.nan
+    assert said(close / x) == str([nan, nan, 3.0 / 1e308])
+    assert said(x * 10) == str([0.0, nan, nan])
+    assert said(-x) == str([0.0, nan, -1e308])
+    assert said(maximum(x, close)) == str([1.0, nan, 1e308])
+    assert said(minimum(x, close)) == str([0.0, nan, 3.0])
+    assert said(abs(1 - close)) == str([0.0, 1.0, 2.0])
+
+
+def test_arithmetic_of_numbers_is_one_number():
+    """Computed as a branch of its own, as the tree stands."""
+    bars = world_of(3.0, 5.0)
+    k = gene("k", 2, 1, 4)
+    assert row_values((2 * k).tree, bars, {"k": 1.5}).tolist() == [3.0, 3.0]
+    nothing = (close * (k / 0)).tree
+    assert np.isnan(row_values(nothing, bars, {"k": 1.5})).all()
+
+
+def test_one_row_in_two_spellings_has_the_same_bits():
+    """They are two rows by name, and one by value."""
+    assert atr(14).tree != sma(true_range, 14).tree
+    assert values(atr(14)).tobytes() == values(sma(true_range, 14)).tobytes()
+    assert values(hl2).tobytes() == values((high + low) / 2).tobytes()
+
+
+def test_equal_rows_are_computed_once():
+    """Genes are replaced by their values before a row has a name."""
+    rows = Rows(Series.of(WORLD))
+    n = length("n", 20, 5, 50)
+    first = rows.values(sma(close, n).tree, {"n": 14})
+    assert first is rows.values(sma(close, 14).tree, {})
+    assert first is not rows.values(sma(close, n).tree, {"n": 15})
+    assert not first.flags.writeable
+
+
+def test_higher_bars_are_seen_when_they_have_ended():
+    """The bar that ends an hour sees it; where that one is missing, the next bar does."""
+    minutes = [0, 15, 30, 45, 60, 75, 90, 105, 120, 135, 150, 180, 240]
+    prices = np.arange(1.0, 14.0)
+    stamps = np.array(minutes) * MINUTE_NS
+    columns = dict.fromkeys(("open", "high", "low", "close"), prices)
+    bars = Bars(stamps, **columns, volume=prices, symbol="W", timeframe_ns=15 * MINUTE_NS)
+
+    def said(row):
+        return str(row_values(higher(60, row).tree, bars).tolist())
+
+    nan = math.nan
+    # The first hour is left out, the third has no last bar, the fourth but one bar.
+    assert said(close) == str([nan] * 7 + [8.0] * 3 + [8.0, 11.0, 12.0])
+    assert said(open) == str([nan] * 7 + [5.0] * 3 + [5.0, 9.0, 12.0])
+    assert said(volume) == str([nan] * 7 + [26.0] * 3 + [26.0, 30.0, 12.0])
+    assert said(lag(close, 1)) == str([nan] * 7 + [nan] * 3 + [nan, 8.0, 11.0])
+    own = str(row_values(higher(15, close).tree, bars).tolist())
+    assert own == str([nan, *prices.tolist()[1:]])
+
+
+def test_no_higher_bar_has_ended():
+    """A file within one day has no daily bar."""
+    assert np.isnan(row_values(higher(1440, close).tree, world_of(1.0, 2.0))).all()
+
+
+def test_a_day_of_seven_hours_is_seen_on_the_next():
+    """A share's daily bar ends at midnight."""
+    hours = [h + 24 * day for day in range(3) for h in range(14, 21)]
+    prices = np.arange(1.0, 22.0)
+    columns = dict.fromkeys(("open", "high", "low", "close"), prices)
+    stamps = np.array(hours) * 60 * MINUTE_NS
+    bars = Bars(stamps, **columns, volume=prices, symbol="W", timeframe_ns=60 * MINUTE_NS)
+    found = row_values(higher(1440, close).tree, bars)
+    assert str(found.tolist()) == str([math.nan] * 14 + [14.0] * 7)
+
+
+def test_higher_of_minutes_that_bars_do_not_divide_is_refused():
+    """By what is legal for these bars."""
+    with pytest.raises(StrategyError, match="fit bars of 15 minutes; legal are 15, 30, 45, 60, 90"):
+        row_values(higher(20, close).tree, WORLD)
+
+
+def test_sessions_follow_offsets_and_places():
+    """Half past five east of UTC, five hours west of it, and summer time in New York."""
+    # Sunday the tenth of March 2024, when clocks in New York went forward at seven UTC.
+    first = 1_710_028_800 // 60
+    bars = world_of(*np.ones(26), step_minutes=60, start_minute=first)
+    minute, day = row_values(minute_of_day(330).tree, bars), row_values(day_of_week(330).tree, bars)
+    assert minute[:3].tolist() == [330.0, 390.0, 450.0]
+    assert day[17:20].tolist() == [6.0, 6.0, 0.0]
+    west = row_values(minute_of_day(-300).tree, bars)
+    local = row_values(minute_of_day("America/New_York").tree, bars)
+    assert local[:7].tolist() == west[:7].tolist()
+    assert local[7:].tolist() == ((west[7:] + 60) % 1440).tolist()
+
+
+def test_opening_range_needs_its_last_minute():
+    """It is known from the first bar that closes at its end, until the session ends."""
+    day = 1440
+    minutes = [day - 15, day, day + 15, day + 30, day + 75, 2 * day, 2 * day + 60]
+    prices = np.array([9.0, 5.0, 7.0, 6.0, 8.0, 3.0, 4.0])
+    columns = dict.fromkeys(("open", "high", "low", "close"), prices)
+    stamps = np.array(minutes) * MINUTE_NS
+    bars = Bars(stamps, **columns, volume=prices, symbol="W", timeframe_ns=15 * MINUTE_NS)
+    nan = math.nan
+    top = row_values(opening_high(45).tree, bars)
+    assert str(top.tolist()) == str([nan, nan, nan, 7.0, 7.0, nan, 3.0])
+
+
+def test_an_extra_column_that_is_not_there_is_named():
+    """With the nearest one."""
+    with pytest.raises(
+        StrategyError, match=r"extra column 'datd' is unknown.*did you mean 'dated'"
+    ):
+        values(column("datd"))
+    with pytest.raises(StrategyError, match="extra column 'x' is unknown; known: none"):
+        row_values(Column("x", is_extra=True), WORLD)
+
+
+def test_dated_numbers_are_known_late_and_grow_old():
+    """At the first close that is not before their time; not after so many minutes."""
+    bars = world_of(*np.ones(8))
+    times = np.array([15, 40, 40]) * MINUTE_NS
+    found = DatedColumn(times, np.array([1.0, 2.0, 3.0]), max_age=50).at(bars)
+    nan = math.nan
+    assert str(found.tolist()) == str([1.0, 1.0, 3.0, 3.0, 3.0, 3.0, nan, nan])
+    assert np.isnan(DatedColumn(times[:0], np.zeros(0)).at(bars)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"known_at": np.array([2, 1])}, "entry 1 is earlier"),
+        ({"known_at": np.array([1.0, 2.0])}, "one int64 time"),
+        ({"values": np.array([1.0, math.inf])}, "is infinite at 1"),
+        ({"values": np.array([1, 2])}, "must be 2 values of float64, got int64"),
+        ({"max_age": 0}, "max_age must be above 0 minutes, got 0"),
+    ],
+)
+def test_a_table_that_is_no_dated_column_is_refused(change, message):
+    """By what is wrong with it."""
+    given = {"known_at": np.array([1, 2]), "values": np.array([1.0, 2.0])}
+    with pytest.raises(StrategyError, match=message):
+        DatedColumn(**{**given, **change})
+
+
+def test_a_clock_row_takes_a_real_zone():
+    """A misspelt one is met with the nearest."""
+    with pytest.raises(StrategyError, match="did you mean 'America/New_York'"):
+        Clock("vwap", (), "America/New_Yorc")
+    with pytest.raises(StrategyError, match="whole minutes from -840 to 840"):
+        Clock("vwap", (), 900)
