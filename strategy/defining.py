@@ -22,7 +22,7 @@ from strategy.places import placed
 TEXT = "__strategy_text__"
 """Where a file that was loaded keeps its own text."""
 
-KNOWN = {*sys.stdlib_module_names, "numpy", "strategy"}
+KNOWN = {*sys.stdlib_module_names, "numpy", "data", "strategy", "engine", "optimizer"}
 """What a file may import without naming it."""
 
 
@@ -125,8 +125,8 @@ def _imports(text: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield (node.module or "").split(".")[0]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield str(node.module).split(".")[0]
 
 
 @cache

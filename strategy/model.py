@@ -113,6 +113,8 @@ class Strategy(Node):
         for node in walk(self):
             check_settings(node, genes)
             self._check_pair(node)
+        # Two of one name could not be told apart in a record.
+        _ = self.own
 
     @property
     def label(self) -> str:
@@ -160,10 +162,7 @@ class Strategy(Node):
     @cached_property
     def expressions(self) -> tuple[Expression, ...]:
         """Every expression that a comparison or an exit reads, each once, in order."""
-        found: dict[Expression, None] = {}
-        for part in self._parts():
-            found |= dict.fromkeys(_top_expressions(part))
-        return tuple(found)
+        return tuple(dict.fromkeys(_top_expressions(self)))
 
     @cached_property
     def row_genes(self) -> frozenset[str]:
@@ -175,8 +174,12 @@ class Strategy(Node):
     @cached_property
     def own(self) -> dict[str, OwnIndicator]:
         """A person's own indicators that it reads, by name."""
-        kinds = [getattr(node, "indicator", None) for node in walk(self)]
-        return {kind.name: kind for kind in kinds if isinstance(kind, OwnIndicator)}
+        found: dict[str, OwnIndicator] = {}
+        for node in walk(self):
+            own = getattr(node, "indicator", None)
+            if isinstance(own, OwnIndicator) and found.setdefault(own.name, own) != own:
+                raise StrategyError(f"two own indicators are named '{own.name}'")
+        return found
 
     @cached_property
     def extra_columns(self) -> tuple[str, ...]:

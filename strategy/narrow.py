@@ -105,8 +105,9 @@ def _comparison(compare: Compare, rows: dict[str, Row]) -> Comparison:
     if isinstance(left, GeneValue):
         left, right = right, left
         relation = "<" if relation == ">" else ">"
+    name = _row(left, rows)
     other = right.gene.name if isinstance(right, GeneValue) else _row(right, rows)
-    return Comparison(_row(left, rows), ">" if relation == ">" else "<", other)
+    return Comparison(name, ">" if relation == ">" else "<", other)
 
 
 def _row(expression: Expression | None, rows: dict[str, Row]) -> str:

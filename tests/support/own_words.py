@@ -25,7 +25,7 @@ def whole_mean(bars):
     return bars.close - bars.close.mean()
 
 
-@indicator(warm_up=lambda n: n)
+@indicator(warm_up=lambda n: 2 * n)
 def centred(bars, n):
     """The middle of a window that reaches as far ahead as back."""
     window = np.ones(2 * n + 1) / (2 * n + 1)
@@ -41,3 +41,49 @@ def repaints(bars):
 
 
 NOT_CAUSAL = (reversed_sum, whole_mean, centred, repaints)
+
+
+CALLS = []
+
+
+@indicator(warm_up=0)
+def with_state(bars):
+    """Something else every time."""
+    CALLS.append(1)
+    return bars.close + len(CALLS)
+
+
+@indicator(warm_up=0)
+def writes(bars):
+    """Changes what it reads."""
+    bars.close[0] = 1.0
+    return bars.close
+
+
+@indicator(warm_up=0)
+def fails(bars):
+    """Divides by nothing."""
+    return bars.close + 1 // 0
+
+
+@indicator(warm_up=3)
+def zeros(bars):
+    """Zeros with a sign."""
+    return np.full(len(bars), -0.0)
+
+
+NO_ROWS = {
+    "writes": writes,
+    "fails": fails,
+    "shape": indicator(warm_up=0)(lambda bars: bars.close[1:]),
+    "number": indicator(warm_up=0)(lambda bars: 1.0),
+    "list": indicator(warm_up=0)(lambda bars: bars.close.tolist()),
+    "type": indicator(warm_up=0)(lambda bars: bars.close.astype(np.float32)),
+    "infinity": indicator(warm_up=0)(lambda bars: np.where(bars.high > 0, np.inf, 1.0)),
+    "nothing": indicator(warm_up=0)(lambda bars: np.full(len(bars), np.nan)),
+}
+
+
+def with_warm_up(warm_up):
+    """An indicator that says so of its warm-up."""
+    return indicator(warm_up=warm_up)(lambda bars: bars.close)

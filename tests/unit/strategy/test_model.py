@@ -1,0 +1,315 @@
+"""Strategies as plain data: genes in order, limits, digests, records, narrow shapes."""
+# ruff: noqa: F403, F405
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data import Window
+from engine.reference import Reference
+from strategy import STRATEGIES
+from strategy.errors import GeneError, StrategyError
+from strategy.files import strategies_of, strategy_of
+from strategy.kinds import KINDS
+from strategy.narrow import narrowed
+from strategy.recorded import from_described
+from strategy.signals import condition_values
+from strategy.spec import Comparison
+from strategy.wording import written
+from strategy.words import *
+from tests.support import examples, in_words, own_words
+from tests.support.worlds import make_bars, random_genomes
+
+EXAMPLES = strategies_of(Path(examples.__file__).read_text(encoding="utf-8"), examples.__file__)
+PUBLISHED = strategies_of(Path(in_words.__file__).read_text(encoding="utf-8"), in_words.__file__)
+STOP = share(0.01)
+ABOVE = close > sma(close, length("n", 20, 5, 50))
+
+
+def simple(**given):
+    """A strategy with an entry and a stop, and what is given."""
+    return strategy("x", **{"long": ABOVE, "stop": STOP, **given})
+
+
+def test_the_examples_have_their_genes_in_order():
+    """As they first occur, depth first, left to right, from entry to delay."""
+    assert {one.name: one.layout.names for one in EXAMPLES.values()} == {
+        "rsi_pullback": ("slow", "oversold", "stop"),
+        "donchian_trail": ("channel", "room"),
+        "macd_cross": (),
+        "bollinger_reversion": ("width",),
+        "vwap_reversion": (),
+        "ma_cross": ("quick", "slow"),
+        "seller_fibonacci": ("vol_z_min", "ratio"),
+        "buyer_exhaustion": ("vol_z_min",),
+        "opening_range": (),
+    }
+
+
+def test_genes_follow_the_parts_of_a_strategy():
+    """Every part may hold one; those that are named first stand first."""
+    made = strategy(
+        "x",
+        delay=whole("delay", 1, 0, 3),
+        session=session_exit(whole("minute", 900, 1, 1440)),
+        max_hold=length("hold", 5, 1, 9),
+        break_even=gene("even", 1, 0, 2),
+        trail=by_side(
+            long=trail(share(gene("trail", 0.1, 0.01, 0.2)), after=gene("after", 1, 0, 2)),
+            short=trail(share(gene("trail_short", 0.1, 0.01, 0.2))),
+        ),
+        target=r_multiple(gene("reward", 2, 1, 3)),
+        stop=by_side(level(low - gene("below", 1, 0, 2)), from_entry(gene("above", 1, 0, 2))),
+        exit_short=within(close > 1, whole("bars", 3, 1, 5)),
+        exit_long=close < gene("out", 1, 0, 2),
+        short=close < lag(close, length("back", 3, 1, 9)),
+        long=crosses_above(close, gene("in", 1, 0, 2)),
+        order=("hold",),
+    )
+    assert made.layout.names == (
+        "hold", "in", "back", "out", "bars", "below", "above", "reward", "trail", "after",
+        "trail_short", "even", "minute", "delay",
+    )  # fmt: skip
+    assert made.reasons == ("stop_gap", "stop", "target", "time", "end", "signal", "session")
+    assert (made.goes_long, made.goes_short, made.longest_hold) == (True, True, 9)
+    assert made.row_genes == {"back", "bars"}
+    positive = {gene.name for gene in made.layout.genes if gene.positive}
+    assert positive == {"reward", "trail", "trail_short"}
+
+
+def test_the_smallest_and_largest_of_genes_follow_from_what_reads_them():
+    """Whatever the bounds of a search are."""
+    made = simple(
+        long=(close > swing_high(length("back", 20, 9, 40), 3))
+        & (close > swing_low(30, length("ahead", 3, 1, 5)))
+        & (close > std(close, length("n", 9, 3, 20))),
+        delay=whole("delay", 0, 0, 3),
+        session=session_exit(whole("minute", 900, 5, 1440)),
+        target=r_multiple(gene("reward", 2, 1, 3)),
+    )
+    tiny = float(np.nextafter(0.0, 1.0))
+    assert made.least.tolist() == [4.0, 1.0, 2.0, tiny, 1.0, 0.0]
+    assert made.most[[1, 4]].tolist() == [29.0, 1440.0]
+    genomes = np.tile(made.layout.defaults, (3, 1))
+    made.check_genomes(genomes)
+    genomes[2, 1] = 30
+    with pytest.raises(GeneError, match=r"individual 2: gene 'ahead' is 30.* needs 1 \.\. 29"):
+        made.check_genomes(genomes)
+    genomes[1, 3] = -1.0
+    with pytest.raises(GeneError, match="individual 1: gene 'reward': value must be above 0"):
+        made.check_genomes(genomes)
+    with pytest.raises(StrategyError, match=r"gene 'n' may be 1 \.\. 20, but n must be"):
+        made.with_bounds({"n": (1, 20)})
+    assert made.with_bounds({"n": (2, 5)}).layout.gene("n").default == 5
+
+
+def test_warm_up_is_the_longest_of_all_that_is_named():
+    """Of exits too, and of what `any_of` could do without; crosses and holds add bars."""
+    assert simple().warm_up({"n": 20}) == 19
+    assert simple(exit_long=close > lag(close, 30)).warm_up({"n": 20}) == 30
+    assert simple(long=ABOVE | (close > wma(close, 40))).warm_up({"n": 20}) == 39
+    assert simple(long=crosses_above(close, ema(close, 9)), stop=STOP).warm_up({}) == 9
+    assert simple(long=held(ABOVE, 4)).warm_up({"n": 20}) == 22
+    assert simple(long=~held(crosses_above(close, 2), 4)).warm_up({}) == 4
+    assert simple(stop=beyond_bar(2 * atr(60))).warm_up({"n": 20}) == 59
+    assert simple(trail=trail(from_entry(atr(70)))).warm_up({"n": 20}) == 69
+    assert (simple().longest_warm_up, EXAMPLES["MA_CROSS"].longest_warm_up) == (49, 400)
+
+
+def test_lengths_scale_only_where_their_bars_are_named():
+    """Constants never do."""
+    assert simple().for_timeframe(3600) == simple()
+    hourly = simple(timeframe="15m").for_timeframe(3600).layout.gene("n")
+    assert (hourly.low, hourly.default, hourly.high) == (2, 5, 12)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_strategy_is_read_back_from_what_was_written_down(name):
+    """Through JSON: the same digest, and the same words."""
+    one = EXAMPLES[name]
+    told = json.loads(json.dumps(one.described))
+    again = from_described(told, one.name, one.summary)
+    assert again.digest == one.digest
+    assert [written(part) for part in again.expressions] == [
+        written(part) for part in one.expressions
+    ]
+    assert json.loads(json.dumps(again.described)) == told
+
+
+def test_a_digest_holds_what_decides_trades_and_no_more():
+    """Neither names of variables nor words for people."""
+    first = simple()
+    assert dataclasses.replace(first, name="other", summary="words").digest == first.digest
+    assert EXAMPLES["MA_CROSS"].digest == examples.MA_CROSS.digest
+    others = [
+        simple(long=close >= sma(close, length("n", 20, 5, 50))),
+        simple(long=close > sma(close, length("n", 20, 5, 51))),
+        simple(long=close > sma(close, length("m", 20, 5, 50))),
+        simple(short=close < 1),
+        simple(delay=1),
+        simple(stop=share(0.02)),
+        simple(timeframe="15m"),
+        simple(version=2),
+        simple(less_than=[("n", "m")], target=r_multiple(whole("m", 60, 51, 90))),
+        simple(target=r_multiple(whole("m", 60, 51, 90))),
+        simple().with_bounds({"n": (5, 49)}),
+    ]
+    assert len({one.digest for one in (first, *others)}) == len(others) + 1
+
+
+def test_an_own_indicator_belongs_to_the_digest():
+    """Read back only where the same text is given."""
+    made = simple(long=close > own_words.efficiency(20))
+    assert made.own == {"efficiency": own_words.efficiency.own}
+    told = json.loads(json.dumps(made.described))
+    assert from_described(told, own=made.own).digest == made.digest
+    with pytest.raises(StrategyError, match="own indicator 'efficiency' is unknown"):
+        from_described(told)
+    edited = dataclasses.replace(own_words.efficiency.own, text_sha256="0")
+    with pytest.raises(StrategyError, match="'efficiency' has another text or other libraries"):
+        from_described(told, own={"efficiency": edited})
+
+
+def test_what_a_strategy_reads_is_listed():
+    """Expressions once each, extra columns, zones."""
+    one = EXAMPLES["SELLER_FIBONACCI"]
+    assert [written(row) for row in one.expressions[-4:]] == [
+        "close_location", "0.6", "0.7 * atr(96)", "low + (ratio * (swing_high(96, 5) - low))",
+    ]  # fmt: skip
+    made = simple(
+        long=(column("b") > column("a")) & (close > vwap("Europe/Berlin")),
+        session=session_exit(offset="America/New_York"),
+    )
+    assert made.extra_columns == ("a", "b")
+    assert made.zones == ("America/New_York", "Europe/Berlin")
+    names = ['column("b")', 'column("a")', "close", 'vwap("Europe/Berlin")']
+    assert [written(row) for row in made.expressions] == names
+
+
+def renamed(spec, rows):
+    """Its comparisons with the names that another spec has for its rows."""
+    names = {mine.name: other.name for mine, other in zip(spec.rows, rows, strict=True)}
+    return tuple(
+        Comparison(names[one.left], one.relation, names.get(one.right, one.right))
+        for one in spec.entry
+    )
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_published_strategies_in_words_are_the_published_ones(name):
+    """Genes in order, rows, comparisons, bracket, and every trade."""
+    spec, in_text = STRATEGIES[name], PUBLISHED[name.upper()]
+    found = narrowed(in_text)
+    assert found is not None
+    assert found.layout == spec.layout
+    assert [(r.kind.name, r.reads, r.parameters) for r in found.rows] == [
+        (r.kind.name, r.reads, r.parameters) for r in spec.rows
+    ]
+    assert renamed(found, spec.rows) == spec.entry
+    assert dataclasses.replace(found.bracket, stop_row="atr") == spec.bracket
+    assert found.digest == in_text.digest
+    assert (found.timeframe_s, found.longest_hold) == (spec.timeframe_s, spec.longest_hold)
+    assert found.longest_warm_up == in_text.longest_warm_up == spec.longest_warm_up
+    assert (found.reasons, found.goes_short) == (in_text.reasons, in_text.goes_short)
+    assert found.row_genes == in_text.row_genes == spec.row_genes
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_published_strategies_in_words_trade_alike(name):
+    """On a market, with shorter lengths, on the reference; and signal alike by their conditions."""
+    spec = STRATEGIES[name].for_timeframe(900 * 16)
+    in_text = PUBLISHED[name.upper()].for_timeframe(900 * 16)
+    found = narrowed(PUBLISHED[name.upper()]).for_timeframe(900 * 16)
+    assert found.layout == spec.layout == in_text.layout
+    assert found.digest == in_text.digest != PUBLISHED[name.upper()].digest
+    bars = make_bars(4, 900, jump=0.05)
+    for genome in random_genomes(spec, 6, 5):
+        expected, actual = (
+            Reference(one, [bars], [Window.whole(bars)]).trades(genome)[0] for one in (spec, found)
+        )
+        for column_name, values in expected.columns().items():
+            assert values.tobytes() == actual.columns()[column_name].tobytes()
+        genes = spec.layout.decode(genome)
+        holds = condition_values(in_text.long, bars, genes)
+        assert spec.warm_up(genes) == in_text.warm_up(genes)
+        signals = np.flatnonzero(holds[: len(bars) - 1])
+        signals = signals[signals >= in_text.warm_up(genes)]
+        assert [signals.tolist()] == list(
+            Reference(spec, [bars], [Window.whole(bars)]).signals(genome)
+        )
+
+
+NARROW = {
+    "long": ABOVE,
+    "stop": beyond_bar(gene("room", 2, 1, 4) * atr(14)),
+    "target": r_multiple(gene("reward", 2, 1, 4)),
+    "max_hold": length("hold", 9, 1, 20),
+}
+WIDER = {
+    "short": {"short": close < open},
+    "exit": {"exit_long": close < open},
+    "or": {"long": ABOVE | ABOVE},
+    "at_least": {"long": close >= open},
+    "cross": {"long": crosses_above(close, open)},
+    "constant": {"long": close > 2},
+    "nested": {"long": close > sma(ema(close, 3), 5)},
+    "arithmetic": {"long": close > 2 * open},
+    "new_row": {"long": close > rma(close, 5)},
+    "new_column": {"long": close > hl2},
+    "extra": {"long": close > column("x")},
+    "average_with_holes": {"long": ema(close_location, 5) > gene("k", 0.5, 0.1, 0.9)},
+    "own": {"long": close > own_words.efficiency(5)},
+    "clock": {"long": close > vwap()},
+    "stop": {"stop": from_entry(gene("room", 2, 1, 4) * atr(14))},
+    "constant_stop": {"stop": beyond_bar(2 * atr(14))},
+    "stop_of_any_sign": {"stop": beyond_bar(gene("room", 2, -1, 4) * atr(14))},
+    "added_stop": {"stop": beyond_bar(gene("room", 2, 1, 4) + atr(14))},
+    "target": {"target": share(0.02)},
+    "constant_target": {"target": r_multiple(2)},
+    "no_target": {"target": None},
+    "trail": {"trail": trail(share(0.01))},
+    "even": {"break_even": 1},
+    "constant_hold": {"max_hold": 48},
+    "hold_that_is_no_length": {"max_hold": whole("hold", 9, 1, 20)},
+    "session": {"session": session_exit()},
+    "delay": {"delay": 1},
+}
+
+
+@pytest.mark.parametrize("name", WIDER)
+def test_whatever_is_wider_is_not_narrowed(name):
+    """One thing more than the narrow shape has."""
+    assert narrowed(strategy("x", **NARROW)) is not None
+    assert narrowed(strategy("x", **{**NARROW, **WIDER[name]})) is None
+
+
+def test_a_narrow_shape_turns_comparisons_round():
+    """A row stands on the left; a product has the same bits in either order."""
+    k = gene("k", 2, 1, 4)
+    made = strategy("x", **{**NARROW, "long": (k < close) & (open > k),
+                            "stop": beyond_bar(atr(14) * gene("room", 2, 1, 4))})  # fmt: skip
+    spec = narrowed(made)
+    assert spec.entry == (Comparison("close", ">", "k"), Comparison("open", ">", "k"))
+    assert (spec.bracket.stop_mult, spec.bracket.stop_row) == ("room", "atr(14)")
+    bounded = spec.with_bounds({"k": (1, 3)})
+    assert bounded.digest == made.with_bounds({"k": (1, 3)}).digest != spec.digest
+
+
+def test_every_indicator_is_a_word():
+    """And has the text of its definition."""
+    for name, kind in KINDS.items():
+        assert globals()[name].__doc__ == kind.loop.__doc__
+
+
+def test_two_spellings_of_a_file_are_two_digests():
+    """By tree; a comment is none."""
+    text = "from strategy.words import *\nA = strategy('x', long=close > {}, stop=share(0.1)){}\n"
+    first, same, other = (
+        strategy_of(text.format(*given), "f.py")
+        for given in (("open", ""), ("open", "  # why"), ("hl2", ""))
+    )
+    assert first.digest == same.digest != other.digest
+    assert first.source.sha256 != same.source.sha256

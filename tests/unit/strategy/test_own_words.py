@@ -1,0 +1,188 @@
+"""Indicators of a person's own in words: what they may be, and the proof that none looks ahead."""
+# ruff: noqa: F403, F405
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from strategy.defining import TEXT
+from strategy.errors import IndicatorError, StrategyError
+from strategy.own import prove_causal
+from strategy.places import PlacedError
+from strategy.proofs import prove_strategy_causal
+from strategy.rows import row_values
+from strategy.series import Series
+from strategy.signals import condition_values
+from strategy.words import *
+from tests.support.own_words import (
+    NO_ROWS,
+    NOT_CAUSAL,
+    efficiency,
+    repaints,
+    with_state,
+    with_warm_up,
+    zeros,
+)
+from tests.support.worlds import make_bars
+
+BARS = make_bars(9, 400)
+SERIES = Series.of(BARS)
+
+
+def arguments(word):
+    """As many parameters as it takes."""
+    return tuple([7] * len(word.own.parameters))
+
+
+def test_an_own_indicator_is_a_row_like_any_other():
+    """A source of others, on higher bars, in conditions; unknown before its warm-up."""
+    found = row_values(efficiency(20).tree, BARS)
+    assert np.isnan(found[:20]).all()
+    assert not np.isnan(found[20:]).any()
+    largest = row_values(highest(efficiency(20), 5).tree, BARS)
+    assert largest[24:].tolist() == row_values(highest(close, 5).tree, cut(found, 20))[4:].tolist()
+    n = length("n", 20, 5, 50)
+    holds = condition_values((efficiency(n) > 0.3).tree, BARS, {"n": 20})
+    np.testing.assert_array_equal(holds, found > 0.3)
+    short = row_values(efficiency(20).tree, BARS.until(20))
+    assert np.isnan(short).all()
+
+
+def cut(values, start):
+    """Bars whose closes are values from a bar on."""
+    rest = np.maximum(values[start:], 1e-9)
+    bars = BARS.until(len(rest))
+    return dataclasses.replace(bars, **dict.fromkeys(("open", "high", "low", "close"), rest))
+
+
+def test_a_causal_indicator_is_proved():
+    """At every cut, also at those that are asked for."""
+    prove_causal(efficiency.own, (20,), SERIES, also=(25, 399, 3, 1000))
+    prove_causal(efficiency.own, (20,), Series.of(BARS.until(20)))
+
+
+@pytest.mark.parametrize("word", NOT_CAUSAL, ids=lambda word: word.own.name)
+def test_a_look_ahead_is_named(word):
+    """By function, parameters, and the first bar that differs."""
+    shown = rf"{word.own.shown(arguments(word))}".replace("(", r"\(").replace(")", r"\)")
+    with pytest.raises(IndicatorError, match=rf"{shown} looks ahead: cut after bar \d+ it says"):
+        prove_causal(word.own, arguments(word), SERIES)
+
+
+REFUSED = {
+    "shape": r"must return an array of 400 numbers.*got \(399,\)",
+    "number": "must return an array of 400 numbers, one a bar, got float",
+    "list": "got list",
+    "type": "must return float64, got float32",
+    "infinity": "is infinite at bar 0",
+    "nothing": "has no value from bar 0 on",
+    "writes": "failed on 400 bars: ValueError: .*read-only",
+    "fails": r"ZeroDivisionError: .*own_words.py:\d+\)",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_row_is_refused(name):
+    """By function and parameters, the line where it failed."""
+    own = NO_ROWS[name].own
+    with pytest.raises(IndicatorError, match=rf"^{own.name}\(\) .*{REFUSED[name]}"):
+        own.row(SERIES, ())
+
+
+def test_two_calls_with_other_bits_are_refused():
+    """With the first bar that differs."""
+    with pytest.raises(IndicatorError, match="something else when asked twice, first at bar 0"):
+        prove_causal(with_state.own, (), SERIES)
+
+
+@pytest.mark.parametrize("warm_up", [-1, lambda: "soon", lambda: 1 // 0])
+def test_a_warm_up_is_a_number_of_bars(warm_up):
+    """Whole, and not below 0."""
+    with pytest.raises(IndicatorError, match="its warm-up"):
+        with_warm_up(warm_up).own.row(SERIES, ())
+
+
+def test_what_it_says_before_its_warm_up_is_unknown():
+    """And zeros have no sign."""
+    found = row_values(zeros().tree, BARS)
+    assert np.isnan(found[:3]).all()
+    assert math.copysign(1.0, found[3]) == 1.0
+
+
+def test_a_strategy_is_proved_at_its_default_genes_and_at_bounds():
+    """On higher bars too, and with the genes of individuals."""
+    n, m = length("n", 20, 5, 50), length("m", 3, 2, 4)
+    one = strategy(
+        "x",
+        long=(close > efficiency(n)) & (higher(60, efficiency(m)) < efficiency(7)),
+        stop=share(0.01),
+    )
+    assert prove_strategy_causal(one, SERIES) == 3 + 3 + 1
+    assert prove_strategy_causal(one, SERIES, [{"n": 9, "m": 3}], signals=[50]) == 8
+    other = strategy("x", long=close > 1, stop=level(low), exit_long=higher(60, repaints()) > 1)
+    with pytest.raises(IndicatorError, match=r"repaints\(\) looks ahead"):
+        prove_strategy_causal(other, Series.of(make_bars(9, 900)))
+    assert prove_strategy_causal(strategy("x", long=close > 1, stop=share(0.1)), SERIES) == 0
+
+
+def defined(text, name="f"):
+    """What a file's text makes of a name."""
+    variables = {"__name__": "file", TEXT: text}
+    exec(compile(text, "file.py", "exec"), variables)
+    return variables[name]
+
+
+HEAD = "from strategy.words import indicator\n"
+BODY = "@indicator(warm_up=1{uses})\ndef f(bars, n=3):\n    return bars.close + n\n"
+
+
+def test_an_own_indicator_is_told_apart_by_its_file():
+    """Any other text is another one; so are other versions of what it uses, and parameters."""
+    first, same = (defined(HEAD + BODY.format(uses="")) for _ in range(2))
+    other = defined(HEAD + BODY.format(uses="") + "# more\n")
+    assert first.own == same.own != other.own
+    assert first().tree == first(3).tree == first(n=3).tree == same(3).tree
+    assert row_values(first().tree, BARS)[5] == BARS.close[5] + 3
+    text = f"{HEAD}import scipy.stats\n{BODY}"
+    using = defined(text.format(uses=", uses=('scipy',)"))
+    assert dict(using.own.uses)["scipy"].startswith("1.")
+    assert first.own.digest([3]) == same.own.digest([3])
+    digests = {first.own.digest([3]), first.own.digest([4]), other.own.digest([3])}
+    assert len(digests) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            f"{HEAD}from scipy import stats\n{BODY.format(uses='')}",
+            r"f: its file imports scipy; name what it needs.*uses=\('scipy',\)",
+        ),
+        (HEAD + BODY.format(uses=", uses=('nobody',)"), "uses='nobody': no library of this name"),
+        (
+            f"{HEAD}{BODY.format(uses='').replace('def f', 'def rsi')}",
+            "there is a row 'rsi' already",
+        ),
+        (
+            f"{HEAD}def around(k):\n    @indicator(warm_up=1)\n    def f(bars):\n"
+            "        return bars.close + k\n    return f\naround(2)\n",
+            "f reads k of a function around it; make it a parameter",
+        ),
+        (f"{HEAD}indicator(warm_up=1)(max)\n", "an indicator is a plain function"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_refused(text, message):
+    """With the place in the file."""
+    with pytest.raises(PlacedError, match=f"^file.py:[0-9]+: {message}"):
+        defined(text)
+
+
+def test_two_functions_of_one_name_are_two():
+    """Whatever their text: they stand at other lines."""
+    body = BODY.format(uses="")
+    both = defined(f"{HEAD}{body}g = f\n{body.replace('+ n', '- n')}both = f, g\n", "both")
+    assert both[0].own != both[1].own
+    with pytest.raises(StrategyError, match="two own indicators are named 'f'"):
+        strategy("x", long=both[0](3) > both[1](3), stop=share(0.1))
