@@ -1,0 +1,156 @@
+"""A strategy's file: found, run as no module, named, and refused in one line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from strategy import load_strategy
+from strategy.errors import StrategyError
+from strategy.files import first_difference, strategy_of
+from strategy.recorded import from_described
+from tests.support import examples, own_words
+
+HEAD = "from strategy.words import *\n"
+ONE = "RISING = strategy('Up.', long=close > open, stop=share(0.01))\n"
+TWO = ONE + "FALLING = strategy('Down.', short=close < open, stop=share(0.01))\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    """A function that writes a file and gives its path."""
+
+    def written(text, name="idea.py"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return written
+
+
+def test_a_file_with_one_strategy_needs_no_name(write):
+    """It is called as its variable, and keeps the file's text."""
+    path = write(HEAD + ONE)
+    found = load_strategy(path)
+    assert (found.name, found.summary) == ("rising", "Up.")
+    assert (found.source.path, found.source.text) == (path, HEAD + ONE)
+    assert len(found.source.sha256) == 64
+    assert not found.source.has_functions
+    assert found.place == f"{path}:2"
+    assert strategy_of(found.source.text, "elsewhere.py").digest == found.digest
+
+
+@pytest.mark.parametrize("name", ["FALLING", "falling"])
+def test_a_file_with_several_needs_a_name(write, name):
+    """That of the variable, or of the strategy."""
+    path = write(HEAD + TWO)
+    assert load_strategy(f"{path}:{name}").name == "falling"
+    with pytest.raises(StrategyError, match=r"several strategies, RISING, FALLING.*idea.py:RISING"):
+        load_strategy(path)
+    with pytest.raises(StrategyError, match=r"'FALING' is unknown.*did you mean 'FALLING'"):
+        load_strategy(f"{path}:FALING")
+
+
+def test_a_strategy_may_name_itself(write):
+    """A second variable of the same one is no second strategy."""
+    named = ONE.replace("share(0.01)", "share(0.01), name='up'") + "AGAIN = RISING\n"
+    assert load_strategy(write(HEAD + named)).name == "up"
+
+
+def test_the_examples_are_files_too():
+    """All nine, by path and name."""
+    found = load_strategy(f"{examples.__file__}:DONCHIAN_TRAIL")
+    assert found.digest == examples.DONCHIAN_TRAIL.digest
+
+
+def test_a_file_with_an_own_indicator_needs_all_of_its_text(write):
+    """So that a run can tell what was edited."""
+    text = Path(own_words.__file__).read_text(encoding="utf-8")
+    idea = f"{HEAD}A = strategy('x', long=efficiency(9) > 0.5, stop=share(0.1))\n"
+    found = load_strategy(write(text + idea))
+    assert found.source.has_functions
+    again = strategy_of(found.source.text, found.source.path)
+    assert from_described(again.described, own=again.own).digest == found.digest
+    edited = strategy_of(found.source.text + "# more\n", found.source.path)
+    assert edited.digest != found.digest
+
+
+MISTAKES = {
+    "nothing": ("", r"idea.py makes no strategy: write NAME = strategy\(\.\.\.\)"),
+    "syntax": ("x = (\n", r"idea.py:2: '\(' was never closed"),
+    "import": ("import nobody_wrote_this\n", r"idea.py:2: No module named 'nobody_wrote_this'; a "),
+    "beside": ("import idea\n", r"idea.py:2: No module named 'idea'"),
+    "name": ("x = rma_(close, 14)\n", r"idea.py:2: the name 'rma_' is unknown; did you mean 'rma'"),
+    "foreign": ("x = 1\ny = x // 0\n", r"idea.py:3: ZeroDivisionError: integer division"),
+    "exit": ("raise SystemExit('bye')\n", r"idea.py:2: SystemExit: bye"),
+    "word": ("x = sma(close)\n", r"idea.py:2: sma\(x, n\): missing a required argument: 'n'"),
+    "gene": ("\n\nx = gene('k', 9, 1, 4)\n", r"idea.py:4: gene 'k': default 9 is outside 1 \.\. 4"),
+    "and": ("x = close > 1 and close > 2\n", r"idea.py:2: a condition has no truth by itself"),
+    "deep": (
+        "def f(x):\n    return x == 2\nf(close)\n",
+        r"idea.py:3: == is never written",
+    ),
+    "same_name": (
+        f"{ONE}rising = strategy('x', long=close > 2, stop=share(0.1))\n",
+        r"two strategies are named 'rising': .*idea.py:2 and .*idea.py:3",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_line_with_its_place(write, name):
+    """File and line first, whatever was raised."""
+    text, message = MISTAKES[name]
+    with pytest.raises(StrategyError, match=message) as raised:
+        load_strategy(write(HEAD + text))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_met_with_the_nearest(write, tmp_path):
+    """In the same folder."""
+    write(HEAD + ONE)
+    with pytest.raises(
+        StrategyError, match=r"there is no file '.*ide.py'; did you mean '.*idea.py"
+    ):
+        load_strategy(f"{tmp_path}/ide.py:RISING")
+    with pytest.raises(StrategyError, match=r"there is no file 'nowhere/x.py'$"):
+        load_strategy("nowhere/x.py")
+    with pytest.raises(StrategyError, match="cannot be read"):
+        load_strategy(str(tmp_path))
+    (tmp_path / "latin.py").write_bytes(b"# \xff\n")
+    with pytest.raises(StrategyError, match="cannot be read"):
+        load_strategy(f"{tmp_path}/latin.py")
+
+
+def test_a_file_changes_nothing_that_others_import(write, tmp_path):
+    """Neither the places that modules come from, nor what `strategy` or `data` is."""
+    write("raise RuntimeError('shadow')\n", "data.py")
+    text = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{HEAD}{ONE}"
+    paths, modules = list(sys.path), set(sys.modules)
+    load_strategy(write(text, "strategy.py"))
+    assert sys.path == paths
+    assert set(sys.modules) == modules
+    assert Path(sys.modules["strategy"].__file__).parent != tmp_path
+
+
+def test_words_are_imported_without_pandas_or_a_compiler():
+    """A file is read in a moment."""
+    asked = "import sys, strategy.words; print({'pandas', 'numba', 'torch'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("a\nb\n", "a\nc\n", "line 2: recorded 'b', now 'c'"),
+        ("a\n", "a\nb\n", "line 2: recorded nothing, now 'b'"),
+        ("a\nb\n", "a\n", "line 2: recorded 'b', now nothing"),
+        ("a\n", "a", "the ends of their lines"),
+        ("a\n", "a\n", None),
+    ],
+)
+def test_the_first_line_that_differs_is_shown(before, after, said):
+    """For people who edited a file."""
+    assert first_difference(before, after) == said
