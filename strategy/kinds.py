@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from strategy.indicators import Loop, Parameter
 from strategy.indicators.close_location import close_location
 from strategy.indicators.directional import adx, minus_di, plus_di
-from strategy.indicators.ema import ema
+from strategy.indicators.ema import ema_over_holes
 from strategy.indicators.extremes import highest, lowest
 from strategy.indicators.lag import lag, roc
 from strategy.indicators.obv import obv
@@ -57,7 +57,7 @@ _BAR, _MOVED = ("high", "low", "close"), ("high", "low", "true_range")
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("ema", ema, _BARS, _one_less),
+        Kind("ema", ema_over_holes, _BARS, _one_less),
         Kind("rma", rma, _WINDOW, _one_less),
         Kind("sma", sma, _WINDOW, _one_less),
         Kind("wma", wma, _WINDOW, _one_less),

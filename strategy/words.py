@@ -64,7 +64,8 @@ def _indicator_word(name: str) -> Callable[..., Term]:
         return Term(Call(name, source, tuple(setting_of(one) for one in given)))
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = kind.loop.__doc__
+    # Its first line; the rest speaks of arrays.
+    call.__doc__ = str(kind.loop.__doc__).splitlines()[0]
     call.__signature__ = signature  # type: ignore[attr-defined]
     return call
 
@@ -329,6 +330,8 @@ def _gene(
     high: float | None,
     unit: str,
 ) -> Term:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise StrategyError(f"a gene has a name such as 'stop_mult', got {name!r}")
     if default is None or low is None or high is None:
         raise StrategyError(
             f"gene '{name}' needs a default and bounds: name, default, low, high, "

@@ -14,7 +14,7 @@ import talib
 from strategy.errors import IndicatorError
 from strategy.indicators import INDICATORS
 from strategy.indicators.close_location import close_location
-from strategy.indicators.ema import ema
+from strategy.indicators.ema import ema, ema_over_holes
 from strategy.indicators.rolling import rolling_mean_variance
 from strategy.indicators.sma import sma
 from strategy.indicators.true_range import true_range
@@ -173,3 +173,12 @@ def test_length_too_short_is_refused(name, length):
     assert indicator.arguments([parameter.least]) == (parameter.least,)
     with pytest.raises(IndicatorError, match=f"{name} needs bars whole and .* got {length}"):
         indicator.arguments([length])
+
+
+@pytest.mark.parametrize("span", [1, 2, 12, 500])
+def test_average_over_holes_is_the_average_where_there_are_none(span):
+    """In every bit; a hole at the start only moves it."""
+    values = HARD_SERIES["walk"]
+    np.testing.assert_array_equal(ema_over_holes(values, span), ema(values, span))
+    moved = np.concatenate((np.full(9, np.nan), values))
+    np.testing.assert_array_equal(ema_over_holes(moved, span)[9:], ema(values, span))

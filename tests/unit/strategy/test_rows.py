@@ -3,11 +3,14 @@
 
 import hashlib
 import math
+import re
 
 import numpy as np
 import pytest
 
 from data import Bars, LoadOptions, load_bars
+from engine.kept import Kept
+from strategy.clock import zone_version
 from strategy.columns import DatedColumn
 from strategy.errors import StrategyError
 from strategy.expressions import Clock, Column
@@ -377,3 +380,19 @@ def test_a_clock_row_takes_a_real_zone():
         Clock("vwap", (), "America/New_Yorc")
     with pytest.raises(StrategyError, match="whole minutes from -840 to 840"):
         Clock("vwap", (), 900)
+
+
+def test_the_data_of_a_zone_is_recorded():
+    """By its release and the digest of its file."""
+    assert re.fullmatch(r"(\S+|system) sha256:[0-9a-f]{64}|tzdata \S+", zone_version("Asia/Tokyo"))
+    assert zone_version("Asia/Tokyo") != zone_version("Europe/Berlin")
+
+
+def test_rows_are_kept_where_the_engine_keeps_its_own():
+    """Series that share the place do not mix."""
+    kept = Kept(2**20)
+    first, second = (Rows(Series.of(WORLD.until(n)), kept=kept, place=(n,)) for n in (90, 80))
+    tree = higher(60, sma(close, 3)).tree
+    whole, part = first.values(tree, {}), second.values(tree, {})
+    assert first.values(tree, {}) is whole
+    np.testing.assert_array_equal(whole[:80], part)

@@ -120,6 +120,7 @@ MISTAKES = {
     "unequal_conditions": (lambda: (close > 1) != (close > 2), "!= is never written"),
     "not_a_row": (lambda: ~close, "~ is the opposite of a condition"),
     "index": (lambda: close[1], r"an earlier value is lag\(close, n\)"),
+    "gene_without_name": (lambda: gene(2, 1, 4), "a gene has a name such as 'stop_mult', got 2"),
     "no_bounds": (lambda: gene("k", 2), "gene 'k' needs a default and bounds"),
     "default_outside": (lambda: gene("k", 9, 1, 4), "gene 'k': default 9 is outside 1 .. 4"),
     "real_length": (lambda: sma(close, gene("k", 9, 2, 20)), r"sma: gene 'k' is real, but n must"),
