@@ -2,7 +2,8 @@
 
 StrategyError
 ├── GeneError        a gene, a bound or a genome is not legal
-└── IndicatorError   an indicator was asked for something it cannot compute
+├── IndicatorError   an indicator was asked for something it cannot compute
+└── PlacedError      a mistake in a person's own file, with file and line (`strategy.places`)
 """
 
 from difflib import get_close_matches

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from itertools import zip_longest
 from pathlib import Path
 
-from strategy import words
+from strategy import limits, words
 from strategy.defining import TEXT
 from strategy.errors import StrategyError, unknown
 from strategy.model import Strategy
@@ -126,13 +126,13 @@ def _run(text: str, path: str) -> dict[str, object]:
     }
     try:
         code = compile(text, path, "exec", dont_inherit=True)
-        with _path_kept():
+        with _path_kept(), limits.time_limit(limits.LONGEST_S):
             exec(code, variables)
     except SyntaxError as error:
         raise PlacedError(f"{error.filename}:{error.lineno}: {error.msg}") from None
     except PlacedError:
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, limits.TooLongError) as error:
         raise PlacedError(f"{_place(error, path)}: {_said(error)}") from None
     return variables
 
@@ -163,5 +163,7 @@ def _said(error: BaseException) -> str:
         return f"the name '{error.name}' is unknown{hint}"
     if isinstance(error, ImportError):
         return f"{error}; a file imports libraries only, what it needs itself stands in it"
+    if isinstance(error, limits.TooLongError):
+        return f"it runs for more than {limits.LONGEST_S:g} seconds; is this an endless loop?"
     told = " ".join(str(error).split())
     return f"{type(error).__name__}: {told}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from strategy import limits
 from strategy.errors import IndicatorError
 from strategy.genes import Floats
 from strategy.series import Series
@@ -83,8 +84,13 @@ class OwnIndicator:
 
     def _said(self, series: Series, values: Sequence[int], warm_up: int) -> Floats:
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), limits.time_limit(limits.LONGEST_S):
                 said = self.function(series, *values)
+        except limits.TooLongError as error:
+            raise IndicatorError(
+                f"{self.shown(values)} took longer than {limits.LONGEST_S:g} seconds on "
+                f"{len(series):,} bars{_line_of(error, self.function)}"
+            ) from None
         except Exception as error:
             raise IndicatorError(
                 f"{self.shown(values)} failed on {len(series):,} bars: "
@@ -155,7 +161,7 @@ def _first_difference(one: Floats, other: Floats) -> int | None:
     return int(differs.argmax()) if differs.any() else None
 
 
-def _line_of(error: Exception, function: Function) -> str:
+def _line_of(error: BaseException, function: Function) -> str:
     """The line of the function's own file where an exception came from."""
     file, line, trace = function.__code__.co_filename, 0, error.__traceback__
     while trace is not None:

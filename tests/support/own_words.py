@@ -66,6 +66,16 @@ def fails(bars):
     return bars.close + 1 // 0
 
 
+@indicator(warm_up=0)
+def endless(bars):
+    """Never comes to an end, and holds back what it can."""
+    while True:
+        try:
+            bars.close.sum()
+        except Exception:
+            continue
+
+
 @indicator(warm_up=3)
 def zeros(bars):
     """Zeros with a sign."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy import load_strategy
+from strategy import limits, load_strategy
 from strategy.errors import StrategyError
 from strategy.files import first_difference, strategy_of
 from strategy.recorded import from_described
@@ -105,6 +105,13 @@ def test_a_mistake_is_one_line_with_its_place(write, name):
     with pytest.raises(StrategyError, match=message) as raised:
         load_strategy(write(HEAD + text))
     assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_never_ends_is_ended(write, monkeypatch):
+    """With the line that runs."""
+    monkeypatch.setattr(limits, "LONGEST_S", 0.05)
+    with pytest.raises(StrategyError, match=r"idea.py:[23]: it runs for more than 0\.05 seconds"):
+        load_strategy(write(f"{HEAD}while True:\n    pass\n"))
 
 
 def test_a_file_that_is_not_there_is_met_with_the_nearest(write, tmp_path):

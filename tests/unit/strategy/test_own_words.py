@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from strategy import limits
 from strategy.defining import TEXT
 from strategy.errors import IndicatorError, StrategyError
 from strategy.own import prove_causal
@@ -20,6 +21,7 @@ from tests.support.own_words import (
     NO_ROWS,
     NOT_CAUSAL,
     efficiency,
+    endless,
     repaints,
     with_state,
     with_warm_up,
@@ -89,6 +91,14 @@ def test_what_is_no_row_is_refused(name):
     own = NO_ROWS[name].own
     with pytest.raises(IndicatorError, match=rf"^{own.name}\(\) .*{REFUSED[name]}"):
         own.row(SERIES, ())
+
+
+def test_an_endless_loop_is_ended(monkeypatch):
+    """With the line that runs."""
+    monkeypatch.setattr(limits, "LONGEST_S", 0.05)
+    message = r"endless\(\) took longer than 0\.05 seconds on 400 bars \(.*own_words.py:\d+\)$"
+    with pytest.raises(IndicatorError, match=message):
+        endless.own.row(SERIES, ())
 
 
 def test_two_calls_with_other_bits_are_refused():

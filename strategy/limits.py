@@ -1,0 +1,38 @@
+"""A limit of time for what a person wrote: an endless loop ends with the line that runs."""
+
+import ctypes
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LONGEST_S = 120.0
+"""Seconds that a person's own code may take at once."""
+
+
+class TooLongError(BaseException):
+    """It took too long; no `except Exception` of a person's own holds it back."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise `TooLongError` inside this block, in this thread, once it has taken so long.
+
+    It ends Python's own loops; a library's call that never returns is not ended.
+    """
+    lock, is_done = threading.Lock(), threading.Event()
+
+    def interrupt(thread: int) -> None:
+        with lock:
+            if not is_done.is_set():
+                error = ctypes.py_object(TooLongError)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
+
+    timer = threading.Timer(seconds, interrupt, (threading.get_ident(),))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with lock:
+            is_done.set()
+        timer.cancel()
