@@ -288,14 +288,15 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     `timeframe`, such as "15m", is that of the bars for which lengths were chosen; `name` is that
     of the variable where the strategy is read from a file.
     """
-    given = {"long": long, "short": short, "exit_long": exit_long, "exit_short": exit_short}
-    claims = {side: claim_of(one, side) for side, one in given.items() if one is not None}
     if session is not None and not isinstance(session, SessionExit):
         raise StrategyError(f"session takes session_exit(...), got {session!r}")
     return Strategy(
         name,
         summary,
-        **_optional(claims),
+        long=_optional(long, "long"),
+        short=_optional(short, "short"),
+        exit_long=_optional(exit_long, "exit_long"),
+        exit_short=_optional(exit_short, "exit_short"),
         stop=stop,
         target=target,
         trail=trail,
@@ -318,8 +319,8 @@ def _seconds(timeframe: str) -> float:
         raise StrategyError(str(error)) from None
 
 
-def _optional(claims: dict[str, Condition]) -> Any:  # noqa: ANN401 - arguments by name
-    return claims
+def _optional(claim: Claim | None, what: str) -> Condition | None:
+    return None if claim is None else claim_of(claim, what)
 
 
 def _gene(
