@@ -20,13 +20,14 @@ from strategy.genes import Floats
 from strategy.indicators import SOURCES
 from strategy.spec import Row, StrategySpec
 
-STOP_GAP, STOP, TARGET, TIME, END = range(len(REASONS))
+STOP_GAP, STOP, TARGET, TIME, END = range(5)
 
 KEPT_BYTES = 2**29
 """Rows that are kept for the next individual; what was read longest ago is let go first."""
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Sides = npt.NDArray[np.int8]
 Genes = Mapping[str, int | float]
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
@@ -84,6 +85,9 @@ class Sums(NamedTuple):
     equity: float
     peak_equity: float
     max_drawdown: float
+    shorts: float
+    wins_short: float
+    sum_r_short: float
 
 
 class Reference:
@@ -145,7 +149,7 @@ class Reference:
 
     def fold(self, ledger: Ledger) -> Floats:
         """Fold a ledger's trades, in their order, into accumulators [A]."""
-        sums = self._run(fold_results, ledger.r, float(self.costs.risk_fraction))
+        sums = self._run(fold_results, ledger.r, ledger.side, float(self.costs.risk_fraction))
         exits = np.bincount(ledger.reason, minlength=len(REASONS)).tolist()
         total = {
             **sums._asdict(),
@@ -225,10 +229,11 @@ class Reference:
         )
         signal_bar, entry_bar, exit_bar, reason = whole[:, :trades].copy()
         entry, stop, target, exit_price, r = numbers[:, :trades].copy()
-        reasons = reason.astype(np.int8)
+        reasons, sides = reason.astype(np.int8), np.ones(trades, np.int8)
         return Ledger(
-            signal_bar, entry_bar, exit_bar, reasons, entry, stop, target, exit_price, r, rejected
-        )
+            signal_bar, entry_bar, exit_bar, reasons, entry, stop, target, exit_price, r,
+            sides, stop, rejected,
+        )  # fmt: skip
 
     def _inside(self, bars: Ints, window: Window) -> Ints:
         """Those of the ascending bars that may signal inside a window."""
@@ -324,13 +329,15 @@ def find_exit(
     return end - 1, END, prices.close[end - 1]
 
 
-def fold_results(results: Floats, risk_fraction: float) -> Sums:
-    """Fold results [K] in units of risk, in the order of their trades."""
+def fold_results(results: Floats, sides: Sides, risk_fraction: float) -> Sums:
+    """Fold results [K] in units of risk, in the order of their trades; sides are 1 or -1."""
+    shorts = wins_short = sum_r_short = 0.0
     wins = sum_r = sum_r2 = gain_r = loss_r = loss_r2 = 0.0
     # The peak of the sum of R starts at 0; equity starts at 1 and so does its peak.
     peak_r = max_drawdown_r = max_drawdown = 0.0
     equity = peak_equity = 1.0
-    for r in results:
+    for k in range(len(results)):
+        r = results[k]
         sum_r += r
         sum_r2 += r * r
         # A result of exactly 0 is a loss of 0.
@@ -340,6 +347,12 @@ def fold_results(results: Floats, risk_fraction: float) -> Sums:
         else:
             loss_r += -r
             loss_r2 += r * r
+        # Shorts once more, by themselves.
+        if sides[k] < 0:
+            shorts += 1.0
+            sum_r_short += r
+            if r > 0.0:
+                wins_short += 1.0
         if sum_r > peak_r:
             peak_r = sum_r
         if peak_r - sum_r > max_drawdown_r:
@@ -355,5 +368,5 @@ def fold_results(results: Floats, risk_fraction: float) -> Sums:
             max_drawdown = drawdown
     return Sums(
         wins, sum_r, sum_r2, gain_r, loss_r, loss_r2, peak_r, max_drawdown_r, equity, peak_equity,
-        max_drawdown,
+        max_drawdown, shorts, wins_short, sum_r_short,
     )  # fmt: skip

@@ -3,14 +3,14 @@
 from engine.compiling.loops import compiled
 from engine.cpu.exits import find_exit
 from engine.cpu.types import Floats, Ints, Market, Slots
-from engine.ledger import REASONS
+from engine.ledger import ACCUMULATOR_INDEX
 from engine.lowered import Exits
 
 (
     TRADES, WINS, SUM_R, SUM_R2, GAIN_R, LOSS_R, PEAK_R, MAX_DRAWDOWN_R, EQUITY, PEAK_EQUITY,
     MAX_DRAWDOWN, BARS_IN_MARKET, REJECTED, FIRST_REASON,
 ) = range(14)  # fmt: skip
-LOSS_R2 = FIRST_REASON + len(REASONS)
+LOSS_R2 = ACCUMULATOR_INDEX["loss_r2"]
 
 
 @compiled
