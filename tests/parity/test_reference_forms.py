@@ -80,7 +80,7 @@ def test_every_indicator_gives_the_same_on_every_source(bars, indicator, source,
 )
 def test_folding_gives_the_same_for_any_results(results, risk):
     """Also where equity is ruined, sums overflow, or infinities meet."""
-    from engine.reference import fold_results
+    from engine.folding import fold_results
 
     r, sides = np.array(results, np.float64).reshape(-1, 2).T.copy()
     found = [form(fold_results)(r, sides.astype(np.int8), risk) for form in FORMS.values()]
