@@ -66,19 +66,20 @@ def first_touch(prices: Extremes, first: int, last: int, lower: float, upper: fl
     """
     j = first
     while j <= last:
-        if j % LARGE == 0 and j + LARGE - 1 <= last:
-            block = j // LARGE
-            if prices.low_large[block] > lower and prices.high_large[block] < upper:
-                j += LARGE
-                continue
-        if j % SMALL == 0 and j + SMALL - 1 <= last:
-            block = j // SMALL
+        if j & (SMALL - 1) == 0 and j + SMALL - 1 <= last:
+            if j & (LARGE - 1) == 0 and j + LARGE - 1 <= last:
+                block = np.uint64(j // LARGE)
+                if prices.low_large[block] > lower and prices.high_large[block] < upper:
+                    j += LARGE
+                    continue
+            block = np.uint64(j // SMALL)
             if prices.low_small[block] > lower and prices.high_small[block] < upper:
                 j += SMALL
                 continue
-        behind = min(j - j % SMALL + SMALL, last + 1)
-        for k in range(j, behind):
+        behind = min((j | (SMALL - 1)) + 1, last + 1)
+        # Without a sign, an index is not asked whether it counts from the end.
+        for k in range(np.uint64(j), np.uint64(behind)):
             if prices.low[k] <= lower or prices.high[k] >= upper:
-                return k
+                return int(np.int64(k))
         j = behind
-    return j
+    return last + 1

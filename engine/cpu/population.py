@@ -57,9 +57,6 @@ class Population(NamedTuple):
     warm_up: Ints
     session_of: Ints
 
-    def __len__(self) -> int:
-        return len(self.delay)
-
 
 class Listed(NamedTuple):
     """Where trades of ledgers go.

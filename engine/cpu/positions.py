@@ -55,6 +55,46 @@ class Orders(NamedTuple):
     session: Ints
 
 
+class Position(NamedTuple):
+    """One open position, numbers alone, so that to hand it on costs nothing.
+
+    Args:
+        side: 0 for a long, 1 for a short.
+        entry_bar: Of its entry.
+        entry: Price.
+        stop: First stop.
+        target: May be infinite.
+        clock_bar: Bar at whose open the clock ends it, in another session; or `NEVER`.
+        close_bar: Bar at whose close it ends at the latest.
+        close_reason: Why.
+    """
+
+    side: int
+    entry_bar: int
+    entry: float
+    stop: float
+    target: float
+    clock_bar: int
+    close_bar: int
+    close_reason: int
+
+
+class Follow(NamedTuple):
+    """How a stop moves.
+
+    Args:
+        form: Of `engine.orders`.
+        reach: Distance or share at which it follows.
+        follow_gain: Gain from which on it does, price.
+        even_gain: Gain at which it moves to the entry; NaN: never.
+    """
+
+    form: int
+    reach: float
+    follow_gain: float
+    even_gain: float
+
+
 class Charges(NamedTuple):
     """Costs of a side and smallest risk, fractions of a price; what R is worth, of equity."""
 
@@ -88,25 +128,22 @@ def session_exits(local_ns: Ints, minute_ns: int, bar_ns: int) -> Ints:
 
 @compiled_part
 def first_stop(
-    prices: Extremes, orders: Orders, side: int, bar: int, entry: float, read: float
+    form: int, number: float, side: int, low: float, high: float, entry: float, read: float
 ) -> float:
-    """The first stop of a signal at a bar; `read` is what its row says there."""
-    form = orders.forms[0, side]
+    """The first stop of a signal; low and high are its bar's, `read` what its row says there."""
     if form == LEVEL:
         return read
     away, start = read, entry
     if form == SHARE:
-        away = entry * orders.numbers[0, side]
+        away = entry * number
     elif form != FROM_ENTRY:
-        start = prices.low[bar] if side == 0 else prices.high[bar]
+        start = low if side == 0 else high
     return start - away if side == 0 else start + away
 
 
 @compiled_part
-def aim_of(orders: Orders, side: int, entry: float, risk: float, read: float) -> float:
+def aim_of(form: int, number: float, side: int, entry: float, risk: float, read: float) -> float:
     """The target of a trade; `read` is what its row says at the signal bar."""
-    form = orders.forms[1, side]
-    number: float = orders.numbers[1, side]
     if form == LEVEL:
         return read
     if form == R_MULTIPLE:
@@ -121,166 +158,106 @@ def aim_of(orders: Orders, side: int, entry: float, risk: float, read: float) ->
 
 
 @compiled_part
-def is_refused(
-    orders: Orders, side: int, entry: float, risk: float, target: float, reach: float, least: float
-) -> bool:
-    """Whether a signal is rejected; whatever is NaN makes it so."""
-    if not risk > entry * least:
-        return True
-    form = orders.forms[1, side]
+def is_beyond(form: int, side: int, entry: float, target: float) -> bool:
+    """Whether a target that was read lies where a gain is; NaN does not. Others always do."""
     if form in (LEVEL, FROM_ENTRY):
-        is_beyond = target > entry if side == 0 else target < entry
-        if not is_beyond:
-            return True
-    return orders.forms[2, side] == FROM_ENTRY and not reach > 0.0
+        return target > entry if side == 0 else target < entry
+    return True
 
 
 @compiled_part
-def latest_close(orders: Orders, entry_bar: int, end: int) -> tuple[int, int]:
-    """The bar at whose close a position ends at the latest, and why; time before session."""
+def latest_close(place: int, max_hold: int, entry_bar: int, end: int) -> tuple[int, int]:
+    """The bar at whose close a position ends at the latest, and why; time before session.
+
+    `place` is what `session_exits` says of the entry bar, `NEVER` where there is no session.
+    """
     bar, reason = end - 1, END
-    if orders.session.size > 0:
-        place = orders.session[entry_bar]
-        if place % 2 == 0 and place >> 1 <= bar:
-            bar, reason = place >> 1, SESSION
-    if orders.max_hold > 0 and entry_bar + orders.max_hold - 1 <= bar:
-        bar, reason = entry_bar + orders.max_hold - 1, TIME
+    if place % 2 == 0 and place >> 1 <= bar:
+        bar, reason = place >> 1, SESSION
+    if max_hold > 0 and entry_bar + max_hold - 1 <= bar:
+        bar, reason = entry_bar + max_hold - 1, TIME
     return bar, reason
 
 
 @compiled_part
-def latest_open(orders: Orders, entry_bar: int) -> int:
-    """The bar of the next session, at whose open a position is left by the clock; or `NEVER`."""
-    place: int = orders.session[entry_bar] if orders.session.size > 0 else NEVER
-    return place >> 1 if place % 2 == 1 else NEVER
-
-
-@compiled_part
-def hit_at(
-    prices: Extremes, side: int, j: int, stop: float, target: float
-) -> tuple[int, int, float]:
+def hit_at(prices: Extremes, at: Position, j: int, stop: float) -> tuple[int, int, float]:
     """How a position ends in a bar that reaches its stop or its target."""
     opened = prices.open[j]
-    if side == 0:
-        if prices.low[j] <= stop:
-            return (j, STOP_GAP, opened) if opened <= stop else (j, STOP, stop)
-    elif prices.high[j] >= stop:
-        return (j, STOP_GAP, opened) if opened >= stop else (j, STOP, stop)
-    return j, TARGET, target
+    is_stop = prices.low[j] <= stop if at.side == 0 else prices.high[j] >= stop
+    is_gap = opened <= stop if at.side == 0 else opened >= stop
+    reason = STOP_GAP if is_gap else (STOP if is_stop else TARGET)
+    return j, reason, opened if is_gap else (stop if is_stop else at.target)
 
 
 @compiled_part
-def exit_of_resting(
-    prices: Extremes,
-    asked: Words,
-    orders: Orders,
-    side: int,
-    entry_bar: int,
-    stop: float,
-    target: float,
-    end: int,
-) -> tuple[int, int, float]:
+def exit_of_resting(prices: Extremes, asked: Words, at: Position) -> tuple[int, int, float]:
     """Bar, reason and price of an exit whose stop stays where it is."""
-    close_bar, close_reason = latest_close(orders, entry_bar, end)
-    clock_bar = latest_open(orders, entry_bar)
-    lower, upper = (stop, target) if side == 0 else (target, stop)
-    begin = entry_bar
-    while begin <= close_bar:
-        last = min(begin + AHEAD - 1, close_bar)
-        open_bar, reason = clock_bar, SESSION
+    lower, upper = (at.stop, at.target) if at.side == 0 else (at.target, at.stop)
+    bar, reason, price = at.close_bar, at.close_reason, prices.close[at.close_bar]
+    begin = at.entry_bar
+    # One way out of each loop and function: at others the compiler counts references to arrays.
+    while begin <= at.close_bar:
+        last = min(begin + AHEAD - 1, at.close_bar)
+        open_bar, open_reason = at.clock_bar, SESSION
         if asked.size > 0:
             asked_at = next_set(asked, begin, last + 1)
             if asked_at <= last and asked_at < open_bar:
-                open_bar, reason = asked_at + 1, SIGNAL
+                open_bar, open_reason = asked_at + 1, SIGNAL
         behind = min(open_bar, last + 1)
         found = first_touch(prices, begin, behind - 1, lower, upper)
-        if found < behind:
-            return hit_at(prices, side, found, stop, target)
-        if open_bar <= min(last + 1, close_bar):
-            return open_bar, reason, prices.open[open_bar]
         begin = last + 1
-    return close_bar, close_reason, prices.close[close_bar]
-
-
-@compiled_part
-def _higher(stop: float, candidate: float) -> float:
-    return candidate if candidate > stop else stop
+        if found < behind:
+            bar, reason, price = hit_at(prices, at, found, at.stop)
+            begin = NEVER
+        elif open_bar <= min(last + 1, at.close_bar):
+            bar, reason, price = open_bar, open_reason, prices.open[open_bar]
+            begin = NEVER
+    return bar, reason, price
 
 
 @compiled_part
 def exit_of_moving(
-    prices: Extremes,
-    asked: Words,
-    orders: Orders,
-    side: int,
-    entry_bar: int,
-    stop: float,
-    risk: float,
-    target: float,
-    reach: float,
-    end: int,
+    prices: Extremes, asked: Words, at: Position, follow: Follow
 ) -> tuple[int, int, float, float]:
     """Bar, reason and price of an exit whose stop moves at closes, and the last stop."""
-    close_bar, close_reason = latest_close(orders, entry_bar, end)
-    clock_bar = latest_open(orders, entry_bar)
-    entry = prices.open[entry_bar]
-    follow_from, even_from = orders.numbers[3, side] * risk, orders.break_even * risk
-    form, share = orders.forms[2, side], orders.numbers[2, side]
-    best = entry
-    for j in range(entry_bar, close_bar):
-        if j > entry_bar and asked.size > 0 and is_set(asked, j - 1):
-            return j, SIGNAL, prices.open[j], stop
-        if j == clock_bar:
-            return j, SESSION, prices.open[j], stop
-        low, high = prices.low[j], prices.high[j]
-        if side == 0:
-            if low <= stop or high >= target:
-                found, reason, price = hit_at(prices, side, j, stop, target)
-                return found, reason, price, stop
-            # No high lies below the open of its bar.
-            best = max(best, high)
-            gone = best - entry
-            if form != NONE and gone >= follow_from:
-                stop = _higher(stop, best - (best * share if form == SHARE else reach))
-            if gone >= even_from:
-                stop = _higher(stop, entry)
+    stop = at.stop
+    # No high lies below the open of its bar, and no low above it.
+    best = at.entry
+    bar, reason, price = at.close_bar, at.close_reason, prices.close[at.close_bar]
+    # One way out, as above.
+    j = at.entry_bar
+    while j <= at.close_bar:
+        lower, upper = (stop, at.target) if at.side == 0 else (at.target, stop)
+        if j > at.entry_bar and asked.size > 0 and is_set(asked, j - 1):
+            bar, reason, price = j, SIGNAL, prices.open[j]
+            j = NEVER
+        elif j == at.clock_bar:
+            bar, reason, price = j, SESSION, prices.open[j]
+            j = NEVER
+        elif prices.low[j] <= lower or prices.high[j] >= upper:
+            bar, reason, price = hit_at(prices, at, j, stop)
+            j = NEVER
         else:
-            if high >= stop or low <= target:
-                found, reason, price = hit_at(prices, side, j, stop, target)
-                return found, reason, price, stop
-            best = min(best, low)
-            gone = entry - best
-            if form != NONE and gone >= follow_from:
-                stop = -_higher(-stop, -(best + (best * share if form == SHARE else reach)))
-            if gone >= even_from:
-                stop = -_higher(-stop, -entry)
-    return last_bar_of(prices, asked, side, entry_bar, close_bar, close_reason, clock_bar, stop,
-                       target)  # fmt: skip
+            if j < at.close_bar:
+                best = max(best, prices.high[j]) if at.side == 0 else min(best, prices.low[j])
+                stop = moved(at, follow, stop, best)
+            j += 1
+    return bar, reason, price, stop
 
 
 @compiled_part
-def last_bar_of(
-    prices: Extremes,
-    asked: Words,
-    side: int,
-    entry_bar: int,
-    close_bar: int,
-    close_reason: int,
-    clock_bar: int,
-    stop: float,
-    target: float,
-) -> tuple[int, int, float, float]:
-    """How a position ends that is open still in the last bar that it may have."""
-    opened = prices.open[close_bar]
-    if close_bar > entry_bar and asked.size > 0 and is_set(asked, close_bar - 1):
-        return close_bar, SIGNAL, opened, stop
-    if close_bar == clock_bar:
-        return close_bar, SESSION, opened, stop
-    lower, upper = (stop, target) if side == 0 else (target, stop)
-    if prices.low[close_bar] <= lower or prices.high[close_bar] >= upper:
-        found, reason, price = hit_at(prices, side, close_bar, stop, target)
-        return found, reason, price, stop
-    return close_bar, close_reason, prices.close[close_bar], stop
+def moved(at: Position, follow: Follow, stop: float, best: float) -> float:
+    """The stop after a close at which `best` was the best price so far."""
+    away = best * follow.reach if follow.form == SHARE else follow.reach
+    if at.side == 0:
+        gone = best - at.entry
+        if follow.form != NONE and gone >= follow.follow_gain and best - away > stop:
+            stop = best - away
+        return at.entry if gone >= follow.even_gain and at.entry > stop else stop
+    gone = at.entry - best
+    if follow.form != NONE and gone >= follow.follow_gain and best + away < stop:
+        stop = best + away
+    return at.entry if gone >= follow.even_gain and at.entry < stop else stop
 
 
 @compiled_part
@@ -309,7 +286,9 @@ def take_marks(
             [0, 5] where no ledger is wanted.
         numbers: [K, 6] receives entry, stop, target, exit, r and last stop; or [0, 6].
     """
-    moves = orders.break_even == orders.break_even
+    forms, given, session = orders.forms, orders.numbers, orders.session
+    exit_long, exit_short = orders.exit_long, orders.exit_short
+    moves_to_entry = orders.break_even == orders.break_even
     trades = flat_long = flat_short = 0
     for s in range(marks.size):
         side, bar = int(marks[s] & 1), int(marks[s] >> 1)
@@ -317,23 +296,33 @@ def take_marks(
             continue
         entry_bar = bar + 1 + orders.delay
         entry = prices.open[entry_bar]
-        stop = first_stop(prices, orders, side, bar, entry, reads[0, s])
+        stop = first_stop(forms[0, side], given[0, side], side, prices.low[bar], prices.high[bar],
+                          entry, reads[0, s])  # fmt: skip
         risk = entry - stop if side == 0 else stop - entry
-        target = aim_of(orders, side, entry, risk, reads[1, s])
+        target = aim_of(forms[1, side], given[1, side], side, entry, risk, reads[1, s])
         reach = reads[2, s]
-        if is_refused(orders, side, entry, risk, target, reach, charges.min_risk):
+        is_taken = risk > entry * charges.min_risk and is_beyond(
+            forms[1, side], side, entry, target
+        )
+        if not is_taken or (forms[2, side] == FROM_ENTRY and not reach > 0.0):
             out[REJECTED] += 1.0
             continue
-        asked = orders.exit_long if side == 0 else orders.exit_short
-        if moves or orders.forms[2, side] != NONE:
-            exit_bar, reason, price, last_stop = exit_of_moving(
-                prices, asked, orders, side, entry_bar, stop, risk, target, reach, end
-            )
+        place = session[entry_bar] if session.size > 0 else NEVER
+        close_bar, close_reason = latest_close(place, orders.max_hold, entry_bar, end)
+        clock_bar = place >> 1 if place % 2 == 1 else NEVER
+        at = Position(side, entry_bar, entry, stop, target, clock_bar, close_bar, close_reason)
+        form, last_stop = forms[2, side], stop
+        if form != NONE or moves_to_entry:
+            reach = given[2, side] if form == SHARE else reach
+            follow = Follow(form, reach, given[3, side] * risk, orders.break_even * risk)
+            if side == 0:
+                exit_bar, reason, price, last_stop = exit_of_moving(prices, exit_long, at, follow)
+            else:
+                exit_bar, reason, price, last_stop = exit_of_moving(prices, exit_short, at, follow)
+        elif side == 0:
+            exit_bar, reason, price = exit_of_resting(prices, exit_long, at)
         else:
-            last_stop = stop
-            exit_bar, reason, price = exit_of_resting(
-                prices, asked, orders, side, entry_bar, stop, target, end
-            )
+            exit_bar, reason, price = exit_of_resting(prices, exit_short, at)
         # By its sign, so that a short at no gain has the zero that the law has.
         gross = price - entry if side == 0 else -(price - entry)
         r = (gross - charges.per_side * (entry + price)) / risk
