@@ -369,3 +369,27 @@ def test_no_target_is_out_of_reach():
     bars = market(*quiet(2), (100, 1e9, 99, 100))
     found = ledger_of(bars, asked(3, longs=[0], targets=((NONE, 0.0, None),) * 2))
     assert (found.target[0], REASONS[found.reason[0]]) == (np.inf, "end")
+
+
+def test_the_last_stop_is_the_one_in_force_at_the_exit():
+    """The high of the bar that ends the window at its close moves nothing any more."""
+    bars = market(QUIET, (100, 105, 100, 104), (104, 120, 104, 120), *quiet(6))
+    found = ledger_of(bars, asked(9, longs=[0], **trailing(away=8.0, max_hold=2)))
+    assert (REASONS[found.reason[0]], found.exit[0], found.last_stop[0]) == ("time", 120.0, 97.0)
+
+
+@pytest.mark.parametrize("bars_later", [1022, 1023, 1024, 1025, 2047, 2048])
+def test_a_condition_is_heard_however_late_it_comes(bars_later):
+    """Also at the edges of the stretches that are looked at in turn."""
+    bars = market(*quiet(2100))
+    found = told(bars, asked(2100, longs=[0], leave_long=[1 + bars_later]))
+    assert found == [(1, 1, 2 + bars_later, "signal", 100.0)]
+
+
+@pytest.mark.parametrize("bars_later", [1022, 1023, 1024, 1025])
+def test_the_clock_is_heard_however_late_it_comes(bars_later):
+    """A day of so many minutes after the entry, and then the next day."""
+    at = [*range(1 + bars_later), 1440, 1441]
+    bars = market(*quiet(len(at)), minutes=1, at=at)
+    ask = asked(len(at), longs=[0], session=(1440, 0))
+    assert told(bars, ask) == [(1, 1, 1 + bars_later, "session", 100.0)]
