@@ -21,8 +21,8 @@ from engine.rows.plan import RowGroup, only_columns, parameters_of, plan_chunks,
 from strategy.genes import Floats
 from strategy.spec import StrategySpec
 
-ENGINE_VERSION = 3
-"""Raised whenever the same genes on the same bars would give other trades or accumulators."""
+ENGINE_VERSION = 4
+"""Raised whenever the same genes on the same bars would give other ledgers or accumulators."""
 
 TAKEN_AHEAD = 1
 """Populations that are prepared before the results of the one before them are waited for."""
@@ -71,7 +71,7 @@ class Engine:
     >>> bars, spec = load_bars("sample"), find_strategy("seller_exhaustion")
     >>> engine = Engine(spec, [bars], [Window.whole(bars)])
     >>> engine.evaluate(spec.layout.defaults[None]).shape
-    (1, 1, 19)
+    (1, 1, 24)
     """
 
     def __init__(

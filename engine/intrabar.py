@@ -48,7 +48,7 @@ def intrabar_of(ledger: Ledger, bars: Bars, costs: Costs) -> Intrabar:
     """Count the trades whose exit bar touched stop and target, and give both answers in R.
 
     `ledger` is of one individual in one window, made on `bars` with `costs`. A bar that opens at or
-    below the stop is not undecided: the stop came first.
+    beyond the stop is not undecided: the stop came first.
 
     Source: house rule; most backtesters settle this silently, in either direction.
     """
@@ -64,10 +64,13 @@ def intrabar_of(ledger: Ledger, bars: Bars, costs: Costs) -> Intrabar:
 def target_first(ledger: Ledger, bars: Bars, costs: Costs) -> tuple[Floats, Flags]:
     """R of each trade [K] had the target come first, and in which trades it may have."""
     is_stopped = ledger.reason == REASONS.index("stop")
-    is_undecided = is_stopped & (bars.high[ledger.exit_bar] >= ledger.target)
-    gross = ledger.target - ledger.entry
-    net = gross - costs.per_side * (ledger.entry + ledger.target)
-    r: Floats = np.where(is_undecided, net / (ledger.entry - ledger.stop), ledger.r)
+    best = np.where(ledger.side > 0, bars.high[ledger.exit_bar], bars.low[ledger.exit_bar])
+    is_undecided = is_stopped & (ledger.side * best >= ledger.side * ledger.target)
+    # A target that was never touched may be infinite.
+    target = np.where(is_undecided, ledger.target, ledger.entry)
+    net = ledger.side * (target - ledger.entry) - costs.per_side * (ledger.entry + target)
+    risk = ledger.side * (ledger.entry - ledger.stop)
+    r: Floats = np.where(is_undecided, net / risk, ledger.r)
     return r, is_undecided
 
 

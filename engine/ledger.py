@@ -9,7 +9,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Bars64 = npt.NDArray[np.int64]
 
-REASONS = ("stop_gap", "stop", "target", "time", "end")
+REASONS = ("stop_gap", "stop", "target", "time", "end", "signal", "session")
 """Why a trade ended; a ledger holds the place in this tuple."""
 
 ACCUMULATORS = (
@@ -26,12 +26,24 @@ ACCUMULATORS = (
     "max_drawdown",
     "bars_in_market",
     "rejected",
-    *(f"exits_{reason}" for reason in REASONS),
+    "exits_stop_gap",
+    "exits_stop",
+    "exits_target",
+    "exits_time",
+    "exits_end",
     "loss_r2",
+    "exits_signal",
+    "exits_session",
+    "shorts",
+    "wins_short",
+    "sum_r_short",
 )
 """Names of the last axis of accumulators [P, W, A], in order; all float64, counts are whole."""
 
 ACCUMULATOR_INDEX = {name: i for i, name in enumerate(ACCUMULATORS)}
+
+EXIT_PLACES = tuple(ACCUMULATOR_INDEX[f"exits_{reason}"] for reason in REASONS)
+"""Where the trades of each reason are counted; new reasons stand behind all older accumulators."""
 
 
 class Trade(NamedTuple):
@@ -46,6 +58,8 @@ class Trade(NamedTuple):
     target: float
     exit: float
     r: float
+    side: int
+    last_stop: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +72,12 @@ class Ledger:
         exit_bar: [K] int64, bar in which the position ended.
         reason: [K] int8, place in `REASONS`.
         entry: [K], price.
-        stop: [K], price.
+        stop: [K], price at entry; the risk that r is measured in follows from it.
         target: [K], price.
         exit: [K], price.
         r: [K], net result in units of risk.
+        side: [K] int8, 1 for a long and -1 for a short.
+        last_stop: [K], price of the stop in force at the exit; `stop` where it never moved.
         rejected: Signals that found the account flat but risked too little to trade.
     """
 
@@ -74,6 +90,8 @@ class Ledger:
     target: Floats
     exit: Floats
     r: Floats
+    side: npt.NDArray[np.int8]
+    last_stop: Floats
     rejected: int = 0
 
     def __len__(self) -> int:

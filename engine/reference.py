@@ -14,13 +14,15 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.costs import Costs
+from engine.folding import accumulators_of, fold_results
 from engine.kept import Kept
-from engine.ledger import ACCUMULATORS, REASONS, Ledger
+from engine.ledger import Ledger
+from engine.trades import Prices
 from strategy.genes import Floats
 from strategy.indicators import SOURCES
 from strategy.spec import Row, StrategySpec
 
-STOP_GAP, STOP, TARGET, TIME, END = range(len(REASONS))
+STOP_GAP, STOP, TARGET, TIME, END = range(5)
 
 KEPT_BYTES = 2**29
 """Rows that are kept for the next individual; what was read longest ago is let go first."""
@@ -45,15 +47,6 @@ def as_it_reads(loop: Loop) -> Loop:
     return np.errstate(all="ignore")(loop)
 
 
-class Prices(NamedTuple):
-    """Prices of one series, each [T]."""
-
-    open: Floats
-    high: Floats
-    low: Floats
-    close: Floats
-
-
 class Bracket(NamedTuple):
     """One individual's exits: a multiple, a reward in units of risk, a time limit in bars."""
 
@@ -68,22 +61,6 @@ class Rules(NamedTuple):
     per_side: float
     min_risk: float
     delay: int
-
-
-class Sums(NamedTuple):
-    """What is folded over the results of trades; names as in `ACCUMULATORS`."""
-
-    wins: float
-    sum_r: float
-    sum_r2: float
-    gain_r: float
-    loss_r: float
-    loss_r2: float
-    peak_r: float
-    max_drawdown_r: float
-    equity: float
-    peak_equity: float
-    max_drawdown: float
 
 
 class Reference:
@@ -145,16 +122,8 @@ class Reference:
 
     def fold(self, ledger: Ledger) -> Floats:
         """Fold a ledger's trades, in their order, into accumulators [A]."""
-        sums = self._run(fold_results, ledger.r, float(self.costs.risk_fraction))
-        exits = np.bincount(ledger.reason, minlength=len(REASONS)).tolist()
-        total = {
-            **sums._asdict(),
-            **{f"exits_{name}": count for name, count in zip(REASONS, exits, strict=True)},
-            "trades": len(ledger),
-            "rejected": ledger.rejected,
-            "bars_in_market": int((ledger.exit_bar - ledger.entry_bar + 1).sum()),
-        }
-        return np.array([total[name] for name in ACCUMULATORS], np.float64)
+        sums = self._run(fold_results, ledger.r, ledger.side, float(self.costs.risk_fraction))
+        return accumulators_of(ledger, sums)
 
     def replay(self, genome: Floats, windows: Iterable[int]) -> list[tuple[Ledger, Floats]]:
         """An individual's [G] ledger and accumulators [A] in each window, by number."""
@@ -225,10 +194,11 @@ class Reference:
         )
         signal_bar, entry_bar, exit_bar, reason = whole[:, :trades].copy()
         entry, stop, target, exit_price, r = numbers[:, :trades].copy()
-        reasons = reason.astype(np.int8)
+        reasons, sides = reason.astype(np.int8), np.ones(trades, np.int8)
         return Ledger(
-            signal_bar, entry_bar, exit_bar, reasons, entry, stop, target, exit_price, r, rejected
-        )
+            signal_bar, entry_bar, exit_bar, reasons, entry, stop, target, exit_price, r,
+            sides, stop, rejected,
+        )  # fmt: skip
 
     def _inside(self, bars: Ints, window: Window) -> Ints:
         """Those of the ascending bars that may signal inside a window."""
@@ -322,38 +292,3 @@ def find_exit(
             return j, TIME, prices.close[j]
     # The window ends: out at its last close.
     return end - 1, END, prices.close[end - 1]
-
-
-def fold_results(results: Floats, risk_fraction: float) -> Sums:
-    """Fold results [K] in units of risk, in the order of their trades."""
-    wins = sum_r = sum_r2 = gain_r = loss_r = loss_r2 = 0.0
-    # The peak of the sum of R starts at 0; equity starts at 1 and so does its peak.
-    peak_r = max_drawdown_r = max_drawdown = 0.0
-    equity = peak_equity = 1.0
-    for r in results:
-        sum_r += r
-        sum_r2 += r * r
-        # A result of exactly 0 is a loss of 0.
-        if r > 0.0:
-            wins += 1.0
-            gain_r += r
-        else:
-            loss_r += -r
-            loss_r2 += r * r
-        if sum_r > peak_r:
-            peak_r = sum_r
-        if peak_r - sum_r > max_drawdown_r:
-            max_drawdown_r = peak_r - sum_r
-        equity = equity * (1.0 + risk_fraction * r)
-        # Ruin: unless equity is then above 0 it is 0, and stays 0.
-        if not equity > 0.0:
-            equity = 0.0
-        if equity > peak_equity:
-            peak_equity = equity
-        drawdown = (peak_equity - equity) / peak_equity
-        if drawdown > max_drawdown:
-            max_drawdown = drawdown
-    return Sums(
-        wins, sum_r, sum_r2, gain_r, loss_r, loss_r2, peak_r, max_drawdown_r, equity, peak_equity,
-        max_drawdown,
-    )  # fmt: skip

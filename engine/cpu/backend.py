@@ -187,8 +187,19 @@ class CpuBackend(Backend):
         listed = _Listed(firsts, np.empty((n, 4), np.int64), np.empty((n, 5)))
         rejected = self._folded(genomes, slots, windows, listed)[:, :, REJECTED].astype(np.int64)
         signal, entry, exit_bar, reason = np.ascontiguousarray(listed.whole.T)
+        entry_price, stop, target, exit_price, r = np.ascontiguousarray(listed.prices.T)
         together = Ledger(
-            signal, entry, exit_bar, reason.astype(np.int8), *np.ascontiguousarray(listed.prices.T)
+            signal,
+            entry,
+            exit_bar,
+            reason.astype(np.int8),
+            entry_price,
+            stop,
+            target,
+            exit_price,
+            r,
+            side=np.ones(n, np.int8),
+            last_stop=stop,
         )
         places = zip(firsts.tolist(), ends.tolist(), rejected.tolist(), strict=True)
         return [
@@ -215,6 +226,8 @@ def _part(together: Ledger, first: int, end: int, rejected: int) -> Ledger:
         target=together.target[at],
         exit=together.exit[at],
         r=together.r[at],
+        side=together.side[at],
+        last_stop=together.last_stop[at],
         rejected=rejected,
     )
 

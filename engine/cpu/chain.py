@@ -3,14 +3,14 @@
 from engine.compiling.loops import compiled
 from engine.cpu.exits import find_exit
 from engine.cpu.types import Floats, Ints, Market, Slots
-from engine.ledger import REASONS
+from engine.ledger import ACCUMULATOR_INDEX
 from engine.lowered import Exits
 
 (
     TRADES, WINS, SUM_R, SUM_R2, GAIN_R, LOSS_R, PEAK_R, MAX_DRAWDOWN_R, EQUITY, PEAK_EQUITY,
     MAX_DRAWDOWN, BARS_IN_MARKET, REJECTED, FIRST_REASON,
 ) = range(14)  # fmt: skip
-LOSS_R2 = FIRST_REASON + len(REASONS)
+LOSS_R2 = ACCUMULATOR_INDEX["loss_r2"]
 
 
 @compiled
@@ -90,7 +90,7 @@ def chain(
         exit_bar, reason, price = find_exit(market, entry_bar, stop, target, max_hold, end)
         net = (price - entry) - exits.per_side * (entry + price)
         r = net / risk
-        _fold(out, r, exits.risk_fraction)
+        fold(out, r, exits.risk_fraction)
         out[BARS_IN_MARKET] += exit_bar - entry_bar + 1
         out[FIRST_REASON + reason] += 1.0
         if keeps_ledger:
@@ -105,7 +105,8 @@ def chain(
 
 
 @compiled
-def _fold(out: Floats, r: float, risk_fraction: float) -> None:
+def fold(out: Floats, r: float, risk_fraction: float) -> None:
+    """What one trade does to the sums that depend on its result."""
     out[SUM_R] += r
     out[SUM_R2] += r * r
     if r > 0.0:

@@ -249,6 +249,8 @@ def _ledgers_of(lists: Lists, kept: Prices, starts: Sequence[int], delay: int) -
             target=prices[i, :n, 2].copy(),
             exit=prices[i, :n, 3].copy(),
             r=r[i, :n].copy(),
+            side=np.ones(n, np.int8),
+            last_stop=prices[i, :n, 1].copy(),
             rejected=int(rejected[i]),
         )
         for i, (n, start) in enumerate(zip(counts.tolist(), starts, strict=True))

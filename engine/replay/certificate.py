@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
+import numpy as np
+
 from data.bars import Bars
 from engine.batch import ENGINE_VERSION, Engine
 from engine.compiling.forms import CompiledForm
@@ -144,6 +146,8 @@ def _hash_of(ledgers: list[list[Ledger]]) -> str:
 
 def _hash_ledger(digest: "hashlib._Hash", ledger: Ledger) -> None:
     for name, column in ledger.columns().items():
-        little = column.astype(column.dtype.newbyteorder("<"), order="C", copy=False)
+        # To add nothing takes the sign from a zero.
+        unsigned = np.add(column, column.dtype.type(0))
+        little = unsigned.astype(column.dtype.newbyteorder("<"), order="C", copy=False)
         digest.update(f"{name} {len(ledger)}\n".encode())
         digest.update(little.data)

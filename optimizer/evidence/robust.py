@@ -117,8 +117,8 @@ def break_even_bp(ledgers: Sequence[Ledger]) -> Figure:
 
 
 def side_and_risk(ledger: Ledger) -> tuple[Floats, Floats]:
-    """1 for longs and -1 for shorts, whose stop lies above; and what each trade risked, [K]."""
-    side = np.where(ledger.stop < ledger.entry, 1.0, -1.0)
+    """1 for longs and -1 for shorts; and what each trade risked at its entry, [K]."""
+    side = ledger.side.astype(np.float64)
     return side, side * (ledger.entry - ledger.stop)
 
 

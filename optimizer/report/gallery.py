@@ -16,6 +16,7 @@ from optimizer.report.trades import (
     by_label,
     by_month,
     by_reason,
+    by_side,
     by_weekday,
     cost_facts,
 )
@@ -23,7 +24,7 @@ from optimizer.runs.result import noun_of
 from optimizer.search.generation import Floats
 from strategy.errors import unknown
 
-GROUPS = ("month", "hour", "weekday", "symbol", "reason")
+GROUPS = ("month", "hour", "weekday", "symbol", "reason", "side")
 """What trades can be put together by."""
 
 HOLD_POINTS = 1_000
@@ -125,6 +126,8 @@ def grouped(run: Tables, trades: Trades, by: str) -> Chart:
         return results.grouped(trades, by_weekday, "results by weekday")
     if by == "symbol":
         return _by_label(run, trades)
+    if by == "side":
+        return results.grouped(trades, by_side, "results by side")
     if by == "reason":
         return results.grouped(trades, by_reason, "exits by reason", show="trades")
     raise ConfigError(unknown("group", by, list(GROUPS)))
@@ -134,7 +137,10 @@ def costs(run: Tables, trades: Trades) -> Chart:
     """What in-sample trading cost, and how dear it could be."""
     chosen = ~trades.is_held_out
     facts = cost_facts(trades, chosen, run.task.costs)
-    return results.cost_line(facts, run.task.costs, has_trades=bool(chosen.any()))
+    has_shorts = bool((trades.side[chosen] < 0).any())
+    return results.cost_line(
+        facts, run.task.costs, has_trades=bool(chosen.any()), has_shorts=has_shorts
+    )
 
 
 def null(run: Tables) -> Chart:

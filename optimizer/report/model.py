@@ -95,6 +95,7 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
         "windows": [],
         "noun": "symbol",
         "hasHeldOut": False,
+        "hasShorts": False,
         "around": price.BARS_AROUND,
     }
     if chosen is None:
@@ -207,6 +208,7 @@ def _details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
         ],
         "noun": noun_of(described),
         "hasHeldOut": run.has_held_out,
+        "hasShorts": any(bool((own.side < 0).any()) for own in trades.values()),
         "costPerSide": run.task.costs.per_side,
         "bars": _bars(run, list(trades.values())),
     }
@@ -232,9 +234,10 @@ def _shown_series(run: Tables, trades: Trades) -> list[int]:
 
 def _charts(run: Tables, member: int, trades: Trades, shown: Sequence[int]) -> Plain:
     """Charts of a member's results."""
-    groups = [
-        by for by in gallery.GROUPS if by != "symbol" or len(set(run.task.markets.labels)) > 1
-    ]
+    idle = {"side"} if (trades.side > 0).all() else set()
+    if len(set(run.task.markets.labels)) == 1:
+        idle.add("symbol")
+    groups = [by for by in gallery.GROUPS if by not in idle]
     return {
         "equity": _chart(gallery.equity(run, member, trades)),
         "price": {str(s): _chart(price.entries_and_exits(trades, s)) for s in shown},
@@ -248,9 +251,11 @@ def _columns(trades: Trades) -> Plain:
     """Trades as the script reads them, in as few bytes as they can be had back from exactly.
 
     Times and numbers of bars travel as steps, which repeat; an exit at the stop or the target, and
-    what follows from the rest by one formula of the law, does not travel at all.
+    what follows from the rest by one formula of the law, does not travel at all. Of sides and last
+    stops only shorts and stops that moved do, with their places.
     """
-    is_at_level = (trades.exit == trades.stop) | (trades.exit == trades.target)
+    is_at_level = (trades.exit == trades.last_stop) | (trades.exit == trades.target)
+    moved = np.flatnonzero(trades.last_stop != trades.stop)
     return {
         "window": trades.window,
         "reason": trades.reason,
@@ -264,6 +269,9 @@ def _columns(trades: Trades) -> Plain:
         "level": np.where(trades.exit == trades.target, 2, 1) * is_at_level,
         "exit": np.where(is_at_level, 0.0, trades.exit),
         "r": trades.r,
+        "shorts": np.flatnonzero(trades.side < 0),
+        "moved": moved,
+        "moved_to": trades.last_stop[moved],
     }
 
 

@@ -75,7 +75,7 @@ class Plots:
         return results.distribution(self._run.trade_columns(member)).figure()
 
     def by(self, member: int, group: str) -> "Figure":
-        """Results of a member by month, hour, weekday, symbol, or exits by reason."""
+        """Results of a member by month, hour, weekday, symbol, side, or exits by reason."""
         return gallery.grouped(self._run, self._run.trade_columns(member), group).figure()
 
     def costs(self, member: int) -> "Figure":

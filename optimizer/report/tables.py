@@ -223,7 +223,8 @@ class Tables:
 
         Symbol, sample (``in`` or ``held out``), entry_time and exit_time (when those bars
         open, UTC), bars_held, reason, the prices entry, stop, target, exit, the net result
-        r and cost_r in units of risk, and the numbers of its bars.
+        r and cost_r in units of risk, the numbers of its bars, side (1 for a long, -1 for a short)
+        and last_stop, the stop in force at the exit.
 
         Raises:
             ConfigError: When there is no such member.

@@ -20,11 +20,13 @@ NS_PER_HOUR = 3_600_000_000_000
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 NUMBERS = ("entry", "stop", "target", "exit", "r", "cost_r", "signal_bar", "entry_bar", "exit_bar",
-           "window")  # fmt: skip
+           "window", "side", "last_stop")  # fmt: skip
 """Columns of a frame of trades that are plain numbers, in its order."""
 
 THURSDAY = 3
 """Weekday of 1 January 1970, Monday being 0."""
+
+SIDES = ("long", "short")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,8 @@ class Trades:
         reason: [K] int64, place in `engine.ledger.REASONS`.
         r: [K], net result in units of risk.
         cost_r: [K], what fee and slippage took of it, in units of risk.
+        side: [K] int64, 1 for a long and -1 for a short.
+        last_stop: [K], the stop in force at the exit; `stop` is the first one.
         rejected: Signals that risked too little to trade.
         has_held_out: Whether any window was held out.
     """
@@ -59,6 +63,8 @@ class Trades:
     exit: Floats
     r: Floats
     cost_r: Floats
+    side: Ints
+    last_stop: Floats
     rejected: int
     has_held_out: bool
 
@@ -131,7 +137,7 @@ def collect_trades(
     def price(name: str) -> Floats:
         return _joined([getattr(ledger, name) for ledger in ledgers]).astype(np.float64)
 
-    entry, stop, leave = price("entry"), price("stop"), price("exit")
+    entry, stop, leave, side = price("entry"), price("stop"), price("exit"), whole("side")
     return Trades(
         window=number,
         series=owner[number],
@@ -151,7 +157,9 @@ def collect_trades(
         target=price("target"),
         exit=leave,
         r=price("r"),
-        cost_r=costs.per_side * (entry + leave) / (entry - stop),
+        cost_r=costs.per_side * (entry + leave) / (side * (entry - stop)),
+        side=side,
+        last_stop=price("last_stop"),
         rejected=sum(ledger.rejected for ledger in ledgers),
         has_held_out=bool(is_held_out.any()),
     )
@@ -241,9 +249,9 @@ def cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
 
     Where a trade ends does not depend on costs, so that the same trades are simply dearer.
     """
-    entry, leave = trades.entry[chosen], trades.exit[chosen]
-    risk = entry - trades.stop[chosen]
-    gross = float(((leave - entry) / risk).sum())
+    entry, leave, side = trades.entry[chosen], trades.exit[chosen], trades.side[chosen]
+    risk = side * (entry - trades.stop[chosen])
+    gross = float((side * (leave - entry) / risk).sum())
     turnover = float(((entry + leave) / risk).sum())
     bearable = gross / turnover * 10_000 if len(entry) else float("nan")
     return CostFacts(gross, costs.per_side * turnover, gross - costs.per_side * turnover, bearable)
@@ -253,6 +261,11 @@ def by_reason(trades: Trades, chosen: Bools) -> Groups:
     """The chosen [K] trades by why they ended; every reason of the law, in its order."""
     labels = tuple(reason.replace("_", " ") for reason in REASONS)
     return _grouped(trades, chosen, trades.reason, labels)
+
+
+def by_side(trades: Trades, chosen: Bools) -> Groups:
+    """Longs and shorts apart."""
+    return _grouped(trades, chosen, (1 - trades.side) // 2, SIDES)
 
 
 def by_month(trades: Trades, chosen: Bools) -> Groups:

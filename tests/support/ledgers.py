@@ -6,7 +6,8 @@ import numpy as np
 
 from engine.ledger import Ledger, Trade
 
-KINDS = {"signal_bar": np.int64, "entry_bar": np.int64, "exit_bar": np.int64, "reason": np.int8}
+KINDS = {"signal_bar": np.int64, "entry_bar": np.int64, "exit_bar": np.int64, "reason": np.int8,
+         "side": np.int8}  # fmt: skip
 
 
 def ledger_of(trades):
@@ -20,4 +21,4 @@ def ledger_of(trades):
 
 def trade_of(r):
     """A trade with that result; all else is of no interest."""
-    return Trade(0, 1, 1, 0, 1.0, 0.5, 2.0, 1.0, r)
+    return Trade(0, 1, 1, 0, 1.0, 0.5, 2.0, 1.0, r, 1, 0.5)

@@ -51,8 +51,12 @@
     t.entry_ms = sum(t.entry_ms, new Float64Array(n));
     t.exit_bar = t.entry_bar.map((bar, i) => bar + t.bars_held[i] - 1);
     t.exit_ms = t.entry_ms.map((ms, i) => ms + t.held_ms[i]);
-    t.exit = t.exit.map((price, i) => [price, t.stop[i], t.target[i]][t.level[i]]);
-    t.cost_r = t.entry.map((price, i) => data.costPerSide * (price + t.exit[i]) / (price - t.stop[i]));
+    t.side = new Int8Array(n).fill(1);
+    for (const k of t.shorts) t.side[k] = -1;
+    t.last_stop = t.stop.slice();
+    t.moved.forEach((k, i) => { t.last_stop[k] = t.moved_to[i]; });
+    t.exit = t.exit.map((price, i) => [price, t.last_stop[i], t.target[i]][t.level[i]]);
+    t.cost_r = t.entry.map((price, i) => data.costPerSide * (price + t.exit[i]) / (t.side[i] * (price - t.stop[i])));
     return t;
   }
 
@@ -274,7 +278,7 @@
 
   function showDetail(detail) {
     const find = (name) => document.querySelector(`figure[data-chart="${name}"]`);
-    for (const name of ["equity", "distribution", "reason", "month", "weekday", "hour", "symbol", "costs"]) {
+    for (const name of ["equity", "distribution", "reason", "month", "weekday", "hour", "symbol", "side", "costs"]) {
       show(find(name), merged(data.shared[name], detail.charts[name]));
     }
     showPrice();
@@ -300,12 +304,14 @@
 
   // Trades.
   const windowOf = (t, i) => data.windows[t.window[i]];
+  const aim = (t, i) => (Number.isFinite(t.target[i]) ? plain(t.target[i]) : "none");
   const COLUMNS = [
     ["#", (t, i) => i], ["symbol", (t, i) => windowOf(t, i).label, "text"],
     ["sample", (t, i) => windowOf(t, i).sample, "text"],
     ["entered", (t, i) => time(t.entry_ms[i]), "text"], ["exited", (t, i) => time(t.exit_ms[i]), "text"],
     ["bars", (t, i) => t.exit_bar[i] - t.entry_bar[i] + 1], ["ended by", (t, i) => data.reasons[t.reason[i]], "text"],
-    ["entry", (t, i) => plain(t.entry[i])], ["stop", (t, i) => plain(t.stop[i])], ["target", (t, i) => plain(t.target[i])],
+    ["side", (t, i) => (t.side[i] < 0 ? "short" : "long"), "text"],
+    ["entry", (t, i) => plain(t.entry[i])], ["stop", (t, i) => plain(t.stop[i])], ["target", (t, i) => aim(t, i)],
     ["exit", (t, i) => plain(t.exit[i])], ["R", (t, i) => t.r[i].toFixed(3)], ["cost in R", (t, i) => t.cost_r[i].toFixed(3)],
   ];
 
@@ -313,7 +319,7 @@
     if (!byId("trade-table")) return;
     const head = element("tr");
     const labels = [...new Set(data.windows.map((one) => one.label))];
-    const unused = [...(data.hasHeldOut ? [] : ["sample"]), ...(labels.length > 1 ? [] : ["symbol"])];
+    const unused = [...(data.hasHeldOut ? [] : ["sample"]), ...(labels.length > 1 ? [] : ["symbol"]), ...(data.hasShorts ? [] : ["side"])];
     columns = COLUMNS.filter(([title]) => !unused.includes(title));
     for (const [title, , kind] of columns) head.append(element("th", title === "symbol" ? data.noun : title, { scope: "col", class: kind ?? "" }));
     byId("trade-table").tHead.replaceChildren(head);
@@ -382,10 +388,13 @@
     const [candles, stop, target, way] = data.shared.trade.data.map((trace) => ({ ...trace }));
     const held = [t.entry_ms[k], t.exit_ms[k]];
     Object.assign(candles, around ?? { x: [], open: [], high: [], low: [], close: [] });
-    Object.assign(stop, { x: held, y: [t.stop[k], t.stop[k]] });
-    Object.assign(target, { x: held, y: [t.target[k], t.target[k]] });
+    const levels = (prices) => ({ x: prices.flatMap(() => [...held, null]), y: prices.flatMap((price) => [price, price, null]) });
+    Object.assign(stop, levels([...new Set([t.stop[k], t.last_stop[k]])]));
+    Object.assign(target, levels([t.target[k]].filter(Number.isFinite)));
     Object.assign(way, { x: held, y: [t.entry[k], t.exit[k]] });
-    const told = `entered ${time(held[0])} at ${plain(t.entry[k])}, stop ${plain(t.stop[k])}, target ${plain(t.target[k])}, `
+    if (t.side[k] < 0) way.marker = { ...way.marker, symbol: ["triangle-down", "x"] };
+    const moved = t.last_stop[k] === t.stop[k] ? "" : ` moved to ${plain(t.last_stop[k])}`;
+    const told = `${t.side[k] < 0 ? "sold short" : "entered"} ${time(held[0])} at ${plain(t.entry[k])}, stop ${plain(t.stop[k])}${moved}, target ${aim(t, k)}, `
       + `out ${time(held[1])} at ${plain(t.exit[k])} by ${data.reasons[t.reason[k]]}: ${t.r[k].toFixed(3)} R`;
     const alt = around ? told : `${told}; its bars are not in this page`;
     show(figure, { ...data.shared.trade, title: `Trade ${k} of member ${member}`, alt, data: [candles, stop, target, way] });

@@ -1,5 +1,7 @@
 """Charts of prices: a whole market with an individual's trades, and one trade bar by bar."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -29,6 +31,9 @@ BARS_AROUND = 40
 
 MOST_MARKS = 1_500
 """Most trades that are marked in a chart of a whole market."""
+
+WAY_MARKER: Trace = {"size": 11, "symbol": ["triangle-up", "x"], "color": BLUE}
+"""Entry and exit of a long in the chart of one trade."""
 
 
 def market(bars: Bars, window: Window) -> Chart:
@@ -65,8 +70,15 @@ def entries_and_exits(trades: Trades, series: int) -> Chart:
     if len(own) > MOST_MARKS:
         chosen = own[np.linspace(0, len(own) - 1, MOST_MARKS).astype(np.int64)]
     won = trades.r[chosen] > 0
+    shorts = chosen[trades.side[chosen] < 0]
+    entries = [("entry", chosen[trades.side[chosen] > 0], "triangle-up")]
+    if len(shorts):
+        entries.append(("entry of a short", shorts, "triangle-down"))
     data = [
-        _marks("entry", trades.entry_ns[chosen], trades.entry[chosen], chosen, BLUE, "triangle-up"),
+        *(
+            _marks(label, trades.entry_ns[part], trades.entry[part], part, BLUE, symbol)
+            for label, part, symbol in entries
+        ),
         *(
             _marks(label, trades.exit_ns[part], trades.exit[part], part, colour, "circle")
             for label, part, colour in (
@@ -92,14 +104,12 @@ def trade(bars: Bars, trades: Trades, number_of_trade: int) -> Chart:
     frame = trade_frame()
     candles, stop, target, way = (dict(trace) for trace in frame.data)
     candles |= {"x": x, **prices, "close": bars.close[first : last + 1]}
-    for line, value in ((stop, trades.stop[k]), (target, trades.target[k])):
-        line |= {"x": held, "y": np.full(2, value)}
+    stop |= _levels(held, sorted({float(trades.stop[k]), float(trades.last_stop[k])}))
+    target |= _levels(held, [float(trades.target[k])])
     way |= {"x": held, "y": np.array([trades.entry[k], trades.exit[k]])}
-    alt = (
-        f"trade {k}: entry {number(float(trades.entry[k]))}, stop {number(float(trades.stop[k]))}, "
-        f"target {number(float(trades.target[k]))}, exit {number(float(trades.exit[k]))} by "
-        f"{words(REASONS[int(trades.reason[k])])}, {number(float(trades.r[k]))} R"
-    )
+    if trades.side[k] < 0:
+        way["marker"] = {**WAY_MARKER, "symbol": ["triangle-down", "x"]}
+    alt = f"trade {k}: {_told(trades, k)}"
     return Chart(f"trade {k}", alt, [candles, stop, target, way], frame.layout)
 
 
@@ -125,7 +135,7 @@ def trade_frame() -> Chart:
         "mode": "lines+markers",
         "name": "entry and exit",
         "line": {"color": BLUE, "width": 2},
-        "marker": {"size": 11, "symbol": ["triangle-up", "x"], "color": BLUE},
+        "marker": WAY_MARKER,
     }
     data = [candles, line("stop", ORANGE, "dash"), line("target", PURPLE, "dash"), way]
     layout = {
@@ -135,6 +145,29 @@ def trade_frame() -> Chart:
         "hovermode": "closest",
     }
     return Chart("one trade", "", data, layout)
+
+
+def _levels(held: npt.NDArray[np.float64], prices: Sequence[float]) -> Trace:
+    """Lines over the time of a trade, one a price; none for a price that is infinite."""
+    drawn = [price for price in prices if np.isfinite(price)]
+    return {
+        "x": np.array([x for _ in drawn for x in (*held, np.nan)]),
+        "y": np.array([y for price in drawn for y in (price, price, np.nan)]),
+    }
+
+
+def _told(trades: Trades, k: int) -> str:
+    """A trade in words."""
+    entry, stop, target, leave, last_stop = (
+        float(getattr(trades, name)[k]) for name in ("entry", "stop", "target", "exit", "last_stop")
+    )
+    moved = f" moved to {number(last_stop)}" if last_stop != stop else ""
+    aim = number(target) if np.isfinite(target) else "none"
+    return (
+        f"{'short, ' if trades.side[k] < 0 else ''}entry {number(entry)}, "
+        f"stop {number(stop)}{moved}, target {aim}, exit {number(leave)} by "
+        f"{words(REASONS[int(trades.reason[k])])}, {number(float(trades.r[k]))} R"
+    )
 
 
 def _marks(

@@ -173,7 +173,9 @@ def extremes(groups: Groups, most: int = MOST_GROUPS) -> list[int]:
     return [int(place) for place in order]
 
 
-def cost_line(facts: CostFacts, costs: Costs, has_trades: bool) -> Chart:
+def cost_line(
+    facts: CostFacts, costs: Costs, *, has_trades: bool, has_shorts: bool = False
+) -> Chart:
     """The sum of R at other costs: where it crosses 0, trading only pays the broker."""
     paid = costs.per_side * 10_000
     furthest = max(2 * paid, 10.0, 1.3 * facts.break_even_bp if has_trades else 0.0)
@@ -199,6 +201,8 @@ def cost_line(facts: CostFacts, costs: Costs, has_trades: bool) -> Chart:
             f"{number(facts.net_r)} R left; nothing would be left at "
             f"{number(facts.break_even_bp)} basis points a side, {number(paid)} were paid"
         )
+    if has_shorts:
+        alt += "; borrowing and funding of shorts are not charged"
     layout = {
         "xaxis": axis("fee and slippage a side, basis points"),
         "yaxis": axis("sum of R", zeroline=True, zerolinewidth=2),

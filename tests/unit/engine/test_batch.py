@@ -9,6 +9,7 @@ from engine.batch import Engine
 from engine.costs import Costs
 from engine.devices import why_absent
 from engine.errors import DeviceError, EngineError, GenomeError, MemoryPlanError
+from engine.ledger import ACCUMULATORS
 from engine.replay.parity import compare_ledgers
 from strategy.errors import GeneError
 from tests.support.parity import assert_same_bits
@@ -93,7 +94,7 @@ def test_engine_refuses_illegal_genes(value):
 def test_no_individuals_give_no_rows():
     """An empty population is answered with an empty result."""
     found = Engine(SPEC, [BARS], [WHOLE]).evaluate(np.empty((0, len(SPEC.layout))))
-    assert found.shape == (0, 1, 19)
+    assert found.shape == (0, 1, len(ACCUMULATORS))
 
 
 def test_populations_one_after_another_give_the_same_bits():
@@ -188,7 +189,7 @@ def test_memory_plan_is_known_before_work():
     engine = Engine(SPEC, [BARS], [WHOLE], memory_bytes=270_000)
     plan = engine.memory_plan(1000)
     assert plan.slots * plan.slot_bytes <= 270_000
-    assert plan.result_bytes == 1000 * 19 * 8
+    assert plan.result_bytes == 1000 * len(ACCUMULATORS) * 8
     assert str(plan).startswith("1,000 individuals on 300 bars: up to 100 rows")
 
 

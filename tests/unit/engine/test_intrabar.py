@@ -5,8 +5,9 @@ import pytest
 from data.bars import Window
 from engine.costs import Costs
 from engine.intrabar import intrabar_of
-from engine.ledger import ACCUMULATOR_INDEX
+from engine.ledger import ACCUMULATOR_INDEX, REASONS, Trade
 from engine.reference import Reference
+from tests.support.ledgers import ledger_of
 from tests.support.markets import PAPER_SPEC, QUIET, paper_market
 
 FREE = Costs(fee_bp=0.0, slippage_bp=0.0)
@@ -48,3 +49,18 @@ def test_target_first_pays_costs_too():
     """The other answer is net of both sides: (6 - 0.001 * 206) / 3."""
     found, _ = found_on((100, 107, 96, 100), costs=Costs())
     assert found.sum_r_target_first == (6.0 - 0.001 * 206.0) / 3.0
+
+
+def test_a_short_that_touched_both_is_undecided():
+    """Sold at 100, stop at 103, target at 94, both in the bar: -1 R by the law, +2 R else.
+
+    A short without a target touches none, however low the bar.
+    """
+    bars = paper_market((100, 104, 93, 100))
+    stop = REASONS.index("stop")
+    short = Trade(3, 4, 4, stop, 100.0, 103.0, 94.0, 103.0, -1.0, -1, 103.0)
+    found = intrabar_of(ledger_of([short]), bars, FREE)
+    assert (found.undecided, found.sum_r, found.sum_r_target_first) == (1, -1.0, 2.0)
+    endless = short._replace(target=float("-inf"))
+    found = intrabar_of(ledger_of([endless]), bars, FREE)
+    assert (found.undecided, found.sum_r_target_first) == (0, -1.0)

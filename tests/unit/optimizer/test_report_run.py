@@ -80,7 +80,7 @@ def test_every_figure_is_one_that_plotly_takes(run):
         plot.price(0, 1),
         plot.trade(0, 0),
         plot.distribution(0),
-        *(plot.by(0, group) for group in ("month", "hour", "weekday", "symbol", "reason")),
+        *(plot.by(0, group) for group in ("month", "hour", "weekday", "symbol", "side", "reason")),
         plot.costs(0),
     ]
     assert all(figure.layout.title.text and figure.data for figure in figures)

@@ -8,12 +8,15 @@ import pytest
 from data.bars import Window
 from engine.costs import Costs
 from engine.ledger import REASONS, Trade
+from optimizer.report.charts import price
+from optimizer.report.model import _columns
 from optimizer.report.trades import (
     buy_and_hold,
     by_hour,
     by_label,
     by_month,
     by_reason,
+    by_side,
     by_weekday,
     collect_trades,
     cost_facts,
@@ -31,7 +34,7 @@ def trade(bar, reason, entry, stop, leave):
     """A trade that is entered after `bar` and left two bars later, at given prices."""
     risk = entry - stop
     r = ((leave - entry) - COSTS.per_side * (entry + leave)) / risk
-    return Trade(bar, bar + 1, bar + 3, reason, entry, stop, entry + 2 * risk, leave, r)
+    return Trade(bar, bar + 1, bar + 3, reason, entry, stop, entry + 2 * risk, leave, r, 1, stop)
 
 
 @pytest.fixture
@@ -150,8 +153,10 @@ def test_groups_count_what_was_chosen_and_name_everything(bars):
         "target": 1,
         "time": 0,
         "end": 0,
+        "signal": 0,
+        "session": 0,
     }
-    assert by_reason(trades, first).trades.tolist() == [0, 0, 1, 0, 0]
+    assert by_reason(trades, first).trades.tolist() == [0, 0, 1, 0, 0, 0, 0]
     assert reasons.sum_r.sum() == pytest.approx(trades.r.sum())
     times = trades.entry_ns.astype("datetime64[ns]").astype("datetime64[s]").tolist()
     hours, days = by_hour(trades, everything), by_weekday(trades, everything)
@@ -169,3 +174,42 @@ def test_months_without_a_trade_are_there_too(bars):
     assert months.labels == ("1970-01", "1970-02", "1970-03", "1970-04")
     assert months.trades.tolist() == [1, 0, 0, 1]
     assert by_month(collected(bars, []), np.ones(0, bool)).labels == ()
+
+
+def test_shorts_cost_and_earn_as_the_law_has_it(bars):
+    """Sold at 100 with a stop at 105, bought at 90: 2 R gross, 0.038 R of costs."""
+    net = (-1 * (90.0 - 100.0) - COSTS.per_side * (100.0 + 90.0)) / 5.0
+    short = Trade(3, 4, 6, TARGET, 100.0, 105.0, 90.0, 90.0, net, -1, 103.0)
+    trades = collected(bars, [short, trade(20, STOP, 100.0, 90.0, 90.0)])
+    assert trades.cost_r[0] == pytest.approx(0.038)
+    facts = cost_facts(trades, np.array([True, False]), COSTS)
+    assert (facts.gross_r, facts.net_r) == (2.0, pytest.approx(net))
+    sides = by_side(trades, np.ones(2, bool))
+    assert dict(zip(sides.labels, sides.trades.tolist(), strict=True)) == {"long": 1, "short": 1}
+    assert sides.sum_r[1] == net
+
+
+def test_the_chart_of_a_short_tells_its_side_and_where_its_stop_went(bars):
+    """Its entry points down, and both stops are drawn; no target is none."""
+    endless = Trade(3, 4, 6, STOP, 100.0, 105.0, -np.inf, 103.0, -0.6, -1, 103.0)
+    drawn = price.trade(bars, collected(bars, [endless]), 0)
+    assert "short, entry 100, stop 105 moved to 103, target none, exit 103 by stop" in drawn.alt
+    _, stop, target, way = drawn.data
+    assert {y for y in stop["y"].tolist() if y == y} == {103.0, 105.0}
+    assert not len(target["y"])
+    assert way["marker"]["symbol"] == ["triangle-down", "x"]
+    marks = price.entries_and_exits(collected(bars, [endless]), 0)
+    assert [trace["name"] for trace in marks.data if len(trace["x"])] == [
+        "entry of a short",
+        "exit with a loss",
+    ]
+
+
+def test_a_page_carries_what_its_script_needs_of_shorts(bars):
+    """Places of shorts and of moved stops, and an exit at the last stop is not written twice."""
+    moved = Trade(3, 4, 6, STOP, 100.0, 105.0, 80.0, 103.0, -0.6, -1, 103.0)
+    trades = collected(bars, [trade(20, STOP, 100.0, 90.0, 90.0), moved])
+    found = _columns(trades)
+    assert found["shorts"].tolist() == found["moved"].tolist() == [1]
+    assert found["moved_to"].tolist() == [103.0]
+    assert found["level"].tolist() == [1, 1]

@@ -239,7 +239,8 @@ def test_ledger_rows_name_the_reason(task):
         int(ledger.exit_bar[0]),
     )
     assert {row[3] for row in rows} <= {"stop_gap", "stop", "target", "time", "end"}
-    assert [row[-1] for row in rows] == ledger.r.tolist()
+    assert [row[8] for row in rows] == ledger.r.tolist()
+    assert [row[9:] for row in rows] == [(1, stop) for stop in ledger.stop.tolist()]
 
 
 def test_simulated_data_is_named_so(task):

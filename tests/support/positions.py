@@ -1,0 +1,233 @@
+"""Worlds of signals and orders for both engines' positions, and what each says of them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from hypothesis import strategies as st
+
+from engine.cpu.extremes import extremes_of
+from engine.cpu.population import Population, fold_population, list_population
+from engine.cpu.positions import Charges, session_exits
+from engine.cpu.threads import Threads
+from engine.cpu.words import words_of
+from engine.folding import accumulators_of, fold_results
+from engine.orders import (
+    BEYOND_BAR,
+    FROM_ENTRY,
+    LEVEL,
+    NONE,
+    R_MULTIPLE,
+    SHARE,
+    Limits,
+    clock_of,
+    form_of,
+    plan_of,
+)
+from engine.replay.parity import compare_accumulators, compare_ledgers
+from engine.trades import Prices, ledger_of, take_signals
+from tests.support.worlds import markets
+
+THREADS = {count: Threads(count) for count in (1, 2)}
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What one individual asks of a series; pairs are longs and shorts.
+
+    Args:
+        entries: Bools [T] of each side.
+        exits: Bools [T] of each side, or None.
+        stops: (form, number, row or None) of each side; targets and trails likewise.
+        after: Of each side.
+        break_even: NaN: never.
+        max_hold: Bars; 0: no limit.
+        delay: Bars.
+        session: (minute, offset in minutes); None: not left by the clock.
+        warm_up: First bar that may signal.
+    """
+
+    entries: tuple
+    stops: tuple
+    exits: tuple = (None, None)
+    targets: tuple = ((NONE, 0.0, None),) * 2
+    trails: tuple = ((NONE, 0.0, None),) * 2
+    after: tuple = (0.0, 0.0)
+    break_even: float = float("nan")
+    max_hold: int = 0
+    delay: int = 0
+    session: tuple | None = None
+    warm_up: int = 0
+
+
+def by_reference(bars, ask, costs, window, form):
+    """The ledger of one window [start, end), by the readable walk in one of its forms."""
+    prices = Prices(bars.open, bars.high, bars.low, bars.close)
+    minute, offset = ask.session or (None, 0)
+    clock = clock_of(bars.timestamp, bars.timeframe_ns, minute, offset)
+    longs, shorts = (
+        plan_of(
+            side,
+            ask.entries[i],
+            form_of(*ask.stops[i]),
+            exits=ask.exits[i],
+            target=form_of(*ask.targets[i]),
+            trail=form_of(*ask.trails[i]),
+            after=ask.after[i],
+        )
+        for i, side in enumerate((1, -1))
+    )
+    limits = Limits(ask.break_even, ask.max_hold, ask.delay, costs.per_side, costs.min_risk)
+    first = max(window[0], ask.warm_up)
+    return ledger_of(form(take_signals)(prices, clock, longs, shorts, limits, first, window[1]))
+
+
+def population_of(bars, asks):
+    """Individuals that share forms, as the batch engine of the CPU takes them."""
+    words, rows, sessions = [], [], []
+
+    def placed(found, made):
+        found.append(made)
+        return len(found) - 1
+
+    def condition(holds):
+        return -1 if holds is None else placed(words, words_of(holds))
+
+    def row(form):
+        return -1 if form[2] is None else placed(rows, np.asarray(form[2], np.float64))
+
+    def session(ask):
+        if ask.session is None:
+            return -1
+        clock = clock_of(bars.timestamp, bars.timeframe_ns, *ask.session)
+        return placed(sessions, session_exits(clock.local_ns, clock.minute_ns, clock.bar_ns))
+
+    parts = [(ask.stops, ask.targets, ask.trails) for ask in asks]
+    entries = [[condition(one) for one in ask.entries] for ask in asks]
+    exits = [[condition(one) for one in ask.exits] for ask in asks]
+    reads = [[[row(form) for form in pair] for pair in three] for three in parts]
+    numbers = [
+        [*([form[1] for form in pair] for pair in three), list(ask.after)]
+        for three, ask in zip(parts, asks, strict=True)
+    ]
+    session_of = [session(ask) for ask in asks]
+    n = len(bars)
+    return Population(
+        words=np.array(words or np.zeros((1, (n + 63) // 64)), np.uint64),
+        rows=np.array(rows, np.float64).reshape(-1, n),
+        sessions=np.array(sessions or np.zeros((1, n)), np.int64),
+        forms=np.array([[form[0] for form in pair] for pair in parts[0]], np.int64),
+        entries=np.array(entries, np.int64),
+        exits=np.array(exits, np.int64),
+        reads=np.array(reads, np.int64),
+        scales=np.ones((len(asks), 3, 2)),
+        numbers=np.array(numbers, np.float64),
+        break_even=np.array([ask.break_even for ask in asks], np.float64),
+        max_hold=np.array([ask.max_hold for ask in asks], np.int64),
+        delay=np.array([ask.delay for ask in asks], np.int64),
+        warm_up=np.array([ask.warm_up for ask in asks], np.int64),
+        session_of=np.array(session_of, np.int64),
+    )
+
+
+def by_cpu(bars, asks, costs, windows, threads=1):
+    """Accumulators [P, W, A] and ledgers [P][W] of individuals that share forms."""
+    prices = extremes_of(bars.open, bars.high, bars.low, bars.close)
+    population = population_of(bars, asks)
+    charges = Charges(costs.per_side, costs.min_risk, costs.risk_fraction)
+    given = prices, population, charges, np.array(windows, np.int64), THREADS[threads]
+    return fold_population(*given), list_population(*given)
+
+
+def everywhere(bars, asks, costs, windows, *, forms, threads=1):
+    """Ledgers [P][W] of individuals that share forms, once all engines agree in every bit."""
+    accumulators, listed = by_cpu(bars, asks, costs, windows, threads)
+    for p, ask in enumerate(asks):
+        for w, window in enumerate(windows):
+            where = f"individual {p}, window {window}"
+            for name, form in forms.items():
+                expected = by_reference(bars, ask, costs, window, form)
+                problem = compare_ledgers(expected, listed[p][w])
+                assert not problem, f"{name}, {where}: {problem}"
+                sums = form(fold_results)(expected.r, expected.side, costs.risk_fraction)
+                folded = accumulators_of(expected, sums)
+                problem = compare_accumulators(folded, accumulators[p, w])
+                assert not problem, f"{name}, {where}: {problem}"
+    return listed
+
+
+@st.composite
+def jumping_markets(draw, max_length=400):
+    """Markets some of whose bars open far from the close before, on a coarse grid."""
+    bars = draw(markets(max_length))
+    rng = np.random.Generator(np.random.PCG64(draw(st.integers(0, 2**32))))
+    jumps = rng.random(len(bars)) < draw(st.sampled_from([0.0, 0.05, 0.5]))
+    moved = np.rint(bars.open * rng.normal(1.0, draw(st.sampled_from([0.002, 0.1])), len(bars)))
+    opened = np.where(jumps & (moved > 0), moved, bars.open)
+    high, low = np.maximum(bars.high, opened), np.minimum(bars.low, opened)
+    return replace(bars, open=opened, high=high, low=low)
+
+
+STOPS, TARGETS, TRAILS = (
+    (BEYOND_BAR, FROM_ENTRY, SHARE, LEVEL),
+    (NONE, R_MULTIPLE, FROM_ENTRY, SHARE, LEVEL),
+    (NONE, NONE, FROM_ENTRY, SHARE),
+)
+
+
+@st.composite
+def asks(draw, bars, most=3):
+    """Individuals that share forms, in any mixture of them; some rules off, some in every bar."""
+    rng = np.random.Generator(np.random.PCG64(draw(st.integers(0, 2**32))))
+    chosen = [[draw(st.sampled_from(kinds)) for _ in "ls"] for kinds in (STOPS, TARGETS, TRAILS)]
+    count = draw(st.integers(1, most))
+    return [_ask(draw, rng, bars, chosen) for _ in range(count)]
+
+
+def _ask(draw, rng, bars, chosen):
+    n, share = len(bars), st.sampled_from([0.0, 0.02, 0.2, 0.7, 1.0])
+
+    def condition(frequency):
+        return rng.random(n) < frequency
+
+    def exits():
+        return draw(st.sampled_from([None, 0.02, 0.3, 1.0]))
+
+    stops, targets, trails = (
+        tuple(_form(draw, rng, bars, kind, side) for kind, side in zip(pair, signs, strict=True))
+        for pair, signs in zip(chosen, ((1, -1), (-1, 1), (1, -1)), strict=True)
+    )
+    asked = (exits(), exits())
+    minute = draw(st.sampled_from([1, 300, 720, 1195, 1440]))
+    offset = draw(st.sampled_from([0, 330, -300, 840, -840]))
+    return Ask(
+        entries=(condition(draw(share)), condition(draw(share))),
+        exits=tuple(None if one is None else condition(one) for one in asked),
+        stops=stops,
+        targets=targets,
+        trails=trails,
+        after=(draw(st.sampled_from([0.0, 0.5, 2.0])), draw(st.sampled_from([0.0, 1.0]))),
+        break_even=draw(st.sampled_from([float("nan"), float("nan"), 0.0, 0.5, 1.0])),
+        max_hold=draw(st.sampled_from([0, 0, 1, 2, 7, 60])),
+        delay=draw(st.sampled_from([0, 0, 1, 2, 9])),
+        session=draw(st.sampled_from([None, (minute, offset)])),
+        warm_up=draw(st.sampled_from([0, 0, 5, 100])),
+    )
+
+
+def _form(draw, rng, bars, kind, side):
+    """A form with numbers that make trades, on a grid that makes ties, some of them unknown.
+
+    `side` is 1 where a level belongs below prices and -1 where it belongs above.
+    """
+    n, number, row = len(bars), 0.0, None
+    if kind == SHARE:
+        number = draw(st.sampled_from([0.001, 0.01, 0.1, 1.0, 1.5]))
+    if kind == R_MULTIPLE:
+        number = draw(st.sampled_from([0.25, 1.0, 3.0]))
+    if kind in (BEYOND_BAR, FROM_ENTRY, LEVEL):
+        scale = draw(st.sampled_from([0.002, 0.02, 0.2]))
+        away = np.rint(np.abs(rng.normal(0, scale, n)) * bars.close * 100) / 100
+        away[rng.random(n) < draw(st.sampled_from([0.0, 0.1]))] *= -1.0
+        away[rng.random(n) < draw(st.sampled_from([0.0, 0.1]))] = np.nan
+        row = bars.close - side * away if kind == LEVEL else away
+    return kind, number, row
