@@ -11,7 +11,7 @@ from data.bars import Bars, Window
 from engine.compiling.loops import compiled
 from engine.contract import Floats, Ints, Slots
 from engine.errors import EngineError, GenomeError
-from strategy.spec import StrategySpec
+from strategy.model import AnyStrategy
 
 Limits = tuple[Floats, Floats, Ints, Ints]
 """Least and most values [G], where values are whole [G], and ordered pairs [N, 2]."""
@@ -65,7 +65,7 @@ def load_loops(genomes: Floats, limits: Limits, columns: Ints | None) -> None:
         find_slots(genomes, columns, tables, np.empty((len(genomes), len(columns)), np.int32))
 
 
-def shaped(spec: StrategySpec, genomes: Floats, *, copied: bool = False) -> Floats:
+def shaped(spec: AnyStrategy, genomes: Floats, *, copied: bool = False) -> Floats:
     """Genomes [P, G], contiguous and writable, because loops are compiled anew for other arrays.
 
     They are copied where they are otherwise; with `copied` in any case, as they may change before

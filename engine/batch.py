@@ -12,14 +12,14 @@ from data.bars import Bars, Window
 from engine.admission import are_legal, check_windows, find_slots, load_loops, shaped
 from engine.contract import Form, StretchedRows
 from engine.costs import Costs
-from engine.devices import Device, choose_device
+from engine.devices import Device, device_of
 from engine.errors import EngineError
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.memory_plan import FREE_SHARE, MemoryPlan, row_capacity
 from engine.rows.bank import RowBank
 from engine.rows.plan import RowGroup, only_columns, parameters_of, plan_chunks, plan_rows
 from strategy.genes import Floats
-from strategy.spec import StrategySpec
+from strategy.model import AnyStrategy
 
 ENGINE_VERSION = 4
 """Raised whenever the same genes on the same bars would give other ledgers or accumulators."""
@@ -76,7 +76,7 @@ class Engine:
 
     def __init__(
         self,
-        spec: StrategySpec,
+        spec: AnyStrategy,
         series: Sequence[Bars],
         windows: Sequence[Window],
         costs: Costs | None = None,
@@ -89,7 +89,7 @@ class Engine:
         check_windows(series, windows)
         if chunk is not None and chunk < 1:
             raise EngineError(f"chunk must be at least 1 individual, got {chunk}")
-        chosen = choose_device(device) if isinstance(device, str) else device
+        chosen = device_of(spec, device) if isinstance(device, str) else device
         self.spec = spec
         self.series = tuple(series)
         self.windows = tuple(windows)
@@ -98,7 +98,7 @@ class Engine:
         self._forms = [Form.of(row) for row in spec.rows]
         self._only_columns = only_columns(spec)
         layout = spec.layout
-        self._limits = (spec.least, layout.most, layout.is_int.astype(np.int64), layout.ordered)
+        self._limits = (spec.least, spec.most, layout.is_int.astype(np.int64), layout.ordered)
         load_loops(layout.defaults[None].copy(), self._limits, self._only_columns)
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)

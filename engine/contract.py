@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.costs import Costs
 from engine.ledger import ACCUMULATORS, Ledger
-from strategy.spec import Row, StrategySpec
+from strategy.spec import Row
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -149,7 +149,7 @@ class BackendMaker(Protocol):
 
     def __call__(
         self,
-        spec: StrategySpec,
+        spec: Any,  # noqa: ANN401 - each maker says which shape it takes
         series: Sequence[Bars],
         costs: Costs,
         *,

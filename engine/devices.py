@@ -10,12 +10,16 @@ from engine.contract import BackendMaker
 from engine.errors import DeviceError
 from engine.gpus import count_gpus, start_gpus, why_no_cuda
 from engine.workload import Workload
+from strategy.model import AnyStrategy, Strategy
 
 BACKENDS: dict[str, str] = {
     "cpu": "engine.cpu:CpuBackend",
     "cuda": "engine.cuda:CudaMaker",
 }
 """Every backend by the name of its device; it is imported when it is asked for."""
+
+IN_WORDS = "engine.cpu.language:LanguageBackend"
+"""The backend of strategies in words that no kernel was made for."""
 
 NUMBERS = r"[0-9]{1,3}(,[0-9]{1,3})*"
 """Which GPUs, behind the colon of a device's name."""
@@ -113,7 +117,33 @@ class Device(NamedTuple):
     maker: BackendMaker
 
 
+def device_for_words(device: str) -> Device:
+    """The device of strategies in words, which run on the CPU.
+
+    Raises:
+        DeviceError: When no device of that name exists, or it is none that they run on.
+    """
+    if device not in ("auto", "cpu"):
+        choose_backend(device)
+        raise DeviceError(
+            f"device '{device}': this strategy says what kernels of GPUs cannot compute yet; use "
+            "cpu or auto"
+        )
+    module, _, attribute = IN_WORDS.partition(":")
+    maker = getattr(importlib.import_module(module), attribute)
+    return Device(
+        "cpu", "it says what kernels of GPUs cannot compute yet", cast(BackendMaker, maker)
+    )
+
+
 def choose_device(device: str, workload: Workload | None = None) -> Device:
     """Turn a device's name into one that is there; arguments and errors as in `choose_backend`."""
     choice = choose_backend(device, workload)
     return Device(choice.label, choice.reason, load_backend(choice.name, choice.devices))
+
+
+def device_of(spec: AnyStrategy, device: str, workload: Workload | None = None) -> Device:
+    """The device that a strategy runs on; arguments and errors as in `choose_backend`."""
+    if isinstance(spec, Strategy):
+        return device_for_words(device)
+    return choose_device(device, workload)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.errors import MemoryPlanError
-from strategy.spec import StrategySpec
+from strategy.model import AnyStrategy
 
 FREE_SHARE = 0.5
 """How much of what is free on a device is taken where nobody says how much."""
@@ -56,7 +56,7 @@ class MemoryPlan:
         )
 
 
-def row_capacity(spec: StrategySpec, slot_bytes: int, memory_bytes: int) -> int:
+def row_capacity(spec: AnyStrategy, slot_bytes: int, memory_bytes: int) -> int:
     """How many rows a bank can hold, no more than a population within the bounds can ask for.
 
     `slot_bytes` is what one slot takes over all series, `memory_bytes` what rows may take.
@@ -73,7 +73,7 @@ def row_capacity(spec: StrategySpec, slot_bytes: int, memory_bytes: int) -> int:
     return min(fits, most_rows(spec))
 
 
-def most_rows(spec: StrategySpec) -> int:
+def most_rows(spec: AnyStrategy) -> int:
     """Distinct rows within the bounds, as far as they are kept; others make the bank turn."""
     most = 0
     for row in spec.rows:

@@ -129,6 +129,21 @@ class Reference:
         """An individual's [G] ledger and accumulators [A] in each window, by number."""
         return [(ledger, self.fold(ledger)) for ledger in self._backtests(genome, windows)]
 
+    def rows(self, genes: Genes, series: int) -> dict[str, Floats]:
+        """All rows [T] of one series by their names."""
+        return {row.name: self.row(row, genes, series) for row in self.spec.rows}
+
+    def conditions(self, genes: Genes, series: int) -> dict[str, Bools]:
+        """Each comparison of the entry by its text: whether it holds, [T], also in the warm-up."""
+        rows = self.rows(genes, series)
+        found = {}
+        for one in self.spec.entry:
+            left = rows[one.left]
+            right = rows[one.right] if one.right in rows else np.float64(genes[one.right])
+            text = f"{one.left} {one.relation} {one.right}"
+            found[text] = left > right if one.relation == ">" else left < right
+        return found
+
     def row(self, row: Row, genes: Genes, series: int = 0) -> Floats:
         """One indicator row [T] of one series, read-only; NaN where it is not known.
 

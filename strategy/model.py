@@ -26,7 +26,7 @@ from strategy.nodes import Node, walk
 from strategy.own import OwnIndicator
 from strategy.places import Source
 from strategy.rows import warm_up_of
-from strategy.spec import described_gene
+from strategy.spec import Comparison, Row, StrategySpec, described_gene
 
 BREAK_EVEN = Parameter("break_even", least=0, is_whole=False)
 MAX_HOLD = Parameter("max_hold")
@@ -115,6 +115,16 @@ class Strategy(Node):
             self._check_pair(node)
         # Two of one name could not be told apart in a record.
         _ = self.own
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Rows that are computed for a whole population first: none, they are read as they come."""
+        return ()
+
+    @property
+    def entry(self) -> tuple[Comparison, ...]:
+        """Comparisons that kernels decide: none."""
+        return ()
 
     @property
     def label(self) -> str:
@@ -388,3 +398,7 @@ def _shown(value: GeneValue) -> str:
     gene = value.gene
     where = f" ({value.place})" if value.place else ""
     return f"{gene.kind} {gene.default:g}, {gene.low:g} .. {gene.high:g}{where}"
+
+
+AnyStrategy = StrategySpec | Strategy
+"""In the narrow shape that kernels were made for, or in words."""

@@ -9,7 +9,7 @@ from strategy.conditions import AllOf, Compare, Condition
 from strategy.exits import BeyondBar, RMultiple
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number, Setting
 from strategy.indicators import INDICATORS, SOURCES
-from strategy.model import Strategy
+from strategy.model import AnyStrategy, Strategy
 from strategy.nodes import Node
 from strategy.spec import Bracket, Comparison, Row, StrategySpec
 from strategy.wording import written
@@ -150,3 +150,8 @@ def _as(kind: type[Kind], value: object) -> Kind:
 def _need(holds: bool) -> None:
     if not holds:
         raise _WiderError
+
+
+def at_its_narrowest(strategy: Strategy) -> AnyStrategy:
+    """The narrow shape where that says it all, else the strategy itself."""
+    return narrowed(strategy) or strategy

@@ -77,7 +77,7 @@ class CpuBackend(Backend):
         work_bytes: int = 0,
         threads: int | None = None,
     ) -> None:
-        self.threads = _checked_threads(threads)
+        self.threads = checked_threads(threads)
         coders = coders_of(spec, HIGHEST_CODE)
         self._entry = entry_of(spec, coders)
         self._exits = exits_of(spec, costs)
@@ -237,7 +237,8 @@ def _cores() -> int:
     return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
-def _checked_threads(threads: int | None) -> int:
+def checked_threads(threads: int | None) -> int:
+    """How many threads to use; all cores when None, never more than there are."""
     most = _cores()
     if threads is not None and not 1 <= threads <= most:
         raise DeviceError(f"threads must be 1 to {most} on this machine, got {threads}")

@@ -9,9 +9,10 @@ import numpy as np
 from data.bars import Bars
 from engine.batch import ENGINE_VERSION, Engine
 from engine.compiling.forms import CompiledForm
+from engine.language_reference import reference_of
 from engine.ledger import Ledger
 from engine.machine import available_cores, versions
-from engine.reference import Reference, as_it_reads
+from engine.reference import as_it_reads
 from engine.replay.parity import compare_accumulators, compare_ledgers
 from engine.replay.sample import compare_sample
 from engine.replay.threads import replaying
@@ -74,7 +75,7 @@ def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> C
     with those that the engine lists, and accumulators with those of its batch evaluation.
     """
     form = CompiledForm()
-    reference = Reference(engine.spec, engine.series, engine.windows, engine.costs, form=form)
+    reference = reference_of(engine.spec, engine.series, engine.windows, engine.costs, form=form)
     for genome in genomes[:1]:
         # All loops are compiled before threads ask for them, and it is known which cannot be.
         reference.replay(genome, [0])

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from engine.language_reference import AnyReference
 from engine.ledger import ACCUMULATORS, REASONS, Ledger, Trade
-from engine.reference import Reference
 from strategy.genes import Floats
 
 
@@ -47,7 +47,7 @@ def compare_accumulators(expected: Sequence[float] | Floats, actual: Floats) -> 
     return ""
 
 
-def compare_forms(expected: Reference, actual: Reference, genome: Floats) -> str:
+def compare_forms(expected: AnyReference, actual: AnyReference, genome: Floats) -> str:
     """The first difference between two forms of the reference, for one individual [G].
 
     `expected` runs in plain Python, `actual` compiled, on the same strategy, series, windows and
@@ -55,12 +55,13 @@ def compare_forms(expected: Reference, actual: Reference, genome: Floats) -> str
     """
     genes = expected.spec.layout.decode(genome)
     for series in range(len(expected.series)):
-        for row in expected.spec.rows:
-            left, right = (form.row(row, genes, series) for form in (expected, actual))
+        left_rows, right_rows = (form.rows(genes, series) for form in (expected, actual))
+        for name, left in left_rows.items():
+            right = right_rows[name]
             (bars,) = np.nonzero(_differ(left, right))
             if len(bars):
                 t = int(bars[0])
-                return f"row {row.name} differs at bar {t}: {left[t]!r} and {right[t]!r}"
+                return f"row {name} differs at bar {t}: {left[t]!r} and {right[t]!r}"
     for first, second in zip(expected.trades(genome), actual.trades(genome), strict=True):
         problem = compare_ledgers(first, second) or compare_accumulators(
             expected.fold(first), actual.fold(second)

@@ -11,7 +11,8 @@ import numpy as np
 
 from data.bars import Bars, Window
 from data.checks import COLUMNS
-from engine.reference import Form, Reference
+from engine.language_reference import AnyReference, reference_of
+from engine.reference import Form
 from engine.replay.parity import compare_forms
 from strategy.genes import Floats
 
@@ -40,13 +41,13 @@ class Sample:
     problems: dict[tuple[int, int], str]
 
 
-def compare_sample(reference: Reference, genomes: Floats, plain: Form) -> Sample:
+def compare_sample(reference: AnyReference, genomes: Floats, plain: Form) -> Sample:
     """Replay some of the individuals [N, G] by the compiled reference and by its plain form."""
     individuals, n_bars, problems = 0, 0, {}
     for i, w, bars in _chosen(reference, genomes):
         windows = [Window.whole(bars)]
         first, second = (
-            Reference(reference.spec, [bars], windows, reference.costs, form=form)
+            reference_of(reference.spec, [bars], windows, reference.costs, form=form)
             for form in (plain, reference.form)
         )
         problem = compare_forms(first, second, genomes[i])
@@ -56,7 +57,7 @@ def compare_sample(reference: Reference, genomes: Floats, plain: Form) -> Sample
     return Sample(individuals, n_bars, problems)
 
 
-def _chosen(reference: Reference, genomes: Floats) -> Iterator[tuple[int, int, Bars]]:
+def _chosen(reference: AnyReference, genomes: Floats) -> Iterator[tuple[int, int, Bars]]:
     """Individuals, each with a window of its own and as many of its first bars as time allows."""
     spec, windows = reference.spec, reference.windows
     picks = np.unique(np.linspace(0, max(len(genomes) - 1, 0), MEMBERS).astype(int))

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from engine.language_reference import AnyReference
 from engine.ledger import Ledger
-from engine.reference import Reference
 from strategy.genes import Floats
-from strategy.spec import StrategySpec
+from strategy.model import AnyStrategy
 
 TASKS_PER_THREAD = 8
 """Parts that the work is cut into for each thread, so that all of them end at about one time."""
@@ -35,7 +35,9 @@ class Replayed(NamedTuple):
 
 
 @contextmanager
-def replaying(reference: Reference, genomes: Floats, threads: int) -> Iterator[Iterator[Replayed]]:
+def replaying(
+    reference: AnyReference, genomes: Floats, threads: int
+) -> Iterator[Iterator[Replayed]]:
     """Replay individuals [N, G] in all windows, in an order that shares rows.
 
     The reference is shared by all threads; with 1 the caller's own does the work, as it asks. To
@@ -63,17 +65,19 @@ def replaying(reference: Reference, genomes: Floats, threads: int) -> Iterator[I
             pool.shutdown(cancel_futures=True)
 
 
-def sharing_order(spec: StrategySpec, genomes: Floats) -> Indices:
+def sharing_order(spec: AnyStrategy, genomes: Floats) -> Indices:
     """An order [N] of individuals [N, G] in which those with the same rows are neighbours."""
-    readers = {name: sum(name in row.genes for row in spec.rows) for name in spec.layout.names}
+    readers = {name: sum(name in row.genes for row in spec.rows) for name in spec.row_genes}
     # The last key of a lexical sort comes first: the length that most rows have.
-    keys = sorted((name for name in readers if readers[name]), key=lambda name: readers[name])
+    keys = sorted(readers, key=lambda name: (readers[name], spec.layout.index(name)))
     if not keys:
         return np.arange(len(genomes))
     return np.lexsort([genomes[:, spec.layout.index(name)] for name in keys])
 
 
-def _tasks(reference: Reference, genomes: Floats, threads: int) -> list[tuple[list[int], Indices]]:
+def _tasks(
+    reference: AnyReference, genomes: Floats, threads: int
+) -> list[tuple[list[int], Indices]]:
     """The windows of a series, with a part of the individuals; series after series."""
     of_series: dict[int, list[int]] = {}
     for number, window in enumerate(reference.windows):

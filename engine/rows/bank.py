@@ -83,7 +83,7 @@ class RowBank:
         n_missing = sum(int((slots < 0).sum()) for slots in found)
         if n_missing:
             self._compute(groups, found, self._release(n_missing))
-        return np.concatenate(found)
+        return np.concatenate([np.zeros(0, np.int64), *found])
 
     def _release(self, count: int) -> Ints:
         """Empty the slots that were used longest ago; rows of this call are not among them."""

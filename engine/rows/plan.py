@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from engine.contract import Form
 from strategy.genes import Floats
-from strategy.spec import StrategySpec
+from strategy.model import AnyStrategy
 
 Ints = npt.NDArray[np.int64]
 
@@ -46,7 +46,7 @@ class Plan:
         return sum(len(group.parameters) for group in self.groups)
 
 
-def plan_rows(spec: StrategySpec, genomes: Floats) -> Plan:
+def plan_rows(spec: AnyStrategy, genomes: Floats) -> Plan:
     """Find the distinct rows that a population [P, G] needs; nothing else decides the plan."""
     places: dict[Form, list[int]] = {}
     for place, row in enumerate(spec.rows):
@@ -63,7 +63,7 @@ def plan_rows(spec: StrategySpec, genomes: Floats) -> Plan:
     return Plan(tuple(groups), row_of, _order(spec, row_of))
 
 
-def parameters_of(spec: StrategySpec, place: int, genomes: Floats) -> Floats:
+def parameters_of(spec: AnyStrategy, place: int, genomes: Floats) -> Floats:
     """Parameters [P, L] of a row of the spec, for each individual of genomes [P, G]."""
     given = spec.rows[place].parameters
     found = np.empty((len(genomes), len(given)))
@@ -75,12 +75,14 @@ def parameters_of(spec: StrategySpec, place: int, genomes: Floats) -> Floats:
     return found
 
 
-def only_columns(spec: StrategySpec) -> Ints | None:
+def only_columns(spec: AnyStrategy) -> Ints | None:
     """By what rows are found in a table: the gene [R] that is their one whole parameter.
 
     -1 for a row without parameters, -1 - k for one with the constant k; None where a row has
-    several parameters, or one that need not be whole.
+    several parameters, or one that need not be whole, and where there are no rows.
     """
+    if not spec.rows:
+        return None
     columns: list[int] = []
     for row in spec.rows:
         first = row.parameters[0] if row.parameters else 0
@@ -93,7 +95,7 @@ def only_columns(spec: StrategySpec) -> Ints | None:
 
 
 def plan_chunks(
-    spec: StrategySpec, genomes: Floats, capacity: int, most: int | None
+    spec: AnyStrategy, genomes: Floats, capacity: int, most: int | None
 ) -> Iterator[tuple[Ints, Plan]]:
     """Split a population [P, G] into parts of at most `most`, whose rows fit a bank of `capacity`.
 
@@ -126,10 +128,13 @@ def _distinct(parameters: Floats) -> tuple[Floats, Ints]:
     return np.unique(parameters, axis=0, return_inverse=True)
 
 
-def _order(spec: StrategySpec, row_of: Ints) -> Ints:
+def _order(spec: AnyStrategy, row_of: Ints) -> Ints:
     """Sort by the rows that every bar is compared with, so that neighbours share them."""
+    numbers = {row.name: place for place, row in enumerate(spec.rows)}
+    if not numbers:
+        return np.arange(len(row_of))
     compared = [
-        spec.row_index[comparison.left]
+        numbers[comparison.left]
         for comparison in spec.entry
         if comparison.right in spec.layout.names
     ]

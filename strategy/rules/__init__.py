@@ -1,16 +1,27 @@
 """The strategies that ship with the project, one file each."""
 
 from strategy.errors import StrategyError, unknown
+from strategy.model import AnyStrategy
+from strategy.narrow import at_its_narrowest
 from strategy.rules.mean_reversion import MEAN_REVERSION
 from strategy.rules.seller_exhaustion import SELLER_EXHAUSTION
-from strategy.spec import StrategySpec
 
-STRATEGIES: dict[str, StrategySpec] = {
+
+def is_file(name: str) -> bool:
+    """Whether a strategy is named by its file.
+
+    >>> is_file("mine.py"), is_file("ideas/mine.py:PULLBACK"), is_file("mean_reversion")
+    (True, True, False)
+    """
+    return name.partition(":")[0].endswith(".py")
+
+
+STRATEGIES: dict[str, AnyStrategy] = {
     spec.name: spec for spec in (SELLER_EXHAUSTION, MEAN_REVERSION)
 }
 
 
-def register(spec: StrategySpec) -> StrategySpec:
+def register(spec: AnyStrategy) -> AnyStrategy:
     """Make a strategy of your own known by its name, in this process.
 
     Raises:
@@ -23,8 +34,18 @@ def register(spec: StrategySpec) -> StrategySpec:
     return spec
 
 
-def find_strategy(name: str) -> StrategySpec:
-    """The strategy of that name as published; an unknown name is a `StrategyError`."""
+def find_strategy(name: str) -> AnyStrategy:
+    """The strategy of that name as published, or that of a file, ``FILE.py`` or ``FILE.py:NAME``.
+
+    What kernels were made for comes in their narrow shape.
+
+    Raises:
+        StrategyError: When the name is unknown, or the file makes no such strategy.
+    """
+    if is_file(name):
+        from strategy.files import load_strategy
+
+        return at_its_narrowest(load_strategy(name))
     if name not in STRATEGIES:
         raise StrategyError(unknown("strategy", name, list(STRATEGIES)))
     return STRATEGIES[name]

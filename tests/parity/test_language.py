@@ -1,0 +1,163 @@
+"""Strategies in words: reference and engine, plain and compiled, equal in every bit."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data import LoadOptions, Window, load_bars
+from engine.batch import Engine
+from engine.compiling.forms import CompiledForm
+from engine.costs import Costs
+from engine.language_reference import LanguageReference
+from engine.ledger import ACCUMULATOR_INDEX, REASONS
+from engine.reference import as_it_reads
+from engine.replay import certify
+from engine.replay.parity import compare_accumulators, compare_ledgers
+from strategy.files import strategies_of
+from strategy.narrow import narrowed
+from tests.support import in_words
+from tests.support.random_strategies import drawn_strategy
+from tests.support.worlds import costs, make_bars, markets, random_genomes, windows_of
+
+EXAMPLES = Path(__file__).parents[1] / "support" / "examples.py"
+NINE = {one.name: one for one in strategies_of(EXAMPLES.read_text(), str(EXAMPLES)).values()}
+BARS = [make_bars(3, 700, gaps=0.02), make_bars(4, 500, flat=0.1)]
+WINDOWS = [Window.whole(BARS[0]), Window(0, 150, 420), Window.whole(BARS[1], 1)]
+
+LAW = list(csv.DictReader((Path(__file__).parent / "language_values.csv").read_text().splitlines()))
+"""Check values: exits are counts in the order of reasons."""
+
+
+def both(strategy, bars, windows, genomes, costs=None, form=None, **options):
+    """The first difference between reference and engine; empty when there is none."""
+    reference = LanguageReference(
+        strategy, bars, windows, costs, form=CompiledForm() if form is None else form
+    )
+    engine = Engine(strategy, bars, windows, costs, device="cpu", **options)
+    accumulators = engine.evaluate(genomes)
+    for i, ledgers in enumerate(engine.ledgers(genomes)):
+        for w, (expected, actual) in enumerate(
+            zip(reference.trades(genomes[i]), ledgers, strict=True)
+        ):
+            problem = compare_ledgers(expected, actual) or compare_accumulators(
+                reference.fold(expected), accumulators[i, w]
+            )
+            if problem:
+                return f"individual {i}, window {w}: {problem}"
+        signals = [found.tolist() for found in engine.signals(genomes[i])]
+        if signals != [list(found) for found in reference.signals(genomes[i])]:
+            return f"individual {i}: signals differ"
+    return ""
+
+
+def population(strategy, count, seed):
+    """The default genes, then random ones."""
+    defaults = strategy.layout.defaults[None]
+    if not len(strategy.layout):
+        return defaults
+    return np.concatenate([defaults, random_genomes(strategy, count - 1, seed)])
+
+
+@pytest.mark.parametrize("name", sorted({line["strategy"] for line in LAW}))
+def test_check_values_of_the_law(name, real_folder):
+    """Real series as one window, 5 + 5 basis points, genes at their defaults."""
+    strategy = NINE[name]
+    genome = strategy.layout.defaults
+    for expected in (line for line in LAW if line["strategy"] == name):
+        path = real_folder / f"{expected['series']}.parquet"
+        bars = load_bars(f"parquet:{path}", LoadOptions(dedupe=True))
+        windows = [Window.whole(bars)]
+        assert both(strategy, [bars], windows, genome[None]) == ""
+        found = Engine(strategy, [bars], windows, device="cpu").evaluate(genome[None])[0, 0]
+        one = {key: found[place] for key, place in ACCUMULATOR_INDEX.items()}
+        one["longs"] = one["trades"] - one["shorts"]
+        counts = ("trades", "longs", "shorts", "bars_in_market", "rejected")
+        told = {key: f"{one[key]:.0f}" for key in counts}
+        told |= {key: repr(float(one[key])) for key in ("sum_r", "equity")}
+        told["exits"] = "/".join(f"{one[f'exits_{reason}']:.0f}" for reason in REASONS)
+        assert told.items() <= expected.items()
+
+
+@pytest.mark.parametrize("name", sorted(NINE))
+def test_examples_on_small_worlds(name):
+    """Several series and windows, random genes, in plain Python too."""
+    strategy = NINE[name]
+    genomes = population(strategy, 6, seed=1)
+    assert both(strategy, BARS, WINDOWS, genomes) == ""
+    assert both(strategy, BARS, WINDOWS, genomes[:2], form=as_it_reads) == ""
+
+
+def check_drawn(seed, bars, windows, charges, form):
+    """A drawn strategy on some bars, in both engines."""
+    minutes = bars.timeframe_ns // (60 * 10**9)
+    higher = tuple(m for m in (60, 240, 1440) if minutes and m % minutes == 0)
+    strategy = drawn_strategy(seed, higher)
+    genomes = population(strategy, 3, seed)
+    problem = both(strategy, [bars], windows, genomes, charges, form)
+    assert problem == "", f"strategy {seed}: {problem}"
+
+
+@given(st.data(), st.integers(0, 2**32))
+def test_drawn_strategies(data, seed):
+    """Whatever can be said, on whatever bars, at whatever costs."""
+    bars = data.draw(markets(120))
+    windows = [data.draw(windows_of(bars)), Window.whole(bars)]
+    check_drawn(seed, bars, windows, data.draw(costs()), as_it_reads)
+
+
+@pytest.mark.slow
+def test_many_drawn_strategies():
+    """The same on longer bars, compiled."""
+    bars = make_bars(11, 600, gaps=0.01)
+    for seed in range(300):
+        check_drawn(seed, bars, [Window.whole(bars), Window(0, 50, 300)], Costs(), None)
+
+
+def test_drawn_strategies_trade():
+    """They are no empty test: most of them trade, and every reason and both sides occur."""
+    bars = make_bars(11, 600, gaps=0.01)
+    found = np.zeros(len(ACCUMULATOR_INDEX))
+    trading = 0
+    for seed in range(60):
+        strategy = drawn_strategy(seed, ())
+        engine = Engine(strategy, [bars], [Window.whole(bars)], device="cpu")
+        sums = engine.evaluate(strategy.layout.defaults[None])[0, 0]
+        found += sums
+        trading += sums[0] > 2
+    assert trading > 30
+    for reason in REASONS:
+        assert found[ACCUMULATOR_INDEX[f"exits_{reason}"]] > 0, reason
+    assert 0 < found[ACCUMULATOR_INDEX["shorts"]] < found[0]
+
+
+@pytest.mark.parametrize(
+    "options", [{"threads": 1}, {"threads": 2}, {"chunk": 3}, {"memory_bytes": 2**20}]
+)
+def test_bits_depend_on_nothing_else(options):
+    """Threads, chunks, memory, order, and what was evaluated before."""
+    strategy = NINE["donchian_trail"]
+    genomes = population(strategy, 40, seed=2)
+    expected = Engine(strategy, BARS, WINDOWS, device="cpu").evaluate(genomes)
+    engine = Engine(strategy, BARS, WINDOWS, device="cpu", **options)
+    assert engine.evaluate(genomes).tobytes() == expected.tobytes()
+    again = engine.evaluate(genomes[::-1].copy())[::-1]
+    assert np.ascontiguousarray(again).tobytes() == expected.tobytes()
+    assert engine.evaluate(genomes[7:8]).tobytes() == expected[7:8].tobytes()
+
+
+@pytest.mark.parametrize("name", ["SELLER_EXHAUSTION", "MEAN_REVERSION"])
+def test_what_kernels_were_made_for_is_the_same_in_words(name):
+    """The narrow shape and the tree give the same bits, and the certificate is green."""
+    strategy = getattr(in_words, name)
+    narrow = narrowed(strategy)
+    assert narrow is not None
+    genomes = random_genomes(narrow, 12, seed=5)
+    bars, windows = [make_bars(6, 3000)], [Window(0, 0, 3000)]
+    fast = Engine(narrow, bars, windows, device="cpu")
+    slow = Engine(strategy, bars, windows, device="cpu")
+    assert fast.evaluate(genomes).tobytes() == slow.evaluate(genomes).tobytes()
+    assert certify(slow, genomes).mismatches == certify(fast, genomes).mismatches == 0

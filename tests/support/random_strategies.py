@@ -1,0 +1,174 @@
+"""Random strategies in words: rows, nesting, conditions, sides and exits, from a seed."""
+
+import numpy as np
+
+from strategy import words as w
+from strategy.words import strategy
+
+COLUMNS = (w.open, w.high, w.low, w.close, w.volume, w.true_range, w.close_location, w.hl2)
+WINDOWED = ("ema", "rma", "sma", "std", "wma", "highest", "lowest", "zscore", "rsi", "roc", "lag")
+BARE = ("stoch", "atr", "plus_di", "minus_di", "adx")
+OFFSETS = (0, 330, -300)
+
+
+class Drawn:
+    """Draws parts of a strategy; genes are named as they come."""
+
+    def __init__(self, seed, higher=(60, 240)):
+        self.rng = np.random.Generator(np.random.PCG64(seed))
+        self.higher = higher
+        self.genes = 0
+
+    def chance(self, share):
+        """Whether something happens that happens so often."""
+        return self.rng.random() < share
+
+    def one_of(self, choices):
+        """One of several."""
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def length(self, least=2, most=12):
+        """Bars: a constant or a gene."""
+        value = int(self.rng.integers(least, most))
+        if self.chance(0.5):
+            return value
+        self.genes += 1
+        return w.length(f"n{self.genes}", value, least, most)
+
+    def real(self, low, high):
+        """A number: a constant or a gene."""
+        value = float(np.round(self.rng.uniform(low, high), 3))
+        if self.chance(0.5):
+            return value
+        self.genes += 1
+        return w.gene(f"x{self.genes}", value, low, high)
+
+    def price(self, depth=1):
+        """A row that lies where prices lie."""
+        kind = self.rng.integers(7)
+        if kind == 0 or depth == 0:
+            return self.one_of((w.open, w.high, w.low, w.close, w.hl2, w.hlc3, w.ohlc4))
+        if kind == 1:
+            return self.one_of((w.vwap, w.vwap))(self.one_of(OFFSETS))
+        if kind == 2:
+            side = self.one_of((w.opening_high, w.opening_low))
+            return side(int(self.rng.integers(15, 120)), self.one_of(OFFSETS))
+        if kind == 3:
+            return w.swing_high(9, 2) if self.chance(0.5) else w.swing_low(7, 3)
+        if kind == 4 and self.higher:
+            return w.higher(self.one_of(self.higher), self.one_of((w.close, w.ema(w.close, 3))))
+        if kind == 5:
+            away = self.real(0.5, 3) * w.std(w.close, self.length())
+            return w.sma(w.close, self.length()) + (away if self.chance(0.5) else -away)
+        inner = self.price(depth - 1)
+        return getattr(w, self.one_of(("ema", "rma", "sma", "wma", "highest", "lowest", "lag")))(
+            inner, self.length()
+        )
+
+    def row(self, depth=2):
+        """Any row."""
+        kind = self.rng.integers(8)
+        if kind == 0 or depth == 0:
+            return self.one_of(COLUMNS)
+        if kind == 1:
+            return getattr(w, self.one_of(BARE))(self.length())
+        if kind == 2:
+            return self.one_of((w.minute_of_day, w.day_of_week))(self.one_of(OFFSETS))
+        if kind == 3:
+            return w.obv()
+        if kind == 4:
+            left, right = self.row(depth - 1), self.row(depth - 1)
+            both = (left + right, left - right, left * right, left / right)
+            return self.one_of((*both, w.minimum(left, right), w.maximum(left, right), abs(left)))
+        if kind == 5:
+            return self.row(depth - 1) * self.real(-2, 2)
+        return getattr(w, self.one_of(WINDOWED))(self.row(depth - 1), self.length())
+
+    def comparison(self):
+        """A comparison that often holds and often does not."""
+        if self.chance(0.3):
+            left, right = self.price(), self.price()
+        elif self.chance(0.5):
+            left, right = w.rsi(self.row(1), self.length()), self.real(20, 80)
+        else:
+            left, right = w.zscore(self.row(1), self.length()), self.real(-1, 1)
+        kind = self.rng.integers(6)
+        if kind == 0:
+            return w.crosses_above(left, right)
+        if kind == 1:
+            return w.crosses_below(left, right)
+        return (left > right, left < right, left >= right, left <= right)[kind - 2]
+
+    def condition(self, depth=2):
+        """A condition of conditions."""
+        kind = self.rng.integers(8) if depth else 0
+        if kind == 1:
+            return self.condition(depth - 1) & self.condition(depth - 1)
+        if kind in (2, 3):
+            return self.condition(depth - 1) | self.condition(depth - 1)
+        if kind == 4:
+            return ~self.condition(depth - 1)
+        if kind == 5:
+            return w.held(self.condition(depth - 1), self.length(1, 4))
+        if kind == 6:
+            return w.within(self.condition(depth - 1), self.length(1, 6))
+        return self.comparison()
+
+    def distance(self):
+        """A distance in price."""
+        return self.real(0.2, 3) * w.rma(w.true_range, self.length())
+
+    def stop(self, *, is_long):
+        """A stop of one side."""
+        kind = self.rng.integers(4)
+        if kind == 0:
+            return w.beyond_bar(self.distance())
+        if kind == 1:
+            return w.from_entry(self.distance())
+        if kind == 2:
+            return w.share(self.real(0.001, 0.03))
+        side = w.lowest(w.low, self.length()) if is_long else w.highest(w.high, self.length())
+        return w.level(side)
+
+    def target(self):
+        """A target of one side."""
+        kind = self.rng.integers(4)
+        if kind == 0:
+            return w.r_multiple(self.real(0.3, 4))
+        if kind == 1:
+            return w.from_entry(self.distance())
+        return w.share(self.real(0.001, 0.05)) if kind == 2 else w.level(self.price())
+
+    def strategy(self):
+        """A whole strategy."""
+        parts = {}
+        sides = self.one_of((("long",), ("short",), ("long", "short")))
+        for side in sides:
+            parts[side] = self.condition()
+            if self.chance(0.5):
+                parts[f"exit_{side}"] = self.condition(1)
+        parts["stop"] = w.by_side(self.stop(is_long=True), self.stop(is_long=False))
+        if self.chance(0.6):
+            parts["target"] = w.by_side(self.target(), self.target())
+        if self.chance(0.4):
+            form = (
+                w.from_entry(self.distance())
+                if self.chance(0.5)
+                else w.share(self.real(0.001, 0.6))
+            )
+            parts["trail"] = w.trail(form, after=self.real(0, 2))
+        if self.chance(0.3):
+            parts["break_even"] = self.real(0, 2)
+        if self.chance(0.5):
+            parts["max_hold"] = self.length(1, 40)
+        if self.chance(0.4):
+            minute = self.one_of((1440, 600, 1195))
+            parts["session"] = w.session_exit(minute, self.one_of(OFFSETS))
+        if self.chance(0.2):
+            parts["delay"] = w.whole("late", 1, 0, 3) if self.chance(0.5) else 2
+        return strategy("Drawn.", **parts)
+
+
+def drawn_strategy(seed, higher=(60, 240)):
+    """The strategy of a seed."""
+    return Drawn(seed, higher).strategy()
