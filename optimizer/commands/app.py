@@ -45,9 +45,9 @@ def _group(name: str, text: str) -> typer.Typer:
     return group
 
 
-runs_app = _group("runs", "Recorded runs: list, show, export, compare, verify, delete.")
+runs_app = _group("runs", "Recorded runs: list, show, export, compare, verify, source, delete.")
 data_app = _group("data", "Look at bars, check and keep them.")
-strategies_app = _group("strategies", "Strategies and their genes.")
+strategies_app = _group("strategies", "Strategies: list, new, check.")
 objectives_app = _group("objectives", "What a search can strive for.")
 
 
@@ -300,18 +300,51 @@ def runs_verify(
     verify_command(run, runs, individuals)
 
 
+@runs_app.command("source")
+def runs_source(run: RunName, *, runs: Runs = Path("runs")) -> None:
+    """Print the text of the file that a run's strategy came from."""
+    from optimizer.commands.runs import source_command
+
+    source_command(run, runs)
+
+
 @strategies_app.command("list")
 def strategies_list() -> None:
     """Every strategy with its genes."""
-    from optimizer.commands.lists import strategies_command
+    from optimizer.commands.strategies import list_command
 
-    strategies_command()
+    list_command()
+
+
+@strategies_app.command("new")
+def strategies_new(
+    name: Annotated[str, typer.Argument(help="Of the strategy and its file.", metavar="NAME")],
+) -> None:
+    """Write a commented file to begin a strategy of your own from."""
+    from optimizer.commands.strategies import new_command
+
+    new_command(name)
+
+
+@strategies_app.command("check")
+@config_flags(*(name for name in TRADES if name != "strategy"))
+def strategies_check(
+    file: Annotated[
+        str, typer.Argument(help="The file, with :NAME if it has several.", metavar="FILE.py")
+    ],
+    *,
+    flags: dict[str, object],
+) -> None:
+    """Say what is wrong with a strategy, or what it does with its default genes."""
+    from optimizer.commands.strategies import check_command
+
+    check_command(file, flags)
 
 
 @objectives_app.command("list")
 def objectives_list() -> None:
     """Every objective."""
-    from optimizer.commands.lists import objectives_command
+    from optimizer.commands.objectives import objectives_command
 
     objectives_command()
 

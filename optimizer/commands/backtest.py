@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from engine.intrabar import Intrabar, intrabar_of
+from engine.language_reference import reference_of
 from engine.ledger import ACCUMULATORS, Ledger, Trade
-from engine.reference import Reference
 from engine.replay.certificate import data_hash
 from optimizer.commands.console import (
     columns_table,
@@ -173,7 +173,7 @@ def _run(task: Task, genome: Floats, engine: str) -> tuple[tuple[Ledger, ...], F
     """The ledgers [W] and the accumulators [W, A] of one individual, in all windows."""
     markets = task.markets
     if engine == "reference":
-        reference = Reference(task.spec, markets.series, markets.all_windows, task.costs)
+        reference = reference_of(task.spec, markets.series, markets.all_windows, task.costs)
         ledgers = tuple(reference.trades(genome))
         return ledgers, np.array([reference.fold(ledger) for ledger in ledgers])
     batch = task.full_engine(device=engine)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -187,3 +188,12 @@ WRITERS: Mapping[str, Callable[[Columns], str | bytes]] = {
     ".parquet": _parquet,
 }
 """Kinds of files by the ending of their name."""
+
+
+def source_command(name: str, runs: Path) -> None:
+    """Print the text of the file that a run's strategy came from, as it was."""
+    with RunStore.open(find_run(runs, name)) as store:
+        file = store.header.get("strategy_file")
+    if not isinstance(file, dict):
+        raise ConfigError(f"run '{name}' has a strategy that came from no file")
+    sys.stdout.write(str(file["text"]))

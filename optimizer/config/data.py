@@ -97,7 +97,11 @@ class WindowSettings(Settings):
 class StrategySettings(Settings):
     """The strategy and the bounds of its genes."""
 
-    strategy: str = knob("seller_exhaustion", "Name of the strategy.", decides="strategy")
+    strategy: str = knob(
+        "seller_exhaustion",
+        "Name of the strategy, or the file that says it, FILE.py or FILE.py:NAME.",
+        decides="strategy",
+    )
     scale_lengths: bool = knob(
         True,
         "Scale lengths in bars from the strategy's timeframe to the data's.",

@@ -11,7 +11,7 @@ purge, embargo and combinatorial splits.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from data.bars import Bars, Role, Window
 from data.groups import groups
 from optimizer.errors import ConfigError
-from strategy.spec import Row, StrategySpec
+from strategy.model import AnyStrategy
 
 DEFAULT_FOLDS, DEFAULT_TRAIN_GROUPS = 6, 3
 DEFAULT_GROUPS, DEFAULT_TESTS = 8, 2
@@ -50,14 +50,14 @@ class Split:
         return tuple(window for windows in self.tests for window in windows)
 
 
-def default_purge(spec: StrategySpec) -> int:
-    """Longest time that a trade may take within the bounds, bars."""
-    return int(spec.layout.gene(spec.bracket.max_hold).high)
+def default_purge(spec: AnyStrategy) -> int:
+    """Longest time that a trade may take within the bounds, bars; 0 where there is no limit."""
+    return spec.longest_hold or 0
 
 
-def default_embargo(spec: StrategySpec) -> int:
-    """Longest warm-up of a row within the bounds, bars, looked for at all corners of its genes."""
-    return max((_longest_warm_up(spec, row) for row in spec.rows), default=0)
+def default_embargo(spec: AnyStrategy) -> int:
+    """Longest warm-up within the bounds, bars, looked for at all corners of the genes of rows."""
+    return spec.longest_warm_up
 
 
 def walk_forward(
@@ -223,10 +223,3 @@ def _cut(window: Window, role: Role, start: int, end: int) -> Window | None:
 
 def _present(windows: Sequence[Window | None]) -> tuple[Window, ...]:
     return tuple(window for window in windows if window is not None)
-
-
-def _longest_warm_up(spec: StrategySpec, row: Row) -> int:
-    genes = [spec.layout.gene(name) for name in row.genes]
-    corners = product(*((gene.low, gene.high) for gene in genes))
-    names = [gene.name for gene in genes]
-    return max(row.warm_up(dict(zip(names, corner, strict=True))) for corner in corners)

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from engine.compiling.forms import CompiledForm
+from engine.language_reference import reference_of
 from engine.ledger import Ledger, Trade
-from engine.reference import Reference
 from optimizer.report.trades import Bools, collect_trades, trades_frame
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
@@ -34,7 +34,7 @@ class Apart:
         markets = task.markets
         self._number = window
         self._engine = task.full_engine(device="cpu")
-        self._reference = Reference(
+        self._reference = reference_of(
             task.spec, markets.series, [self.window], task.costs, form=CompiledForm()
         )
 
@@ -43,30 +43,29 @@ class Apart:
 
         The index is the time at which the bar opens; NaN before an indicator is known.
         """
-        window, spec = self.window, self.task.spec
+        window = self.window
         bars = self.task.markets.series[window.series]
         kept = slice(window.start, window.end)
         columns: dict[str, object] = {"bar": np.arange(window.start, window.end)}
         columns |= {name: getattr(bars, name)[kept] for name in ("open", "high", "low", "close")}
-        for row in spec.rows:
-            found = self._reference.row(row, self.genes, window.series)
-            columns[f"row {row.name}"] = found[kept]
+        for name, row in self._reference.rows(self.genes, window.series).items():
+            columns[f"row {name}"] = row[kept]
         index = pd.to_datetime(bars.timestamp[kept], unit="ns", utc=True)
         return pd.DataFrame(columns, index=pd.DatetimeIndex(index, name="time"))
 
     def entry(self) -> pd.DataFrame:
         """A row a bar: whether each comparison of the entry holds, and whether all do.
 
-        ``signal`` also asks that the warm-up is over and a bar follows.
+        Of a strategy in words: whether each of its conditions is true. ``signal`` also asks that
+        the warm-up is over and a bar follows.
         """
-        rows = self.rows()
-        found = pd.DataFrame({"bar": rows["bar"]}, index=rows.index)
-        for one in self.task.spec.entry:
-            left = rows[f"row {one.left}"]
-            right = self.genes[one.right] if one.right in self.genes else rows[f"row {one.right}"]
-            holds = left > right if one.relation == ">" else left < right
-            found[f"{one.left} {one.relation} {one.right}"] = holds
-        found["all"] = found.iloc[:, 1:].all(axis=1)
+        index = self.rows().index
+        kept = slice(self.window.start, self.window.end)
+        found = pd.DataFrame({"bar": np.arange(kept.start, kept.stop)}, index=index)
+        for text, holds in self._reference.conditions(self.genes, self.window.series).items():
+            found[text] = holds[kept]
+        if self.task.spec.entry:
+            found["all"] = found.iloc[:, 1:].all(axis=1)
         found["signal"] = found["bar"].isin(self.signals())
         return found
 

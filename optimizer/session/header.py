@@ -1,6 +1,7 @@
 """What a run's record says of its circumstances, and its task taken up again."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +19,11 @@ from optimizer.session.identity import (
     require_same,
 )
 from optimizer.session.task import Task, prepare
+from strategy.files import first_difference, strategies_of
+from strategy.model import AnyStrategy, Strategy
+from strategy.narrow import NarrowSpec, at_its_narrowest
+from strategy.own import OwnIndicator
+from strategy.recorded import from_described
 
 OPENED = "opened"
 """Name of the evidence that held-out bars were looked at."""
@@ -31,6 +37,7 @@ def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
         "identity": identity.as_dict(),
         "command": config.model_dump(mode="json"),
         "strategy": task.spec.name,
+        "strategy_file": _file_of(task.spec),
         "genes": strategy["genes"],
         "data": f"{markets.symbol} {markets.timeframe}",
         "is_simulated": markets.is_simulated,
@@ -50,6 +57,72 @@ def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
             **versions(),
         },
     }
+
+
+def recorded_strategy(store: RunStore) -> AnyStrategy | None:
+    """The strategy of a run that came from a file, as the run recorded it; None of another.
+
+    No code of a record is run: functions of a person's own are taken from their file, which has to
+    be what it was.
+
+    Raises:
+        StoreError: When the strategy has such functions, and their file is gone or another.
+    """
+    identity = require_identity(store)
+    file = store.header.get("strategy_file")
+    if not isinstance(file, dict):
+        return None
+    own = _own_indicators(store.run_id, file) if file["has_functions"] else {}
+    name, summary = str(store.header.get("strategy")), str(file["summary"])
+    return at_its_narrowest(from_described(identity.strategy, name, summary, own))
+
+
+def strategy_to_go_on_with(store: RunStore) -> AnyStrategy | None:
+    """The strategy that a run recorded, where its file is gone; None where it is read again."""
+    file = store.header.get("strategy_file")
+    is_gone = isinstance(file, dict) and not Path(str(file["path"])).exists()
+    return recorded_strategy(store) if is_gone else None
+
+
+def require_same_file(store: RunStore, spec: AnyStrategy) -> None:
+    """Refuse to go on with a strategy whose own functions stand in a text that was changed.
+
+    Raises:
+        StoreError: With the first line that differs.
+    """
+    recorded, now = store.header.get("strategy_file"), _file_of(spec)
+    if not isinstance(recorded, dict) or now is None or not now["has_functions"]:
+        return
+    differs = first_difference(str(recorded["text"]), str(now["text"]))
+    if differs is not None:
+        raise StoreError(f"run '{store.run_id}': {now['path']} has changed, {differs}")
+
+
+def _file_of(spec: AnyStrategy) -> dict[str, object] | None:
+    """The file that a strategy came from, with its text; None of one that came from elsewhere."""
+    origin = spec.origin if isinstance(spec, NarrowSpec) else spec
+    source = origin.source if isinstance(origin, Strategy) else None
+    return None if source is None else {**asdict(source), "summary": spec.summary}
+
+
+def _own_indicators(run_id: str, file: Mapping[str, str]) -> dict[str, OwnIndicator]:
+    """A person's own indicators by name, from their file as it was."""
+    path, how = file["path"], f"python -m optimizer runs source {run_id}"
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"run '{run_id}' needs functions of {path}, which cannot be read "
+            f"({error.strerror}); `{how}` prints its text"
+        ) from None
+    differs = first_difference(file["text"], text)
+    if differs is not None:
+        raise StoreError(
+            f"run '{run_id}' needs {path} as it was, it has changed, {differs}; `{how}` prints "
+            "its text"
+        )
+    made = strategies_of(text, path).values()
+    return {name: kind for one in made for name, kind in one.own.items()}
 
 
 def changed_circumstances(
@@ -109,6 +182,6 @@ def recorded_task(store: RunStore, flags: Mapping[str, object]) -> Task:
         StoreError: When individuals would not be judged as they were then, naming what differs.
     """
     recorded = require_identity(store)
-    task = prepare(recorded_config(store, flags))
+    task = prepare(recorded_config(store, flags), known=recorded_strategy(store))
     require_same(store.run_id, recorded, identity_of(task, None), only_values=True)
     return task

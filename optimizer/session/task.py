@@ -9,7 +9,7 @@ from functools import cached_property
 from data import Bars, Window
 from engine.batch import Engine
 from engine.costs import Costs
-from engine.devices import Device, choose_device
+from engine.devices import Device, device_of
 from engine.ledger import REASONS, Ledger
 from engine.machine import available_cores
 from engine.memory_plan import most_rows
@@ -28,8 +28,11 @@ from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
 from optimizer.session.markets import Markets, load_markets
 from optimizer.session.problem import EngineProblem
-from strategy import Gene, GenomeLayout, StrategySpec, find_strategy
+from strategy import Gene, GenomeLayout, find_strategy
 from strategy.errors import GeneError
+from strategy.model import AnyStrategy, Strategy
+from strategy.proofs import prove_strategy_causal
+from strategy.series import Series
 
 SMALLEST_ISLAND = 8
 """An island of fewer individuals has nobody to choose from; there are fewer islands then."""
@@ -53,10 +56,14 @@ class Task:
 
     config: RunConfig
     markets: Markets
-    spec: StrategySpec
+    spec: AnyStrategy
     costs: Costs
     goals: Goals
     remarks: tuple[str, ...] = ()
+
+    def device(self, name: str | None = None, done: int = -1) -> Device:
+        """The device that a search after generation `done` runs on; the configuration's if None."""
+        return device_of(self.spec, name or self.config.device, self.workload(done))
 
     def engine(self, device: str | Device | None = None) -> Engine:
         """A batch engine to search with; bars that are held out are not in it.
@@ -159,7 +166,7 @@ class Task:
         costs: Costs | None = None,
     ) -> Engine:
         if not isinstance(device, Device):
-            device = choose_device(device or self.config.device, self.workload())
+            device = self.device(device)
         return Engine(
             self.spec,
             series,
@@ -171,24 +178,29 @@ class Task:
         )
 
 
-def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
+def prepare(
+    config: RunConfig, *, for_search: bool = False, known: AnyStrategy | None = None
+) -> Task:
     """Load and check everything that a configuration asks for.
 
-    `for_search` asks that every genome within the bounds fits the data. Nothing has been
-    written and no genome evaluated then.
+    `for_search` asks that every genome within the bounds fits the data, and that no indicator of
+    a person's own looks ahead. `known` is the strategy, with its bounds, where a run has recorded
+    it. Nothing has been written and no genome evaluated then.
 
     Raises:
         ConfigError, DataError, StrategyError, EngineError: When something does not fit.
     """
     _check_search_fits(config)
     _check_threads(config.threads)
-    published = find_strategy(config.strategy)
+    published = known or find_strategy(config.strategy)
     goals = goals_of(config)
     costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
     bounds = {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()}
 
-    def spec_for(bars: Bars) -> StrategySpec:
+    def spec_for(bars: Bars) -> AnyStrategy:
         spec = published
+        if known is not None:
+            return spec
         if config.scale_lengths:
             spec = spec.for_timeframe(bars.timeframe_ns / 1e9)
         return _bounded(spec, bounds)
@@ -203,6 +215,9 @@ def prepare(config: RunConfig, *, for_search: bool = False) -> Task:
         task = replace(task, config=task.config.model_copy(update=last_chunk))
     if for_search:
         _check_bounds_fit(task)
+        if isinstance(spec, Strategy):
+            for bars in markets.searched:
+                prove_strategy_causal(spec, Series.of(bars))
     return task
 
 
@@ -249,7 +264,7 @@ def ledger_rows(ledger: Ledger) -> list[tuple[object, ...]]:
     return rows
 
 
-def _bounded(spec: StrategySpec, bounds: Mapping[str, tuple[float, float]]) -> StrategySpec:
+def _bounded(spec: AnyStrategy, bounds: Mapping[str, tuple[float, float]]) -> AnyStrategy:
     """The strategy with other bounds; an error names every gene whose bounds are wrong."""
     problems: list[str] = []
     for name, pair in bounds.items():
@@ -337,7 +352,7 @@ def _require_legal_point(lattice: Lattice) -> None:
             least[right] = max(least[right], legal[0])
 
 
-def _bars_needed(spec: StrategySpec) -> int:
+def _bars_needed(spec: AnyStrategy) -> int:
     """Bars that every genome within the bounds can trade on."""
     return spec.warm_up({gene.name: gene.high for gene in spec.layout.genes}) + 2
 
@@ -354,7 +369,7 @@ def _check_bounds_fit(task: Task) -> None:
     if missing() > 0:
         least = n_bars + missing()
         raise ConfigError(f"{shown}, need at least {least} (longest window {least - 1})")
-    reading = {name for row in task.spec.rows for name in row.genes}
+    reading = task.spec.row_genes
     most = {
         gene: _largest_that_fits(gene, missing)
         for gene in layout.genes

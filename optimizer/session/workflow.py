@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 
 from engine.batch import Engine
-from engine.devices import Device, choose_device
+from engine.devices import Device
 from engine.errors import DeviceError, DeviceLostError
 from engine.replay.certificate import Certificate, certify, data_hash
 from optimizer.config.run_config import RunConfig, names_deciding
@@ -25,7 +25,13 @@ from optimizer.runs.result import DeviceUsed, RunResult, Timing, best_first, rec
 from optimizer.search.evolution import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.stopping import stop_reason
-from optimizer.session.header import changed_circumstances, header_of, recorded_config
+from optimizer.session.header import (
+    changed_circumstances,
+    header_of,
+    recorded_config,
+    require_same_file,
+    strategy_to_go_on_with,
+)
 from optimizer.session.identity import identity_of, require_identity, require_same
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.problem import EngineProblem, Trials
@@ -77,7 +83,7 @@ def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) ->
     """
     check_limit_fits(config)
     task = prepare(config, for_search=True)
-    device = choose_device(config.device, task.workload())
+    device = task.device()
     with _resumable(config, observer):
         engine = task.engine(device)
     runs = Path(config.runs)
@@ -133,7 +139,8 @@ def resume_run(
         if finished and not flags.keys() - set(names_deciding("end", "nothing")):
             return finished
         recorded = require_identity(store)
-        task = prepare(config, for_search=True)
+        task = prepare(config, for_search=True, known=strategy_to_go_on_with(store))
+        require_same_file(store, task.spec)
         is_begun = last is not None and not flags.keys() & set(names_deciding("warm start"))
         task, warm_start = (task, None) if is_begun else _warm_start(task)
         identity = identity_of(task, recorded.warm_start if is_begun else hash_of(warm_start))
@@ -144,7 +151,7 @@ def resume_run(
             raise ConfigError(
                 f"--generations {config.generations}: run '{store.run_id}' has {done} already"
             )
-        device = choose_device(config.device, task.workload(done))
+        device = task.device(done=done)
         with _resumable(config, observer, store):
             engine = task.engine(device)
         header = header_of(task, engine.device, identity)

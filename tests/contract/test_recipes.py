@@ -13,7 +13,7 @@ from tests.support.commands import ROOT, run, write_market
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("README.md", "docs/searching.md")
+PAGES = ("README.md", "docs/searching.md", "docs/strategies.md")
 NEEDS_A_KEY = "polygon:"
 
 
@@ -23,16 +23,6 @@ def commands_of(page):
     lines = [part for block in blocks for line in block.splitlines() for part in line.split(" && ")]
     begin = "python -m optimizer "
     return [line for line in lines if line.startswith(begin) and NEEDS_A_KEY not in line]
-
-
-def recipe_of_readme():
-    """The strategy of README: its imports and its definition."""
-    examples = doctest.DocTestParser().get_examples((ROOT / "README.md").read_text())
-    sources = [example.source for example in examples]
-    parts = [
-        part for part in sources if part.startswith("from strategy") or "StrategySpec(" in part
-    ]
-    return '"""A recipe."""\n\n' + "".join(parts), "breakout", "volume_surge"
 
 
 def recipe_of_notebook():
@@ -47,7 +37,7 @@ def add_recipe(rules, text, variable, name):
     """Write a strategy into a file of its own, and name it where strategies are listed."""
     (rules / f"{name}.py").write_text(text)
     listed = (rules / "__init__.py").read_text()
-    first = "from strategy.spec import StrategySpec"
+    first = "from strategy.rules.mean_reversion import MEAN_REVERSION"
     listed = listed.replace(first, f"from strategy.rules.{name} import {variable}\n{first}", 1)
     listed = listed.replace("SELLER_EXHAUSTION, MEAN", f"{variable}, SELLER_EXHAUSTION, MEAN", 1)
     (rules / "__init__.py").write_text(listed)
@@ -59,15 +49,25 @@ def test_a_recipe_for_a_strategy_is_one_of_the_house(tmp_path):
         (tmp_path / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "strategy", tmp_path / "strategy")
     place = {"cwd": tmp_path, "env": {"PYTHONPATH": str(tmp_path)}}
-    recipes = [recipe_of_readme(), recipe_of_notebook()]
-    for recipe in recipes:
-        add_recipe(tmp_path / "strategy" / "rules", *recipe)
+    recipe = recipe_of_notebook()
+    add_recipe(tmp_path / "strategy" / "rules", *recipe)
     found = run("strategies", "list", **place)
     assert (found.code, found.err) == (0, "")
     market = write_market(tmp_path / "bars.csv")
-    for *_, name in recipes:
-        assert f"{name}: Long" in found.out
-        assert run("parity", "--data", market, "--strategy", name, **place).code == 0
+    assert f"{recipe[-1]}: Long" in found.out
+    assert run("parity", "--data", market, "--strategy", recipe[-1], **place).code == 0
+
+
+def test_the_strategy_of_the_front_page_runs_from_a_file(command, tmp_path):
+    """As it stands there, in a file of its own."""
+    examples = doctest.DocTestParser().get_examples((ROOT / "README.md").read_text())
+    parts = [one.source for one in examples]
+    first = next(k for k, part in enumerate(parts) if "strategy.words" in part)
+    (tmp_path / "mine.py").write_text("".join(parts[first : first + 3]))
+    market = write_market(tmp_path / "bars.csv")
+    found = command("strategies", "check", "mine.py", "--data", market)
+    assert found.code == 0, found.err
+    assert "pullback: Buys a dip" in found.out
 
 
 @pytest.fixture(scope="module")
@@ -99,5 +99,7 @@ def test_a_command_of_a_page_runs_as_it_stands(command, folder, line):
     if line.split()[3] == "judge":
         flags = ("--population", 8, "--generations", 1, "--no-report", "--no-judge")
         assert command("evolve", "--holdout", "20%", *flags).code == 0
+    if "pullback.py" in line:
+        assert command("strategies", "new", "pullback").code == 0
     found = command(*shlex.split(line)[3:])
     assert found.code == 0, found.err

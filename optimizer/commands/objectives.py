@@ -1,24 +1,9 @@
-"""Every choice has a list: strategies and objectives."""
+"""objectives: everything that a search can strive for."""
 
 from engine.metrics import METRICS
 from optimizer.commands.console import plain_table, stdout
 from optimizer.goals.objectives import OBJECTIVES
-from optimizer.shown import MEANINGS, number
-from strategy import STRATEGIES
-
-
-def strategies_command() -> None:
-    """Print strategies and their genes."""
-    console = stdout()
-    for spec in STRATEGIES.values():
-        console.say(f"{spec.name}: {spec.summary}")
-        bounds = ("low", "default", "high")
-        table = plain_table("  gene", *bounds, "unit", right=bounds)
-        for gene in spec.layout.genes:
-            values = (number(getattr(gene, name)) for name in bounds)
-            table.add_row(f"  {gene.name}", *values, gene.unit)
-        console.print(table)
-        console.print()
+from optimizer.shown import MEANINGS
 
 
 def objectives_command() -> None:

@@ -1,0 +1,189 @@
+"""A strategy in a file of one's own goes the whole way, and what is wrong in it is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from optimizer import load_run
+from tests.support import in_words
+from tests.support.commands import SMALL
+
+PULLBACK = """from strategy.words import *
+
+strength = rsi(close, 4)
+PULLBACK = strategy(
+    "Buys a dip.",
+    long=(close > sma(close, length("slow", 20, 5, 60))) & (strength < gene("dip", 40, 20, 60)),
+    short=crosses_above(strength, 80),
+    exit_long=strength > 65,
+    stop=beyond_bar(gene("stop", 1.5, 0.3, 4) * rma(true_range, 5)),
+    target=r_multiple(2),
+    max_hold=30,
+)
+"""
+
+OWN = """import numpy as np
+
+from strategy.words import *
+
+
+@indicator(warm_up=lambda n: n)
+def moved(bars, n):
+    return np.concatenate([np.full(n, np.nan), bars.close[n:] / bars.close[:-n] - 1])
+
+
+MOMENTUM = strategy(
+    "Goes with the move.",
+    long=moved(length("n", 5, 2, 20)) > 0.002,
+    stop=share(gene("stop", 0.01, 0.002, 0.05)),
+    max_hold=12,
+)
+"""
+
+
+@pytest.fixture
+def pullback(tmp_path):
+    """A file with one strategy."""
+    path = tmp_path / "pullback.py"
+    path.write_text(PULLBACK)
+    return path
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A file with an indicator of its own."""
+    path = tmp_path / "momentum.py"
+    path.write_text(OWN)
+    return path
+
+
+def searched(command, market, path, *more):
+    """A small search with a strategy of a file, its result as JSON."""
+    found = command("evolve", "--data", market, "--strategy", path, *SMALL, "--json", *more)
+    assert found.code == 0, found.err
+    return found.json
+
+
+def test_it_is_searched_certified_judged_and_shown(command, market, pullback):
+    """Sides and reasons reach every page; the file is not needed after the search."""
+    found = searched(command, market, pullback)
+    assert found["strategy"] == "pullback"
+    assert found["certificate"]["mismatches"] == 0
+    assert list(found["front"][0]["genes"]) == ["slow", "dip", "stop"]
+    text = pullback.read_text()
+    pullback.unlink()
+    verified = command("runs", "verify", "latest")
+    assert verified.code == 0, verified.err
+    assert "0 mismatches" in verified.out
+    assert command("runs", "source", "latest").out == text
+    judged = command("judge", "latest", "--json", "--folds", "2", "--null", "2")
+    assert judged.code == 0, judged.err
+    assert judged.json["judgement"]["null"]["shuffled"]["run"] == 2
+    run = load_run("latest")
+    trades = run.trades(0)
+    assert set(trades["side"].unique()) == {1, -1}
+    assert (trades["reason"] == "signal").any()
+    assert command("report", "latest").code == 0
+    again = command("evolve", "--resume", "latest", "--generations", "4", "--json")
+    assert again.code == 0, again.err
+    assert again.json["generation"] == 4
+
+
+def test_an_edited_strategy_is_refused_and_an_edited_comment_is_not(command, market, pullback):
+    """By what differs; other words for the same are the same strategy."""
+    searched(command, market, pullback)
+    pullback.write_text("# another comment\n" + PULLBACK.replace("strength", "power"))
+    assert command("evolve", "--resume", "latest", "--generations", "3").code == 0
+    pullback.write_text(PULLBACK.replace("> 65", ">= 65"))
+    refused = command("evolve", "--resume", "latest", "--generations", "4")
+    assert refused.code == 4
+    assert ">=" in refused.error
+    assert command("runs", "verify", "latest").code == 0
+
+
+def test_functions_of_ones_own_come_from_their_file_alone(command, market, own):
+    """Code of a record is never run: the file has to be there, as it was."""
+    found = searched(command, market, own)
+    assert found["certificate"]["mismatches"] == 0
+    assert command("runs", "verify", "latest").code == 0
+    own.write_text(OWN.replace("- 1]", "- 1.0]"))
+    assert "not replayed" in command("runs", "verify", "latest").out
+    changed = command("backtest", "--run", "latest", "--member", "0")
+    assert changed.code == 4
+    assert "line 8" in changed.error
+    resumed = command("evolve", "--resume", "latest", "--generations", "3")
+    assert resumed.code == 4
+    assert "line 8" in resumed.error
+    own.unlink()
+    gone = command("backtest", "--run", "latest", "--member", "0")
+    assert gone.code == 4
+    assert "runs source" in gone.error
+    own.write_text(command("runs", "source", "latest").out)
+    assert "0 mismatches" in command("runs", "verify", "latest").out
+
+
+def test_an_indicator_that_looks_ahead_is_refused_before_the_search(command, market, own):
+    """With function, parameters and bar."""
+    own.write_text(
+        OWN.replace("np.full(n, np.nan), bars.close[n:]", "bars.close[n:]").replace(
+            "/ bars.close[:-n] - 1])", "/ bars.close[:-n] - 1, np.full(n, np.nan)])"
+        )
+    )
+    found = command("evolve", "--data", market, "--strategy", own, *SMALL)
+    assert found.code == 2
+    assert "moved(5) looks ahead" in found.error
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (") & (", ") and (", "pullback.py:6: a condition has no truth by itself"),
+        ("(strength <", "(20 < strength <", "has no truth by itself"),
+        ('gene("dip", 40, 20, 60)', 'gene("dip")', "gene 'dip' needs a default and bounds"),
+        ("rsi(close, 4)", "rsj(close, 4)", "the name 'rsj' is unknown; did you mean 'rsi'?"),
+        ("rsi(close, 4)", "rsi(close, 1)", "rsi needs"),
+        (PULLBACK, "from strategy.words import *\n", "makes no strategy"),
+        ("from strategy.words import *", "import nothing_like_this", "nothing_like_this"),
+        ("    stop=beyond", "    halt=beyond", "halt"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(command, market, pullback, before, after, message):
+    """With the place in the file, and what to write."""
+    assert before in PULLBACK
+    pullback.write_text(PULLBACK.replace(before, after))
+    for given in (("strategies", "check", pullback), ("evolve", "--strategy", pullback, *SMALL)):
+        found = command(*given, "--data", market)
+        assert found.code == 2
+        assert message in found.error
+
+
+def test_a_new_file_says_how_to_go_on(command, market, tmp_path, monkeypatch):
+    """It is commented, can be checked as it stands, and never overwrites."""
+    monkeypatch.chdir(tmp_path)
+    made = command("strategies", "new", "first_idea")
+    assert made.code == 0
+    assert "strategies check first_idea.py" in made.out
+    checked = command("strategies", "check", "first_idea.py", "--data", market)
+    assert checked.code == 0, checked.err
+    for word in ("crosses", "rsi(close, 14)", "warm-up", "signals", "0 mismatches"):
+        assert word in checked.out or word == "crosses"
+    assert "there already" in command("strategies", "new", "first_idea").error
+    assert "no name" in command("strategies", "new", "not a name").error
+
+
+def test_check_takes_files_only(command, market):
+    """What ships is listed elsewhere."""
+    assert "is no file" in command("strategies", "check", "mean_reversion", "--data", market).error
+    assert "there is no file" in command("strategies", "check", "x.py", "--data", market).error
+
+
+def test_a_strategy_made_for_kernels_keeps_them(command, market, tmp_path):
+    """Seller exhaustion in words is searched as the published one is, to the same front."""
+    path = tmp_path / "mine.py"
+    path.write_text(Path(in_words.__file__).read_text())
+    given = ("--strategy", f"{path}:SELLER_EXHAUSTION")
+    own = command("evolve", "--data", market, *given, *SMALL, "--json").json
+    published = command("evolve", "--data", market, *SMALL, "--json").json
+    assert own["front_hash"] == published["front_hash"]
+    assert json.dumps(own["front"][0]["genes"]) == json.dumps(published["front"][0]["genes"])
