@@ -11,7 +11,7 @@ from data.bars import Bars, Window
 from engine.compiling.loops import compiled
 from engine.contract import Floats, Ints, Slots
 from engine.errors import EngineError, GenomeError
-from strategy.model import AnyStrategy
+from strategy.narrow import AnyStrategy
 
 Limits = tuple[Floats, Floats, Ints, Ints]
 """Least and most values [G], where values are whole [G], and ordered pairs [N, 2]."""

@@ -19,7 +19,7 @@ from engine.memory_plan import FREE_SHARE, MemoryPlan, row_capacity
 from engine.rows.bank import RowBank
 from engine.rows.plan import RowGroup, only_columns, parameters_of, plan_chunks, plan_rows
 from strategy.genes import Floats
-from strategy.model import AnyStrategy
+from strategy.narrow import AnyStrategy
 
 ENGINE_VERSION = 4
 """Raised whenever the same genes on the same bars would give other ledgers or accumulators."""

@@ -10,7 +10,8 @@ from engine.contract import BackendMaker
 from engine.errors import DeviceError
 from engine.gpus import count_gpus, start_gpus, why_no_cuda
 from engine.workload import Workload
-from strategy.model import AnyStrategy, Strategy
+from strategy.model import Strategy
+from strategy.narrow import AnyStrategy
 
 BACKENDS: dict[str, str] = {
     "cpu": "engine.cpu:CpuBackend",

@@ -24,7 +24,8 @@ from strategy.conditions import Condition
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
 from strategy.expressions import Expression, GeneValue, Number, holds_row
 from strategy.genes import Floats
-from strategy.model import AnyStrategy, Strategy
+from strategy.model import Strategy
+from strategy.narrow import AnyStrategy
 from strategy.nodes import Node
 from strategy.rows import Rows
 from strategy.series import Series

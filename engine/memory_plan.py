@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.errors import MemoryPlanError
-from strategy.model import AnyStrategy
+from strategy.narrow import AnyStrategy
 
 FREE_SHARE = 0.5
 """How much of what is free on a device is taken where nobody says how much."""

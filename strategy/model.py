@@ -26,7 +26,7 @@ from strategy.nodes import Node, walk
 from strategy.own import OwnIndicator
 from strategy.places import Source
 from strategy.rows import warm_up_of
-from strategy.spec import Comparison, Row, StrategySpec, described_gene
+from strategy.spec import Comparison, Row, described_gene
 
 BREAK_EVEN = Parameter("break_even", least=0, is_whole=False)
 MAX_HOLD = Parameter("max_hold")
@@ -398,7 +398,3 @@ def _shown(value: GeneValue) -> str:
     gene = value.gene
     where = f" ({value.place})" if value.place else ""
     return f"{gene.kind} {gene.default:g}, {gene.low:g} .. {gene.high:g}{where}"
-
-
-AnyStrategy = StrategySpec | Strategy
-"""In the narrow shape that kernels were made for, or in words."""

@@ -9,12 +9,15 @@ from strategy.conditions import AllOf, Compare, Condition
 from strategy.exits import BeyondBar, RMultiple
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number, Setting
 from strategy.indicators import INDICATORS, SOURCES
-from strategy.model import AnyStrategy, Strategy
+from strategy.model import Strategy
 from strategy.nodes import Node
 from strategy.spec import Bracket, Comparison, Row, StrategySpec
 from strategy.wording import written
 
 Kind = TypeVar("Kind")
+
+AnyStrategy = StrategySpec | Strategy
+"""In the narrow shape that kernels were made for, or in words."""
 
 WITH_HOLES = "close_location"
 """The source that flat bars do not have: where it is missing, an average is kept, or is not."""

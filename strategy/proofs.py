@@ -2,14 +2,27 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from data.bars import Bars
 from strategy.expressions import Call, Higher
 from strategy.model import Strategy
+from strategy.narrow import AnyStrategy
 from strategy.nodes import Node
 from strategy.own import OwnIndicator, prove_causal
 from strategy.rows import Rows, bound, whole
 from strategy.series import Series
 
 Genes = Mapping[str, float]
+
+
+def prove_causal_on(strategy: AnyStrategy, markets: Iterable[Bars]) -> None:
+    """Prove on some markets that no own indicator of a strategy in words looks ahead.
+
+    Raises:
+        IndicatorError: As `prove_strategy_causal` says.
+    """
+    if isinstance(strategy, Strategy):
+        for bars in markets:
+            prove_strategy_causal(strategy, Series.of(bars))
 
 
 def prove_strategy_causal(

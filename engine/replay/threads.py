@@ -17,7 +17,7 @@ import numpy.typing as npt
 from engine.language_reference import AnyReference
 from engine.ledger import Ledger
 from strategy.genes import Floats
-from strategy.model import AnyStrategy
+from strategy.narrow import AnyStrategy
 
 TASKS_PER_THREAD = 8
 """Parts that the work is cut into for each thread, so that all of them end at about one time."""

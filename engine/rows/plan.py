@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from engine.contract import Form
 from strategy.genes import Floats
-from strategy.model import AnyStrategy
+from strategy.narrow import AnyStrategy
 
 Ints = npt.NDArray[np.int64]
 

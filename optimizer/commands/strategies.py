@@ -21,8 +21,8 @@ from optimizer.shown import counted, number
 from optimizer.written import write_whole
 from strategy import STRATEGIES
 from strategy.files import load_strategy
-from strategy.model import PARTS, AnyStrategy, Strategy
-from strategy.narrow import NarrowSpec
+from strategy.model import PARTS, Strategy
+from strategy.narrow import AnyStrategy, NarrowSpec
 from strategy.rows import first_value, warm_up_of
 from strategy.rules import is_file
 from strategy.wording import written

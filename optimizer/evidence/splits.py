@@ -19,7 +19,7 @@ import numpy as np
 from data.bars import Bars, Role, Window
 from data.groups import groups
 from optimizer.errors import ConfigError
-from strategy.model import AnyStrategy
+from strategy.narrow import AnyStrategy
 
 DEFAULT_FOLDS, DEFAULT_TRAIN_GROUPS = 6, 3
 DEFAULT_GROUPS, DEFAULT_TESTS = 8, 2

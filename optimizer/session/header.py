@@ -20,8 +20,8 @@ from optimizer.session.identity import (
 )
 from optimizer.session.task import Task, prepare
 from strategy.files import first_difference, strategies_of
-from strategy.model import AnyStrategy, Strategy
-from strategy.narrow import NarrowSpec, at_its_narrowest
+from strategy.model import Strategy
+from strategy.narrow import AnyStrategy, NarrowSpec, at_its_narrowest
 from strategy.own import OwnIndicator
 from strategy.recorded import from_described
 

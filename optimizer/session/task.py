@@ -30,9 +30,8 @@ from optimizer.session.markets import Markets, load_markets
 from optimizer.session.problem import EngineProblem
 from strategy import Gene, GenomeLayout, find_strategy
 from strategy.errors import GeneError
-from strategy.model import AnyStrategy, Strategy
-from strategy.proofs import prove_strategy_causal
-from strategy.series import Series
+from strategy.narrow import AnyStrategy
+from strategy.proofs import prove_causal_on
 
 SMALLEST_ISLAND = 8
 """An island of fewer individuals has nobody to choose from; there are fewer islands then."""
@@ -215,9 +214,7 @@ def prepare(
         task = replace(task, config=task.config.model_copy(update=last_chunk))
     if for_search:
         _check_bounds_fit(task)
-        if isinstance(spec, Strategy):
-            for bars in markets.searched:
-                prove_strategy_causal(spec, Series.of(bars))
+        prove_causal_on(spec, markets.searched)
     return task
 
 

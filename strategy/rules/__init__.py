@@ -1,8 +1,7 @@
 """The strategies that ship with the project, one file each."""
 
 from strategy.errors import StrategyError, unknown
-from strategy.model import AnyStrategy
-from strategy.narrow import at_its_narrowest
+from strategy.narrow import AnyStrategy, at_its_narrowest
 from strategy.rules.mean_reversion import MEAN_REVERSION
 from strategy.rules.seller_exhaustion import SELLER_EXHAUSTION
 

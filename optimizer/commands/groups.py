@@ -1,0 +1,239 @@
+"""Commands under one word: runs, strategies, objectives, data."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from optimizer.commands.flags import config_flags, option
+from optimizer.commands.shared import (
+    DATA,
+    FETCH,
+    RANGE,
+    READ,
+    TRADES,
+    AnyJson,
+    AsJson,
+    RunName,
+    Runs,
+    Specs,
+)
+from optimizer.errors import ConfigError
+
+
+def _group(text: str) -> typer.Typer:
+    """Commands under one word."""
+    return typer.Typer(help=text, rich_markup_mode=None)
+
+
+runs_app = _group("Recorded runs: list, show, export, compare, verify, source, delete.")
+data_app = _group("Look at bars, check and keep them.")
+strategies_app = _group("Strategies: list, new, check.")
+objectives_app = _group("What a search can strive for.")
+
+GROUPS = {
+    "runs": runs_app,
+    "data": data_app,
+    "strategies": strategies_app,
+    "objectives": objectives_app,
+}
+
+
+@runs_app.command("list")
+def runs_list(*, runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
+    """All recorded runs, oldest first."""
+    from optimizer.commands.runs import list_command
+
+    list_command(runs, as_json=as_json)
+
+
+@runs_app.command("show")
+def runs_show(run: RunName, *, runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
+    """What a run found."""
+    from optimizer.commands.runs import show_command
+
+    show_command(run, runs, as_json=as_json)
+
+
+@runs_app.command("export")
+def runs_export(
+    run: RunName,
+    to: Annotated[
+        Path,
+        typer.Argument(
+            help="File to write: .csv, .json, .parquet, or .journal for Optuna.", metavar="FILE"
+        ),
+    ],
+    *,
+    runs: Runs = Path("runs"),
+    what: Annotated[
+        Literal["front", "generations", "individuals"],
+        option("--what", "Which table.", "front|generations|individuals"),
+    ] = "front",
+    sample: Annotated[
+        int, option("--sample", "Individuals beside the front in a .journal.", "COUNT", min=0)
+    ] = 500,
+) -> None:
+    """Write what a run recorded to a file, exactly."""
+    from optimizer.commands.runs import export_command
+
+    export_command(run, to, runs, what=what, sample=sample)
+
+
+@runs_app.command("compare")
+def runs_compare(
+    names: Annotated[list[str], typer.Argument(help="Two runs or more.", metavar="RUN")],
+    *,
+    runs: Runs = Path("runs"),
+    as_json: AsJson = False,
+) -> None:
+    """Say how runs differ, and whose front is better."""
+    from optimizer.commands.compare import compare_command
+
+    compare_command(names, runs, as_json=as_json)
+
+
+@runs_app.command("delete")
+def runs_delete(
+    run: RunName,
+    *,
+    runs: Runs = Path("runs"),
+    yes: Annotated[bool, option("--yes", "Do it; there is no way back.")] = False,
+) -> None:
+    """Remove a run from the disk; only with --yes, and never one that is being recorded."""
+    from optimizer.commands.runs import delete_command
+
+    delete_command(run, runs, is_meant=yes)
+
+
+@runs_app.command("verify")
+def runs_verify(
+    run: RunName,
+    *,
+    runs: Runs = Path("runs"),
+    individuals: Annotated[int, option("--individuals", "Members to replay.", "COUNT", min=0)] = 5,
+) -> None:
+    """Check a run's record, and replay members of its front on the reference."""
+    from optimizer.commands.runs import verify_command
+
+    verify_command(run, runs, individuals)
+
+
+@runs_app.command("source")
+def runs_source(run: RunName, *, runs: Runs = Path("runs")) -> None:
+    """Print the text of the file that a run's strategy came from."""
+    from optimizer.commands.runs import source_command
+
+    source_command(run, runs)
+
+
+@strategies_app.command("list")
+def strategies_list() -> None:
+    """Every strategy with its genes."""
+    from optimizer.commands.strategies import list_command
+
+    list_command()
+
+
+@strategies_app.command("new")
+def strategies_new(
+    name: Annotated[str, typer.Argument(help="Of the strategy and its file.", metavar="NAME")],
+) -> None:
+    """Write a commented file to begin a strategy of your own from."""
+    from optimizer.commands.strategies import new_command
+
+    new_command(name)
+
+
+@strategies_app.command("check")
+@config_flags(*(name for name in TRADES if name != "strategy"))
+def strategies_check(
+    file: Annotated[
+        str, typer.Argument(help="The file, with :NAME if it has several.", metavar="FILE.py")
+    ],
+    *,
+    flags: dict[str, object],
+) -> None:
+    """Say what is wrong with a strategy, or what it does with its default genes."""
+    from optimizer.commands.strategies import check_command
+
+    check_command(file, flags)
+
+
+@objectives_app.command("list")
+def objectives_list() -> None:
+    """Every objective."""
+    from optimizer.commands.objectives import objectives_command
+
+    objectives_command()
+
+
+@data_app.command("show")
+@config_flags(*DATA)
+def data_show(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
+    """What bars hold: their range, gaps, quirks, a small chart and their hash."""
+    from optimizer.commands.data import show_command
+
+    show_command(_named(specs, flags), as_json=as_json)
+
+
+@data_app.command("fetch")
+@config_flags(*FETCH, descriptions=RANGE)
+def data_fetch(
+    specs: Annotated[list[str], typer.Argument(help="Series to fetch.", metavar="SPEC")],
+    *,
+    flags: dict[str, object],
+    refetch: Annotated[
+        bool, option("--refetch", "Set what is cached aside, fetch it all anew.")
+    ] = False,
+    as_json: AnyJson = False,
+) -> None:
+    """Bring a vendor's bars into the cache: polygon:SYMBOL, --from and --to."""
+    from optimizer.commands.data import fetch_command
+
+    fetch_command(flags, specs, refetch=refetch, as_json=as_json)
+
+
+@data_app.command("check")
+@config_flags(*DATA)
+def data_check(specs: Specs = None, *, flags: dict[str, object], as_json: AnyJson = False) -> None:
+    """Whether bars are fit for use: everything that is wrong with every source, at once."""
+    from optimizer.commands.data import check_command
+
+    check_command(_named(specs, flags), as_json=as_json)
+
+
+@data_app.command("import")
+@config_flags(*READ)
+def data_import(
+    files: Annotated[list[str], typer.Argument(help="Files, folders or patterns.", metavar="FILE")],
+    *,
+    flags: dict[str, object],
+    into: Annotated[Path, option("--into", "Folder to keep them in.", "FOLDER")] = Path("bars"),
+    replace: Annotated[bool, option("--replace", "Replace files that hold other bars.")] = False,
+    join: Annotated[
+        str | None, option("--join", "All files are parts of one market.", "SYMBOL")
+    ] = None,
+    as_json: AnyJson = False,
+) -> None:
+    """Read files of any layout and keep each as a Parquet file of one form."""
+    from optimizer.commands.data import import_command
+
+    given = {**flags, "data": files}
+    import_command(given, into, join=join, may_replace=replace, as_json=as_json)
+
+
+@data_app.command("list")
+@config_flags("cache")
+def data_list(*, flags: dict[str, object], as_json: AnyJson = False) -> None:
+    """Sources of bars, and the series that were fetched and kept."""
+    from optimizer.commands.data import list_command
+
+    list_command(flags, as_json=as_json)
+
+
+def _named(specs: list[str] | None, flags: dict[str, object]) -> dict[str, object]:
+    """The flags with the sources that were named, in either way but not in both."""
+    if specs and "data" in flags:
+        raise ConfigError(f"'{specs[0]}' and --data: name the bars once")
+    return {**flags, "data": specs} if specs else flags
