@@ -1,7 +1,6 @@
 """The CPU backend of strategies in words: conditions as words of bars, positions of both sides."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -17,15 +16,15 @@ from engine.cpu.positions import Charges, session_exits
 from engine.cpu.readings import Part, Readings
 from engine.cpu.threads import Threads
 from engine.cpu.types import Floats, Ints, Slots
-from engine.cpu.words import Words, list_marks
+from engine.cpu.words import LAST_BIT, Words, list_marks
 from engine.errors import EngineError
 from engine.kept import Kept
 from engine.ledger import Ledger
 from engine.orders import BEYOND_BAR, FROM_ENTRY, LEVEL, MINUTE_NS, NONE, R_MULTIPLE, SHARE
 from strategy.clock import local_time
+from strategy.conditions import Condition
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
-from strategy.genes import GenomeLayout
-from strategy.model import Strategy
+from strategy.model import PARTS, Strategy
 from strategy.nodes import Node
 from strategy.rows import Rows
 from strategy.series import Series
@@ -88,11 +87,17 @@ class LanguageBackend(Backend):
             float(costs.per_side), float(costs.min_risk), float(costs.risk_fraction)
         )
         kept, run = Kept(work_bytes), CompiledForm()
+        self._workers = Threads(self.threads)
         self._markets = [
-            _Market(spec, bars, Rows(Series.of(bars), run, kept, (number,)), costs.entry_delay)
+            _Market(
+                spec,
+                bars,
+                Rows(Series.of(bars), run, kept, (number,)),
+                self._workers,
+                costs.entry_delay,
+            )
             for number, bars in enumerate(series)
         ]
-        self._workers = Threads(self.threads)
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
@@ -166,39 +171,54 @@ class LanguageBackend(Backend):
 class _Market:
     """One series, and what individuals ask of it."""
 
-    def __init__(self, spec: Strategy, bars: Bars, rows: Rows, delay: int) -> None:
+    def __init__(
+        self, spec: Strategy, bars: Bars, rows: Rows, workers: Threads, delay: int
+    ) -> None:
         self.prices: Extremes = extremes_of(bars.open, bars.high, bars.low, bars.close)
         self._spec, self._bars, self._delay = spec, bars, delay
-        self._readings = Readings(rows, spec.layout)
-        read = self._readings.part
-        self._entries = [None if one is None else read(one) for one in (spec.long, spec.short)]
-        self._asked = [
-            None if one is None else read(one) for one in (spec.exit_long, spec.exit_short)
-        ]
-        trail = spec.trail
-        self._after = [one.after if isinstance(one, Trail) else None for one in sides_of(trail)]
-        followed = [one.form if isinstance(one, Trail) else None for one in sides_of(trail)]
+        self._readings = Readings(rows, spec.layout, workers)
+        trails = sides_of(spec.trail)
+        self._after = [one.after if isinstance(one, Trail) else None for one in trails]
+        followed = [one.form if isinstance(one, Trail) else None for one in trails]
         self._exits = [
             [_exit_of(side, self._readings) for side in sides]
             for sides in (sides_of(spec.stop), sides_of(spec.target), followed)
         ]
         self._sessions: dict[float, Ints] = {}
-        self._warm_ups: dict[bytes, int] = {}
 
     def population(self, genomes: Floats) -> Population:
         """What individuals [P, G] ask of the series."""
-        self._readings.forget()
-        asked = _Asked(self._readings, len(genomes))
-        for p, genome in enumerate(genomes):
-            for side in (0, 1):
-                asked.condition(asked.entries, p, side, self._entries[side], genome)
-                asked.condition(asked.exits, p, side, self._asked[side], genome)
-                for place, exits in enumerate(self._exits):
-                    asked.exit(p, place, side, exits[side], genome)
-                after = self._after[side]
-                asked.numbers[p, 3, side] = 0.0 if after is None else self._value(after, genome)
-            self._limits(asked, p, genome)
-        return asked.population(np.array([[one.form for one in pair] for pair in self._exits]))
+        spec, read = self._spec, self._readings
+        read.begin(genomes)
+        asked = _Asked(read, len(genomes))
+        numbers = np.zeros((len(genomes), 4, 2))
+        for side, after in enumerate(self._after):
+            for place, exits in enumerate(self._exits):
+                asked.exit(place, side, exits[side])
+                if (number := exits[side].number) is not None:
+                    numbers[:, place, side] = read.values(number)
+            if after is not None:
+                numbers[:, 3, side] = read.values(after)
+        entries = asked.conditions(spec.long, spec.short)
+        exits_asked = asked.conditions(spec.exit_long, spec.exit_short)
+        sessions, session_of = self._clock(len(genomes))
+        parts = [part for name in PARTS if (part := getattr(spec, name)) is not None]
+        return Population(
+            asked.words(),
+            asked.rows(),
+            sessions,
+            np.array([[one.form for one in pair] for pair in self._exits], np.int64),
+            entries,
+            exits_asked,
+            asked.reads,
+            asked.scales,
+            numbers,
+            self._values(spec.break_even, np.nan, len(genomes)),
+            self._values(spec.max_hold, 0, len(genomes)).astype(np.int64),
+            read.values(spec.delay).astype(np.int64) + self._delay,
+            np.max([read.warm_ups(part) for part in parts], axis=0),
+            session_of,
+        )
 
     def signals(self, genome: Floats, window: Window) -> Slots:
         """Bars [S] of a window at which one side asks for an entry, and not both."""
@@ -213,113 +233,67 @@ class _Market:
         end = max(window.end - 1 - int(population.delay[0]), first)
         return marks[: list_marks(longs, shorts, first, end, marks)] >> 1
 
-    def _limits(self, asked: "_Asked", p: int, genome: Floats) -> None:
-        spec = self._spec
-        asked.break_even[p] = (
-            np.nan if spec.break_even is None else self._value(spec.break_even, genome)
-        )
-        asked.max_hold[p] = 0 if spec.max_hold is None else self._value(spec.max_hold, genome)
-        asked.delay[p] = self._value(spec.delay, genome) + self._delay
-        asked.warm_up[p] = self._warm_up(genome)
-        if spec.session is not None:
-            minute = self._value(spec.session.minute, genome)
-            asked.session(p, minute, lambda: self._session(minute))
+    def _values(self, setting: Node | None, without: float, count: int) -> Floats:
+        if setting is None:
+            return np.full(count, without)
+        return np.ascontiguousarray(self._readings.values(setting))
 
-    def _value(self, setting: Node, genome: Floats) -> float:
-        return self._readings.value(setting, genome)
-
-    def _warm_up(self, genome: Floats) -> int:
-        """First bar that may signal; known by the genes that rows and conditions take."""
-        key = genome[self._row_columns].tobytes()
-        if key not in self._warm_ups:
-            self._warm_ups[key] = self._spec.warm_up(self._spec.layout.decode(genome))
-        return self._warm_ups[key]
-
-    @cached_property
-    def _row_columns(self) -> list[int]:
-        layout: GenomeLayout = self._spec.layout
-        return sorted(layout.index(name) for name in self._spec.row_genes)
-
-    def _session(self, minute: float) -> Ints:
-        if minute not in self._sessions:
-            assert self._spec.session is not None
-            local = local_time(self._bars.timestamp, self._spec.session.offset)
-            self._sessions[minute] = session_exits(
-                local, int(minute) * MINUTE_NS, self._bars.timeframe_ns
-            )
-        return self._sessions[minute]
+    def _clock(self, count: int) -> tuple[Ints, Ints]:
+        """Where the clock ends positions [Q, T], and whose it is [P]."""
+        session = self._spec.session
+        if session is None:
+            return np.empty((1, 0), np.int64), np.full(count, -1, np.int64)
+        minutes, place = np.unique(self._readings.values(session.minute), return_inverse=True)
+        for minute in minutes:
+            if minute not in self._sessions:
+                local = local_time(self._bars.timestamp, session.offset)
+                ends = session_exits(local, int(minute) * MINUTE_NS, self._bars.timeframe_ns)
+                self._sessions[minute] = ends
+        return np.array([self._sessions[minute] for minute in minutes]), place.astype(np.int64)
 
 
 class _Asked:
-    """The arrays of a population, filled one individual after another."""
+    """Conditions and rows that a population asks for, each once."""
 
     def __init__(self, readings: Readings, count: int) -> None:
-        self._readings = readings
-        self._words: dict[tuple[int, bytes], int] = {}
-        self._rows: dict[tuple[int, bytes], int] = {}
-        self._sessions: dict[float, int] = {}
-        self._found: tuple[list[Words], list[Floats], list[Ints]] = ([], [], [])
-        self.entries = np.full((count, 2), -1, np.int64)
-        self.exits = np.full((count, 2), -1, np.int64)
+        self._readings, self._count = readings, count
+        self._words: list[Words] = [np.zeros((0, (readings.n_bars + LAST_BIT) >> 6), np.uint64)]
+        self._rows: list[Floats] = []
+        self._places: dict[int, int] = {}
         self.reads = np.full((count, 3, 2), -1, np.int64)
         self.scales = np.ones((count, 3, 2))
-        self.numbers = np.zeros((count, 4, 2))
-        self.break_even = np.full(count, np.nan)
-        self.max_hold, self.delay, self.warm_up = np.zeros((3, count), np.int64)
-        self.session_of = np.full(count, -1, np.int64)
 
-    def condition(self, out: Ints, p: int, side: int, part: Part | None, genome: Floats) -> None:
-        """Note the words of a condition, where there is one."""
-        if part is not None:
-            key, (words, _, _) = self._readings.key(part, genome), self._found
-            if key not in self._words:
-                self._words[key] = len(words)
-                words.append(self._readings.words(part, genome))
-            out[p, side] = self._words[key]
+    def conditions(self, *sides: Condition | None) -> Ints:
+        """Number [P, 2] of each side's condition among the words; -1 where it has none."""
+        found = np.full((self._count, 2), -1, np.int64)
+        for side, condition in enumerate(sides):
+            if condition is not None:
+                claimed = self._readings.words(self._readings.part(condition))
+                found[:, side] = sum(map(len, self._words)) + claimed.place
+                self._words.append(claimed.words)
+        return found
 
-    def exit(self, p: int, place: int, side: int, given: Exit, genome: Floats) -> None:
-        """Note the row or the number of a stop, a target or a trailing stop."""
-        if given.number is not None:
-            self.numbers[p, place, side] = self._readings.value(given.number, genome)
+    def exit(self, place: int, side: int, given: Exit) -> None:
+        """Note the rows of a stop, a target or a trailing stop."""
         if given.read is None:
             return
-        part, scale = self._readings.scaled(given.read, genome)
-        key, (_, rows, _) = self._readings.key(part, genome), self._found
-        if key not in self._rows:
-            self._rows[key] = len(rows)
-            rows.append(self._readings.row(part, genome))
-        self.reads[p, place, side], self.scales[p, place, side] = self._rows[key], scale
+        part, self.scales[:, place, side] = self._readings.scaled(given.read)
+        read = self._readings.rows(part)
+        if part.number not in self._places:
+            self._places[part.number] = len(self._rows)
+            self._rows += read.rows
+        self.reads[:, place, side] = self._places[part.number] + read.place
 
-    def session(self, p: int, minute: float, exits: Callable[[], Ints]) -> None:
-        """Note where the clock ends positions."""
-        if minute not in self._sessions:
-            self._sessions[minute] = len(self._sessions)
-            self._found[2].append(exits())
-        self.session_of[p] = self._sessions[minute]
+    def words(self) -> Words:
+        """The words of all conditions."""
+        return np.concatenate(self._words)
 
-    def population(self, forms: Ints) -> Population:
-        """All that was noted."""
-        n_bars = self._readings.n_bars
-        words, rows, sessions = self._found
-        whole = np.empty((len(rows), n_bars))
-        for place, row in enumerate(rows):
-            whole[place] = row
-        return Population(
-            np.array(words),
-            whole,
-            np.array(sessions or [np.empty(0, np.int64)], np.int64),
-            forms.astype(np.int64),
-            self.entries,
-            self.exits,
-            self.reads,
-            self.scales,
-            self.numbers,
-            self.break_even,
-            self.max_hold,
-            self.delay,
-            self.warm_up,
-            self.session_of,
-        )
+    def rows(self) -> Floats:
+        """All rows that exits read, [R, T]."""
+        found = np.empty((len(self._rows), self._readings.n_bars))
+        for place, row in enumerate(self._rows):
+            found[place] = row
+        return found
 
 
 def _exit_of(form: object, readings: Readings) -> Exit:

@@ -1,26 +1,27 @@
-"""What individuals of a strategy in words read of one series: rows by their keys, conditions.
+"""What a population reads of one series: rows by their keys, conditions as words, warm-ups.
 
 A key is a part of the strategy with the values of its genes. What several individuals ask for is
-computed once. Arithmetic with a real gene is computed where it is read, from the rows below it.
+computed once; part after part is computed for all of them together.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from engine.cpu.claims import compared, held, within
+from engine.cpu.claims import RELATIONS, compared, held, moved, within
+from engine.cpu.threads import Threads
 from engine.cpu.types import Floats, Ints
-from engine.cpu.words import Words
-from strategy.conditions import AllOf, AnyOf, Compare, Condition, Held
+from engine.cpu.words import LAST_BIT, Words
+from strategy.conditions import AllOf, Compare, Condition, Held
 from strategy.conditions import Within as WithinBars
-from strategy.expressions import Arithmetic, Expression, GeneValue, Number
+from strategy.expressions import Arithmetic, Call, Clock, Expression, GeneValue, Higher, Number
 from strategy.genes import GenomeLayout
+from strategy.kinds import KINDS
 from strategy.nodes import Node, walk
+from strategy.own import OwnIndicator
 from strategy.rows import Rows, bound
-
-Key = tuple[int, bytes]
-"""Number of a part, and the values of its genes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,31 +43,58 @@ class Part:
     is_fresh: bool
 
 
+class Read(NamedTuple):
+    """Rows that a population reads.
+
+    Args:
+        rows: U of them, each [T], or [1] where it is the same at every bar.
+        place: [P] which of them each individual reads.
+    """
+
+    rows: list[Floats]
+    place: Ints
+
+
+class Claimed(NamedTuple):
+    """Bars at which a condition is true.
+
+    Args:
+        words: [U, N].
+        place: [P] which of them each individual asks.
+    """
+
+    words: Words
+    place: Ints
+
+
 class Readings:
     """Values of a strategy's parts on one series, for one population after another.
 
     Args:
         rows: Of the series.
         layout: Of the genomes.
+        workers: Threads that share the work.
     """
 
-    def __init__(self, rows: Rows, layout: GenomeLayout) -> None:
-        self._rows, self._layout = rows, layout
+    def __init__(self, rows: Rows, layout: GenomeLayout, workers: Threads) -> None:
+        self._rows, self._layout, self._workers = rows, layout, workers
         self._parts: dict[Node, Part] = {}
-        self._known: dict[Key, Floats] = {}
-        self._words: dict[Key, Words] = {}
-        self._extremes: dict[Key, float] = {}
+        self._lately: dict[tuple[int, bytes], Floats] = {}
+        self.begin(layout.defaults[None])
 
     @property
     def n_bars(self) -> int:
         """Bars T of the series."""
         return len(self._rows.series)
 
-    def forget(self) -> None:
-        """Let go of what the population before this one read."""
-        self._known.clear()
-        self._words.clear()
-        self._extremes.clear()
+    def begin(self, genomes: Floats) -> None:
+        """Take up another population [P, G]."""
+        self._genomes = genomes
+        self._read: dict[int, Read] = {}
+        self._claimed: dict[int, Claimed] = {}
+        self._warm: dict[int, Ints] = {}
+        # Only what the population before this one read is still at hand.
+        self._before, self._lately = self._lately, {}
 
     def part(self, node: Node) -> Part:
         """The part of a node; equal nodes are one part."""
@@ -79,74 +107,141 @@ class Readings:
             self._parts[node] = Part(len(self._parts), node, parts, columns, is_fresh)
         return self._parts[node]
 
-    def key(self, part: Part, genome: Floats) -> Key:
-        """What its values are known by."""
-        return part.number, genome[part.columns].tobytes()
-
-    def row(self, part: Part, genome: Floats) -> Floats:
-        """Values [T] of an expression for an individual [G]; [1] of what is always the same."""
-        key = self.key(part, genome)
-        if key not in self._known:
-            self._known[key] = self._computed(part, genome)
-        return self._known[key]
-
-    def words(self, part: Part, genome: Floats) -> Words:
-        """The bars at which a condition is true for an individual [G]."""
-        key = self.key(part, genome)
-        if key not in self._words:
-            self._words[key] = self._decided(part, genome)
-        return self._words[key]
-
-    def value(self, setting: Node, genome: Floats) -> float:
-        """The value of a constant or a gene."""
+    def values(self, setting: Node) -> Floats:
+        """The value [P] of a constant or a gene."""
         if isinstance(setting, GeneValue):
-            return float(genome[self._layout.index(setting.gene.name)])
-        return cast(Number, setting).value
+            return self._genomes[:, self._layout.index(setting.gene.name)]
+        return np.full(len(self._genomes), cast(Number, setting).value)
 
-    def scaled(self, part: Part, genome: Floats) -> tuple[Part, float]:
-        """A part and what to multiply it by, which together are this part; bit for bit."""
+    def rows(self, part: Part) -> Read:
+        """What the population reads as an expression."""
+        if part.number not in self._read:
+            first, place = self._distinct(part.columns)
+            keys = [(part.number, one[part.columns].tobytes()) for one in self._genomes[first]]
+            rows = [self._before.get(key) for key in keys]
+            missing = [u for u, row in enumerate(rows) if row is None]
+            sides = [self.rows(one) for one in part.below]
+
+            def compute(u: int) -> None:
+                if part.is_fresh:
+                    of_sides = [side.rows[side.place[first[u]]] for side in sides]
+                    rows[u] = _joined(cast(Arithmetic, part.node).operation, of_sides)
+                else:
+                    rows[u] = self._computed(cast(Expression, part.node), self._genomes[first[u]])
+
+            self._shared(compute, missing)
+            found = cast(list[Floats], rows)
+            if not part.is_fresh:
+                self._lately |= zip(keys, found, strict=True)
+            self._read[part.number] = Read(found, place)
+        return self._read[part.number]
+
+    def scaled(self, part: Part) -> tuple[Part, Floats]:
+        """A part and what each individual multiplies it by [P], together this part bit for bit."""
         node = part.node
         if isinstance(node, Arithmetic) and node.operation == "*" and part.is_fresh:
             for scale, other in (part.below, part.below[::-1]):
                 if isinstance(scale.node, GeneValue | Number) and not other.is_fresh:
-                    by = self.value(scale.node, genome)
-                    if np.isfinite(self._largest(other, genome) * by):
-                        return other, by
-        return part, 1.0
+                    by, read = self.values(scale.node), self.rows(other)
+                    # Beyond all numbers a product is unknown.
+                    largest = np.array([_largest(row) for row in read.rows])[read.place]
+                    with np.errstate(over="ignore"):
+                        if np.isfinite(largest * by).all():
+                            return other, by
+        return part, np.ones(len(self._genomes))
 
-    def _largest(self, part: Part, genome: Floats) -> float:
-        """The largest value of a row, whatever its sign; infinity of what is no row."""
-        key = self.key(part, genome)
-        if key not in self._extremes:
-            row = self.row(part, genome)
-            known = np.fmax.reduce(np.abs(row), initial=0.0)
-            self._extremes[key] = float(known) if row.size == self.n_bars else np.inf
-        return self._extremes[key]
+    def words(self, part: Part) -> Claimed:
+        """The bars at which a condition is true for the population."""
+        if part.number not in self._claimed:
+            first, place = self._distinct(part.columns)
+            self._claimed[part.number] = Claimed(self._decided(part, first), place)
+        return self._claimed[part.number]
 
-    def _computed(self, part: Part, genome: Floats) -> Floats:
-        node = part.node
-        if isinstance(node, GeneValue | Number):
-            return np.array([self.value(node, genome)])
-        if not part.is_fresh:
-            genes = self._layout.decode(genome)
-            return np.atleast_1d(np.asarray(self._rows.of(bound(cast(Expression, node), genes))))
-        sides = [self.row(one, genome) for one in part.below]
-        return _joined(cast(Arithmetic, node).operation, sides)
+    def warm_ups(self, node: Node) -> Ints:
+        """Bars [P] before the first that may signal, of an expression, a condition or an exit."""
+        number = self.part(node).number
+        if number not in self._warm:
+            self._warm[number] = self._warm_ups_of(node)
+        return self._warm[number]
 
-    def _decided(self, part: Part, genome: Floats) -> Words:
+    def _distinct(self, columns: Ints) -> tuple[Ints, Ints]:
+        """The first individual [U] of each distinct set of genes, and whose it is [P]."""
+        if not len(columns):
+            return np.zeros(1, np.int64), np.zeros(len(self._genomes), np.int64)
+        chosen = np.ascontiguousarray(self._genomes[:, columns])
+        keys = chosen.view(f"V{chosen.shape[1] * 8}").ravel() if len(columns) > 1 else chosen[:, 0]
+        _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+        return first, place
+
+    def _computed(self, node: Expression, genome: Floats) -> Floats:
+        tree = bound(node, self._layout.decode(genome))
+        return np.atleast_1d(np.asarray(self._rows.of(tree), np.float64))
+
+    def _decided(self, part: Part, first: Ints) -> Words:
+        """Words [U, N] of a condition for some individuals."""
         node = part.node
         if isinstance(node, Compare):
-            left, right = (self.row(one, genome) for one in part.below)
-            return compared(left, right, node.relation, node.bars_ago, self.n_bars)
+            left, right = (self.rows(one) for one in part.below)
+            found = np.empty((len(first), (self.n_bars + LAST_BIT) >> 6), np.uint64)
+            relation = RELATIONS[node.relation]
+
+            def compute(u: int) -> None:
+                row, other = (side.rows[side.place[first[u]]] for side in (left, right))
+                compared(row, other, relation, self.n_bars, found[u])
+
+            self._shared(compute, range(len(first)))
+            return moved(found, node.bars_ago, self.n_bars) if node.bars_ago else found
+        parts = [self.words(one) for one in part.below if isinstance(one.node, Condition)]
+        words = [one.words[one.place[first]] for one in parts]
         if isinstance(node, Held | WithinBars):
-            bars = int(self.value(node.bars, genome))
-            function = held if isinstance(node, Held) else within
-            return function(self.words(part.below[0], genome), bars, self.n_bars)
-        join = {AllOf: np.bitwise_and, AnyOf: np.bitwise_or}[type(node)]  # type: ignore[index]
-        found, *others = (self.words(one, genome) for one in part.below)
-        for words in others:
-            found = join(found, words)
+            bars = self.values(node.bars)[first]
+            return self._over_bars(held if isinstance(node, Held) else within, words[0], bars)
+        join = np.bitwise_and if isinstance(node, AllOf) else np.bitwise_or
+        return cast(Words, join.reduce(words))
+
+    def _over_bars(
+        self, function: Callable[[Words, int, int], Words], words: Words, bars: Floats
+    ) -> Words:
+        found = np.empty_like(words)
+        for count in np.unique(bars):
+            chosen = bars == count
+            found[chosen] = function(words[chosen], int(count), self.n_bars)
         return found
+
+    def _warm_ups_of(self, node: Node) -> Ints:
+        if isinstance(node, Higher | Clock):
+            return np.zeros(len(self._genomes), np.int64)
+        below = [self.warm_ups(one) for one in node.parts if not isinstance(one, GeneValue)]
+        found = np.max(below, axis=0) if below else np.zeros(len(self._genomes), np.int64)
+        if isinstance(node, Call):
+            return self._warm_ups_of_call(node, found)
+        if isinstance(node, Compare):
+            return found + node.bars_ago
+        if isinstance(node, Held | WithinBars):
+            return found + self.values(node.bars).astype(np.int64) - 1
+        return found
+
+    def _warm_ups_of_call(self, call: Call, below: Ints) -> Ints:
+        given = [self.values(one).astype(np.int64) for one in call.parameters]
+        own = call.indicator
+        asked, place = np.unique(
+            np.column_stack([*given, np.zeros(len(below), np.int64)]), axis=0, return_inverse=True
+        )
+        if isinstance(own, OwnIndicator):
+            bars = np.array([own.warm_up_of(row[:-1]) for row in asked.tolist()])
+            return cast(Ints, bars[place.ravel()])
+        bars = np.array([KINDS[own].warm_up(*row[:-1]) for row in asked.tolist()])
+        return cast(Ints, below + bars[place.ravel()])
+
+    def _shared(self, compute: Callable[[int], None], numbers: "range | list[int]") -> None:
+        """Compute several things on all threads."""
+
+        def work(thread: int) -> None:
+            for number in numbers[thread :: min(self._workers.count, len(numbers))]:
+                compute(number)
+
+        if len(numbers):
+            self._workers.run(work, len(numbers))
 
 
 def _is_fresh(node: Node) -> bool:
@@ -154,6 +249,11 @@ def _is_fresh(node: Node) -> bool:
     if isinstance(node, Arithmetic):
         return any(map(_is_fresh, node.parts))
     return isinstance(node, GeneValue)
+
+
+def _largest(row: Floats) -> float:
+    """The largest value of a row, whatever its sign; infinity of what is no row."""
+    return float(np.fmax.reduce(np.abs(row), initial=0.0)) if row.size > 1 else np.inf
 
 
 def _joined(operation: str, sides: list[Floats]) -> Floats:
