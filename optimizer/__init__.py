@@ -53,7 +53,8 @@ def evolve(**settings: object) -> "Run":
 
     Args:
         settings: Fields of `optimizer.config.run_config.RunConfig`, such as ``population=64``;
-            what is not named has its default.
+            what is not named has its default. ``strategy`` may also be a strategy itself, and
+            ``bars``, in place of ``data``, a pandas frame of bars, which is kept under ``runs``.
 
     Returns:
         The recorded run.

@@ -58,7 +58,7 @@ def holds(x: float, y: float, relation: int) -> bool:
 
 @compiled_part
 def decide(x: Floats, y: Floats, relation: int, out: Codes) -> None:
-    """Whether a comparison of values holds, 1 or 0 each; a loop each that the compiler can widen."""
+    """Whether a comparison of values holds, 1 or 0 each; simple loops that compilers widen."""
     if relation == 0:
         for k in range(x.size):
             out[k] = x[k] > y[k]

@@ -1,5 +1,6 @@
 """A run, or one individual, with everything that can be asked of it; runs compared."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -29,6 +30,8 @@ from optimizer.session.problem import Trials
 from optimizer.session.task import Task, prepare
 from optimizer.session.workflow import Observer, start_run
 from strategy import StrategySpec, register
+from strategy.model import Strategy
+from strategy.narrow import AnyStrategy, at_its_narrowest
 
 
 class Run(Tables):
@@ -66,7 +69,7 @@ def evolve(settings: Mapping[str, object]) -> Run:
     >>> evolve({"population": 8, "generations": 1, "runs": tempfile.mkdtemp()}).status
     'finished'
     """
-    config, kept = make_config(settings, where="evolve"), _Kept()
+    config, kept = make_config(_as_configured(settings), where="evolve"), _Kept()
     result = start_run(config, kept, lambda: False)
     refuse_red(result.certificate)
     path = Path(result.path)
@@ -118,6 +121,33 @@ class Single(Run):
         return f"Backtest of {self.task.spec.name}"
 
 
+def _as_configured(settings: Mapping[str, object]) -> dict[str, object]:
+    """Settings in which a strategy has a name, and bars in memory are a file."""
+    found = dict(settings)
+    spec = found.get("strategy")
+    if isinstance(spec, StrategySpec | Strategy):
+        named = spec if spec.name else replace(spec, name=f"strategy_{spec.digest[:8]}")
+        known = at_its_narrowest(named) if isinstance(named, Strategy) else named
+        found["strategy"] = register(known).name
+    bars = found.pop("bars", None)
+    if bars is not None:
+        if "data" in found or not isinstance(bars, pd.DataFrame):
+            raise ConfigError("bars is a pandas frame, and given in place of data")
+        found["data"] = [_file_of(bars, Path(str(found.get("runs", "runs"))))]
+    return found
+
+
+def _file_of(bars: pd.DataFrame, runs: Path) -> str:
+    """Where a frame of bars is kept, as a source: once, by what it holds."""
+    frame = bars if "timestamp" in bars.columns else bars.reset_index(names="timestamp")
+    content = pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes()
+    path = runs / f"bars-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
+    if not path.exists():
+        runs.mkdir(parents=True, exist_ok=True)
+        frame.to_parquet(path, index=False)
+    return f"parquet:{path}"
+
+
 def compare_runs(**runs: Run) -> pd.DataFrame:
     """A row a run with the same objectives: its members, those undominated, its hypervolume.
 
@@ -133,13 +163,14 @@ def compare_runs(**runs: Run) -> pd.DataFrame:
     return compare({name: run.minimised for name, run in runs.items()})
 
 
-def check_strategy(spec: StrategySpec, individuals: int = 20, **settings: object) -> pd.Series:
+def check_strategy(spec: AnyStrategy, individuals: int = 20, **settings: object) -> pd.Series:
     """Try a strategy before a search: random individuals, in reference and engine.
 
     The strategy is known by its name afterwards; `settings` are fields of `RunConfig`. Returns
     individuals, their trades, mismatches (there must be none), and the first of them in words.
     """
-    config = make_config({**settings, "strategy": register(spec).name}, where="check_strategy")
+    given = _as_configured({**settings, "strategy": spec})
+    config = make_config(given, where="check_strategy")
     task = prepare(config, for_search=True)
     found = certify(task.engine(device="cpu"), task.random_individuals(individuals), threads=1)
     return pd.Series(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from engine.machine import available_cores, versions
 from optimizer.config.run_config import RunConfig, make_config, overlaid
@@ -19,6 +20,8 @@ from optimizer.session.identity import (
     require_same,
 )
 from optimizer.session.task import Task, prepare
+from strategy import STRATEGIES
+from strategy.clock import zone_version
 from strategy.files import first_difference, strategies_of
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy, NarrowSpec, at_its_narrowest
@@ -55,12 +58,13 @@ def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
             "strategy": task.spec.version,
             "search": identity.search_version,
             **versions(),
+            **({"zones": zones} if (zones := _zones_of(task.spec)) else {}),
         },
     }
 
 
 def recorded_strategy(store: RunStore) -> AnyStrategy | None:
-    """The strategy of a run that came from a file, as the run recorded it; None of another.
+    """The strategy in words of a run, as the run recorded it; None of one that is known by name.
 
     No code of a record is run: functions of a person's own are taken from their file, which has to
     be what it was.
@@ -69,19 +73,21 @@ def recorded_strategy(store: RunStore) -> AnyStrategy | None:
         StoreError: When the strategy has such functions, and their file is gone or another.
     """
     identity = require_identity(store)
-    file = store.header.get("strategy_file")
-    if not isinstance(file, dict):
+    file, name = store.header.get("strategy_file"), str(store.header.get("strategy"))
+    if "long" not in identity.strategy or (file is None and name in STRATEGIES):
         return None
-    own = _own_indicators(store.run_id, file) if file["has_functions"] else {}
-    name, summary = str(store.header.get("strategy")), str(file["summary"])
-    return at_its_narrowest(from_described(identity.strategy, name, summary, own))
+    told: dict[str, Any] = (
+        file if isinstance(file, dict) else {"has_functions": False, "summary": ""}
+    )
+    own = _own_indicators(store.run_id, told) if told["has_functions"] else {}
+    return at_its_narrowest(from_described(identity.strategy, name, str(told["summary"]), own))
 
 
 def strategy_to_go_on_with(store: RunStore) -> AnyStrategy | None:
     """The strategy that a run recorded, where its file is gone; None where it is read again."""
     file = store.header.get("strategy_file")
-    is_gone = isinstance(file, dict) and not Path(str(file["path"])).exists()
-    return recorded_strategy(store) if is_gone else None
+    is_there = isinstance(file, dict) and Path(str(file["path"])).exists()
+    return None if is_there else recorded_strategy(store)
 
 
 def require_same_file(store: RunStore, spec: AnyStrategy) -> None:
@@ -103,6 +109,13 @@ def _file_of(spec: AnyStrategy) -> dict[str, object] | None:
     origin = spec.origin if isinstance(spec, NarrowSpec) else spec
     source = origin.source if isinstance(origin, Strategy) else None
     return None if source is None else {**asdict(source), "summary": spec.summary}
+
+
+def _zones_of(spec: AnyStrategy) -> dict[str, str]:
+    """Versions of the zones whose time a strategy reads."""
+    origin = spec.origin if isinstance(spec, NarrowSpec) else spec
+    names = origin.zones if isinstance(origin, Strategy) else ()
+    return {name: zone_version(name) for name in names}
 
 
 def _own_indicators(run_id: str, file: Mapping[str, str]) -> dict[str, OwnIndicator]:

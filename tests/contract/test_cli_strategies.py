@@ -1,11 +1,18 @@
 """A strategy in a file of one's own goes the whole way, and what is wrong in it is told."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import optimizer
 from optimizer import load_run
+from optimizer.errors import ConfigError
+from optimizer.runs import RunStore, find_run
+from strategy import STRATEGIES
+from strategy.files import strategies_of
 from tests.support import in_words
 from tests.support.commands import SMALL
 
@@ -187,3 +194,28 @@ def test_a_strategy_made_for_kernels_keeps_them(command, market, tmp_path):
     published = command("evolve", "--data", market, *SMALL, "--json").json
     assert own["front_hash"] == published["front_hash"]
     assert json.dumps(own["front"][0]["genes"]) == json.dumps(published["front"][0]["genes"])
+
+
+def test_a_strategy_and_bars_in_memory(command, market, tmp_path, monkeypatch):
+    """Searched from Python; the run needs neither the process nor the frame afterwards."""
+    monkeypatch.chdir(tmp_path)
+    spec = strategies_of(PULLBACK, "memory")["PULLBACK"]
+    frame = pd.read_csv(market.removeprefix("csv:"))
+    small = {"population": 8, "generations": 2, "min_trades": 3, "judge": False}
+    run = optimizer.evolve(strategy=replace(spec, name="", source=None), bars=frame, **small)
+    assert run.status == "finished"
+    monkeypatch.delitem(STRATEGIES, run.header.strategy)
+    assert load_run("latest").trades(0)["r"].notna().all()
+    assert "0 mismatches" in command("runs", "verify", "latest").out
+    with pytest.raises(ConfigError, match="in place of data"):
+        optimizer.evolve(bars=frame, data=["sample"], **small)
+
+
+def test_zones_are_recorded_with_their_version(command, market, pullback):
+    """Another version of the zone data may say another time."""
+    pullback.write_text(
+        PULLBACK.replace("(strength <", '(minute_of_day("America/New_York") > 60) & (strength <')
+    )
+    searched(command, market, pullback)
+    with RunStore.open(find_run(Path("runs"), "latest")) as store:
+        assert list(store.header["versions"]["zones"]) == ["America/New_York"]
