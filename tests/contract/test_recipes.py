@@ -9,7 +9,7 @@ import shutil
 import numpy as np
 import pytest
 
-from tests.support.commands import ROOT, run, write_market
+from tests.support.commands import ROOT, write_market
 
 pytestmark = pytest.mark.slow
 
@@ -25,37 +25,16 @@ def commands_of(page):
     return [line for line in lines if line.startswith(begin) and NEEDS_A_KEY not in line]
 
 
-def recipe_of_notebook():
-    """The file that the notebook on strategies writes."""
+def test_the_strategy_of_the_notebook_runs_from_its_file(command, tmp_path):
+    """The file that the notebook writes is a strategy that reference and engine agree on."""
     book = json.loads((ROOT / "notebooks" / "your_strategy.ipynb").read_text())
     cells = ["".join(cell["source"]) for cell in book["cells"]]
     (text,) = re.findall(r"write_text\('''\n(.*?)'''", "\n".join(cells), re.DOTALL)
-    return text, "STEPPED_IN", "stepped_in"
-
-
-def add_recipe(rules, text, variable, name):
-    """Write a strategy into a file of its own, and name it where strategies are listed."""
-    (rules / f"{name}.py").write_text(text)
-    listed = (rules / "__init__.py").read_text()
-    first = "from strategy.rules.mean_reversion import MEAN_REVERSION"
-    listed = listed.replace(first, f"from strategy.rules.{name} import {variable}\n{first}", 1)
-    listed = listed.replace("SELLER_EXHAUSTION, MEAN", f"{variable}, SELLER_EXHAUSTION, MEAN", 1)
-    (rules / "__init__.py").write_text(listed)
-
-
-def test_a_recipe_for_a_strategy_is_one_of_the_house(tmp_path):
-    """As a file in strategy/rules, named in STRATEGIES: every command knows it."""
-    for name in ("data", "engine", "optimizer"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    shutil.copytree(ROOT / "strategy", tmp_path / "strategy")
-    place = {"cwd": tmp_path, "env": {"PYTHONPATH": str(tmp_path)}}
-    recipe = recipe_of_notebook()
-    add_recipe(tmp_path / "strategy" / "rules", *recipe)
-    found = run("strategies", "list", **place)
-    assert (found.code, found.err) == (0, "")
+    (tmp_path / "stepped_in.py").write_text(text)
     market = write_market(tmp_path / "bars.csv")
-    assert f"{recipe[-1]}: Long" in found.out
-    assert run("parity", "--data", market, "--strategy", recipe[-1], **place).code == 0
+    found = command("parity", "--data", market, "--strategy", "stepped_in.py")
+    assert found.code == 0, found.err
+    assert "0 mismatches" in found.out
 
 
 def test_the_strategy_of_the_front_page_runs_from_a_file(command, tmp_path):
