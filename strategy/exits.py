@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from strategy.clock import Offset, check_offset
 from strategy.errors import StrategyError
-from strategy.expressions import Expression, Setting, check_settings
+from strategy.expressions import Arithmetic, Expression, GeneValue, Setting, check_settings
 from strategy.indicators import ABOVE_ZERO, Parameter
-from strategy.nodes import Node
+from strategy.nodes import Node, walk
 
 MULTIPLE = Parameter("multiple", least=ABOVE_ZERO, is_whole=False)
 FRACTION = Parameter("fraction", least=ABOVE_ZERO, is_whole=False)
@@ -168,3 +168,21 @@ def check_one(name: str, form: object, legal: tuple[type[Node], ...]) -> None:
 def sides_of(form: object) -> tuple[object, object]:
     """What a form says for longs, and for shorts."""
     return (form.long, form.short) if isinstance(form, BySide) else (form, form)
+
+
+def positive_genes(strategy: Node) -> set[str]:
+    """Genes that must be above 0: multiples and fractions, and what a distance is a multiple of."""
+    found = set()
+    for node in walk(strategy):
+        for parameter, setting in node.settings:
+            if parameter.least == ABOVE_ZERO and isinstance(setting, GeneValue):
+                found.add(setting.gene.name)
+        distance = getattr(node, "distance", None)
+        if isinstance(distance, Arithmetic) and distance.operation == "*":
+            sides = distance.left, distance.right
+            found |= {side.gene.name for side in sides if _is_above_zero(side)}  # type: ignore[union-attr]
+    return found
+
+
+def _is_above_zero(side: Node | None) -> bool:
+    return isinstance(side, GeneValue) and side.gene.low > 0

@@ -2,17 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 
 from strategy.canonical import encoded
 from strategy.conditions import Condition
 from strategy.errors import GeneError, StrategyError, unknown
-from strategy.exits import STOPS, TARGETS, SessionExit, Trail, check_form
+from strategy.exits import STOPS, TARGETS, SessionExit, Trail, check_form, positive_genes
 from strategy.expressions import (
-    Arithmetic,
     Column,
     Expression,
     GeneValue,
@@ -21,11 +20,11 @@ from strategy.expressions import (
     check_settings,
 )
 from strategy.genes import Floats, GenomeLayout, LessThan
-from strategy.indicators import ABOVE_ZERO, Parameter
+from strategy.indicators import Parameter
 from strategy.nodes import Node, walk
 from strategy.own import OwnIndicator
 from strategy.places import Source
-from strategy.rows import warm_up_of
+from strategy.rows import reach_of, warm_up_of
 from strategy.spec import Comparison, Row, described_gene
 
 BREAK_EVEN = Parameter("break_even", least=0, is_whole=False)
@@ -260,7 +259,12 @@ class Strategy(Node):
     @cached_property
     def longest_warm_up(self) -> int:
         """Longest warm-up of an expression within the bounds, bars, at all corners of its genes."""
-        return max((self._longest(part) for part in self._parts()), default=0)
+        return max((self._longest(part, warm_up_of) for part in self._parts()), default=0)
+
+    def longest_reach(self, timeframe_ns: int) -> int:
+        """Bars before one that any of its rows may depend on within the bounds; see `reach_of`."""
+        reach = partial(reach_of, timeframe_ns=timeframe_ns)
+        return max((self._longest(part, reach) for part in self._parts()), default=0)
 
     def check_genomes(self, genomes: Floats) -> None:
         """Refuse genomes [P, G] that no engine may run; bounds are the search's concern.
@@ -329,7 +333,7 @@ class Strategy(Node):
         for name in self.order:
             if name not in values:
                 raise StrategyError(unknown("gene", name, list(values)))
-        positive = _positive_genes(self)
+        positive = positive_genes(self)
         genes = {
             name: replace(value.gene, positive=value.gene.positive or name in positive)
             for name, value in values.items()
@@ -356,13 +360,13 @@ class Strategy(Node):
                 if isinstance(setting, GeneValue):
                     yield self.layout.index(setting.gene.name), parameter
 
-    def _longest(self, part: Node) -> int:
+    def _longest(self, part: Node, bars_of: Callable[..., int]) -> int:
         used = {node.gene.name for node in walk(part) if isinstance(node, GeneValue)}
         names = sorted(used & self.row_genes)
         ends = [(self.layout.gene(name).low, self.layout.gene(name).high) for name in names]
         rest = self.layout.decode(self.layout.defaults)
         corners = (dict(zip(names, corner, strict=True)) for corner in product(*ends))
-        return max(warm_up_of(part, {**rest, **corner}) for corner in corners)
+        return max(bars_of(part, {**rest, **corner}) for corner in corners)
 
 
 def _top_expressions(node: Node) -> Iterator[Expression]:
@@ -374,24 +378,6 @@ def _top_expressions(node: Node) -> Iterator[Expression]:
     for part in node.parts:
         if not any(part is setting for setting in settings):
             yield from _top_expressions(part)
-
-
-def _positive_genes(strategy: Strategy) -> set[str]:
-    """Genes that must be above 0: multiples and fractions, and what a distance is a multiple of."""
-    found = set()
-    for node in walk(strategy):
-        for parameter, setting in node.settings:
-            if parameter.least == ABOVE_ZERO and isinstance(setting, GeneValue):
-                found.add(setting.gene.name)
-        distance = getattr(node, "distance", None)
-        if isinstance(distance, Arithmetic) and distance.operation == "*":
-            sides = distance.left, distance.right
-            found |= {side.gene.name for side in sides if _is_above_zero(side)}  # type: ignore[union-attr]
-    return found
-
-
-def _is_above_zero(side: Node | None) -> bool:
-    return isinstance(side, GeneValue) and side.gene.low > 0
 
 
 def _shown(value: GeneValue) -> str:

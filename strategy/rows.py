@@ -28,7 +28,7 @@ from strategy.indicators.vwap import vwap
 from strategy.kinds import COMPUTED_COLUMNS, KINDS
 from strategy.nodes import Node, changed
 from strategy.own import OwnIndicator
-from strategy.series import MINUTE_NS, Series, higher_series
+from strategy.series import DAY_NS, MINUTE_NS, Series, higher_series
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 Tree = TypeVar("Tree", bound=Node)
@@ -102,6 +102,15 @@ def warm_up_of(tree: Node, genes: Genes) -> int:
     It comes from parameters alone: a row may know its first value later than that.
     """
     return _warm_up(bound(tree, genes))
+
+
+def reach_of(tree: Node, genes: Genes, timeframe_ns: int) -> int:
+    """Bars before one that its value may depend on, recurrences by their warm-up.
+
+    As `warm_up_of`, with rows of higher bars counted in bars of the series, and those of a session
+    as a day.
+    """
+    return _warm_up(bound(tree, genes), timeframe_ns)
 
 
 class Rows:
@@ -260,10 +269,10 @@ _OPERATIONS: Mapping[str, Callable[..., Floats]] = {
 }
 
 
-def _warm_up(tree: Node) -> int:
+def _warm_up(tree: Node, timeframe_ns: int | None = None) -> int:
     if isinstance(tree, Higher | Clock):
-        return 0
-    below = max((_warm_up(part) for part in tree.parts), default=0)
+        return 0 if timeframe_ns is None else _reach_by_clock(tree, timeframe_ns)
+    below = max((_warm_up(part, timeframe_ns) for part in tree.parts), default=0)
     if isinstance(tree, Call):
         parameters = [whole(one) for one in tree.parameters]
         own = tree.indicator
@@ -275,6 +284,14 @@ def _warm_up(tree: Node) -> int:
     if isinstance(tree, Held | Within):
         return below + whole_bars(tree.bars) - 1
     return below
+
+
+def _reach_by_clock(tree: Higher | Clock, timeframe_ns: int) -> int:
+    if isinstance(tree, Higher):
+        span = tree.minutes * MINUTE_NS
+        return -(-(_warm_up(tree.inner) + 1) * span // timeframe_ns)
+    is_of_session = tree.name not in ("minute_of_day", "day_of_week")
+    return DAY_NS // timeframe_ns if is_of_session else 0
 
 
 def _divisors(number: int) -> list[int]:

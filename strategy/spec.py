@@ -235,6 +235,10 @@ class StrategySpec:
         """Longest warm-up of a row within the bounds, bars, at all corners of its genes."""
         return max((self._longest(row) for row in self.rows), default=0)
 
+    def longest_reach(self, timeframe_ns: int) -> int:
+        """Bars before one that its rows may depend on, recurrences by their warm-up."""
+        return self.longest_warm_up
+
     @cached_property
     def most(self) -> Floats:
         """Above this no genome may go, whatever the bounds, [G]."""

@@ -55,9 +55,9 @@ def default_purge(spec: AnyStrategy) -> int:
     return spec.longest_hold or 0
 
 
-def default_embargo(spec: AnyStrategy) -> int:
-    """Longest warm-up within the bounds, bars, looked for at all corners of the genes of rows."""
-    return spec.longest_warm_up
+def default_embargo(spec: AnyStrategy, timeframe_ns: int) -> int:
+    """Bars before one that a row may depend on within the bounds, at all corners of its genes."""
+    return spec.longest_reach(timeframe_ns)
 
 
 def walk_forward(

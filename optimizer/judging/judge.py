@@ -266,7 +266,10 @@ class _Judge:
     @property
     def _embargo(self) -> int:
         asked = self._plan.embargo
-        return default_embargo(self._task.spec) if asked is None else asked
+        if asked is not None:
+            return asked
+        shortest = min(bars.timeframe_ns for bars in self._task.markets.series)
+        return default_embargo(self._task.spec, shortest)
 
     def _walked(self, splits: tuple[Split, ...]) -> FoldsRecord:
         plan = self._plan

@@ -313,3 +313,13 @@ def test_two_spellings_of_a_file_are_two_digests():
     )
     assert first.digest == same.digest != other.digest
     assert first.source.sha256 != same.source.sha256
+
+
+def test_reach_counts_higher_bars_and_sessions_in_bars():
+    """Twenty bars of four hours and one more, a day of a session; a clock reaches nowhere."""
+    minute_ns = 60 * 10**9
+    pullback, fade = EXAMPLES["RSI_PULLBACK"], EXAMPLES["VWAP_REVERSION"]
+    assert pullback.longest_reach(15 * minute_ns) == 399
+    assert pullback.longest_reach(5 * minute_ns) == 20 * 48
+    assert fade.longest_reach(15 * minute_ns) == 98
+    assert simple().longest_reach(15 * minute_ns) == simple().longest_warm_up
