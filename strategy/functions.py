@@ -62,7 +62,8 @@ def _text_of(function: FunctionType) -> str:
 
 def _named(function: FunctionType) -> dict[str, object]:
     """What the names that a function reads stand for, also those that it reads from a module."""
-    names = _names(function.__code__)
+    # In an order that is the same in every process.
+    names = sorted(_names(function.__code__))
     found = {**function.__globals__, **_closure(function)}
     named = {name: found[name] for name in names if name in found}
     for module in list(named.values()):

@@ -1,0 +1,27 @@
+"""What a plain function is made of is found in one order, in every process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+SAID = """
+from engine.trades import take_signals
+from strategy.functions import constants_of, reached, text_digest
+functions = reached(take_signals)
+assert len(functions) > 5
+print(text_digest(take_signals), [f.__name__ for f in functions], list(constants_of(functions)))
+"""
+
+
+def test_one_digest_in_every_process():
+    """Python's sets have another order in each; a digest that had it would refuse to resume."""
+    found = set()
+    for seed in ("0", "1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-c", SAID]
+        told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        found.add(told.stdout)
+    assert len(found) == 1
