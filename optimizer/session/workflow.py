@@ -83,6 +83,11 @@ def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) ->
     """
     check_limit_fits(config)
     task = prepare(config, for_search=True)
+    if not len(task.spec.layout):
+        raise ConfigError(
+            f"strategy '{task.spec.name}' has no genes, so there is nothing to search: give it "
+            "gene(...) or length(...), or use backtest"
+        )
     device = task.device()
     with _resumable(config, observer):
         engine = task.engine(device)
