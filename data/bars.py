@@ -1,7 +1,8 @@
 """Bars: the frozen columns of one market, checked and hashed, and windows that cut them."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Literal, get_args
@@ -36,6 +37,7 @@ class Bars:
         source: The spec that the bars were loaded from.
         is_simulated: Whether a program invented the market.
         notes: One line for each repair, assumption or warning.
+        extra: Further columns by name, each [T] finite or NaN: what was known at a bar's close.
 
     Raises:
         BarsError: With the first five offending rows and the option that repairs them.
@@ -52,6 +54,7 @@ class Bars:
     source: str = ""
     is_simulated: bool = False
     notes: tuple[str, ...] = ()
+    extra: Mapping[str, Floats] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         first, last = (np.datetime64(int(self.timestamp[at]), "ns") for at in (0, -1))
@@ -61,7 +64,10 @@ class Bars:
     def __post_init__(self) -> None:
         for name in COLUMNS:
             object.__setattr__(self, name, _frozen(name, getattr(self, name)))
+        extra = {name: _frozen(name, self.extra[name]) for name in sorted(self.extra)}
+        object.__setattr__(self, "extra", extra)
         lengths = {name: len(getattr(self, name)) for name in COLUMNS}
+        lengths |= {name: len(column) for name, column in extra.items()}
         if len(set(lengths.values())) != 1:
             raise BarsError(f"columns differ in length: {lengths}")
         if lengths["timestamp"] == 0:
@@ -87,7 +93,13 @@ class Bars:
         """
         if end >= len(self):
             return self
-        return replace(self, **{name: getattr(self, name)[:end] for name in COLUMNS})
+        return self.cut(0, end)
+
+    def cut(self, start: int, end: int, **changes: object) -> "Bars":
+        """Bars [start, end) alone; `changes` are other fields."""
+        columns = {name: getattr(self, name)[start:end] for name in COLUMNS}
+        extra = {name: column[start:end] for name, column in self.extra.items()}
+        return replace(self, **{**columns, "extra": extra, **changes})
 
     @cached_property
     def content_hash(self) -> str:
@@ -98,6 +110,11 @@ class Bars:
             little = column.astype(column.dtype.newbyteorder("<"), copy=False)
             digest.update(f"{name} {little.dtype.str} {len(little)}\n".encode())
             digest.update(little.tobytes())
+        for name, column in self.extra.items():
+            digest.update(f"extra {name} <f8 {len(column)}\n".encode())
+            # A NaN has no payload, a zero no sign.
+            plain = np.where(np.isnan(column), np.nan, column + 0.0)
+            digest.update(plain.astype("<f8", copy=False).tobytes())
         return digest.hexdigest()
 
     def gaps(self, start: int = 0, end: int | None = None) -> Gaps:

@@ -76,4 +76,4 @@ def cut_at_gaps(bars: Bars, max_gap_ns: int) -> tuple[tuple[int, Bars], ...]:
 
 
 def _part(bars: Bars, start: int, end: int, notes: tuple[str, ...]) -> Bars:
-    return replace(bars, **{name: getattr(bars, name)[start:end] for name in COLUMNS}, notes=notes)
+    return bars.cut(start, end, notes=notes)

@@ -51,7 +51,11 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS) -> Bars:
     gaps = () if is_merged else gap_notes(timestamp, timeframe_ns)
     bars = Bars(
         timestamp,
-        **values,
+        values["open"],
+        values["high"],
+        values["low"],
+        values["close"],
+        values["volume"],
         symbol=check_symbol(table.symbol),
         timeframe_ns=timeframe_ns,
         source=spec,

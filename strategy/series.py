@@ -56,9 +56,10 @@ class Series:
 
     @classmethod
     def of(cls, bars: Bars, extra: Mapping[str, Floats] | None = None) -> "Series":
-        """The columns of bars, with extra ones beside them."""
+        """The columns of bars, with their extra ones and others beside them."""
         columns = {name: getattr(bars, name) for name in ("timestamp", *PLAIN_COLUMNS)}
-        return cls(**columns, timeframe_ns=bars.timeframe_ns, extra=extra or {})
+        beside = {**bars.extra, **(extra or {})}
+        return cls(**columns, timeframe_ns=bars.timeframe_ns, extra=beside)
 
     def until(self, end: int) -> "Series":
         """Bars [0, end), nothing after them."""

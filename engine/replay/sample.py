@@ -5,12 +5,11 @@ on some bars, and everything that both forms say of them is compared: each bar o
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from data.bars import Bars, Window
-from data.checks import COLUMNS
 from engine.language_reference import AnyReference, reference_of
 from engine.reference import Form
 from engine.replay.parity import compare_forms
@@ -74,5 +73,4 @@ def _chosen(reference: AnyReference, genomes: Floats) -> Iterator[tuple[int, int
 
 
 def _part(bars: Bars, start: int, count: int) -> Bars:
-    end = start + count
-    return replace(bars, **{name: getattr(bars, name)[start:end] for name in COLUMNS})
+    return bars.cut(start, start + count)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from optimizer.config.values import Bounds, Bytes, Columns, Settings, Specs, knob
+from optimizer.config.values import Bounds, Bytes, ColumnFiles, Columns, Settings, Specs, knob
 
 
 class DataSettings(Settings):
@@ -25,6 +25,12 @@ class DataSettings(Settings):
         {},
         "What a column holds, for names that are not recognised: timestamp, date, time, open, "
         "high, low, close, volume or symbol, and its name; the flag repeats.",
+        decides="data",
+    )
+    column_file: ColumnFiles = knob(
+        [],
+        'A file of numbers with the time from which each was known, as column("NAME") of a '
+        "strategy; NAME=FILE@600 forgets them after 600 minutes; the flag repeats.",
         decides="data",
     )
     time_format: str | None = knob(

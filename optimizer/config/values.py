@@ -151,6 +151,7 @@ Specs = Annotated[
     Words("a source of bars, or a list of sources", "SPEC"),
 ]
 Comparisons = Annotated[list[str], Words("a list of texts", "COMPARISON")]
+ColumnFiles = Annotated[list[str], Words("a list of NAME=FILE", "NAME=FILE")]
 Columns = Annotated[dict[str, str], Words("a table of meaning = name", "MEANING=NAME", "text")]
 Bounds = Annotated[
     dict[str, Annotated[list[float], Field(min_length=2, max_length=2)]],

@@ -53,7 +53,10 @@ def poisoned(bars: Bars, cut: int) -> Bars:
     factors[cut::2], factors[cut + 1 :: 2] = 2.0, 0.5
     is_after = np.arange(len(bars)) >= cut
     prices = {name: getattr(bars, name) * factors for name in PRICES}
-    return replace(bars, **prices, volume=np.where(is_after, bars.volume * 1000 + 1, bars.volume))
+    volume = np.where(is_after, bars.volume * 1000 + 1, bars.volume)
+    # What could be read at a later bar is another number too.
+    extra = {name: np.where(is_after, -2 * one - 1, one) for name, one in bars.extra.items()}
+    return replace(bars, **prices, volume=volume, extra=extra)
 
 
 def same_bits(left: Floats, right: Floats) -> Flags:

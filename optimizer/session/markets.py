@@ -29,6 +29,7 @@ from engine.metrics import Span, span_of
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.runs.result import WindowDescription
+from optimizer.session.columns import with_columns
 from optimizer.shown import SAMPLES
 
 MOST_NAMED = 5
@@ -240,7 +241,8 @@ class Markets:
 def load_series(config: RunConfig) -> tuple[Bars, ...]:
     """Load the series that a configuration names, one a source."""
     options = load_options(config)
-    return tuple(load_bars(spec, options) for spec in named_specs(config))
+    loaded = tuple(load_bars(spec, options) for spec in named_specs(config))
+    return with_columns(loaded, config.column_file)
 
 
 def named_specs(config: RunConfig) -> tuple[str, ...]:

@@ -234,3 +234,23 @@ def test_a_strategy_without_genes_is_backtested_and_not_searched(command, market
     assert found.json["metrics"]["trades"] > 3
     assert command("parity", *given).code == 0
     assert command("strategies", "check", pullback, "--data", market).code == 0
+
+
+def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pullback, tmp_path):
+    """A strategy reads them; the run holds them by their hash; no look-ahead is found."""
+    times = pd.date_range("1970-01-01", periods=40, freq="18h", tz="UTC")
+    values = [f"{time.isoformat()},{k % 3}" for k, time in enumerate(times)]
+    (tmp_path / "mood.csv").write_text("\n".join(["known_at,value", *values]))
+    pullback.write_text(PULLBACK.replace("(strength <", '(column("mood") > 0) & (strength <'))
+    given = ("--column-file", "mood=mood.csv@2000")
+    found = searched(command, market, pullback, *given)
+    assert found["certificate"]["mismatches"] == 0
+    assert "0 mismatches" in command("runs", "verify", "latest").out
+    judged = command("judge", "latest", "--json", "--folds", "0", "--null", "1")
+    assert judged.json["judgement"]["causal"]["mismatches"] == 0
+    (tmp_path / "mood.csv").write_text("\n".join(["known_at,value", *values[:5]]))
+    assert command("evolve", "--resume", "latest", "--generations", "3").code == 4
+    missing = command("evolve", "--data", market, "--strategy", pullback, *SMALL)
+    assert "unknown extra column 'mood'" in missing.error
+    wrong = command("evolve", "--data", market, "--column-file", "mood", *SMALL)
+    assert "must look like NAME=FILE" in wrong.error

@@ -1,0 +1,87 @@
+"""Files of numbers and when each was known: read as they say, refused where they do not."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from data.dated import read_dated
+from data.errors import DataError
+from tests.support.series import MINUTE_NS, make_bars
+
+DAY_NS = 1440 * MINUTE_NS
+
+
+def written(tmp_path, text):
+    """A CSV file."""
+    path = tmp_path / "rates.csv"
+    path.write_text(text)
+    return str(path)
+
+
+def test_times_are_utc_and_ascending(tmp_path):
+    """Whatever order they were written in; an empty value is not known."""
+    path = written(tmp_path, "known_at,value\n1970-01-03T00:00Z,2\n1970-01-02T00:30Z,\n")
+    found = read_dated(path)
+    assert found.known_at.tolist() == [DAY_NS + 30 * MINUTE_NS, 2 * DAY_NS]
+    assert np.isnan(found.values[0])
+    assert found.values[1] == 2.0
+
+
+def test_a_file_of_several_symbols_tells_them_apart(tmp_path):
+    """Each gets its own numbers; of another it has none."""
+    path = written(
+        tmp_path, "symbol,known_from,value\nA,1970-01-02,1\nB,1970-01-02,2\nA,1970-01-04,3\n"
+    )
+    found = read_dated(path)
+    assert found.of("A")[1].tolist() == [1.0, 3.0]
+    assert found.of("B")[0].tolist() == [DAY_NS]
+    assert len(found.of("C")[1]) == 0
+
+
+def test_parquet_says_the_same(tmp_path):
+    """Typed times of any unit."""
+    times = pa.array([86_400, 172_800], pa.timestamp("s", "Europe/Berlin"))
+    path = tmp_path / "rates.parquet"
+    pq.write_table(pa.table({"known_at": times, "value": [1, 2]}), path)
+    assert read_dated(str(path)).known_at.tolist() == [DAY_NS, 2 * DAY_NS]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("timestamp,value\n1970-01-02,1\n", "column 'known_at' is missing, there are timestamp"),
+        ("known_at,number\n1970-01-02,1\n", "column 'value' is missing"),
+        ("known_at,value\n12,1\n", "is an ISO time"),
+        ("known_at,value\n1970-01-02,one\n", "a value is no number"),
+        ("known_at,value\n1970-01-02,inf\n", "value 0 is infinite"),
+    ],
+)
+def test_what_is_no_such_file_is_refused(tmp_path, text, message):
+    """A period is not the time from which a number was known."""
+    with pytest.raises(DataError, match=message):
+        read_dated(written(tmp_path, text))
+
+
+def test_a_missing_file_is_named():
+    """By its path."""
+    with pytest.raises(DataError, match=r"there is no file 'none.csv'"):
+        read_dated("none.csv")
+
+
+def test_extra_columns_are_part_of_the_bars():
+    """They are cut with them and hashed by name; without any the hash is what it was."""
+    bars = make_bars(20)
+    values = np.arange(20.0)
+    beside = bars.cut(0, 20, extra={"b": values, "a": -values})
+    assert bars.cut(0, 20).content_hash == bars.content_hash
+    assert beside.content_hash != bars.content_hash
+    assert beside.until(7).extra["b"].tolist() == values[:7].tolist()
+    swapped = bars.cut(0, 20, extra={"a": values, "b": -values})
+    assert swapped.content_hash != beside.content_hash
+    same = bars.cut(0, 20, extra={"a": -values + 0.0, "b": values})
+    assert same.content_hash == beside.content_hash
+    with pytest.raises(DataError, match="differ in length"):
+        bars.cut(0, 20, extra={"a": values[:3]})
+    with pytest.raises(ValueError, match="read-only"):
+        beside.extra["a"][0] = 1.0
