@@ -7,6 +7,8 @@ from data import Bars
 from data.dated import read_dated
 from optimizer.errors import ConfigError
 from strategy.columns import DatedColumn
+from strategy.model import Strategy
+from strategy.narrow import AnyStrategy
 
 FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
@@ -33,6 +35,22 @@ def with_columns(series: Sequence[Bars], files: Sequence[str]) -> tuple[Bars, ..
             for bars, column in zip(found, columns, strict=True)
         )
     return found
+
+
+def require_columns(spec: AnyStrategy, series: Sequence[Bars]) -> None:
+    """Refuse a strategy that reads an extra column which a series has not.
+
+    Raises:
+        ConfigError: Naming the column.
+    """
+    names = spec.extra_columns if isinstance(spec, Strategy) else ()
+    for name in names:
+        for bars in series:
+            if name not in bars.extra:
+                raise ConfigError(
+                    f"strategy '{spec.name}' reads column '{name}', which {bars.symbol} has not: "
+                    f"add --column-file {name}=FILE"
+                )
 
 
 def _parsed(text: str) -> tuple[str, str, float | None]:

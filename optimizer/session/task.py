@@ -26,6 +26,7 @@ from optimizer.search.generation import Floats, Generation
 from optimizer.search.lattice import Lattice, Regret, explore, make_lattice, regret_of
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
+from optimizer.session.columns import require_columns
 from optimizer.session.markets import Markets, load_markets
 from optimizer.session.problem import EngineProblem
 from strategy import Gene, GenomeLayout, find_strategy
@@ -206,6 +207,7 @@ def prepare(
 
     markets = load_markets(config, lambda bars: _bars_needed(spec_for(bars)))
     spec = spec_for(markets.series[0])
+    require_columns(spec, markets.series)
     fitting = {"islands": max(1, min(config.islands, config.population // SMALLEST_ISLAND))}
     task = Task(config.model_copy(update=fitting), markets, spec, costs, goals)
     if task.lattice is not None:

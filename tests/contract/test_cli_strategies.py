@@ -251,6 +251,6 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     (tmp_path / "mood.csv").write_text("\n".join(["known_at,value", *values[:5]]))
     assert command("evolve", "--resume", "latest", "--generations", "3").code == 4
     missing = command("evolve", "--data", market, "--strategy", pullback, *SMALL)
-    assert "unknown extra column 'mood'" in missing.error
+    assert "reads column 'mood', which bars has not: add --column-file" in missing.error
     wrong = command("evolve", "--data", market, "--column-file", "mood", *SMALL)
     assert "must look like NAME=FILE" in wrong.error
