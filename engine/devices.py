@@ -19,8 +19,11 @@ BACKENDS: dict[str, str] = {
 }
 """Every backend by the name of its device; it is imported when it is asked for."""
 
-IN_WORDS = "engine.cpu.language:LanguageBackend"
-"""The backend of strategies in words that no kernel was made for."""
+IN_WORDS: dict[str, str] = {
+    "cpu": "engine.cpu.language:LanguageBackend",
+    "cuda": "engine.cuda.language:CudaLanguageMaker",
+}
+"""The same for strategies in words, whose formulas are data."""
 
 NUMBERS = r"[0-9]{1,3}(,[0-9]{1,3})*"
 """Which GPUs, behind the colon of a device's name."""
@@ -96,10 +99,15 @@ def _gpus(device: str, numbers: str) -> tuple[int, ...]:
 
 def load_backend(name: str, devices: tuple[int, ...] = ()) -> BackendMaker:
     """What makes a backend; name and numbers of its devices as `choose_backend` gives them."""
+    return _maker(BACKENDS[name], name, devices)
+
+
+def _maker(place: str, name: str, devices: tuple[int, ...]) -> BackendMaker:
+    """What makes a backend that is found in a module, behind a colon."""
     if devices and "torch" not in sys.modules:
         # To import torch takes two seconds, in which a driver can do its part.
         threading.Thread(target=start_gpus, args=(devices,), daemon=True).start()
-    module, _, attribute = BACKENDS[name].partition(":")
+    module, _, attribute = place.partition(":")
     maker = getattr(importlib.import_module(module), attribute)
     return cast(BackendMaker, maker(devices or (0,)) if name == "cuda" else maker)
 
@@ -118,25 +126,6 @@ class Device(NamedTuple):
     maker: BackendMaker
 
 
-def device_for_words(device: str) -> Device:
-    """The device of strategies in words, which run on the CPU.
-
-    Raises:
-        DeviceError: When no device of that name exists, or it is none that they run on.
-    """
-    if device not in ("auto", "cpu"):
-        choose_backend(device)
-        raise DeviceError(
-            f"device '{device}': this strategy says what kernels of GPUs cannot compute yet; use "
-            "cpu or auto"
-        )
-    module, _, attribute = IN_WORDS.partition(":")
-    maker = getattr(importlib.import_module(module), attribute)
-    return Device(
-        "cpu", "it says what kernels of GPUs cannot compute yet", cast(BackendMaker, maker)
-    )
-
-
 def choose_device(device: str, workload: Workload | None = None) -> Device:
     """Turn a device's name into one that is there; arguments and errors as in `choose_backend`."""
     choice = choose_backend(device, workload)
@@ -145,6 +134,8 @@ def choose_device(device: str, workload: Workload | None = None) -> Device:
 
 def device_of(spec: AnyStrategy, device: str, workload: Workload | None = None) -> Device:
     """The device that a strategy runs on; arguments and errors as in `choose_backend`."""
-    if isinstance(spec, Strategy):
-        return device_for_words(device)
-    return choose_device(device, workload)
+    if not isinstance(spec, Strategy):
+        return choose_device(device, workload)
+    choice = choose_backend(device, workload)
+    maker = _maker(IN_WORDS[choice.name], choice.name, choice.devices)
+    return Device(choice.label, choice.reason, maker)

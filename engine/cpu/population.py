@@ -213,5 +213,6 @@ def _read(population: Population, p: int, marks: Slots, out: Floats) -> None:
             side = marks[s] & 1
             read = 0.0
             if rows[side] >= 0:
-                read = scales[side] * population.rows[rows[side], marks[s] >> 1]
+                # A zero has no sign.
+                read = scales[side] * population.rows[rows[side], marks[s] >> 1] + 0.0
             out[part, s] = read

@@ -18,6 +18,59 @@ def upper_half(price):
 
 
 @triton.jit
+def first_touch(p_market, p_pyramid, n_bars, j, last, waits, lower, upper,
+                SIGNALS: tl.constexpr):  # fmt: skip
+    """The first bar from j to last, where waits, that reaches down to lower or up to upper.
+
+    NEVER where there is none. p_market and p_pyramid as in `exit_kernel`.
+    """
+    o_sub = tl.arange(0, 4)[None, :]
+    lower_word, upper_word = upper_half(lower), upper_half(upper)
+    found = tl.full([SIGNALS], NEVER, tl.int32)
+    level = tl.zeros([SIGNALS], tl.int32)
+    while tl.max(waits.to(tl.int32), 0) > 0:
+        walks = waits
+        while tl.max(walks.to(tl.int32), 0) > 0:
+            shift = 2 * level
+            group = j >> (shift + 2)
+            p_sub = (p_pyramid + (level * (2 * n_bars) + group * 8))[:, None] + o_sub
+            lows = tl.load(p_sub, mask=walks[:, None], other=NEVER)
+            highs = tl.load(p_sub + 4, mask=walks[:, None], other=-1)
+            o_block = (group << 2)[:, None] + o_sub
+            is_ahead = o_block >= (j >> shift)[:, None]
+            is_near = (lows <= lower_word[:, None]) | (highs >= upper_word[:, None])
+            sub = tl.min(tl.where(is_ahead & is_near, o_sub, 4), 1)
+            down = sub < 4
+            at_bottom = level == 0
+            j = tl.where(
+                walks,
+                tl.where(
+                    down,
+                    tl.maximum(j, ((group << 2) + sub) << shift),
+                    (group + 1) << (shift + 2),
+                ),
+                j,
+            )
+            level = tl.where(
+                walks,
+                tl.where(down, tl.maximum(level - 1, 0), tl.minimum(level + 1, TOP_LEVEL)),
+                level,
+            )
+            walks = walks & ((down & at_bottom) == 0) & (j <= last)
+        # A word says that a price may have been touched, the price itself whether it was.
+        near = waits & (j <= last)
+        p_bar = p_market + j.to(tl.int64) * 4
+        lowest = tl.load(p_bar + 2, mask=near, other=float("inf"))
+        highest = tl.load(p_bar + 1, mask=near, other=float("-inf"))
+        is_touched = (lowest <= lower) | (highest >= upper)
+        found = tl.where(near & is_touched, j, found)
+        waits = near & (is_touched == 0)
+        j = j + 1
+        waits = waits & (j <= last)
+    return found
+
+
+@triton.jit
 def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windows, p_costs,
                 p_counts, p_bars, p_exits, n_windows, capacity, first_bar, row_stride, n_bars,
                 N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr,
@@ -44,7 +97,6 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
     hold = tl.load(p_genome + MAX_HOLD).to(tl.int32)
     end = tl.load(p_windows + (i_pair % n_windows) * 3 + 2)
     p_reach = p_rows + tl.load(p_slots + i_p * N_ROWS + STOP_ROW).to(tl.int64) * row_stride
-    o_sub = tl.arange(0, 4)[None, :]
     for begin in range((tl.program_id(0) % BLOCKS) * SIGNALS, count, BLOCKS * SIGNALS):
         o_s = begin + tl.arange(0, SIGNALS)
         m_s = o_s < count
@@ -57,49 +109,9 @@ def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windo
         is_taken = m_s & (risk > entry * min_risk)
         target = entry + reward * risk
         last = tl.minimum(t + 1 + DELAY + hold, end) - 1
-        stop_word, target_word = upper_half(stop), upper_half(target)
-        found = tl.full([SIGNALS], NEVER, tl.int32)
-        level = tl.zeros([SIGNALS], tl.int32)
         j = t + 1 + DELAY
-        waits = is_taken & (j <= last)
-        while tl.max(waits.to(tl.int32), 0) > 0:
-            walks = waits
-            while tl.max(walks.to(tl.int32), 0) > 0:
-                shift = 2 * level
-                group = j >> (shift + 2)
-                p_sub = (p_pyramid + (level * (2 * n_bars) + group * 8))[:, None] + o_sub
-                lows = tl.load(p_sub, mask=walks[:, None], other=NEVER)
-                highs = tl.load(p_sub + 4, mask=walks[:, None], other=-1)
-                o_block = (group << 2)[:, None] + o_sub
-                is_ahead = o_block >= (j >> shift)[:, None]
-                is_near = (lows <= stop_word[:, None]) | (highs >= target_word[:, None])
-                sub = tl.min(tl.where(is_ahead & is_near, o_sub, 4), 1)
-                down = sub < 4
-                at_bottom = level == 0
-                j = tl.where(
-                    walks,
-                    tl.where(
-                        down,
-                        tl.maximum(j, ((group << 2) + sub) << shift),
-                        (group + 1) << (shift + 2),
-                    ),
-                    j,
-                )
-                level = tl.where(
-                    walks,
-                    tl.where(down, tl.maximum(level - 1, 0), tl.minimum(level + 1, TOP_LEVEL)),
-                    level,
-                )
-                walks = walks & ((down & at_bottom) == 0) & (j <= last)
-            # A word says that a price may have been touched, the price itself whether it was.
-            near = waits & (j <= last)
-            p_bar = p_market + j.to(tl.int64) * 4
-            lowest = tl.load(p_bar + 2, mask=near, other=float("inf"))
-            highest = tl.load(p_bar + 1, mask=near, other=float("-inf"))
-            is_touched = (lowest <= stop) | (highest >= target)
-            found = tl.where(near & is_touched, j, found)
-            waits = near & (is_touched == 0)
-            j = j + 1
-            waits = waits & (j <= last)
+        found = first_touch(
+            p_market, p_pyramid, n_bars, j, last, is_taken & (j <= last), stop, target, SIGNALS
+        )
         place = tl.where(is_taken, tl.where(found == NEVER, last, found), t)
         tl.store(p_exits + i_pair * capacity + o_s, place, mask=m_s)

@@ -94,7 +94,7 @@ class DeviceMarket:
         self.prices = torch.stack(prices, 1).contiguous()
         lows = self._joined([bars.low for bars in series], np.inf)
         highs = self._joined([bars.high for bars in series], -np.inf)
-        self.pyramid = _pyramid(lows, highs)
+        self.pyramid = pyramid_of(lows, highs)
         self.coder_numbers = {coder: number for number, coder in enumerate(coders)}
         self.maps = self._maps_of(all_sources, highest)
 
@@ -149,7 +149,8 @@ def axis_of(lengths: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]
     return starts, int(-(-int(padded.sum()) // INDEX_BARS) * INDEX_BARS)
 
 
-def _pyramid(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
+def pyramid_of(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
+    """Extremes [LEVELS, 2 B] of lows and highs [B], as `DeviceMarket` describes them."""
     words = torch.zeros((LEVELS, 2 * len(lows)), dtype=torch.int32, device=lows.device)
     for level in range(LEVELS):
         least = lows.view(-1, 4**level).amin(1).view(-1, 4)

@@ -128,8 +128,8 @@ class SeveralGpus(Backend):
         return self._parts[0].rows(slot, series)
 
 
-class CudaMaker:
-    """Makes a backend on chosen GPUs.
+class GpuMaker:
+    """Makes backends on chosen GPUs.
 
     Args:
         devices: Their numbers, at least one.
@@ -138,7 +138,18 @@ class CudaMaker:
     name = "cuda"
 
     def __init__(self, devices: Sequence[int]) -> None:
-        self._devices = tuple(devices)
+        self.devices = tuple(devices)
+
+    @device_errors
+    def free_bytes(self) -> int:
+        """Bytes that are free on the device that has the least."""
+        # What an engine before this one used is free, though torch keeps it at hand.
+        torch.cuda.empty_cache()
+        return min(torch.cuda.mem_get_info(number)[0] for number in self.devices)
+
+
+class CudaMaker(GpuMaker):
+    """Makes a backend whose strategies are kernels' constants on chosen GPUs."""
 
     def __call__(
         self,
@@ -152,7 +163,7 @@ class CudaMaker:
     ) -> Backend:
         """Load series onto every device, with room for `capacity` slots on each."""
         definitions = Definitions(
-            spec, series, threads or available_cores(), readers=len(self._devices)
+            spec, series, threads or available_cores(), readers=len(self.devices)
         )
         parts: list[Backend] = [
             CudaBackend(
@@ -165,7 +176,7 @@ class CudaMaker:
                 torch_device=f"cuda:{number}",
                 definitions=definitions,
             )
-            for number in self._devices
+            for number in self.devices
         ]
         return parts[0] if len(parts) == 1 else SeveralGpus(parts)
 
@@ -176,13 +187,6 @@ class CudaMaker:
     def series_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that series take on each device beside all rows."""
         return CudaBackend.series_bytes(series)
-
-    @device_errors
-    def free_bytes(self) -> int:
-        """Bytes that are free on the device that has the least."""
-        # What an engine before this one used is free, though torch keeps it at hand.
-        torch.cuda.empty_cache()
-        return min(torch.cuda.mem_get_info(number)[0] for number in self._devices)
 
     def room(self, memory_bytes: int, series_bytes: int) -> Room:
         """How an amount of memory is divided, on each device."""

@@ -91,9 +91,8 @@ def check_command(address: str, flags: Mapping[str, object]) -> None:
     if not isinstance(origin, Strategy):
         raise ConfigError(f"{address}: only a strategy in words can be checked")
     console.say(f"{origin.name}: {origin.summary}")
-    is_narrow = isinstance(spec, NarrowSpec)
-    devices = "CPU and GPU" if is_narrow else "CPU"
-    console.say(f"{counted(len(origin.layout), 'gene')}; runs on {devices}")
+    how = "with kernels of its own" if isinstance(spec, NarrowSpec) else "read as data"
+    console.say(f"{counted(len(origin.layout), 'gene')}; evaluated {how}")
     _print_parts(console, origin)
     _print_genes(console, origin)
     for bars in task.markets.searched:

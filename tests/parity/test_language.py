@@ -17,6 +17,7 @@ from engine.ledger import ACCUMULATOR_INDEX, REASONS
 from engine.reference import as_it_reads
 from engine.replay import certify
 from engine.replay.parity import compare_accumulators, compare_ledgers
+from strategy import words
 from strategy.files import strategies_of
 from strategy.narrow import narrowed
 from tests.support import in_words
@@ -132,6 +133,18 @@ def test_drawn_strategies_trade():
     for reason in REASONS:
         assert found[ACCUMULATOR_INDEX[f"exits_{reason}"]] > 0, reason
     assert 0 < found[ACCUMULATOR_INDEX["shorts"]] < found[0]
+
+
+def test_a_zero_that_is_read_has_no_sign():
+    """A stop at minus one times 0 is one at 0, where the row of zeros is read and scaled too."""
+    nothing = words.close - words.close
+    strategy = words.strategy(
+        "Its stop is never reached.",
+        long=words.close > words.open,
+        stop=words.level(words.gene("scale", -1, -2, -0.5) * nothing),
+        target=words.share(0.01),
+    )
+    assert both(strategy, BARS, WINDOWS, strategy.layout.defaults[None]) == ""
 
 
 @pytest.mark.parametrize(

@@ -158,10 +158,16 @@ def everywhere(bars, asks, costs, windows, *, forms, threads=1):
 @st.composite
 def jumping_markets(draw, max_length=400):
     """Markets some of whose bars open far from the close before, on a coarse grid."""
-    bars = draw(markets(max_length))
-    rng = np.random.Generator(np.random.PCG64(draw(st.integers(0, 2**32))))
-    jumps = rng.random(len(bars)) < draw(st.sampled_from([0.0, 0.05, 0.5]))
-    moved = np.rint(bars.open * rng.normal(1.0, draw(st.sampled_from([0.002, 0.1])), len(bars)))
+    bars, seed = draw(markets(max_length)), draw(st.integers(0, 2**32))
+    share, scale = draw(st.sampled_from([0.0, 0.05, 0.5])), draw(st.sampled_from([0.002, 0.1]))
+    return jumping(bars, seed, share, scale)
+
+
+def jumping(bars, seed, share=0.05, scale=0.1):
+    """The same bars, a share of which open far from the close before, on a coarse grid."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    jumps = rng.random(len(bars)) < share
+    moved = np.rint(bars.open * rng.normal(1.0, scale, len(bars)))
     opened = np.where(jumps & (moved > 0), moved, bars.open)
     high, low = np.maximum(bars.high, opened), np.minimum(bars.low, opened)
     return replace(bars, open=opened, high=high, low=low)

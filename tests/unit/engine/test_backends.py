@@ -6,9 +6,10 @@ import threading
 import pytest
 
 import engine.devices
-from engine.devices import BACKENDS, choose_backend, load_backend
+from engine.devices import BACKENDS, choose_backend, device_of, load_backend
 from engine.errors import DeviceError
 from engine.workload import Workload
+from tests.support.random_strategies import drawn_strategy
 
 
 @pytest.fixture
@@ -54,6 +55,26 @@ def test_auto_says_why_it_takes_the_processor(monkeypatch):
     assert choose_backend("auto") == ("cpu", "no GPU is used, no driver", ())
     with pytest.raises(DeviceError, match="'cuda:0' is not available: no driver; use cpu or auto"):
         choose_backend("cuda:0")
+
+
+def test_strategies_in_words_run_where_they_are_asked_to(four_gpus, monkeypatch):
+    """On GPUs by the same names and the same weighing, or refused; never somewhere else."""
+    pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
+    strategy = drawn_strategy(1)
+    few, many = Workload(10**6, 0), Workload(10**12, 0)
+    for name, workload, label in (
+        ("cuda:2", None, "cuda:2"),
+        ("cpu", None, "cpu"),
+        ("auto", few, "cpu"),
+        ("auto", many, "cuda:0,1,2,3"),
+    ):
+        device = device_of(strategy, name, workload)
+        assert device.label == label
+        numbers = ",".join(map(str, getattr(device.maker, "devices", ())))
+        assert label == (f"cuda:{numbers}" if numbers else "cpu")
+    monkeypatch.setattr(engine.devices, "why_absent", lambda name: "no driver")
+    with pytest.raises(DeviceError, match="'cuda' is not available: no driver; use cpu or auto"):
+        device_of(strategy, "cuda")
 
 
 SAMPLE = 35_040

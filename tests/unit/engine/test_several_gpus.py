@@ -8,11 +8,14 @@ pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'g
 from data.bars import Window
 from engine.batch import Engine
 from engine.cpu import CpuBackend
+from engine.cpu.language import LanguageBackend
 from engine.cuda import SeveralGpus
 from engine.devices import Device
 from tests.support.parity import assert_same_bits
+from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
+IN_WORDS = drawn_strategy(4)
 SPEC = SHORT_SPECS["seller_exhaustion"]
 BARS = make_bars(5, 700, jump=0.1)
 WINDOWS = [Window.whole(BARS), Window(0, 100, 500)]
@@ -81,3 +84,21 @@ def test_failure_of_a_part_is_the_callers(split, monkeypatch):
     monkeypatch.setattr(parts[1], "evaluate", lambda *_: (_ for _ in ()).throw(MemoryError("full")))
     with pytest.raises(MemoryError, match="full"):
         several.evaluate(random_genomes(SPEC, 40, seed=2))
+
+
+def test_strategies_in_words_are_split_too():
+    """By the same rule, in the order of individuals."""
+    bars = make_bars(6, 400)
+    windows = [Window.whole(bars), Window(0, 50, 300)]
+    genomes = random_genomes(IN_WORDS, 21, seed=1)
+
+    class Maker(LanguageBackend):
+        def __new__(cls, *arguments, **options):
+            parts = [LanguageBackend(*arguments, **options) for _ in range(3)]
+            return SeveralGpus(parts, fewest=1)
+
+    several = Engine(IN_WORDS, [bars], windows, device=Device("several", "a test", Maker))
+    alone = Engine(IN_WORDS, [bars], windows, device="cpu")
+    assert_same_bits(alone.evaluate(genomes), several.evaluate(genomes), "three parts")
+    for expected, actual in zip(alone.trades(genomes[0]), several.trades(genomes[0]), strict=True):
+        assert_same_bits(expected.r, actual.r, "ledger")

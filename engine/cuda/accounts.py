@@ -1,0 +1,301 @@
+"""The launches of positions of both sides: from conditions and orders to sums or ledgers."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from engine.compiling.launch import launch
+from engine.contract import Floats, Ints, Slots
+from engine.cuda.chain import drawdown_kernel
+from engine.cuda.positions import leave_kernel, mark_kernel
+from engine.cuda.prices import SeriesPrices
+from engine.cuda.trades import choose_kernel, settle_kernel, tally_kernel
+from engine.cuda.waiting import to_device, to_host
+from engine.ledger import ACCUMULATORS, EXIT_PLACES, Ledger
+
+N_OUT = len(ACCUMULATORS)
+
+SIGNALS = 32
+"""Signals whose exits a warp looks for together."""
+
+LANES = 32
+"""Pairs whose signals a warp walks through together."""
+
+FOLDED = 8
+"""Pairs whose trades a warp folds together, four sums each."""
+
+MARKED_WORDS = 128
+"""Words of 64 bars that a program lists signals of at a time."""
+
+TALLIED = 64
+"""Trades that a warp counts at a time."""
+
+FEW_PAIRS = 1024
+"""Up to so many pairs, four warps share a pair's trades."""
+
+LONG_BARS = 2**17
+"""And in series from this length on, which have so many trades."""
+
+PROGRAMS = 65_536
+"""Programs that keep a large device busy while each looks for exits of few signals."""
+
+MULTIPLE = 16
+"""Of entries that a list's length is, so that lists begin at whole vectors."""
+
+KEPT_PRICES = 5
+"""Entry, stop, target, exit and last stop."""
+
+LIST_BYTES = 4 * 3 + 8 * 4
+"""Of one signal: what it is, how it would end, which are taken, and four numbers."""
+
+
+class Asked(NamedTuple):
+    """What a population asks of a series, whoever it is.
+
+    Args:
+        longs: [n, N] int64 conditions of entries, 64 bars a word.
+        shorts: Likewise.
+        leaves: [n, N] conditions of exits of both sides.
+        following: [n, N + 1] int32, the first word from each on that is not 0; N without one.
+        sessions: [q, T] int32, by entry bar twice the bar at which the clock ends a position, plus
+            1 at its open.
+        forms: [3, 2] int32, forms of stop, target and trail.
+        reads: [3, 2, 2] int32, where their formulas begin and end.
+        code: Instructions of all formulas, int32.
+        constants: Numbers that they read.
+        rows: [slots, T].
+        moves: Whether anybody's stop moves.
+    """
+
+    longs: torch.Tensor
+    shorts: torch.Tensor
+    leaves: torch.Tensor
+    following: torch.Tensor
+    sessions: torch.Tensor
+    forms: torch.Tensor
+    reads: torch.Tensor
+    code: torch.Tensor
+    constants: torch.Tensor
+    rows: torch.Tensor
+    moves: bool
+
+
+class Each(NamedTuple):
+    """What every individual asks, [P, ...]; axes of two are longs and shorts.
+
+    Args:
+        entries: [P, 2] int32, which conditions; -1: the side never enters.
+        exits: [P, 2] int32 likewise; -1: none.
+        slots: [P, R] int32, where its rows lie.
+        genomes: [P, G].
+        numbers: [P, 4, 2] what stop, target and trail take beside formulas, and from which gain on
+            the stop follows.
+        break_even: [P] gain at which the stop moves to the entry; NaN: never.
+        bars: [P, 3] int32, longest hold, delay, and first bar that may signal.
+        session_of: [P] int32, place in sessions; -1: not left by the clock.
+    """
+
+    entries: torch.Tensor
+    exits: torch.Tensor
+    slots: torch.Tensor
+    genomes: torch.Tensor
+    numbers: torch.Tensor
+    break_even: torch.Tensor
+    bars: torch.Tensor
+    session_of: torch.Tensor
+
+    def part(self, members: slice) -> "Each":
+        """Some of the individuals."""
+        return Each(*(tensor[members] for tensor in self))
+
+
+class Lists(NamedTuple):
+    """Signals and trades of pairs of individual and window, [pairs, capacity] each."""
+
+    counts: torch.Tensor
+    marks: torch.Tensor
+    leaves: torch.Tensor
+    places: torch.Tensor
+    trades: torch.Tensor
+    rejected: torch.Tensor
+    signal_r: torch.Tensor
+    r: torch.Tensor
+    short_r: torch.Tensor
+    equity: torch.Tensor
+    prices: torch.Tensor
+
+
+class Accounts:
+    """Positions on one series.
+
+    Args:
+        prices: The series.
+        charges: Costs of a side, smallest risk, fraction at risk.
+        work_bytes: Room for lists.
+        device: Where tensors lie.
+    """
+
+    def __init__(
+        self, prices: SeriesPrices, charges: Floats, work_bytes: int, device: torch.device
+    ) -> None:
+        self._prices, self._work_bytes, self._device = prices, work_bytes, device
+        self._charges = to_device(charges, device)
+        none = np.zeros((0, 2), np.int64)
+        self._windows = none, to_device(none.astype(np.int32), device)
+
+    def fold(self, asked: Asked, each: Each, windows: Ints) -> Floats:
+        """Accumulators [P, W, A] of individuals in windows [W, 2], start and end each."""
+        parts = [
+            to_host(results).reshape(-1, len(windows), N_OUT)
+            for _, results, _ in self._walked(asked, each, windows, keeps=False)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def ledgers(self, asked: Asked, each: Each, windows: Ints) -> list[tuple[Ledger, ...]]:
+        """Ledgers [W] of each individual [P]; arguments as in `fold`."""
+        found: list[tuple[Ledger, ...]] = []
+        for bars, _, lists in self._walked(asked, each, windows, keeps=True):
+            ledgers = iter(_ledgers_of(lists, to_host(bars[:, 1]).repeat(len(windows))))
+            found += zip(*[ledgers] * len(windows), strict=True)
+        return found
+
+    def signals(self, asked: Asked, each: Each, window: Ints) -> Slots:
+        """Signal bars [S] of one individual in one window [2], of either side."""
+        there = self._windows_there(window[None])
+        counts = self._counted(asked, each, there)
+        lists = self._room(1, _rounded(int(to_host(counts)[0])), keeps=False)
+        self._mark(asked, each, there, lists.counts, lists.marks)
+        marks: Slots = to_host(lists.marks[0, : int(to_host(counts)[0])])
+        return marks >> 1
+
+    def _walked(
+        self, asked: Asked, each: Each, windows: Ints, *, keeps: bool
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor, Lists]]:
+        """Limits, accumulators and lists of those who fit the room for lists together."""
+        there = self._windows_there(windows)
+        counts = self._counted(asked, each, there)
+        capacity = _rounded(int(to_host(counts).max(initial=0)))
+        pair_bytes = capacity * (LIST_BYTES + 8 * KEPT_PRICES * keeps) + 8 * N_OUT
+        step = max(1, self._work_bytes // (pair_bytes * len(windows)))
+        room = self._room(min(step, len(each.bars)) * len(windows), capacity, keeps=keeps)
+        for begin in range(0, len(each.bars), step):
+            some = each.part(slice(begin, begin + step))
+            pairs = len(some.bars) * len(windows)
+            own = counts[begin * len(windows) :][:pairs]
+            lists = Lists(*(one[:pairs] for one in room))._replace(counts=own)
+            self._mark(asked, some, there, own, lists.marks)
+            self._leave(asked, some, there, lists, keeps=keeps)
+            yield some.bars, self._taken(some, len(windows), lists), lists
+
+    def _windows_there(self, windows: Ints) -> torch.Tensor:
+        """Windows [W, 2] on the device, where those of the last call may be."""
+        if not np.array_equal(windows, self._windows[0]):
+            self._windows = windows, to_device(windows.astype(np.int32), self._device)
+        return self._windows[1]
+
+    def _counted(self, asked: Asked, each: Each, windows: torch.Tensor) -> torch.Tensor:
+        counts = self._empty(torch.int32, len(each.bars) * len(windows))
+        self._mark(asked, each, windows, counts, None)
+        return counts
+
+    def _mark(
+        self,
+        asked: Asked,
+        each: Each,
+        windows: torch.Tensor,
+        counts: torch.Tensor,
+        marks: torch.Tensor | None,
+    ) -> None:
+        """Count signals, or list them where there are lists for them."""
+        room = counts if marks is None else marks
+        capacity = 0 if marks is None else marks.shape[1]
+        launch(mark_kernel, (len(each.bars) * len(windows),), asked.longs, asked.shorts,
+               each.entries, each.bars, windows, counts, room, len(windows), asked.longs.shape[1],
+               capacity, warps=1, WRITES=marks is not None, WORDS=MARKED_WORDS)  # fmt: skip
+
+    def _leave(
+        self, asked: Asked, each: Each, windows: torch.Tensor, lists: Lists, *, keeps: bool
+    ) -> None:
+        """Find the exit of every signal."""
+        pairs, capacity = lists.marks.shape
+        most = max(1, capacity // SIGNALS)
+        blocks = 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
+        launch(leave_kernel, (pairs * blocks,), *self._prices, self._charges, asked.code,
+               asked.constants, asked.reads, asked.forms, asked.rows, each.slots, each.genomes,
+               each.numbers, each.break_even, each.bars, asked.leaves, each.exits, asked.following,
+               asked.sessions, each.session_of, windows, lists.counts, lists.marks, lists.leaves,
+               lists.signal_r, lists.prices, len(windows), capacity, self._prices.n_padded,
+               asked.rows.shape[1], asked.leaves.shape[1], each.genomes.shape[1],
+               each.slots.shape[1], warps=1, MOVES=asked.moves, KEEPS=keeps, SIGNALS=SIGNALS,
+               BLOCKS=blocks)  # fmt: skip
+
+    def _taken(self, each: Each, n_windows: int, lists: Lists) -> torch.Tensor:
+        """Take signals one position at a time and fold the trades: accumulators [pairs, A]."""
+        pairs, capacity = lists.marks.shape
+        out = self._empty(torch.float64, pairs, N_OUT)
+        warps = 4 if pairs <= FEW_PAIRS or self._prices.n_padded >= LONG_BARS else 1
+        launch(choose_kernel, (-(-pairs // LANES),), lists.counts, lists.marks, lists.leaves,
+               lists.places, lists.trades, lists.rejected, pairs, capacity, warps=1,
+               LANES=LANES)  # fmt: skip
+        launch(tally_kernel, (pairs,), lists.trades, lists.rejected, lists.places, lists.marks,
+               lists.leaves, lists.signal_r, each.bars, lists.r, lists.short_r, out, n_windows,
+               capacity, warps=warps, EXITS=EXIT_PLACES, N_OUT=N_OUT,
+               BLOCK=TALLIED * warps)  # fmt: skip
+        # R of signals is read by then; the sums of R take its place.
+        sums = lists.signal_r
+        launch(settle_kernel, (-(-pairs // FOLDED), 3), lists.trades, lists.r, lists.short_r, sums,
+               lists.equity, self._charges, out, pairs, capacity, warps=1, N_OUT=N_OUT,
+               PAIRS=FOLDED)  # fmt: skip
+        size = torch.full((1,), len(each.bars), dtype=torch.int32, device=self._device)
+        launch(drawdown_kernel, (pairs,), size, lists.trades, sums, lists.equity, out, n_windows,
+               capacity, warps=warps, CARRIES=False, N_OUT=N_OUT,
+               BLOCK=TALLIED * warps)  # fmt: skip
+        return out
+
+    def _room(self, pairs: int, capacity: int, *, keeps: bool) -> Lists:
+        """Lists of so many pairs; nothing in them is read before it is written."""
+        counts, trades, rejected = (self._empty(torch.int32, pairs) for _ in range(3))
+        marks, leaves, places = (self._empty(torch.int32, pairs, capacity) for _ in range(3))
+        signal_r, r, short_r, equity = (
+            self._empty(torch.float64, pairs, capacity) for _ in range(4)
+        )
+        prices = self._empty(torch.float64, *((pairs, capacity, KEPT_PRICES) if keeps else (1,)))
+        return Lists(counts, marks, leaves, places, trades, rejected, signal_r, r, short_r, equity,
+                     prices)  # fmt: skip
+
+    def _empty(self, kind: torch.dtype, *shape: int) -> torch.Tensor:
+        return torch.empty(shape, dtype=kind, device=self._device)
+
+
+def _ledgers_of(lists: Lists, delays: Ints) -> list[Ledger]:
+    """Ledgers of pairs, whose entries are so many bars late."""
+    counts, rejected = to_host(lists.trades), to_host(lists.rejected)
+    most = int(counts.max(initial=0))
+    places = lists.places[:, :most].long().clamp(0, lists.marks.shape[1] - 1)
+    marks, leaves = (to_host(one.gather(1, places)) for one in (lists.marks, lists.leaves))
+    rows = torch.arange(len(places), device=places.device)[:, None]
+    prices, r = to_host(lists.prices[rows, places]), to_host(lists.r[:, :most])
+    return [
+        _ledger_of(marks[i, :n], leaves[i, :n], prices[i, :n], r[i, :n], delay, left)
+        for i, (n, delay, left) in enumerate(
+            zip(counts.tolist(), delays.tolist(), rejected.tolist(), strict=True)
+        )
+    ]
+
+
+def _ledger_of(
+    marks: Slots, leaves: Slots, prices: Floats, r: Floats, delay: int, rejected: int
+) -> Ledger:
+    signal_bar = (marks >> 1).astype(np.int64)
+    entry, stop, target, leave, last_stop = np.ascontiguousarray(prices.T)
+    return Ledger(
+        signal_bar, signal_bar + 1 + delay, (leaves >> 3).astype(np.int64),
+        (leaves & 7).astype(np.int8), entry, stop, target, leave, r.copy(),
+        (1 - 2 * (marks & 1)).astype(np.int8), last_stop, rejected,
+    )  # fmt: skip
+
+
+def _rounded(entries: int) -> int:
+    return max(MULTIPLE, -(-entries // MULTIPLE) * MULTIPLE)

@@ -1,0 +1,260 @@
+"""The CUDA backend of strategies in words: conditions as words of bars, positions of both sides."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from data.bars import Bars, Window
+from engine.compiling.forms import CompiledForm
+from engine.contract import Backend, Floats, Ints, Room, RowRequest, Slots
+from engine.costs import Costs
+from engine.cuda.accounts import Accounts, Asked, Each
+from engine.cuda.asking import Asking
+from engine.cuda.faults import device_errors, is_out_of_memory
+from engine.cuda.prices import BYTES_OF_A_BAR, padded, prices_of
+from engine.cuda.row_store import RowStore
+from engine.cuda.several import GpuMaker, SeveralGpus
+from engine.cuda.waiting import wait_for_launches
+from engine.errors import DeviceError, EngineError
+from engine.kept import Kept
+from engine.ledger import Ledger
+from engine.machine import available_cores
+from strategy.model import Strategy
+from strategy.rows import Rows
+from strategy.series import Series
+
+LOG = logging.getLogger(__name__)
+
+HOST_BYTES = 2**30
+"""Rows that the host keeps, for others that are made of them."""
+
+MOST_INDIVIDUALS = 2**17
+"""Evaluated together at most."""
+
+SHARES = 3
+"""Memory is shared by rows, by conditions and by lists."""
+
+
+Take = Callable[[slice, Asked, Each], None]
+"""Takes some individuals, and what they ask."""
+
+
+class OneSeries(NamedTuple):
+    """A series on the device."""
+
+    asking: Asking
+    accounts: Accounts
+
+
+class CudaLanguageBackend(Backend):
+    """Evaluates populations of a strategy in words on one GPU.
+
+    A thread of its own launches and waits, so that several GPUs work at once.
+
+    Args:
+        spec: The strategy.
+        series: Bars that windows refer to by number.
+        costs: Costs and risk rules.
+        capacity: Not used: rows have no slots.
+        work_bytes: Room for rows, conditions and lists.
+        threads: Cores for rows, which the host computes; all when None.
+        torch_device: Name of the device to torch.
+        rows: Of each series, where devices share them.
+
+    Raises:
+        DeviceError: When a series has too many bars; from any method when the device fails. Out of
+            memory is met with fewer individuals at a time first, which changes no bit.
+    """
+
+    name = "cuda"
+
+    @device_errors
+    def __init__(
+        self,
+        spec: Strategy,
+        series: Sequence[Bars],
+        costs: Costs,
+        *,
+        capacity: int = 0,
+        work_bytes: int,
+        threads: int | None = None,
+        torch_device: str = "cuda",
+        rows: Sequence[Rows] | None = None,
+    ) -> None:
+        self.threads = threads or available_cores()
+        self._device = torch.device(torch_device)
+        self._work_bytes = work_bytes // SHARES
+        self._most = MOST_INDIVIDUALS
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="words")
+        self._series = [
+            self._one_series(spec, bars, own, costs, len(series))
+            for bars, own in zip(series, rows or host_rows(series), strict=True)
+        ]
+
+    @device_errors
+    def fill(self, requests: Sequence[RowRequest]) -> None:
+        """Rows are computed as they are read."""
+
+    def begin(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
+    ) -> Callable[[], None]:
+        """Start to evaluate into out [P, W, A]; what is returned waits until out is whole."""
+        return self._thread.submit(self._evaluate, genomes, windows, out).result
+
+    def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
+        """Signal bars [S] of one individual in one window, of either side."""
+        return self._thread.submit(self._signals, genome, window).result()
+
+    def ledgers(
+        self, genomes: Floats, slots: Slots, windows: Sequence[Window]
+    ) -> list[tuple[Ledger, ...]]:
+        """The ledgers [W] of each of several individuals."""
+        return self._thread.submit(self._ledgers, genomes, windows).result()
+
+    def rows(self, slot: int, series: int) -> Floats:
+        """There are no slots to copy a row from."""
+        raise EngineError("rows of a strategy in words have no slots")
+
+    @device_errors
+    def _evaluate(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> None:
+        for one, places, ranges in self._of_series(windows):
+
+            def fold(members: slice, asked: Asked, each: Each) -> None:
+                found = one.accounts.fold(asked, each, ranges)  # noqa: B023
+                # To write whole rows is several times as fast.
+                if len(places) == len(windows):  # noqa: B023
+                    out[members] = found
+                else:
+                    out[members, places] = found  # noqa: B023
+
+            self._take(one, genomes, fold)
+
+    @device_errors
+    def _ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
+        found: list[dict[int, Ledger]] = [{} for _ in genomes]
+        for one, places, ranges in self._of_series(windows):
+
+            def note(members: slice, asked: Asked, each: Each) -> None:
+                listed = one.accounts.ledgers(asked, each, ranges)  # noqa: B023
+                for own, ledgers in zip(found[members], listed, strict=True):
+                    own |= zip(places.tolist(), ledgers, strict=True)  # noqa: B023
+
+            self._take(one, genomes, note)
+        return [tuple(own[number] for number in range(len(windows))) for own in found]
+
+    @device_errors
+    def _signals(self, genome: Floats, window: Window) -> Slots:
+        one, found = self._series[window.series], []
+
+        def note(members: slice, asked: Asked, each: Each) -> None:
+            found.append(one.accounts.signals(asked, each, np.array([window.start, window.end])))
+
+        self._take(one, genome[None], note)
+        return found[0]
+
+    def _take(self, one: OneSeries, genomes: Floats, take: Take) -> None:
+        """Hand over individuals [P, G] and what they ask, as many at a time as memory holds."""
+        begin, most = 0, one.asking.most_individuals(self._work_bytes)
+        # A host's memory has no device to make the current one.
+        with torch.cuda.device(self._device if self._device.type == "cuda" else -1):
+            while begin < len(genomes):
+                members = slice(begin, min(begin + most, begin + self._most, len(genomes)))
+                if self._is_taken(one, genomes, members, take):
+                    begin = members.stop
+
+    def _is_taken(self, one: OneSeries, genomes: Floats, members: slice, take: Take) -> bool:
+        """Hand over some of them; where memory has no room for them, take fewer from here on."""
+        count = members.stop - members.start
+        try:
+            asked = one.asking.population(genomes[members])
+            if asked is not None:
+                take(members, *asked)
+                return True
+        except RuntimeError as error:
+            if not is_out_of_memory(error) or count == 1:
+                raise
+        if count == 1:
+            raise DeviceError(
+                "the rows of one individual do not fit the GPU's memory: raise --memory, or use "
+                "--device cpu"
+            )
+        # Only here, where nothing of the failed try is held any more, can memory be given back.
+        wait_for_launches(self._device)
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        self._most = count // 2
+        LOG.info("device memory is full: %d individuals at a time from here on", self._most)
+        return False
+
+    def _of_series(self, windows: Sequence[Window]) -> Iterator[tuple[OneSeries, Ints, Ints]]:
+        """Each series that has windows, their places, and their starts and ends [n, 2]."""
+        for number, one in enumerate(self._series):
+            places = [place for place, window in enumerate(windows) if window.series == number]
+            if places:
+                ranges = [(windows[place].start, windows[place].end) for place in places]
+                yield one, np.array(places), np.array(ranges, np.int64)
+
+    def _one_series(
+        self, spec: Strategy, bars: Bars, rows: Rows, costs: Costs, share: int
+    ) -> OneSeries:
+        """A series with room for so large a share of all rows."""
+        most = self._work_bytes // (8 * len(bars)) // share
+        room = RowStore(len(bars), most, self._device)
+        charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
+        prices = prices_of(bars, self._device)
+        return OneSeries(
+            Asking(spec, bars, rows, room, costs.entry_delay, self._device, self.threads),
+            Accounts(prices, charges, self._work_bytes, self._device),
+        )
+
+
+class CudaLanguageMaker(GpuMaker):
+    """Makes a backend of strategies in words on chosen GPUs."""
+
+    def __call__(
+        self,
+        spec: Strategy,
+        series: Sequence[Bars],
+        costs: Costs,
+        *,
+        capacity: int,
+        work_bytes: int,
+        threads: int | None = None,
+    ) -> Backend:
+        """Load series onto every device; rows are computed once for all of them."""
+        rows = host_rows(series)
+        parts: list[Backend] = [
+            CudaLanguageBackend(
+                spec,
+                series,
+                costs,
+                work_bytes=work_bytes,
+                threads=threads,
+                torch_device=f"cuda:{number}",
+                rows=rows,
+            )
+            for number in self.devices
+        ]
+        return parts[0] if len(parts) == 1 else SeveralGpus(parts)
+
+    def slot_bytes(self, series: Sequence[Bars]) -> int:
+        """Rows have no slots; what one takes over all series."""
+        return sum(len(bars) for bars in series) * 8
+
+    def series_bytes(self, series: Sequence[Bars]) -> int:
+        """Bytes that series take on each device beside all rows."""
+        return sum(padded(len(bars)) for bars in series) * BYTES_OF_A_BAR
+
+    def room(self, memory_bytes: int, series_bytes: int) -> Room:
+        """How an amount of memory is divided, on each device: rows come and go with the work."""
+        return Room(0, max(memory_bytes - series_bytes, 0))
+
+
+def host_rows(series: Sequence[Bars]) -> list[Rows]:
+    """Rows of each series on the host; threads and devices may share them."""
+    kept, run = Kept(HOST_BYTES), CompiledForm()
+    return [Rows(Series.of(bars), run, kept, (number,)) for number, bars in enumerate(series)]

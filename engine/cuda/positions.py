@@ -1,0 +1,321 @@
+"""Positions of both sides on the device: signals, the end of each, and which become trades.
+
+An exit does not depend on the position, so that those of all signals are found side by side, a lane
+a signal. Only which signals find the account flat goes in order, in whole numbers. What is asked of
+positions is data: forms, formulas and numbers, so that all strategies share these kernels.
+"""
+
+import triton
+import triton.language as tl
+
+from engine import orders
+from engine.cuda.claims import lowest_bits, value_of
+from engine.cuda.exits import NEVER, first_touch
+from engine.ledger import REASONS
+
+NONE = tl.constexpr(orders.NONE)
+BEYOND_BAR = tl.constexpr(orders.BEYOND_BAR)
+FROM_ENTRY = tl.constexpr(orders.FROM_ENTRY)
+SHARE = tl.constexpr(orders.SHARE)
+LEVEL = tl.constexpr(orders.LEVEL)
+R_MULTIPLE = tl.constexpr(orders.R_MULTIPLE)
+
+STOP_GAP = tl.constexpr(REASONS.index("stop_gap"))
+STOP = tl.constexpr(REASONS.index("stop"))
+TARGET = tl.constexpr(REASONS.index("target"))
+TIME = tl.constexpr(REASONS.index("time"))
+END = tl.constexpr(REASONS.index("end"))
+SIGNAL = tl.constexpr(REASONS.index("signal"))
+SESSION = tl.constexpr(REASONS.index("session"))
+
+NOT_THERE = tl.constexpr(0x3FFFFFFF)
+"""In place of a bar; there is room behind it."""
+
+READS = tl.constexpr(3)
+"""Stop, target and trailing stop read rows."""
+
+
+@triton.jit
+def lowest_bit(word):
+    """Number of the lowest bit that is set; there is one."""
+    alone = (word & -word).to(tl.float64)
+    return ((alone.to(tl.int64, bitcast=True) >> 52) & 0x7FF).to(tl.int32) - 1023
+
+
+@triton.jit
+def bits_of(word):
+    """How many bits are set."""
+    pairs = word - ((word >> 1) & 0x5555555555555555)
+    fours = (pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333)
+    eights = (fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F
+    return ((eights * 0x0101010101010101) >> 56).to(tl.int32)
+
+
+@triton.jit
+def mark_kernel(p_longs, p_shorts, p_entries, p_bars, p_windows, p_counts, p_marks, n_windows,
+                n_words, capacity, WRITES: tl.constexpr, WORDS: tl.constexpr):  # fmt: skip
+    """List the signals of each pair of individual and window; grid (pairs).
+
+    p_longs, p_shorts: [n, n_words] conditions. p_entries: [P, 2] which of them, -1 for none.
+    p_bars: [P, 3] longest hold, delay, and first bar that may signal. p_windows: [W, 2] start and
+    end. p_counts: [P, W] receives how many there are; if WRITES, p_marks: [P, W, capacity] receives
+    twice the bar, plus 1 for a short, ascending, and -1 up to a whole sixteen.
+    """
+    i_pair = tl.program_id(0).to(tl.int64)
+    i_p, i_w = i_pair // n_windows, i_pair % n_windows
+    end = tl.load(p_windows + i_w * 2 + 1)
+    first = tl.maximum(tl.load(p_windows + i_w * 2), tl.load(p_bars + i_p * 3 + 2))
+    last = tl.maximum(end - 1 - tl.load(p_bars + i_p * 3 + 1), first)
+    i_long = tl.load(p_entries + i_p * 2)
+    i_short = tl.load(p_entries + i_p * 2 + 1)
+    last_long, last_short = tl.where(i_long < 0, 0, last), tl.where(i_short < 0, 0, last)
+    p_long = p_longs + tl.maximum(i_long, 0).to(tl.int64) * n_words
+    p_short = p_shorts + tl.maximum(i_short, 0).to(tl.int64) * n_words
+    p_list = p_marks + i_pair * capacity
+    count = tl.zeros([], tl.int32)
+    for begin in range(first >> 6, (last + 63) >> 6, WORDS):
+        o_word = begin + tl.arange(0, WORDS)
+        o_bar = o_word * 64
+        longs = tl.load(p_long + o_word, mask=o_bar < last_long, other=0)
+        shorts = tl.load(p_short + o_word, mask=o_bar < last_short, other=0)
+        # Where both sides signal, neither does.
+        before = lowest_bits(tl.maximum(first - o_bar, 0).to(tl.int64))
+        word = (longs ^ shorts) & ~before & lowest_bits(tl.maximum(last - o_bar, 0).to(tl.int64))
+        bits = bits_of(word)
+        place = count + tl.cumsum(bits, 0) - bits
+        count += tl.sum(bits, 0)
+        if WRITES:
+            while tl.max((word != 0).to(tl.int32), 0) > 0:
+                k = lowest_bit(word)
+                side = ((shorts >> (k & 63).to(tl.int64)) & 1).to(tl.int32)
+                tl.store(p_list + place, 2 * (o_bar + k) + side, mask=word != 0)
+                place += 1
+                word = word & (word - 1)
+    if WRITES:
+        o_end = count + tl.arange(0, 16)
+        tl.store(p_list + o_end, tl.full([16], -1, tl.int32), mask=o_end < (count + 15) // 16 * 16)
+    else:
+        tl.store(p_counts + i_pair, count)
+
+
+@triton.jit
+def first_asked(p_words, p_following, n_words, condition, t, m):
+    """The first bar from t on, where m, at which a condition is true; NOT_THERE without one.
+
+    p_following: [n, n_words + 1] the first word from there on that is not 0, n_words without one.
+    """
+    o_row = condition.to(tl.int64)
+    o_word = t >> 6
+    word = tl.load(p_words + o_row * n_words + o_word, mask=m, other=0)
+    word = word & ~lowest_bits((t & 63).to(tl.int64))
+    p_follow = p_following + o_row * (n_words + 1) + o_word + 1
+    follow = tl.load(p_follow, mask=m & (word == 0), other=n_words)
+    m_later = m & (follow < n_words)
+    later = tl.load(p_words + o_row * n_words + follow, mask=m_later, other=0)
+    behind = tl.where(later != 0, follow * 64 + lowest_bit(later), NOT_THERE)
+    return tl.where(word != 0, o_word * 64 + lowest_bit(word), behind)
+
+
+@triton.jit
+def walk_bar(stop, best, found, waits, j, last, close_bar, high, low, is_short, entry, target, form,
+             share, reach, follow_gain, even_gain):  # fmt: skip
+    """One bar of positions whose stop moves at its close; returns what has changed."""
+    here = waits & (j <= last)
+    lower = tl.where(is_short, target, stop)
+    upper = tl.where(is_short, stop, target)
+    is_touched = here & ((low <= lower) | (high >= upper))
+    found = tl.where(is_touched, j, found)
+    waits = here & (is_touched == 0)
+    moves = waits & (j < close_bar)
+    further = tl.where(is_short, tl.minimum(best, low), tl.maximum(best, high))
+    best = tl.where(moves, further, best)
+    gone = tl.where(is_short, entry - best, best - entry)
+    behind = tl.where(form == SHARE, best * share, reach)
+    candidate = tl.where(is_short, best + behind, best - behind)
+    is_tighter = tl.where(is_short, candidate < stop, candidate > stop)
+    is_moved = moves & (form != NONE) & (gone >= follow_gain) & is_tighter
+    stop = tl.where(is_moved, candidate, stop)
+    is_tighter = tl.where(is_short, entry < stop, entry > stop)
+    return tl.where(moves & (gone >= even_gain) & is_tighter, entry, stop), best, found, waits
+
+
+@triton.jit
+def moving_exit(p_market, j, last, close_bar, waits, is_short, entry, stop, target, form, share,
+                reach, follow_gain, even_gain, SIGNALS: tl.constexpr):  # fmt: skip
+    """The first bar from j to last, where waits, that touches stop or target; and the last stop.
+
+    NEVER without one. Prices do not depend on what is decided: those of four bars are in flight.
+    """
+    found = tl.full([SIGNALS], NEVER, tl.int32)
+    best = entry
+    while tl.max(waits.to(tl.int32), 0) > 0:
+        p_bar = p_market + j.to(tl.int64) * 4
+        m1, m2, m3 = waits & (j < last), waits & (j + 1 < last), waits & (j + 2 < last)
+        h0 = tl.load(p_bar + 1, mask=waits, other=0.0)
+        l0 = tl.load(p_bar + 2, mask=waits, other=0.0)
+        h1 = tl.load(p_bar + 5, mask=m1, other=0.0)
+        l1 = tl.load(p_bar + 6, mask=m1, other=0.0)
+        h2 = tl.load(p_bar + 9, mask=m2, other=0.0)
+        l2 = tl.load(p_bar + 10, mask=m2, other=0.0)
+        h3 = tl.load(p_bar + 13, mask=m3, other=0.0)
+        l3 = tl.load(p_bar + 14, mask=m3, other=0.0)
+        stop, best, found, waits = walk_bar(
+            stop, best, found, waits, j, last, close_bar, h0, l0, is_short, entry, target, form,
+            share, reach, follow_gain, even_gain
+        )  # fmt: skip
+        stop, best, found, waits = walk_bar(
+            stop, best, found, waits, j + 1, last, close_bar, h1, l1, is_short, entry, target,
+            form, share, reach, follow_gain, even_gain
+        )  # fmt: skip
+        stop, best, found, waits = walk_bar(
+            stop, best, found, waits, j + 2, last, close_bar, h2, l2, is_short, entry, target,
+            form, share, reach, follow_gain, even_gain
+        )  # fmt: skip
+        stop, best, found, waits = walk_bar(
+            stop, best, found, waits, j + 3, last, close_bar, h3, l3, is_short, entry, target,
+            form, share, reach, follow_gain, even_gain
+        )  # fmt: skip
+        j = j + 4
+        waits = waits & (j <= last)
+    return found, stop
+
+
+@triton.jit
+def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p_forms, p_rows,
+                 p_slots, p_genomes, p_numbers, p_even, p_bars, p_asked, p_exits, p_following,
+                 p_sessions, p_session_of, p_windows, p_counts, p_marks, p_leaves, p_r, p_prices,
+                 n_windows, capacity, n_bars, row_stride, n_words, n_genes, n_rows,
+                 MOVES: tl.constexpr, KEEPS: tl.constexpr, SIGNALS: tl.constexpr,
+                 BLOCKS: tl.constexpr):  # fmt: skip
+    """Exit and R of a pair's signals, SIGNALS at a time; grid (pairs times BLOCKS).
+
+    p_market, p_pyramid: as in `exit_kernel`, of n_bars. p_charges: costs of a side, smallest risk,
+    fraction at risk. p_reads: [3, 2, 2] where the formulas of stop, target and trail begin and end,
+    of longs and shorts. p_forms: [3, 2]. p_numbers: [P, 4, 2] what they take beside formulas, and
+    from which gain on the stop follows. p_even: [P] gain at which it moves to the entry. p_bars: as
+    in `mark_kernel`. p_asked: [n, n_words] conditions of exits, p_exits: [P, 2] which of them, -1
+    for none, p_following: as in `first_asked`. p_sessions: [q, row_stride] by entry bar twice the
+    bar at which the clock ends a position, plus 1 at its open. p_session_of: [P] which, or -1.
+    p_leaves: [P, W, capacity] receives eight times the exit bar, plus the reason, or -1 where a
+    signal is rejected. p_r: the same shape, receives R. p_prices: [P, W, capacity, 5] if KEEPS
+    receives entry, stop, target, exit and last stop. MOVES: whether anybody's stop moves.
+    """
+    i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
+    i_p, i_w = i_pair // n_windows, i_pair % n_windows
+    count = tl.load(p_counts + i_pair)
+    end = tl.load(p_windows + i_w * 2 + 1)
+    per_side, min_risk = tl.load(p_charges), tl.load(p_charges + 1)
+    hold, delay = tl.load(p_bars + i_p * 3), tl.load(p_bars + i_p * 3 + 1)
+    hold = tl.where(hold > 0, hold, NOT_THERE)
+    session = tl.load(p_session_of + i_p)
+    # No entry lies before 0.
+    clock_end = tl.where(session < 0, 0, end)
+    p_session = p_sessions + tl.maximum(session, 0).to(tl.int64) * row_stride
+    p_genome, p_slot = p_genomes + i_p * n_genes, p_slots + i_p * n_rows
+    for begin in range((tl.program_id(0) % BLOCKS) * SIGNALS, count, BLOCKS * SIGNALS):
+        o_s = begin + tl.arange(0, SIGNALS)
+        m_s = o_s < count
+        mark = tl.load(p_marks + i_pair * capacity + o_s, mask=m_s, other=0)
+        side, t = mark & 1, mark >> 1
+        is_short = side == 1
+        e = t + 1 + delay
+        entry = tl.load(p_market + e.to(tl.int64) * 4, mask=m_s, other=1.0)
+        # What the formulas of stop, target and trail say at the signal's bar.
+        stop_read = tl.zeros([SIGNALS], tl.float64)
+        aim_read = tl.zeros([SIGNALS], tl.float64)
+        reach = tl.zeros([SIGNALS], tl.float64)
+        for k in range(2 * READS):
+            left, right = tl.load(p_reads + 2 * k), tl.load(p_reads + 2 * k + 1)
+            if left < right:
+                m_k = m_s & (side == k % 2)
+                value = value_of(p_code, left, right, p_constants, p_genome, p_slot, p_rows,
+                                 row_stride, t, m_k)  # fmt: skip
+                if k < 2:
+                    stop_read = tl.where(m_k, value, stop_read)
+                elif k < 4:
+                    aim_read = tl.where(m_k, value, aim_read)
+                else:
+                    reach = tl.where(m_k, value, reach)
+        # The first stop.
+        p_number = p_numbers + i_p * 8 + side
+        form = tl.load(p_forms + side)
+        number = tl.load(p_number)
+        beyond = tl.load(p_market + t.to(tl.int64) * 4 + tl.where(is_short, 1, 2), mask=m_s,
+                         other=1.0)  # fmt: skip
+        away = tl.where(form == SHARE, entry * number, stop_read)
+        base = tl.where(form == BEYOND_BAR, beyond, entry)
+        stop = tl.where(is_short, base + away, base - away)
+        stop = tl.where(form == LEVEL, stop_read, stop)
+        risk = tl.where(is_short, stop - entry, entry - stop)
+        # The target.
+        form = tl.load(p_forms + 2 + side)
+        number = tl.load(p_number + 2)
+        away = tl.where(form == R_MULTIPLE, number * risk, float("inf"))
+        away = tl.where(form == SHARE, entry * number, away)
+        away = tl.where(form == FROM_ENTRY, aim_read, away)
+        target = tl.where(is_short, entry - away, entry + away)
+        target = tl.where(form == LEVEL, aim_read, target)
+        # What is NaN fails each of these.
+        is_beyond = tl.where(is_short, target < entry, target > entry)
+        trail = tl.load(p_forms + 4 + side)
+        is_taken = m_s & (risk > entry * min_risk)
+        is_taken = is_taken & (((form != LEVEL) & (form != FROM_ENTRY)) | is_beyond)
+        is_taken = is_taken & ((trail != FROM_ENTRY) | (reach > 0.0))
+        # The bar at whose open a condition or the clock ends it, and the last that it may have.
+        clock = tl.load(p_session + e, mask=is_taken & (e < clock_end), other=2 * NOT_THERE)
+        is_open = (clock & 1) == 1
+        clock_bar = tl.where(is_open, clock >> 1, NOT_THERE)
+        condition = tl.load(p_exits + i_p * 2 + side)
+        m_asked = is_taken & (condition >= 0)
+        asked = 1 + first_asked(p_asked, p_following, n_words, condition, e, m_asked)
+        open_bar = tl.minimum(asked, clock_bar)
+        is_session = (is_open == 0) & ((clock >> 1) <= end - 1)
+        close_bar = tl.where(is_session, clock >> 1, end - 1)
+        held_until = e + hold - 1
+        is_time = held_until <= close_bar
+        close_bar = tl.where(is_time, held_until, close_bar)
+        # The first bar that touches stop or target before that.
+        last = tl.minimum(open_bar - 1, close_bar)
+        last_stop = stop
+        waits = is_taken & (e <= last)
+        if MOVES:
+            follow_gain = tl.load(p_number + 6) * risk
+            even_gain = tl.load(p_even + i_p) * risk
+            share = tl.load(p_number + 4)
+            found, last_stop = moving_exit(
+                p_market, e, last, close_bar, waits, is_short, entry, stop, target, trail, share,
+                reach, follow_gain, even_gain, SIGNALS
+            )  # fmt: skip
+        else:
+            lower = tl.where(is_short, target, stop)
+            upper = tl.where(is_short, stop, target)
+            found = first_touch(p_market, p_pyramid, n_bars, e, last, waits, lower, upper, SIGNALS)
+        # How it ended.
+        is_hit = found != NEVER
+        leaves_open = (is_hit == 0) & (open_bar <= close_bar)
+        bar = tl.where(is_hit, found, tl.where(leaves_open, open_bar, close_bar))
+        p_bar = p_market + bar.to(tl.int64) * 4
+        opened = tl.load(p_bar, mask=is_taken, other=1.0)
+        worst = tl.load(p_bar + tl.where(is_short, 1, 2), mask=is_taken, other=1.0)
+        closed = tl.load(p_bar + 3, mask=is_taken, other=1.0)
+        is_stop = is_hit & tl.where(is_short, worst >= last_stop, worst <= last_stop)
+        is_gap = is_stop & tl.where(is_short, opened >= last_stop, opened <= last_stop)
+        price = tl.where(is_hit, target, tl.where(leaves_open, opened, closed))
+        price = tl.where(is_stop, tl.where(is_gap, opened, last_stop), price)
+        reason = tl.where(is_time, TIME, tl.where(is_session, SESSION, END))
+        reason = tl.where(leaves_open, tl.where(asked <= clock_bar, SIGNAL, SESSION), reason)
+        reason = tl.where(is_hit, TARGET, reason)
+        reason = tl.where(is_stop, tl.where(is_gap, STOP_GAP, STOP), reason)
+        gross = price - entry
+        gross = tl.where(is_short, -gross, gross)
+        r = (gross - per_side * (entry + price)) / tl.where(is_taken, risk, 1.0)
+        o_list = i_pair * capacity + o_s
+        tl.store(p_leaves + o_list, tl.where(is_taken, bar * 8 + reason, -1), mask=m_s)
+        tl.store(p_r + o_list, r, mask=m_s)
+        if KEEPS:
+            p_kept = p_prices + o_list * 5
+            tl.store(p_kept, entry, mask=m_s)
+            tl.store(p_kept + 1, stop, mask=m_s)
+            tl.store(p_kept + 2, target, mask=m_s)
+            tl.store(p_kept + 3, price, mask=m_s)
+            tl.store(p_kept + 4, last_stop, mask=m_s)

@@ -1,0 +1,253 @@
+"""What individuals of a strategy in words read of one series on the device.
+
+A part of the strategy is computed once for each set of values of its genes: rows on the host, which
+brings them to the device, comparisons and what joins them on the device.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from engine.compiling.launch import launch
+from engine.contract import Floats
+from engine.cuda.claims import compare_kernel, following_kernel, remember_kernel
+from engine.cuda.formulas import Formulas
+from engine.cuda.individuals import Individuals, columns_of, values_of
+from engine.cuda.row_store import RowKey, RowStore
+from engine.cuda.waiting import to_device
+from strategy.conditions import AllOf, Compare, Condition, Held, Within
+from strategy.expressions import Expression
+from strategy.genes import GenomeLayout
+from strategy.rows import Rows, bound
+
+RELATIONS = {">": 0, "<": 1, ">=": 2, "<=": 3}
+
+BITS = 64
+
+WORDS = 8
+"""Words that a program decides."""
+
+PROGRAMS = 65_536
+"""Programs that keep a large device busy."""
+
+MOST_SHARES = 65_535
+"""Programs along the second axis of a grid."""
+
+MOVED_WORDS = 256
+"""Words that a program moves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A condition of the strategy.
+
+    Args:
+        node: The condition.
+        columns: Genes that decide it, columns of a genome.
+        below: The conditions that it joins, holds or remembers.
+        asked: What a comparison asks, as `compare_kernel` takes it.
+    """
+
+    node: Condition
+    columns: tuple[int, ...]
+    below: tuple["Part", ...]
+    asked: torch.Tensor | None
+
+
+class Leaf(NamedTuple):
+    """A row that the host computes, and its genes, columns of a genome."""
+
+    node: Expression
+    columns: tuple[int, ...]
+
+
+class Seen(NamedTuple):
+    """A population as kernels read it.
+
+    Args:
+        individuals: All of them.
+        genomes: [P, G] float64.
+        slots: [P, R] int32, where the rows of each lie.
+        rows: [slots, T].
+    """
+
+    individuals: Individuals
+    genomes: torch.Tensor
+    slots: torch.Tensor
+    rows: torch.Tensor
+
+
+class Readings:
+    """Rows and conditions of one series, for one population after another.
+
+    All that is read is named by `part`, and stands in `formulas`, before the first population.
+
+    Args:
+        rows: Of the series, on the host.
+        layout: Of the genomes.
+        formulas: Of the strategy.
+        room: Where rows lie on the device.
+        device: Where tensors lie.
+        threads: Cores that compute rows.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        layout: GenomeLayout,
+        formulas: Formulas,
+        room: RowStore,
+        device: torch.device,
+        threads: int,
+    ) -> None:
+        self._rows, self._layout, self._formulas = rows, layout, formulas
+        self._room, self._device, self._threads = room, device, threads
+        self._parts: dict[Condition, Part] = {}
+        self._words: dict[Part, torch.Tensor] = {}
+        self._leaves: list[Leaf] = []
+
+    @property
+    def n_bars(self) -> int:
+        """Bars T of the series."""
+        return len(self._rows.series)
+
+    @property
+    def n_words(self) -> int:
+        """Words N of a condition."""
+        return -(-self.n_bars // BITS)
+
+    @property
+    def n_parts(self) -> int:
+        """Conditions, those that others join among them."""
+        return len(self._parts)
+
+    def part(self, node: Condition) -> Part:
+        """The part of a condition; equal ones are one part."""
+        if node not in self._parts:
+            below = tuple(self.part(one) for one in node.parts if isinstance(one, Condition))
+            asked = self._asked(node) if isinstance(node, Compare) else None
+            self._parts[node] = Part(node, columns_of(node, self._layout), below, asked)
+        return self._parts[node]
+
+    def load(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Instructions and constants of all formulas on the device."""
+        self._leaves = [Leaf(node, columns_of(node, self._layout)) for node in self._formulas.rows]
+        code = np.array([*self._formulas.code, 0, 0], np.int32)
+        constants = np.array([*self._formulas.constants, 0.0])
+        self.code = to_device(code, self._device), to_device(constants, self._device)
+        return self.code
+
+    def forget(self) -> None:
+        """Let go of conditions of the population before."""
+        self._words.clear()
+
+    def seen(self, genomes: Floats) -> Seen | None:
+        """A population [P, G] with its rows there; None where there is no room for all of them."""
+        individuals = Individuals(genomes, self._layout, self._device)
+        sets = [individuals.distinct(leaf.columns) for leaf in self._leaves]
+        if sum(len(found.members) for found in sets) > self._room.most:
+            return None
+        keys = [
+            (number, *values)
+            for number, (leaf, found) in enumerate(zip(self._leaves, sets, strict=True))
+            for values in genomes[found.members][:, list(leaf.columns)].tolist()
+        ]
+        places = to_device(self._room.slots(keys, self._computed).astype(np.int32), self._device)
+        padded = genomes if genomes.shape[1] else np.zeros((len(genomes), 1))
+        there = to_device(padded, self._device)
+        # What is uploaded waits for what was launched before it.
+        parts = (part.columns for part in self._parts.values())
+        for columns in {leaf.columns for leaf in self._leaves}.union(parts):
+            individuals.there(columns)
+        slots = torch.zeros(
+            (len(genomes), max(len(sets), 1)), dtype=torch.int32, device=self._device
+        )
+        begin = 0
+        for column, (leaf, found) in enumerate(zip(self._leaves, sets, strict=True)):
+            own = places[begin : begin + len(found.members)]
+            slots[:, column] = own[individuals.there(leaf.columns).set_of] if leaf.columns else own
+            begin += len(found.members)
+        return Seen(individuals, there, slots, self._room.rows)
+
+    def words(self, part: Part, seen: Seen) -> torch.Tensor:
+        """Words [n, N] of a condition for every set of its genes; no bit behind the last bar."""
+        if part not in self._words:
+            self._words[part] = self._decided(part, seen)
+        return self._words[part]
+
+    def _computed(self, keys: list[RowKey]) -> list[Floats]:
+        """Rows by their leaf and the values of its genes, on all cores."""
+        if not keys:
+            return []
+        trees = []
+        for number, *values in keys:
+            leaf = self._leaves[int(number)]
+            names = (self._layout.names[column] for column in leaf.columns)
+            trees.append(bound(leaf.node, dict(zip(names, values, strict=True))))
+        with ThreadPoolExecutor(self._threads, "rows") as pool:
+            return [np.asarray(row) for row in pool.map(self._rows.of, trees)]
+
+    def following(self, words: torch.Tensor) -> torch.Tensor:
+        """For each word of [n, N] the first from there on that is not 0, [n, N + 1]; N: none."""
+        shape = len(words), self.n_words + 1
+        found = torch.empty(shape, dtype=torch.int32, device=self._device)
+        launch(following_kernel, (len(words),), words, found, self.n_words,
+               WORDS=MOVED_WORDS)  # fmt: skip
+        return found
+
+    def _decided(self, part: Part, seen: Seen) -> torch.Tensor:
+        if part.asked is not None:
+            return self._compared(part, part.asked, seen)
+        below = [self._taken(one, part, seen) for one in part.below]
+        if isinstance(part.node, Held | Within):
+            return self._remembered(part, part.node, below[0], seen)
+        is_all = isinstance(part.node, AllOf)
+        return reduce(torch.bitwise_and if is_all else torch.bitwise_or, below)
+
+    def _taken(self, below: Part, part: Part, seen: Seen) -> torch.Tensor:
+        """Words of a condition below, for every set of genes of a part; or one for all of them."""
+        words = self.words(below, seen)
+        if below.columns == part.columns or len(words) == 1:
+            return words
+        members = seen.individuals.there(part.columns).members
+        return words[seen.individuals.there(below.columns).set_of[members.long()]]
+
+    def _compared(self, part: Part, asked: torch.Tensor, seen: Seen) -> torch.Tensor:
+        members = seen.individuals.there(part.columns).members
+        words = self._new_words(len(members))
+        blocks = -(-self.n_words // WORDS)
+        shares = max(1, min(len(members), PROGRAMS // blocks, MOST_SHARES))
+        launch(compare_kernel, (blocks, shares), *self.code, asked, seen.genomes, seen.slots,
+               seen.rows, members, words, len(members), seen.genomes.shape[1],
+               seen.slots.shape[1], self.n_bars, self.n_bars, self.n_words,
+               WORDS=WORDS)  # fmt: skip
+        return words
+
+    def _remembered(
+        self, part: Part, node: Held | Within, words: torch.Tensor, seen: Seen
+    ) -> torch.Tensor:
+        members = seen.individuals.distinct(part.columns).members
+        bars = values_of(node.bars, self._layout, seen.individuals.here)[members].astype(np.int64)
+        wanted = np.minimum(bars, self.n_bars + 1)
+        words = words.expand(len(wanted), -1).contiguous()
+        covered = np.ones_like(wanted)
+        while (covered < wanted).any():
+            steps = np.minimum(covered, wanted - covered)
+            found = self._new_words(len(words))
+            launch(remember_kernel, (len(wanted), -(-self.n_words // MOVED_WORDS)), words,
+                   to_device(steps.astype(np.int32), self._device), found, self.n_bars,
+                   self.n_words, HELD=isinstance(node, Held), WORDS=MOVED_WORDS)  # fmt: skip
+            words, covered = found, covered + steps
+        return words
+
+    def _new_words(self, count: int) -> torch.Tensor:
+        return torch.empty((count, self.n_words), dtype=torch.int64, device=self._device)
+
+    def _asked(self, node: Compare) -> torch.Tensor:
+        spans = (*self._formulas.span(node.left), *self._formulas.span(node.right))
+        asked = (*spans, RELATIONS[node.relation], min(node.bars_ago, self.n_bars))
+        return to_device(np.array(asked, np.int32), self._device)

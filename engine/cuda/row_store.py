@@ -1,0 +1,73 @@
+"""Rows on the device by what they compute; the host computes each once and brings it there."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from engine.contract import Floats, Ints
+from engine.cuda.waiting import moved
+
+FIRST_ROWS = 64
+"""Room at first; it is doubled when it is full."""
+
+RowKey = tuple[float, ...]
+"""Number of a row's tree in its strategy, and the values of its genes."""
+
+
+class RowStore:
+    """Rows of one series.
+
+    Args:
+        n_bars: T.
+        most: Rows that may lie there.
+        device: Where they lie.
+
+    Attributes:
+        rows: [room, T] float64.
+    """
+
+    def __init__(self, n_bars: int, most: int, device: torch.device) -> None:
+        self._n_bars, self.most, self._device = n_bars, max(most, 1), device
+        self._slots: dict[RowKey, int] = {}
+        self.rows = self._room(min(FIRST_ROWS, self.most))
+
+    def slots(
+        self, keys: Sequence[RowKey], compute: Callable[[list[RowKey]], list[Floats]]
+    ) -> Ints:
+        """Slots [n] of rows by their keys, of which there are no more than `most`.
+
+        `compute` gives those that are not there.
+        """
+        missing = self._missing(keys)
+        if len(self._slots) + len(missing) > self.most:
+            # What earlier populations read goes, all of it.
+            self._slots.clear()
+            missing = self._missing(keys)
+        first = len(self._slots)
+        self._grow(first + len(missing))
+        self._bring(first, compute(missing))
+        self._slots |= {key: first + k for k, key in enumerate(missing)}
+        return np.array([self._slots[key] for key in keys], np.int64)
+
+    def _missing(self, keys: Sequence[RowKey]) -> list[RowKey]:
+        """Keys that are not there, each once."""
+        return list(dict.fromkeys(key for key in keys if key not in self._slots))
+
+    def _bring(self, first: int, rows: list[Floats]) -> None:
+        if not rows:
+            return
+        host = torch.empty((len(rows), self._n_bars), dtype=torch.float64)
+        for k, row in enumerate(rows):
+            # What is the same at every bar may be one number.
+            host.numpy()[k] = row
+        self.rows[first : first + len(rows)] = moved(host, self._device)
+
+    def _grow(self, needed: int) -> None:
+        if needed > len(self.rows):
+            old = self.rows
+            self.rows = self._room(min(max(2 * len(old), needed), self.most))
+            self.rows[: len(self._slots)] = old[: len(self._slots)]
+
+    def _room(self, rows: int) -> torch.Tensor:
+        return torch.empty((rows, self._n_bars), dtype=torch.float64, device=self._device)

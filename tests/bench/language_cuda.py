@@ -1,0 +1,127 @@
+"""How long a GPU takes for strategies in words, after it equals the CPU in every bit.
+
+    python -m tests.bench.language_cuda [--populations 512 32768] [--lengths 35040 350400]
+        [--strategies NAME ...] [--repeats 10] [--verified 512] [--device cuda] [--kernels]
+
+First `--verified` random individuals of each of the nine strategies of the examples are evaluated
+on the sample by both devices; nothing is timed where a bit differs. Then one line each: strategy,
+individuals, bars, trades of all and of the longest individual, milliseconds of a call (p20, median
+and p80, rows there), how many times what seller exhaustion takes of the same size, and what the
+law's targets allow beside its signals for that many trades. `--kernels` adds what each kernel took.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from data import Window, load_bars
+from engine.batch import Engine
+from engine.ledger import ACCUMULATOR_INDEX
+from engine.machine import versions
+from optimizer.commands.bench import extended, seconds_of
+from strategy import find_strategy
+from strategy.files import strategies_of
+from tests.support.worlds import random_genomes
+
+EXAMPLES = Path(__file__).parents[1] / "support" / "examples.py"
+
+NINE = {one.name: one for one in strategies_of(EXAMPLES.read_text(), str(EXAMPLES)).values()}
+"""The strategies of the examples by name."""
+
+BESIDE = "seller_exhaustion"
+"""What everything is compared with."""
+
+TRADE_NS, CHAIN_NS = 0.2, 120.0
+"""What the law's targets allow for a trade of all, and for one of the longest individual."""
+
+
+def population(strategy, count):
+    """Random individuals; of a strategy without genes so many times the same one."""
+    if not len(strategy.layout):
+        return np.zeros((count, 0))
+    return random_genomes(strategy, count, seed=1)
+
+
+def verify(name, bars, count, device):
+    """End the program where the device and the CPU differ in a bit."""
+    strategy, windows = NINE[name], [Window.whole(bars), Window(0, 5000, 20_000)]
+    genomes = population(strategy, count)
+    host, other = (
+        Engine(strategy, [bars], windows, device=one).evaluate(genomes) for one in ("cpu", device)
+    )
+    different = int((host.view(np.int64) != other.view(np.int64)).sum())
+    if different:
+        sys.exit(f"FAILED: {name}: {different} of {host.size:,} numbers differ")
+    print(f"{name}: {host.size:,} numbers of {host[:, :, 0].sum():,.0f} trades, every bit equal")
+
+
+def allowed_ms(strategy, trades):
+    """What the law's targets allow for trades [P], milliseconds."""
+    moves = getattr(strategy, "trail", None) or getattr(strategy, "break_even", None)
+    nanoseconds = max(TRADE_NS * trades.sum(), CHAIN_NS * trades.max())
+    return nanoseconds * (2 if moves else 1) / 1e6
+
+
+def kernels_of(engine, genomes):
+    """A table of what each kernel of a call took."""
+    activities = [torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as found:
+        engine.evaluate(genomes)
+    return found.key_averages().table(sort_by="cuda_time_total", row_limit=14)
+
+
+def timed(strategy, bars, count, asked):
+    """Median milliseconds of a call, and its line."""
+    engine = Engine(strategy, [bars], [Window.whole(bars)], device=asked.device)
+    genomes = population(strategy, count)
+    began = time.perf_counter()
+    trades = engine.evaluate(genomes)[:, 0, ACCUMULATOR_INDEX["trades"]]
+    first_s = time.perf_counter() - began
+    seconds = seconds_of(lambda: engine.evaluate(genomes), asked.repeats)
+    p20, p50, p80 = 1e3 * np.percentile(seconds, [20, 50, 80])
+    line = (
+        f"{strategy.name:>20} {count:>7,} {len(bars):>8,} {trades.sum():>13,.0f} "
+        f"{trades.max():>7,.0f} {first_s:>8.2f} {p20:>9.2f} {p50:>9.2f} {p80:>9.2f}"
+    )
+    return p50, f"{line} {allowed_ms(strategy, trades):>9.2f}", engine, genomes
+
+
+def main():
+    """Verify, then time."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--populations", nargs="+", type=int, default=[512, 32_768])
+    parser.add_argument("--lengths", nargs="+", type=int, default=[35_040, 350_400])
+    parser.add_argument("--strategies", nargs="+", choices=sorted(NINE), default=sorted(NINE))
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--verified", type=int, default=512)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--kernels", action="store_true")
+    asked = parser.parse_args()
+    sample = load_bars("sample")
+    for name in asked.strategies:
+        verify(name, sample, asked.verified, asked.device)
+    machine = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    print(f"\n{machine}, {versions()}")
+    print(
+        f"{'strategy':>20} {'P':>7} {'bars':>8} {'trades':>13} {'longest':>7} {'first, s':>8} "
+        f"{'p20, ms':>9} {'median':>9} {'p80':>9} {'trades':>9} {'times':>6}"
+    )
+    for length in asked.lengths:
+        bars = extended(sample, length)
+        for count in asked.populations:
+            beside, line, *_ = timed(find_strategy(BESIDE), bars, count, asked)
+            print(f"{line} {1:>6.2f}", flush=True)
+            for name in asked.strategies:
+                p50, line, engine, genomes = timed(NINE[name], bars, count, asked)
+                print(f"{line} {p50 / beside:>6.2f}", flush=True)
+                if asked.kernels:
+                    print(kernels_of(engine, genomes), flush=True)
+                del engine
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""Strategies in words on the CUDA backend under Triton's interpreter, against the CPU.
+
+    python -m tests.support.interpreted_words cpu [PART ...]
+
+Run as a program of its own with TRITON_INTERPRET=1, because the interpreter is chosen when Triton
+is imported; without parts it compares all. Prints what it compared; ends with an assertion where
+bits differ.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from data.bars import Window
+from engine.batch import Engine
+from engine.costs import Costs
+from engine.cuda import accounts
+from engine.cuda.accounts import Accounts, Asked, Each
+from engine.cuda.formulas import ROW
+from engine.cuda.language import SHARES, CudaLanguageBackend, CudaLanguageMaker
+from engine.cuda.prices import prices_of
+from engine.devices import Device
+from engine.ledger import ACCUMULATOR_INDEX
+from engine.orders import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE
+from engine.replay.parity import compare_ledgers
+from strategy.files import strategies_of
+from tests.support.parity import assert_same_bits
+from tests.support.positions import asks, by_cpu, jumping, population_of
+from tests.support.random_strategies import drawn_strategy
+from tests.support.worlds import costs, make_bars, random_genomes, windows_of
+
+HOST = torch.device("cpu")
+
+EXAMPLES = Path(__file__).with_name("examples.py")
+
+NINE = {one.name: one for one in strategies_of(EXAMPLES.read_text(), str(EXAMPLES)).values()}
+"""The strategies of the examples by name."""
+
+DRAWN = (0, 3, 4, 8, 15, 21, 22, 24, 29, 32)
+"""Seeds of strategies that end positions in every way, some of them with stops that move."""
+
+WORLDS = settings(
+    max_examples=20,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+class InterpretedMaker(CudaLanguageMaker):
+    """Makes the backend on tensors in host memory."""
+
+    def __init__(self):
+        """There is one device."""
+        super().__init__((0,))
+
+    def __call__(self, *arguments, **options):
+        """Take what the engine gives, on the host."""
+        return CudaLanguageBackend(*arguments, torch_device="cpu", **options)
+
+    def free_bytes(self):
+        """As much as a small world needs."""
+        return 2**28
+
+
+INTERPRETED = Device("interpreted", "a test", InterpretedMaker())
+
+
+def assert_same_everywhere(strategy, genomes, series, windows, charges=None, **options):
+    """Accumulators, ledgers and signals in every bit; gives the accumulators."""
+    host = Engine(strategy, series, windows, charges, device="cpu")
+    device = Engine(strategy, series, windows, charges, device=INTERPRETED, **options)
+    expected = host.evaluate(genomes)
+    assert_same_bits(expected, device.evaluate(genomes), strategy.name)
+    for genome, left, right in zip(
+        genomes, host.ledgers(genomes), device.ledgers(genomes), strict=True
+    ):
+        assert_same_ledgers(left, right, strategy.name)
+        for bars, found in zip(host.signals(genome), device.signals(genome), strict=True):
+            assert_same_bits(bars, found, "signals")
+    return expected
+
+
+def assert_same_ledgers(expected, actual, what):
+    """All columns in every bit."""
+    for left, right in zip(expected, actual, strict=True):
+        problem = compare_ledgers(left, right)
+        assert not problem, f"{what}: {problem}"
+        for name, column in left.columns().items():
+            assert_same_bits(column, right.columns()[name], f"{what}: {name}")
+
+
+def population(strategy, count, seed):
+    """The default genes, then random ones."""
+    defaults = strategy.layout.defaults[None]
+    if not len(strategy.layout):
+        return defaults
+    return np.concatenate([defaults, random_genomes(strategy, count - 1, seed)])
+
+
+def compare_example(name):
+    """One of the nine, on two series in three windows; memory for one row more than it needs."""
+    series = [make_bars(17, 1100, jump=0.02, gaps=0.02), make_bars(4, 300, flat=0.1)]
+    windows = [Window.whole(series[0]), Window(0, 700, 1010), Window(1, 20, 300)]
+    genomes = population(NINE[name], 2, seed=2)
+    found = assert_same_everywhere(NINE[name], genomes, series, windows)
+    trades = found[:, :, 0].sum()
+    assert trades > 0, "nothing was compared"
+    print(f"{name}: {trades:.0f} trades, every bit equal")
+
+
+def compare_drawn():
+    """Whatever can be said, on short bars."""
+    series = [make_bars(11, 200, gaps=0.01, flat=0.02), make_bars(12, 64, tick=0.5)]
+    windows = [Window.whole(series[0]), Window(0, 50, 190), Window.whole(series[1], 1)]
+    sums = np.zeros(len(ACCUMULATOR_INDEX))
+    for seed in DRAWN:
+        strategy = drawn_strategy(seed)
+        charges = Costs(min_risk=0.001, risk_fraction=0.9, entry_delay=seed % 3)
+        genomes = population(strategy, 2, seed)
+        found = assert_same_everywhere(strategy, genomes, series, windows, charges)
+        sums += found.sum(axis=(0, 1))
+    for name, place in ACCUMULATOR_INDEX.items():
+        assert sums[place] != 0, f"{name} was not compared"
+    print(f"drawn: {sums[0]:.0f} trades, every bit equal")
+
+
+def compare_memory():
+    """Few rows, few conditions and few lists at a time, and out of memory, change no bit."""
+    strategy, bars = NINE["donchian_trail"], make_bars(3, 300)
+    windows = [Window.whole(bars), Window(0, 60, 250)]
+    genomes = population(strategy, 9, seed=4)
+    expected = Engine(strategy, [bars], windows, device="cpu").evaluate(genomes)
+    # Room for seven rows: two that all read, and two of each channel.
+    room = INTERPRETED.maker.series_bytes([bars]) + SHARES * 7 * 8 * len(bars)
+    crowded = Engine(strategy, [bars], windows, device=INTERPRETED, memory_bytes=room)
+    assert_same_bits(expected, crowded.evaluate(genomes), "few at a time")
+    assert crowded._backend._most < len(genomes)
+    seen, original = [], Accounts.fold
+
+    def failing(self, asked, each, found):
+        seen.append(len(each.bars))
+        if len(seen) < 3:
+            raise torch.OutOfMemoryError("injected")
+        return original(self, asked, each, found)
+
+    Accounts.fold = failing
+    full = Engine(strategy, [bars], windows, device=INTERPRETED)
+    assert_same_bits(expected, full.evaluate(genomes), "after running out of memory")
+    assert seen[:3] == [9, 4, 2], seen
+    Accounts.fold = original
+    print("memory: every bit equal")
+
+
+@WORLDS
+@given(data=st.data(), seed=st.integers(0, 2**32), charged=costs())
+def compare_asks(data, seed, charged):
+    """Any mixture of forms, conditions, sessions and delays, in windows from one bar on."""
+    bars = jumping(make_bars(seed, 64 + seed % 137, gaps=0.02, flat=0.05), seed)
+    given_asks = data.draw(asks(bars, most=2))
+    found = [data.draw(windows_of(bars)) for _ in range(2)]
+    windows = np.array([(window.start, window.end) for window in found], np.int64)
+    expected, listed = by_cpu(bars, given_asks, charged, windows)
+    charges = np.array([charged.per_side, charged.min_risk, charged.risk_fraction])
+    device = Accounts(prices_of(bars, HOST), charges, 2**26, HOST)
+    asked = on_device(population_of(bars, given_asks))
+    assert_same_bits(expected, device.fold(*asked, windows), "accumulators")
+    for left, right in zip(listed, device.ledgers(*asked, windows), strict=True):
+        assert_same_ledgers(left, right, "ledgers")
+    SEEN.append(expected[:, :, 0].sum())
+
+
+SEEN = []
+"""Trades of each world."""
+
+
+def on_device(asked):
+    """What individuals ask of the CPU, as the device takes it: each form reads a row of its own."""
+    words = torch.from_numpy(asked.words.view(np.int64))
+    reads = [[READS(form, 2 * k + side) for side, form in enumerate(pair)]
+             for k, pair in enumerate(asked.forms.tolist())]  # fmt: skip
+    p = len(asked.delay)
+    bars = np.stack([asked.max_hold, asked.delay, asked.warm_up], 1)
+    return Asked(
+        longs=words,
+        shorts=words,
+        leaves=words,
+        following=following_of(asked.words),
+        sessions=whole(np.minimum(asked.sessions, 0x7FFFFFFE)),
+        forms=whole(asked.forms),
+        reads=whole(reads),
+        code=whole([number for k in range(6) for number in (ROW, k)]),
+        constants=torch.zeros(1, dtype=torch.float64),
+        rows=torch.from_numpy(np.vstack([asked.rows, np.zeros(asked.rows.shape[1])])),
+        moves=bool((asked.forms[2] != NONE).any() or not np.isnan(asked.break_even).all()),
+    ), Each(
+        entries=whole(asked.entries),
+        exits=whole(asked.exits),
+        # A form that reads nothing is never asked for its row.
+        slots=whole(np.maximum(asked.reads.reshape(p, 6), 0)),
+        genomes=torch.zeros((p, 1), dtype=torch.float64),
+        numbers=torch.from_numpy(asked.numbers),
+        break_even=torch.from_numpy(asked.break_even),
+        bars=whole(bars),
+        session_of=whole(asked.session_of),
+    )
+
+
+def READS(form, k):  # noqa: N802
+    """Where the formula of a form stands."""
+    return (k, k + 1) if form in (BEYOND_BAR, FROM_ENTRY, LEVEL) else (0, 0)
+
+
+def following_of(words):
+    """For each word the first from there on that is not 0; how many words there are without one."""
+    count = words.shape[1]
+    places = np.where(words == 0, count, np.arange(count))
+    padded = np.pad(places, ((0, 0), (0, 1)), constant_values=count)
+    return whole(np.minimum.accumulate(padded[:, ::-1], axis=1)[:, ::-1])
+
+
+def whole(numbers):
+    """As the device takes them."""
+    return torch.from_numpy(np.ascontiguousarray(numbers, np.int32))
+
+
+def compare_positions():
+    """Positions of both sides, whoever asks for them."""
+    compare_asks()
+    print(f"positions: {sum(SEEN):.0f} trades, every bit equal")
+    assert sum(trades > 2 for trades in SEEN) > len(SEEN) / 3, SEEN
+
+
+PARTS = {
+    "positions": compare_positions,
+    "drawn": compare_drawn,
+    "memory": compare_memory,
+    **{name: (lambda name=name: compare_example(name)) for name in NINE},
+}
+"""What is compared."""
+
+
+def main():
+    """Compare what was asked for, with lists of a few signals and several blocks of words."""
+    accounts.PROGRAMS = 16
+    for name in sys.argv[2:] or PARTS:
+        PARTS[name]()
+
+
+if __name__ == "__main__":
+    main()
