@@ -15,12 +15,15 @@ from tests.support.parity import assert_same_bits
 from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import make_bars
 
-GROUPS = [("positions",), ("drawn", "memory"), tuple(sorted(NINE))]
+THREE = ("donchian_trail", "macd_cross", "opening_range")
+"""Stops that move, exits on a signal, and the clock; on a device all nine are compared."""
+
+GROUPS = [("positions",), ("drawn", "memory"), THREE]
 """Parts that one program compares."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parts", GROUPS, ids=["positions", "drawn", "nine"])
+@pytest.mark.parametrize("parts", GROUPS, ids=["positions", "drawn", "three"])
 def test_interpreted_kernels_equal_the_cpu(parts):
     """Accumulators, ledgers and signals are equal in every bit, whatever is said."""
     assert interpreted("interpreted_words", *parts).count("every bit equal") == len(parts)
