@@ -204,7 +204,7 @@ def test_a_strategy_and_bars_in_memory(command, market, tmp_path, monkeypatch):
     small = {"population": 8, "generations": 2, "min_trades": 3, "judge": False}
     run = optimizer.evolve(strategy=replace(spec, name="", source=None), bars=frame, **small)
     assert run.status == "finished"
-    monkeypatch.delitem(STRATEGIES, run.header.strategy)
+    del STRATEGIES[run.header.strategy]
     assert load_run("latest").trades(0)["r"].notna().all()
     assert "0 mismatches" in command("runs", "verify", "latest").out
     with pytest.raises(ConfigError, match="in place of data"):

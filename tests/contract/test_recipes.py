@@ -13,7 +13,7 @@ from tests.support.commands import ROOT, write_market
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("README.md", "docs/searching.md", "docs/strategies.md")
+PAGES = ("README.md", "docs/searching.md")
 NEEDS_A_KEY = "polygon:"
 
 

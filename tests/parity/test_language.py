@@ -114,7 +114,7 @@ def test_drawn_strategies(data, seed):
 def test_many_drawn_strategies():
     """The same on longer bars, compiled."""
     bars = make_bars(11, 600, gaps=0.01)
-    for seed in range(300):
+    for seed in range(100):
         check_drawn(seed, bars, [Window.whole(bars), Window(0, 50, 300)], Costs(), None)
 
 
