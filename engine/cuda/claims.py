@@ -59,7 +59,9 @@ def value_of(p_code, begin, end, p_constants, p_genome, p_slot, p_rows, row_stri
         is_row = operation == ROW
         is_gene = operation == GENE
         slot = tl.load(p_slot + operand, mask=is_row, other=0).to(tl.int64)
-        row = tl.load(p_rows + slot * row_stride + t, mask=m & is_row, other=0.0)
+        # As wide as the bars: the interpreter joins no mask with a single truth.
+        is_read = m & (tl.zeros(t.shape, tl.int32) + operation == ROW)
+        row = tl.load(p_rows + slot * row_stride + t, mask=is_read, other=0.0)
         gene = tl.load(p_genome + operand, mask=is_gene, other=0.0)
         constant = tl.load(p_constants + operand, mask=operation == CONSTANT, other=0.0)
         put = tl.where(is_row, row, zero + tl.where(is_gene, gene, constant))
