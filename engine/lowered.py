@@ -1,14 +1,27 @@
 """A strategy lowered to numbers: what compiled loops and kernels read in place of names."""
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from engine.contract import Form
 from engine.costs import Costs
+from engine.orders import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE, R_MULTIPLE, SHARE
 from engine.rows.coders import Coder, form_of, is_with_gene
+from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
+from strategy.expressions import Expression, Setting
+from strategy.model import Strategy
 from strategy.spec import StrategySpec
+
+FORMS = {
+    BeyondBar: BEYOND_BAR,
+    FromEntry: FROM_ENTRY,
+    Share: SHARE,
+    Level: LEVEL,
+    RMultiple: R_MULTIPLE,
+}
+"""Number of each form of a stop or a target."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -54,6 +67,45 @@ class Exits(NamedTuple):
     min_risk: float
     risk_fraction: float
     delay: int
+
+
+class Lowered(NamedTuple):
+    """A stop, a target or a trailing stop of one side as numbers.
+
+    Args:
+        form: Of `engine.orders`.
+        read: What it reads at the signal bar; None where it takes a number or is not there.
+        number: A constant or a gene; None where it reads.
+    """
+
+    form: int
+    read: Expression | None = None
+    number: Setting | None = None
+
+
+def form_of_exit(form: object) -> Lowered:
+    """A form of `strategy.exits` as numbers; None is no form."""
+    if form is None:
+        return Lowered(NONE)
+    number = FORMS[type(form)]  # type: ignore[index]
+    if isinstance(form, Share):
+        return Lowered(number, number=form.fraction)
+    if isinstance(form, RMultiple):
+        return Lowered(number, number=form.multiple)
+    read = form.price if isinstance(form, Level) else cast(FromEntry, form).distance
+    return Lowered(number, read)
+
+
+def exits_in_words(spec: Strategy) -> tuple[list[list[Lowered]], list[Setting | None]]:
+    """Stop, target and trailing stop of each side, and from which gain on each side's stop follows.
+
+    The first has three pairs, of longs and shorts each; the second is one pair.
+    """
+    trails = [one if isinstance(one, Trail) else None for one in sides_of(spec.trail)]
+    followed = [None if one is None else one.form for one in trails]
+    forms = sides_of(spec.stop), sides_of(spec.target), followed
+    lowered = [[form_of_exit(side) for side in pair] for pair in forms]
+    return lowered, [None if one is None else one.after for one in trails]
 
 
 def entry_of(spec: StrategySpec, coders: dict[Form, Coder]) -> Entry:

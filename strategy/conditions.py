@@ -68,8 +68,8 @@ class AnyOf(Condition):
 
 
 @dataclass(frozen=True)
-class Held(Condition):
-    """True where a condition was true at each of the newest `bars` bars."""
+class OverBars(Condition):
+    """A condition asked at each of the newest `bars` bars."""
 
     condition: Condition
     bars: Setting
@@ -80,7 +80,7 @@ class Held(Condition):
     @property
     def label(self) -> str:
         """As written."""
-        return "held"
+        return type(self).__name__.lower()
 
     @property
     def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
@@ -89,24 +89,13 @@ class Held(Condition):
 
 
 @dataclass(frozen=True)
-class Within(Condition):
+class Held(OverBars):
+    """True where a condition was true at each of the newest `bars` bars."""
+
+
+@dataclass(frozen=True)
+class Within(OverBars):
     """True where a condition was true at any of the newest `bars` bars."""
-
-    condition: Condition
-    bars: Setting
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-    @property
-    def label(self) -> str:
-        """As written."""
-        return "within"
-
-    @property
-    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
-        """How many bars."""
-        return ((BARS, self.bars),)
 
 
 def negated(condition: Condition) -> Condition:

@@ -8,7 +8,7 @@ import numpy as np
 
 from data.bars import Bars
 from strategy.clock import days_of_week, local_time, minutes_of_day, sessions_of
-from strategy.conditions import Compare, Held, Within, whole_bars
+from strategy.conditions import Compare, OverBars, whole_bars
 from strategy.errors import StrategyError, unknown
 from strategy.expressions import (
     Arithmetic,
@@ -281,7 +281,7 @@ def _warm_up(tree: Node, timeframe_ns: int | None = None) -> int:
         return below + KINDS[own].warm_up(*parameters)
     if isinstance(tree, Compare):
         return below + tree.bars_ago
-    if isinstance(tree, Held | Within):
+    if isinstance(tree, OverBars):
         return below + whole_bars(tree.bars) - 1
     return below
 

@@ -1,6 +1,6 @@
 """Trees as a person would write them, for messages, names of rows and reports."""
 
-from strategy.conditions import AllOf, AnyOf, Compare, Held, Within
+from strategy.conditions import AllOf, AnyOf, Compare, OverBars
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
 from strategy.nodes import Node
 
@@ -38,7 +38,7 @@ def _condition(node: Node) -> str:
     if isinstance(node, AllOf | AnyOf):
         joint = " & " if isinstance(node, AllOf) else " | "
         return joint.join(f"({written(one)})" for one in node.conditions)
-    if isinstance(node, Held | Within):
+    if isinstance(node, OverBars):
         return f"{node.label}({written(node.condition)}, {written(node.bars)})"
     return f"{node.label}({', '.join(written(part) for part in node.parts)})"
 

@@ -1,7 +1,6 @@
 """The CPU backend of strategies in words: conditions as words of bars, positions of both sides."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -13,46 +12,25 @@ from engine.cpu.backend import CpuBackend, checked_threads
 from engine.cpu.extremes import Extremes, extremes_of
 from engine.cpu.population import Population, fold_population, list_population
 from engine.cpu.positions import Charges, session_exits
-from engine.cpu.readings import Part, Readings
+from engine.cpu.readings import Readings
 from engine.cpu.threads import Threads
 from engine.cpu.types import Floats, Ints, Slots
 from engine.cpu.words import LAST_BIT, Words, list_marks
 from engine.errors import EngineError
 from engine.kept import Kept
 from engine.ledger import Ledger
-from engine.orders import BEYOND_BAR, FROM_ENTRY, LEVEL, MINUTE_NS, NONE, R_MULTIPLE, SHARE
+from engine.lowered import Lowered, exits_in_words
+from engine.orders import MINUTE_NS
+from engine.rows.warm_ups import WarmUps
 from strategy.clock import local_time
 from strategy.conditions import Condition
-from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
-from strategy.model import PARTS, Strategy
+from strategy.model import Strategy
 from strategy.nodes import Node
 from strategy.rows import Rows
 from strategy.series import Series
 
 TOGETHER = 256
 """Individuals whose rows and conditions are at hand at once."""
-
-FORMS = {
-    BeyondBar: BEYOND_BAR,
-    FromEntry: FROM_ENTRY,
-    Share: SHARE,
-    Level: LEVEL,
-    RMultiple: R_MULTIPLE,
-}
-
-
-class Exit(NamedTuple):
-    """Where a stop or a target of one side stands, or how far behind a trailing stop follows.
-
-    Args:
-        form: Of `engine.orders`.
-        read: What it reads at the signal bar; None where it takes a number.
-        number: A constant or a gene; None where it reads.
-    """
-
-    form: int
-    read: Part | None = None
-    number: Node | None = None
 
 
 class LanguageBackend(Backend):
@@ -177,13 +155,8 @@ class _Market:
         self.prices: Extremes = extremes_of(bars.open, bars.high, bars.low, bars.close)
         self._spec, self._bars, self._delay = spec, bars, delay
         self._readings = Readings(rows, spec.layout, workers)
-        trails = sides_of(spec.trail)
-        self._after = [one.after if isinstance(one, Trail) else None for one in trails]
-        followed = [one.form if isinstance(one, Trail) else None for one in trails]
-        self._exits = [
-            [_exit_of(side, self._readings) for side in sides]
-            for sides in (sides_of(spec.stop), sides_of(spec.target), followed)
-        ]
+        self._exits, self._after = exits_in_words(spec)
+        self._warm_ups = WarmUps(spec)
         self._sessions: dict[float, Ints] = {}
 
     def population(self, genomes: Floats) -> Population:
@@ -202,7 +175,6 @@ class _Market:
         entries = asked.conditions(spec.long, spec.short)
         exits_asked = asked.conditions(spec.exit_long, spec.exit_short)
         sessions, session_of = self._clock(len(genomes))
-        parts = [part for name in PARTS if (part := getattr(spec, name)) is not None]
         return Population(
             asked.words(),
             asked.rows(),
@@ -216,7 +188,7 @@ class _Market:
             self._values(spec.break_even, np.nan, len(genomes)),
             self._values(spec.max_hold, 0, len(genomes)).astype(np.int64),
             read.values(spec.delay).astype(np.int64) + self._delay,
-            np.max([read.warm_ups(part) for part in parts], axis=0),
+            np.broadcast_to(self._warm_ups.of(read.individuals), len(genomes)).copy(),
             session_of,
         )
 
@@ -273,11 +245,12 @@ class _Asked:
                 self._words.append(claimed.words)
         return found
 
-    def exit(self, place: int, side: int, given: Exit) -> None:
+    def exit(self, place: int, side: int, given: Lowered) -> None:
         """Note the rows of a stop, a target or a trailing stop."""
         if given.read is None:
             return
-        part, self.scales[:, place, side] = self._readings.scaled(given.read)
+        asked = self._readings.part(given.read)
+        part, self.scales[:, place, side] = self._readings.scaled(asked)
         read = self._readings.rows(part)
         if part.number not in self._places:
             self._places[part.number] = len(self._rows)
@@ -294,16 +267,3 @@ class _Asked:
         for place, row in enumerate(self._rows):
             found[place] = row
         return found
-
-
-def _exit_of(form: object, readings: Readings) -> Exit:
-    """A form as numbers and parts."""
-    if form is None:
-        return Exit(NONE)
-    number = FORMS[type(form)]  # type: ignore[index]
-    if isinstance(form, Share):
-        return Exit(number, number=form.fraction)
-    if isinstance(form, RMultiple):
-        return Exit(number, number=form.multiple)
-    read = form.price if isinstance(form, Level) else cast(FromEntry, form).distance
-    return Exit(number, readings.part(read))

@@ -1,4 +1,4 @@
-"""What a population reads of one series: rows by their keys, conditions as words, warm-ups.
+"""What a population reads of one series: rows by their keys, conditions as words.
 
 A key is a part of the strategy with the values of its genes. What several individuals ask for is
 computed once; part after part is computed for all of them together.
@@ -14,13 +14,11 @@ from engine.cpu.claims import RELATIONS, compared, held, moved, within
 from engine.cpu.threads import Threads
 from engine.cpu.types import Floats, Ints
 from engine.cpu.words import LAST_BIT, Words
-from strategy.conditions import AllOf, Compare, Condition, Held
-from strategy.conditions import Within as WithinBars
-from strategy.expressions import Arithmetic, Call, Clock, Expression, GeneValue, Higher, Number
+from engine.rows.individuals import Individuals, columns_of, values_of
+from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
+from strategy.expressions import Arithmetic, Expression, GeneValue, Number
 from strategy.genes import GenomeLayout
-from strategy.kinds import KINDS
-from strategy.nodes import Node, walk
-from strategy.own import OwnIndicator
+from strategy.nodes import Node
 from strategy.rows import Rows, bound
 
 
@@ -32,14 +30,14 @@ class Part:
         number: Equal nodes have one number.
         node: The node.
         below: Its parts that are computed by themselves.
-        columns: Genes that decide its values, columns [n] of a genome.
+        columns: Genes that decide its values, columns of a genome.
         is_fresh: Whether it is arithmetic with a gene that no row takes as its parameter.
     """
 
     number: int
     node: Node
     below: tuple["Part", ...]
-    columns: Ints
+    columns: tuple[int, ...]
     is_fresh: bool
 
 
@@ -89,18 +87,16 @@ class Readings:
 
     def begin(self, genomes: Floats) -> None:
         """Take up another population [P, G]."""
-        self._genomes = genomes
+        self.individuals = Individuals(genomes, self._layout)
         self._read: dict[int, Read] = {}
         self._claimed: dict[int, Claimed] = {}
-        self._warm: dict[int, Ints] = {}
         # Only what the population before this one read is still at hand.
         self._before, self._lately = self._lately, {}
 
     def part(self, node: Node) -> Part:
         """The part of a node; equal nodes are one part."""
         if node not in self._parts:
-            genes = [one.gene.name for one in walk(node) if isinstance(one, GeneValue)]
-            columns = np.array(sorted({self._layout.index(name) for name in genes}), np.int64)
+            columns = columns_of(node, self._layout)
             is_fresh = isinstance(node, Arithmetic) and any(map(_is_fresh, node.parts))
             below = node.parts if is_fresh or isinstance(node, Condition) else ()
             parts = tuple(self.part(one) for one in below)
@@ -109,15 +105,14 @@ class Readings:
 
     def values(self, setting: Node) -> Floats:
         """The value [P] of a constant or a gene."""
-        if isinstance(setting, GeneValue):
-            return self._genomes[:, self._layout.index(setting.gene.name)]
-        return np.full(len(self._genomes), cast(Number, setting).value)
+        return values_of(setting, self._layout, self.individuals.here)
 
     def rows(self, part: Part) -> Read:
         """What the population reads as an expression."""
         if part.number not in self._read:
-            first, place = self._distinct(part.columns)
-            keys = [(part.number, one[part.columns].tobytes()) for one in self._genomes[first]]
+            first, place = self.individuals.distinct(part.columns)
+            members = self.individuals.here[first]
+            keys = [(part.number, one.tobytes()) for one in members[:, list(part.columns)]]
             rows = [self._before.get(key) for key in keys]
             missing = [u for u, row in enumerate(rows) if row is None]
             sides = [self.rows(one) for one in part.below]
@@ -127,7 +122,7 @@ class Readings:
                     of_sides = [side.rows[side.place[first[u]]] for side in sides]
                     rows[u] = _joined(cast(Arithmetic, part.node).operation, of_sides)
                 else:
-                    rows[u] = self._computed(cast(Expression, part.node), self._genomes[first[u]])
+                    rows[u] = self._computed(cast(Expression, part.node), members[u])
 
             self._shared(compute, missing)
             found = cast(list[Floats], rows)
@@ -148,30 +143,14 @@ class Readings:
                     with np.errstate(over="ignore"):
                         if np.isfinite(largest * by).all():
                             return other, by
-        return part, np.ones(len(self._genomes))
+        return part, np.ones(len(self.individuals))
 
     def words(self, part: Part) -> Claimed:
         """The bars at which a condition is true for the population."""
         if part.number not in self._claimed:
-            first, place = self._distinct(part.columns)
+            first, place = self.individuals.distinct(part.columns)
             self._claimed[part.number] = Claimed(self._decided(part, first), place)
         return self._claimed[part.number]
-
-    def warm_ups(self, node: Node) -> Ints:
-        """Bars [P] before the first that may signal, of an expression, a condition or an exit."""
-        number = self.part(node).number
-        if number not in self._warm:
-            self._warm[number] = self._warm_ups_of(node)
-        return self._warm[number]
-
-    def _distinct(self, columns: Ints) -> tuple[Ints, Ints]:
-        """The first individual [U] of each distinct set of genes, and whose it is [P]."""
-        if not len(columns):
-            return np.zeros(1, np.int64), np.zeros(len(self._genomes), np.int64)
-        chosen = np.ascontiguousarray(self._genomes[:, columns])
-        keys = chosen.view(f"V{chosen.shape[1] * 8}").ravel() if len(columns) > 1 else chosen[:, 0]
-        _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-        return first, place
 
     def _computed(self, node: Expression, genome: Floats) -> Floats:
         tree = bound(node, self._layout.decode(genome))
@@ -193,7 +172,7 @@ class Readings:
             return moved(found, node.bars_ago, self.n_bars) if node.bars_ago else found
         parts = [self.words(one) for one in part.below if isinstance(one.node, Condition)]
         words = [one.words[one.place[first]] for one in parts]
-        if isinstance(node, Held | WithinBars):
+        if isinstance(node, OverBars):
             bars = self.values(node.bars)[first]
             return self._over_bars(held if isinstance(node, Held) else within, words[0], bars)
         join = np.bitwise_and if isinstance(node, AllOf) else np.bitwise_or
@@ -207,31 +186,6 @@ class Readings:
             chosen = bars == count
             found[chosen] = function(words[chosen], int(count), self.n_bars)
         return found
-
-    def _warm_ups_of(self, node: Node) -> Ints:
-        if isinstance(node, Higher | Clock):
-            return np.zeros(len(self._genomes), np.int64)
-        below = [self.warm_ups(one) for one in node.parts if not isinstance(one, GeneValue)]
-        found = np.max(below, axis=0) if below else np.zeros(len(self._genomes), np.int64)
-        if isinstance(node, Call):
-            return self._warm_ups_of_call(node, found)
-        if isinstance(node, Compare):
-            return found + node.bars_ago
-        if isinstance(node, Held | WithinBars):
-            return found + self.values(node.bars).astype(np.int64) - 1
-        return found
-
-    def _warm_ups_of_call(self, call: Call, below: Ints) -> Ints:
-        given = [self.values(one).astype(np.int64) for one in call.parameters]
-        own = call.indicator
-        asked, place = np.unique(
-            np.column_stack([*given, np.zeros(len(below), np.int64)]), axis=0, return_inverse=True
-        )
-        if isinstance(own, OwnIndicator):
-            bars = np.array([own.warm_up_of(row[:-1]) for row in asked.tolist()])
-            return cast(Ints, bars[place.ravel()])
-        bars = np.array([KINDS[own].warm_up(*row[:-1]) for row in asked.tolist()])
-        return cast(Ints, below + bars[place.ravel()])
 
     def _shared(self, compute: Callable[[int], None], numbers: "range | list[int]") -> None:
         """Compute several things on all threads."""

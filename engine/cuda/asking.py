@@ -1,26 +1,25 @@
 """What a strategy in words asks of one series, for all individuals of a population at once."""
 
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 import torch
 
 from data.bars import Bars
 from engine.contract import Floats
-from engine.cpu.language import FORMS
 from engine.cpu.positions import session_exits
 from engine.cuda.accounts import Asked, Each
 from engine.cuda.formulas import Formulas, Span
-from engine.cuda.individuals import values_of
 from engine.cuda.market import MOST_BARS
 from engine.cuda.readings import Part, Readings, Seen
 from engine.cuda.row_store import RowStore
 from engine.cuda.waiting import to_device
-from engine.cuda.warm_ups import WarmUps
-from engine.orders import MINUTE_NS, NONE
+from engine.lowered import exits_in_words
+from engine.orders import MINUTE_NS
+from engine.rows.individuals import values_of
+from engine.rows.warm_ups import WarmUps
 from strategy.clock import local_time
 from strategy.conditions import Condition
-from strategy.exits import FromEntry, Level, RMultiple, Share, Trail, sides_of
 from strategy.expressions import GeneValue, Number
 from strategy.model import Strategy
 from strategy.nodes import Node
@@ -33,20 +32,6 @@ NO_BAR = 0x7FFFFFFE
 """Twice a bar that no series has."""
 
 NOTHING: Span = (0, 0)
-
-
-class Exit(NamedTuple):
-    """Where a stop or a target of one side stands, or how far behind a trailing stop follows.
-
-    Args:
-        form: Of `engine.orders`.
-        read: The formula that it reads at the signal bar.
-        number: A constant or a gene; None where it reads.
-    """
-
-    form: int
-    read: Span = NOTHING
-    number: Node | None = None
 
 
 class Asking:
@@ -77,14 +62,14 @@ class Asking:
         self._readings = Readings(rows, spec.layout, formulas, room, device, threads)
         self._entries = [self._part(one) for one in (spec.long, spec.short)]
         self._exits = [self._part(one) for one in (spec.exit_long, spec.exit_short)]
-        trails = sides_of(spec.trail)
-        self._after = [one.after if isinstance(one, Trail) else None for one in trails]
-        followed = [one.form if isinstance(one, Trail) else None for one in trails]
-        forms = sides_of(spec.stop), sides_of(spec.target), followed
-        self._forms = [[_exit_of(side, formulas) for side in sides] for sides in forms]
+        self._forms, self._after = exits_in_words(spec)
+        reads = [
+            [NOTHING if side.read is None else formulas.span(side.read) for side in pair]
+            for pair in self._forms
+        ]
         self._formulas = self._readings.load()
         self._shapes = self._there([[side.form for side in pair] for pair in self._forms])
-        self._reads = self._there([[side.read for side in pair] for pair in self._forms])
+        self._reads = self._there(reads)
         self._warm_ups = WarmUps(spec)
         self._sessions: dict[float, torch.Tensor] = {}
 
@@ -191,16 +176,3 @@ class Asking:
     def _there(self, numbers: object) -> torch.Tensor:
         """Whole numbers on the device."""
         return to_device(np.asarray(numbers).astype(np.int32), self._device)
-
-
-def _exit_of(form: object, formulas: Formulas) -> Exit:
-    """A form as numbers and formulas."""
-    if form is None:
-        return Exit(NONE)
-    number = FORMS[type(form)]  # type: ignore[index]
-    if isinstance(form, Share):
-        return Exit(number, number=form.fraction)
-    if isinstance(form, RMultiple):
-        return Exit(number, number=form.multiple)
-    read = form.price if isinstance(form, Level) else cast(FromEntry, form).distance
-    return Exit(number, formulas.span(read))

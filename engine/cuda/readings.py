@@ -14,17 +14,17 @@ import torch
 
 from engine.compiling.launch import launch
 from engine.contract import Floats
+from engine.cpu.claims import RELATIONS
 from engine.cuda.claims import compare_kernel, following_kernel, remember_kernel
 from engine.cuda.formulas import Formulas
-from engine.cuda.individuals import Individuals, columns_of, values_of
+from engine.cuda.individuals import DeviceIndividuals
 from engine.cuda.row_store import RowKey, RowStore
 from engine.cuda.waiting import to_device
-from strategy.conditions import AllOf, Compare, Condition, Held, Within
+from engine.rows.individuals import columns_of, values_of
+from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
 from strategy.expressions import Expression
 from strategy.genes import GenomeLayout
 from strategy.rows import Rows, bound
-
-RELATIONS = {">": 0, "<": 1, ">=": 2, "<=": 3}
 
 BITS = 64
 
@@ -75,7 +75,7 @@ class Seen(NamedTuple):
         rows: [slots, T].
     """
 
-    individuals: Individuals
+    individuals: DeviceIndividuals
     genomes: torch.Tensor
     slots: torch.Tensor
     rows: torch.Tensor
@@ -147,7 +147,7 @@ class Readings:
 
     def seen(self, genomes: Floats) -> Seen | None:
         """A population [P, G] with its rows there; None where there is no room for all of them."""
-        individuals = Individuals(genomes, self._layout, self._device)
+        individuals = DeviceIndividuals(genomes, self._layout, self._device)
         sets = [individuals.distinct(leaf.columns) for leaf in self._leaves]
         if sum(len(found.members) for found in sets) > self._room.most:
             return None
@@ -203,7 +203,7 @@ class Readings:
         if part.asked is not None:
             return self._compared(part, part.asked, seen)
         below = [self._taken(one, part, seen) for one in part.below]
-        if isinstance(part.node, Held | Within):
+        if isinstance(part.node, OverBars):
             return self._remembered(part, part.node, below[0], seen)
         is_all = isinstance(part.node, AllOf)
         return reduce(torch.bitwise_and if is_all else torch.bitwise_or, below)
@@ -228,7 +228,7 @@ class Readings:
         return words
 
     def _remembered(
-        self, part: Part, node: Held | Within, words: torch.Tensor, seen: Seen
+        self, part: Part, node: OverBars, words: torch.Tensor, seen: Seen
     ) -> torch.Tensor:
         members = seen.individuals.distinct(part.columns).members
         bars = values_of(node.bars, self._layout, seen.individuals.here)[members].astype(np.int64)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.contract import Ints
-from engine.cuda.individuals import Individuals, columns_of, values_of
-from strategy.conditions import Compare, Held, Within
+from engine.rows.individuals import Individuals, columns_of, values_of
+from strategy.conditions import Compare, OverBars
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Setting
 from strategy.genes import GenomeLayout
 from strategy.model import PARTS, Strategy
@@ -91,7 +91,7 @@ def _note(node: Node, reach: Reach, found: dict[Reach, None]) -> None:
         return
     if isinstance(node, Compare):
         reach = reach._replace(ago=reach.ago + node.bars_ago)
-    if isinstance(node, Held | Within):
+    if isinstance(node, OverBars):
         reach = reach._replace(spans=(*reach.spans, node.bars))
     for part in node.parts:
         _note(part, reach, found)
