@@ -137,16 +137,19 @@ class Call(Expression):
     def _named(self) -> tuple[Parameter, ...]:
         if isinstance(self.indicator, OwnIndicator):
             return tuple(replace(ANY_WHOLE, name=name) for name in self.indicator.parameters)
-        named = KINDS[self.indicator].parameters
-        if len(named) < 2 or len(self.parameters) < 2:
-            return named
-        # The first stands above the second; a constraint of the strategy keeps two genes apart.
-        (one, other), (above, below) = named[:2], self.parameters[:2]
-        if isinstance(below, Number):
-            one = replace(one, least=max(one.least, below.value + 1))
-        if isinstance(above, Number):
-            other = replace(other, most=above.value - 1)
-        return one, other
+        kind = KINDS[self.indicator]
+        named = list(kind.parameters)
+        if len(named) == len(self.parameters):
+            # A constraint of the strategy keeps two genes apart.
+            for upper, lower, apart in kind.above:
+                above, below = self.parameters[upper], self.parameters[lower]
+                if isinstance(below, Number):
+                    least = max(named[upper].least, below.value + apart)
+                    named[upper] = replace(named[upper], least=least)
+                if isinstance(above, Number):
+                    most = min(named[lower].most, above.value - apart)
+                    named[lower] = replace(named[lower], most=most)
+        return tuple(named)
 
     def _check_kind(self, name: str) -> None:
         if name not in KINDS:

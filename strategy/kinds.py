@@ -4,13 +4,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from strategy.indicators import Loop, Parameter
+from strategy.indicators.adaptive_trend import (
+    FAMILIES,
+    adaptive_trend,
+    adaptive_trend_script,
+    longest_of,
+)
 from strategy.indicators.close_location import close_location
+from strategy.indicators.dema import dema
 from strategy.indicators.directional import adx, minus_di, plus_di
 from strategy.indicators.ema import ema_over_holes
 from strategy.indicators.extremes import highest, lowest
+from strategy.indicators.hma import hma, whole_root
+from strategy.indicators.kama import kama
 from strategy.indicators.lag import lag, roc
 from strategy.indicators.obv import obv
-from strategy.indicators.rma import rma
+from strategy.indicators.rma import ema_mean, rma
 from strategy.indicators.rsi import rsi
 from strategy.indicators.sma import sma
 from strategy.indicators.std import std
@@ -18,7 +27,7 @@ from strategy.indicators.stoch import stoch
 from strategy.indicators.swing import swing_high, swing_low
 from strategy.indicators.true_range import true_range
 from strategy.indicators.typical import hl2, hlc3, ohlc4
-from strategy.indicators.wma import wma
+from strategy.indicators.wma import lsma, wma
 from strategy.indicators.zscore import zscore
 
 
@@ -29,10 +38,11 @@ class Kind:
     Args:
         name: Key in `KINDS`.
         loop: The readable definition: (inputs [T] each, *whole parameters) to [T].
-        parameters: What it takes beside its inputs; the first must be above the second where
-            there are two.
+        parameters: What it takes beside its inputs.
         warm_up: Parameters to the bars that it adds to the warm-up of its source.
         columns: Columns that it always reads; empty where it reads a source of one's choice.
+        defaults: Values of all parameters, for those that a person leaves out; or none.
+        above: Places of parameters, the first of each pair so far above the second at least.
     """
 
     name: str
@@ -40,6 +50,8 @@ class Kind:
     parameters: tuple[Parameter, ...]
     warm_up: Callable[..., int]
     columns: tuple[str, ...] = ()
+    defaults: tuple[int, ...] = ()
+    above: tuple[tuple[int, int, int], ...] = ()
 
 
 def _one_less(n: int) -> int:
@@ -50,8 +62,39 @@ def _all(n: int) -> int:
     return n
 
 
+def _both(back: int, ahead: int) -> int:
+    return back + ahead
+
+
 _BARS, _WINDOW = (Parameter("n"),), (Parameter("n", least=2),)
 _SWING = (Parameter("lookback", least=2), Parameter("lookahead"))
+_TREND = (
+    *(Parameter(f"{family}_len", least=9, most=4096) for family in FAMILIES),
+    Parameter("robustness", least=0, most=2),
+    Parameter("growth", least=0, most=1000),
+    Parameter("decay", least=0, most=9999),
+    Parameter("cutout", least=0),
+    Parameter("vote_long", least=-100, most=100),
+    Parameter("vote_short", least=-100, most=100),
+    *(Parameter(f"{family}_weight", least=0, most=1000) for family in FAMILIES),
+)
+
+
+def _trend_defaults(vote: int) -> tuple[int, ...]:
+    return (*(28,) * 6, 1, 20, 3, 0, vote, -vote, *(10,) * 6)
+
+
+def _trend_warm_up(*parameters: int) -> int:
+    """One bar less than all averages and their predecessors need: a cross adds one."""
+    longest = longest_of(parameters[:6], parameters[6])
+    return max(parameters[9], longest - 1 + whole_root(longest)) - 1
+
+
+def _trend(name: str, loop: Loop, vote: int) -> Kind:
+    votes = (10, 11, 0)
+    return Kind(name, loop, _TREND, _trend_warm_up, ("close",), _trend_defaults(vote), (votes,))
+
+
 _BAR, _MOVED = ("high", "low", "close"), ("high", "low", "true_range")
 
 KINDS: dict[str, Kind] = {
@@ -60,6 +103,11 @@ KINDS: dict[str, Kind] = {
         Kind("ema", ema_over_holes, _BARS, _one_less),
         Kind("rma", rma, _WINDOW, _one_less),
         Kind("sma", sma, _WINDOW, _one_less),
+        Kind("ema_mean", ema_mean, _WINDOW, _one_less),
+        Kind("dema", dema, _WINDOW, _one_less),
+        Kind("hma", hma, _WINDOW, lambda n: n - 2 + whole_root(n)),
+        Kind("lsma", lsma, _WINDOW, _one_less),
+        Kind("kama", kama, _WINDOW, _all),
         Kind("wma", wma, _WINDOW, _one_less),
         Kind("std", std, _WINDOW, _one_less),
         Kind("zscore", zscore, _WINDOW, _one_less),
@@ -74,8 +122,10 @@ KINDS: dict[str, Kind] = {
         Kind("minus_di", minus_di, _WINDOW, _all, _MOVED),
         Kind("adx", adx, _WINDOW, lambda n: 2 * n - 1, _MOVED),
         Kind("obv", obv, (), lambda: 0, ("close", "volume")),
-        Kind("swing_high", swing_high, _SWING, lambda back, ahead: back + ahead, ("high",)),
-        Kind("swing_low", swing_low, _SWING, lambda back, ahead: back + ahead, ("low",)),
+        Kind("swing_high", swing_high, _SWING, _both, ("high",), above=((0, 1, 1),)),
+        Kind("swing_low", swing_low, _SWING, _both, ("low",), above=((0, 1, 1),)),
+        _trend("adaptive_trend", adaptive_trend, 10),
+        _trend("adaptive_trend_script", adaptive_trend_script, 49),
     )
 }
 """Every indicator that reads the bars alone, by name."""

@@ -12,6 +12,7 @@ from strategy.conditions import Condition
 from strategy.errors import GeneError, StrategyError, unknown
 from strategy.exits import STOPS, TARGETS, SessionExit, Trail, check_form, positive_genes
 from strategy.expressions import (
+    Call,
     Column,
     Expression,
     GeneValue,
@@ -21,6 +22,7 @@ from strategy.expressions import (
 )
 from strategy.genes import Floats, GenomeLayout, LessThan
 from strategy.indicators import Parameter
+from strategy.kinds import KINDS
 from strategy.nodes import Node, walk
 from strategy.own import OwnIndicator
 from strategy.places import Source
@@ -344,15 +346,18 @@ class Strategy(Node):
 
     def _check_pair(self, node: Node) -> None:
         """Two genes of which one must be above the other need a constraint that says so."""
-        given = [setting for _, setting in node.settings]
-        if getattr(node, "indicator", "") not in ("swing_high", "swing_low"):
+        if not isinstance(node, Call) or not isinstance(node.indicator, str):
             return
-        names = [one.gene.name for one in given if isinstance(one, GeneValue)]
-        if len(names) == 2 and LessThan(names[1], names[0]) not in self.layout.constraints:
-            raise StrategyError(
-                f"{node.label} needs '{names[1]}' below '{names[0]}': give the strategy "
-                f"less_than=[('{names[1]}', '{names[0]}')]"
-            )
+        for upper, lower, _ in KINDS[node.indicator].above:
+            above, below = node.parameters[upper], node.parameters[lower]
+            if not (isinstance(above, GeneValue) and isinstance(below, GeneValue)):
+                continue
+            pair = LessThan(below.gene.name, above.gene.name)
+            if pair not in self.layout.constraints:
+                raise StrategyError(
+                    f"{node.label} needs '{pair.left}' below '{pair.right}': give the strategy "
+                    f"less_than=[('{pair.left}', '{pair.right}')]"
+                )
 
     def _limits(self) -> Iterator[tuple[int, Parameter]]:
         for node in walk(self):

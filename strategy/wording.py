@@ -1,7 +1,10 @@
 """Trees as a person would write them, for messages, names of rows and reports."""
 
+from collections.abc import Iterator
+
 from strategy.conditions import AllOf, AnyOf, Compare, OverBars
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
+from strategy.kinds import KINDS
 from strategy.nodes import Node
 
 
@@ -20,8 +23,7 @@ def written(node: Node) -> str:
     if isinstance(node, Arithmetic):
         return _arithmetic(node)
     if isinstance(node, Call):
-        given = [*([node.source] if node.source else []), *node.parameters]
-        return f"{node.label}({', '.join(written(one) for one in given)})"
+        return f"{node.label}({', '.join(_given(node))})"
     if isinstance(node, Higher):
         offset = f", {node.offset}" if node.offset else ""
         return f"higher({node.minutes}, {written(node.inner)}{offset})"
@@ -29,6 +31,19 @@ def written(node: Node) -> str:
         offset = f'"{node.offset}"' if isinstance(node.offset, str) else f"{node.offset}"
         return f"{node.name}({', '.join([*map(written, node.parameters), offset])})"
     return _condition(node)
+
+
+def _given(call: Call) -> Iterator[str]:
+    """What stands in the brackets; parameters with defaults by name, where they differ."""
+    if call.source is not None:
+        yield written(call.source)
+    defaults = KINDS[call.indicator].defaults if isinstance(call.indicator, str) else ()
+    if not defaults:
+        yield from map(written, call.parameters)
+        return
+    for (parameter, one), default in zip(call.settings, defaults, strict=True):
+        if not isinstance(one, Number) or one.value != default:
+            yield f"{parameter.name}={written(one)}"
 
 
 def _condition(node: Node) -> str:

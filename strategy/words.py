@@ -54,12 +54,21 @@ SECOND_NS = 10**9
 def _indicator_word(name: str) -> Callable[..., Term]:
     """The word that calls an indicator: a source where it takes one, then its parameters."""
     kind = KINDS[name]
-    taken = [*(() if kind.columns else ("x",)), *(one.name for one in kind.parameters)]
-    signature = Signature([Parameter(one, Parameter.POSITIONAL_OR_KEYWORD) for one in taken])
+    taken: dict[str, object] = dict.fromkeys(() if kind.columns else ("x",), Parameter.empty)
+    defaults = kind.defaults or (Parameter.empty,) * len(kind.parameters)
+    taken |= {one.name: given for one, given in zip(kind.parameters, defaults, strict=True)}
+    signature = Signature(
+        [
+            Parameter(one, Parameter.POSITIONAL_OR_KEYWORD, default=default)
+            for one, default in taken.items()
+        ]
+    )
 
     @placed
     def call(*args: Operand, **kwargs: Operand) -> Term:
-        given = list(check_arguments(name, signature, args, kwargs).arguments.values())
+        arguments = check_arguments(name, signature, args, kwargs)
+        arguments.apply_defaults()
+        given = list(arguments.arguments.values())
         source = None if kind.columns else tree_of(given.pop(0))
         return Term(Call(name, source, tuple(setting_of(one) for one in given)))
 
@@ -74,6 +83,12 @@ open, high, low, close, volume = (Term(Column(name)) for name in COLUMNS[:5])
 true_range, close_location, hl2, hlc3, ohlc4 = (Term(Column(name)) for name in COLUMNS[5:])
 
 ema, rma, sma, wma = (_indicator_word(name) for name in ("ema", "rma", "sma", "wma"))
+ema_mean, dema, hma, lsma, kama = (
+    _indicator_word(name) for name in ("ema_mean", "dema", "hma", "lsma", "kama")
+)
+adaptive_trend, adaptive_trend_script = (
+    _indicator_word(name) for name in ("adaptive_trend", "adaptive_trend_script")
+)
 std, zscore, rsi, roc, lag = (
     _indicator_word(name) for name in ("std", "zscore", "rsi", "roc", "lag")
 )

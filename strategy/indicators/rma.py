@@ -1,4 +1,4 @@
-"""Wilder's moving average, seeded with a plain mean."""
+"""Averages that begin as a plain mean: Wilder's, and the exponential one of charts."""
 
 import math
 
@@ -26,7 +26,33 @@ def rma(values: Floats, bars: int) -> Floats:
     >>> rma(np.array([1.0, 3.0, 5.0, np.nan, 4.5]), 2)
     array([nan, 2. , 3.5, nan, 4. ])
     """
-    weight = 1.0 / bars
+    return from_mean(values, bars, 1.0 / bars)
+
+
+def ema_mean(values: Floats, bars: int) -> Floats:
+    """Exponential moving average that begins as a plain mean; `ema` begins as the first value.
+
+    It begins as the plain mean of the first window that is known as a whole, and then moves by
+    2 / (bars + 1) of the distance. A value that is not known leaves the average as it was, and
+    the average is not known there.
+
+    Args:
+        values: [T], any unit; NaN where not known.
+        bars: At least 2.
+
+    Returns:
+        [T], unit of `values`; NaN before the first mean.
+
+    Source: the usual form of charts, TA-Lib's among them.
+
+    >>> ema_mean(np.array([1.0, 3.0, 5.0, 3.5]), 3)
+    array([ nan,  nan, 3.  , 3.25])
+    """
+    return from_mean(values, bars, 2.0 / (bars + 1))
+
+
+def from_mean(values: Floats, bars: int, weight: float) -> Floats:
+    """y[t] = y[t-1] + weight * (x[t] - y[t-1]) from the first mean of `bars` values on, [T]."""
     means = sma(values, bars)
     averages = np.full(len(values), math.nan)
     average = math.nan

@@ -2,6 +2,8 @@
 
 from strategy.errors import StrategyError, unknown
 from strategy.narrow import AnyStrategy, at_its_narrowest
+from strategy.rules.adaptive_trend import ADAPTIVE_TREND
+from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
 from strategy.rules.mean_reversion import MEAN_REVERSION
 from strategy.rules.seller_exhaustion import SELLER_EXHAUSTION
 
@@ -16,7 +18,8 @@ def is_file(name: str) -> bool:
 
 
 STRATEGIES: dict[str, AnyStrategy] = {
-    spec.name: spec for spec in (SELLER_EXHAUSTION, MEAN_REVERSION)
+    spec.name: spec
+    for spec in (SELLER_EXHAUSTION, MEAN_REVERSION, ADAPTIVE_TREND, ADAPTIVE_TREND_BRACKET)
 }
 
 

@@ -5,6 +5,7 @@ file names. `pytest tests/golden --bless` is the only writer; the commit says wh
 """
 
 import json
+import math
 import platform
 import sys
 from pathlib import Path
@@ -13,9 +14,9 @@ import pytest
 
 from data import Window, load_bars
 from engine.batch import ENGINE_VERSION, Engine
+from engine.language_reference import reference_of
 from engine.ledger import ACCUMULATORS
 from engine.metrics import compute_metrics, span_of
-from engine.reference import Reference
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search.evolution import evolve, final_front, front_hash
 from strategy import STRATEGIES
@@ -50,16 +51,21 @@ def backtest_of(name, engine_name):
     """Accumulators, first and last trade of the published genes."""
     spec = STRATEGIES[name]
     if engine_name in FORMS:
-        engine = Reference(spec, [BARS], WINDOWS, form=FORMS[engine_name])
+        engine = reference_of(spec, [BARS], WINDOWS, form=FORMS[engine_name])
     else:
         engine = Engine(spec, [BARS], WINDOWS, device=engine_name)
     (ledger,) = engine.trades(spec.layout.defaults)
-    folded = Reference(spec, [BARS], WINDOWS).fold(ledger)
+    folded = reference_of(spec, [BARS], WINDOWS).fold(ledger)
     return {
         "accumulators": dict(zip(ACCUMULATORS, folded.tolist(), strict=True)),
-        "first_trade": ledger.trade(0)._asdict(),
-        "last_trade": ledger.trade(len(ledger) - 1)._asdict(),
+        "first_trade": told(ledger.trade(0)),
+        "last_trade": told(ledger.trade(len(ledger) - 1)),
     }
+
+
+def told(trade):
+    """A trade by column; a target that is not there is none."""
+    return {name: None if value == math.inf else value for name, value in trade._asdict().items()}
 
 
 def evolved_of(name):

@@ -198,7 +198,7 @@ def renamed(spec, rows):
     )
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", [name.lower() for name in PUBLISHED])
 def test_published_strategies_in_words_are_the_published_ones(name):
     """Genes in order, rows, comparisons, bracket, and every trade."""
     spec, in_text = STRATEGIES[name], PUBLISHED[name.upper()]
@@ -217,7 +217,7 @@ def test_published_strategies_in_words_are_the_published_ones(name):
     assert found.row_genes == in_text.row_genes == spec.row_genes
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", [name.lower() for name in PUBLISHED])
 def test_published_strategies_in_words_trade_alike(name):
     """On a market, with shorter lengths, on the reference; and signal alike by their conditions."""
     spec = STRATEGIES[name].for_timeframe(900 * 16)

@@ -10,7 +10,6 @@ from engine.batch import Engine
 from engine.ledger import ACCUMULATORS, REASONS
 from optimizer.evidence.causality import begins, cuts, poisoned, same_bits, signals_taken
 from optimizer.evidence.splits import groups
-from strategy import STRATEGIES
 from tests.support.evidence import counted_bars, ledger_of
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -83,7 +82,7 @@ def test_a_ledger_begins_another_but_for_the_trade_that_the_cut_ended():
     assert not begins(ledger_of([1.0] * 4), ledger_of([1.0] * 3))
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", SHORT_SPECS)
 def test_no_shipped_strategy_sees_a_later_bar(name):
     """Before each cut: the same bits on the whole, the ended and the poisoned series."""
     spec, bars = SHORT_SPECS[name], make_bars(11, 900)

@@ -26,7 +26,7 @@ from optimizer.evidence.robust import (
 )
 from optimizer.evidence.words import places, units, words
 from optimizer.goals.near import axis_moves, reach_of
-from strategy import STRATEGIES, Gene, GenomeLayout, LessThan
+from strategy import Gene, GenomeLayout, LessThan
 from tests.support.evidence import ledger_of
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -53,7 +53,7 @@ def test_reach_of_whole_genes_is_rounded_half_to_even(low, high, reach):
     assert len(axis_moves(layout)) == (2 if reach else 0)
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", SHORT_SPECS)
 @given(seed=st.integers(0, 2**32), member=st.integers(0, 500))
 def test_neighbours_equal_the_letter(name, seed, member):
     """Legal, inside the bounds, near, each once, none the member, and in the order of the law."""

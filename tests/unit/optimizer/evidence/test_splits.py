@@ -19,7 +19,6 @@ from optimizer.evidence.splits import (
     paths,
     walk_forward,
 )
-from strategy import STRATEGIES
 from tests.support.series import MINUTE_NS, make_bars
 from tests.support.worlds import SHORT_SPECS
 
@@ -217,7 +216,7 @@ def test_a_series_without_bars_in_a_group_has_no_window_there():
     assert [(w.series, w.start, w.end) for w in fold.test] == [(0, 45, 90), (1, 0, 30)]
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", SHORT_SPECS)
 def test_default_cuts_are_the_longest_trade_and_the_longest_warm_up(name):
     """No trade that was cut short would have lasted longer, and no genome looks further back."""
     spec = SHORT_SPECS[name]

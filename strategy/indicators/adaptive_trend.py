@@ -1,0 +1,244 @@
+"""Adaptive trend: six families of averages vote on the direction, weighed by what they earned.
+
+Each average takes a side of the price. Following the sides of the nine averages of a family would
+have earned an equity each, forgetting a little every bar; the sides weighed by these equities are
+the family's vote, and the votes weighed by equities of their own are the trend, from -1 to 1.
+
+Source of the idea: the public indicator "Adaptive Trend Classification: Moving Averages" by
+InvestorUnknown, which `adaptive_trend_script` follows.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from strategy.genes import Floats, Ints
+from strategy.indicators.dema import dema
+from strategy.indicators.hma import hma
+from strategy.indicators.kama import kama, path_sums, smoothing
+from strategy.indicators.rma import ema_mean
+from strategy.indicators.sma import sma
+from strategy.indicators.wma import lsma, wma
+
+FAMILIES = ("ema", "hma", "wma", "dema", "lsma", "kama")
+
+LENGTHS = 9
+"""Averages of a family."""
+
+OFFSETS = np.array([[1, 2, 3, 4], [1, 2, 4, 6], [1, 3, 5, 7]])
+"""How far a family's lengths lie from its base, by robustness."""
+
+BAND = 1e-12
+"""Price and average are level within this share of price: far above rounding, below any tick."""
+
+FLOOR = 0.25
+"""An equity never falls below this."""
+
+MILLION = 1_000_000
+
+TAYLOR = np.array([1.0 / math.factorial(i) for i in range(19)])
+"""Coefficients of the series of exp."""
+
+
+def adaptive_trend(close: Floats, *parameters: int) -> Floats:
+    """Votes of six families of averages, weighed by what following them would have earned.
+
+    Args:
+        close: [T], price.
+        *parameters: Eighteen whole numbers: base length of each family, bars; robustness 0, 1
+            or 2, how far a family's nine lengths lie apart; growth, millionths a bar by which
+            newer returns count more; decay, basis points of equity that are forgotten a bar;
+            cutout, bars at the start for which nothing is earned or known; the hundredths above
+            which a family votes long, and those below which it votes short; the tenths of equity
+            with which each family starts against the others.
+
+    Returns:
+        [T], -1 to 1; NaN before the cutout.
+    """
+    return _trend(close, parameters, False)
+
+
+def adaptive_trend_script(close: Floats, *parameters: int) -> Floats:
+    """The trend as the script of its author has it; parameters as `adaptive_trend`.
+
+    Plain means stand for Hull averages, Kaufman's average begins at 0 and moves from the first
+    bar on, and a family without a vote repeats its last step.
+
+    Returns:
+        [T], -1 to 1; NaN before the cutout.
+    """
+    return _trend(close, parameters, True)
+
+
+def _trend(close: Floats, parameters: tuple[int, ...], is_script: bool) -> Floats:
+    bases, weights = parameters[:6], parameters[12:]
+    robustness, growth, decay, cutout, vote_long, vote_short = parameters[6:12]
+    steps = steps_of(close, growth, decay, cutout)
+    votes = np.zeros((len(bases), len(close)), np.int64)
+    for family in range(len(bases)):
+        lengths = lengths_of(bases[family], robustness)
+        signals = signals_of(close, family, lengths, is_script)
+        votes[family], _ = votes_of(signals, steps, cutout)
+    return weighed(votes, weights, (vote_long, vote_short), steps, cutout, is_script)
+
+
+def lengths_of(base: int, robustness: int) -> Ints:
+    """The nine lengths of a family, the base first, then longer ones, then shorter ones."""
+    lengths = np.full(LENGTHS, base)
+    lengths[1:5] += OFFSETS[robustness]
+    lengths[5:] -= OFFSETS[robustness]
+    return lengths
+
+
+def longest_of(bases: Sequence[int], robustness: int) -> int:
+    """The longest of all lengths of some families, bars."""
+    return max(bases) + int(OFFSETS[robustness].max())
+
+
+def average(close: Floats, family: int, n: int, is_script: bool) -> Floats:
+    """One average of a family, [T]; NaN where it is not known."""
+    if family == 0:
+        return ema_mean(close, n)
+    if family == 1:
+        return sma(close, n) if is_script else hma(close, n)
+    if family == 2:
+        return wma(close, n)
+    if family == 3:
+        return dema(close, n)
+    if family == 4:
+        return lsma(close, n)
+    return kama_from_zero(close, n) if is_script else kama(close, n)
+
+
+def kama_from_zero(close: Floats, n: int) -> Floats:
+    """Kaufman's average that begins as 0 before the first bar, [T]."""
+    moves = path_sums(close, n)
+    averages = np.empty(len(close))
+    average = 0.0
+    for t in range(len(close)):
+        average = average + smoothing(close, moves, n, t) * (close[t] - average)
+        averages[t] = average
+    return averages
+
+
+def sides(close: Floats, averages: Floats) -> Ints:
+    """The side that an average takes: 1 above, -1 below, 0 before it first changes, [T].
+
+    A price within `BAND` of the average keeps the side that was taken last.
+    """
+    taken = np.zeros(len(close), np.int64)
+    before = 0
+    was_known = False
+    signal = 0
+    for t in range(len(close)):
+        d = close[t] - averages[t]
+        band = close[t] * BAND
+        if math.isnan(d):
+            was_known = False
+            continue
+        side = 1 if d > band else -1 if d < -band else 0
+        if was_known and side != before and side != 0:
+            signal = side
+        before = side
+        was_known = True
+        taken[t] = signal
+    return taken
+
+
+def steps_of(close: Floats, growth: int, decay: int, cutout: int) -> tuple[Floats, Floats, float]:
+    """What an equity is multiplied by at each bar: for a long, for a short [T], for neither."""
+    flat = 1.0 - decay / 10000.0
+    up = np.full(len(close), math.nan)
+    down = np.full(len(close), math.nan)
+    for t in range(cutout + 1, len(close)):
+        change = (close[t] - close[t - 1]) / close[t - 1]
+        r = change * grown(growth, t - cutout)
+        up[t] = flat * (1.0 + r)
+        down[t] = flat * (1.0 - r)
+    return up, down, flat
+
+
+def grown(growth: int, bars: int) -> float:
+    """exp(growth * bars / 1,000,000), at most e: additions and multiplications alone."""
+    product = growth * bars
+    x = product / MILLION if product < MILLION else 1.0
+    g = float(TAYLOR[18])
+    for i in range(17, -1, -1):
+        g = g * x + TAYLOR[i]
+    return g
+
+
+def floored(equity: float) -> float:
+    """An equity after its start and after every step."""
+    return equity if equity > FLOOR else FLOOR
+
+
+def signals_of(close: Floats, family: int, lengths: Ints, is_script: bool) -> Ints:
+    """Signals of a family's averages, [9, T]."""
+    signals = np.zeros((LENGTHS, len(close)), np.int64)
+    for j in range(LENGTHS):
+        signals[j] = sides(close, average(close, family, lengths[j], is_script))
+    return signals
+
+
+def votes_of(
+    signals: Ints, steps: tuple[Floats, Floats, float], cutout: int
+) -> tuple[Ints, Floats]:
+    """A family's votes in whole hundredths [T], 0 before `cutout`, and its last equities [9]."""
+    up, down, flat = steps
+    equities = np.full(LENGTHS, floored(1.0))
+    votes = np.zeros(len(up), np.int64)
+    for t in range(cutout, len(up)):
+        num = 0.0
+        den = 0.0
+        for j in range(LENGTHS):
+            if t > cutout:
+                # What was earned, the signal of the bar before has earned.
+                held = signals[j, t - 1]
+                step = up[t] if held > 0 else down[t] if held < 0 else flat
+                equities[j] = floored(equities[j] * step)
+            num = num + signals[j, t] * equities[j]
+            den = den + equities[j]
+        votes[t] = hundredths(num, den)
+    return votes, equities
+
+
+def hundredths(num: float, den: float) -> int:
+    """A quotient in whole hundredths, halves away from zero; 0 where den is not below infinity."""
+    if not den < math.inf:
+        return 0
+    y = num / den * 100.0
+    return int(y + 0.5) if y >= 0.0 else int(y - 0.5)
+
+
+def weighed(
+    votes: Ints,
+    weights: tuple[int, ...],
+    bounds: tuple[int, int],
+    steps: tuple[Floats, Floats, float],
+    cutout: int,
+    is_script: bool,
+) -> Floats:
+    """Votes of families [6, T] weighed by what following them would have earned, [T]."""
+    up, down, flat = steps
+    vote_long, vote_short = bounds
+    equities = np.empty(len(weights))
+    last = np.full(len(weights), flat)
+    for k in range(len(weights)):
+        equities[k] = floored(weights[k] / 10.0)
+    row = np.full(len(votes[0]), math.nan)
+    for t in range(cutout, len(row)):
+        num = 0.0
+        den = 0.0
+        for k in range(len(weights)):
+            if t > cutout:
+                held = votes[k, t - 1]
+                if held != 0 or not is_script:
+                    last[k] = up[t] if held > 0 else down[t] if held < 0 else flat
+                equities[k] = floored(equities[k] * last[k])
+            vote = 1 if votes[k, t] > vote_long else -1 if votes[k, t] < vote_short else 0
+            num = num + vote * equities[k]
+            den = den + equities[k]
+        row[t] = num / den + 0.0 if den < math.inf else 0.0
+    return row

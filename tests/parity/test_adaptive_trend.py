@@ -1,0 +1,86 @@
+"""The adaptive trend: check values of the law, in reference and engine."""
+
+import csv
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data import LoadOptions, Window, load_bars
+from engine.batch import Engine
+from engine.compiling.forms import CompiledForm
+from engine.language_reference import LanguageReference
+from engine.ledger import ACCUMULATOR_INDEX
+from engine.replay.parity import compare_accumulators, compare_ledgers
+from strategy.indicators import adaptive_trend as law
+from tests.support.backends import BACKEND_PARAMETERS
+from tests.support.trend import PARAMETERS, STRATEGIES
+
+LAW = list(csv.DictReader((Path(__file__).parent / "trend_values.csv").read_text().splitlines()))
+"""Check values: exits by signal, stop_gap, stop, target, time and end."""
+
+EXITS = ("signal", "stop_gap", "stop", "target", "time", "end")
+
+
+def bars_of(line, folder):
+    """The series of a line, exact duplicates dropped."""
+    path = folder / f"{line['series']}.parquet"
+    return load_bars(f"parquet:{path}", LoadOptions(dedupe=True))
+
+
+def stages_of(close, parameters, is_script, run):
+    """Votes [6, T] and the last equities [6, 9] by the readable parts."""
+    robustness, growth, decay, cutout = parameters[6:10]
+    steps = run(law.steps_of)(close, growth, decay, cutout)
+    lengths = [law.lengths_of(base, robustness) for base in parameters[:6]]
+    signals = [run(law.signals_of)(close, k, n, is_script) for k, n in enumerate(lengths)]
+    votes, last = zip(*(run(law.votes_of)(one, steps, cutout) for one in signals), strict=True)
+    return np.array(votes), np.array(last)
+
+
+@pytest.mark.parametrize("expected", LAW, ids=lambda line: f"{line['set']}-{line['series']}")
+def test_rows_and_stages_are_those_of_the_law(expected, real_folder):
+    """Whole series: the row, its classes, votes of the families, and all equities at the end."""
+    close, run = bars_of(expected, real_folder).close, CompiledForm()
+    is_script = expected["set"] == "S"
+    loop = law.adaptive_trend_script if is_script else law.adaptive_trend
+    parameters = PARAMETERS[expected["set"]]
+    row = run(loop)(close, *parameters)
+    votes, last = stages_of(close, parameters, is_script, run)
+    classes = np.where(row > 0.1, 1, np.where(row < -0.1, -1, 0))[~np.isnan(row)]
+    told = {
+        "bars": f"{len(row)}",
+        "row": hashlib.sha256(row.tobytes()).hexdigest(),
+        "last": ", ".join(map(repr, row[-5:].tolist())),
+        "votes": hashlib.sha256(votes.astype(np.int8).tobytes()).hexdigest()[:32],
+        "equities": hashlib.sha256(last.tobytes()).hexdigest()[:32],
+        "long": f"{(classes == 1).sum()}",
+        "neutral": f"{(classes == 0).sum()}",
+        "short": f"{(classes == -1).sum()}",
+        "changes": f"{(classes[1:] != classes[:-1]).sum()}",
+    }
+    if not is_script:
+        told |= {name: repr(float(last[k, 0])) for k, name in enumerate(law.FAMILIES)}
+    assert told.items() <= expected.items()
+    assert not run.uncompiled
+
+
+@pytest.mark.parametrize("device", BACKEND_PARAMETERS)
+@pytest.mark.parametrize("expected", LAW, ids=lambda line: f"{line['set']}-{line['series']}")
+def test_trades_are_those_of_the_law(expected, device, real_folder):
+    """One window, 5 + 5 basis points: ledgers equal those of the reference, sums those told."""
+    strategy, bars = STRATEGIES[expected["set"]], bars_of(expected, real_folder)
+    windows, genome = [Window.whole(bars)], strategy.layout.defaults
+    engine = Engine(strategy, [bars], windows, device=device)
+    reference = LanguageReference(strategy, [bars], windows, form=CompiledForm())
+    (ledger,) = reference.trades(genome)
+    found = engine.evaluate(genome[None])[0, 0]
+    assert not compare_ledgers(ledger, engine.trades(genome)[0])
+    assert not compare_accumulators(reference.fold(ledger), found)
+    one = {key: found[place] for key, place in ACCUMULATOR_INDEX.items()}
+    counts = ("trades", "wins", "bars_in_market", "rejected")
+    told = {key: f"{one[key]:.0f}" for key in counts}
+    told |= {key: repr(float(one[key])) for key in ("sum_r", "max_drawdown_r", "equity")}
+    told["exits"] = "/".join(f"{one[f'exits_{reason}']:.0f}" for reason in EXITS)
+    assert told.items() <= expected.items()
