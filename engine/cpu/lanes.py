@@ -120,6 +120,42 @@ def quotient(typing, x, count, inverse):
 
 
 @_instruction
+def above(typing, x, y, yes, no):
+    """`yes` in each lane where x > y, else `no`."""
+
+    def code(context, builder, sig, args):
+        return builder.select(builder.fcmp_ordered(">", args[0], args[1]), args[2], args[3])
+
+    return lanes(lanes, lanes, lanes, lanes), code
+
+
+@_instruction
+def whole_part(typing, x):
+    """Each lane without its digits behind the point, for numbers below 2**31."""
+
+    def code(context, builder, sig, args):
+        whole = builder.fptosi(args[0], ir.VectorType(ir.IntType(32), LANES))
+        return builder.sitofp(whole, VECTOR)
+
+    return lanes(lanes), code
+
+
+@_instruction
+def signs(typing, words, first, shift):
+    """Two bits of each of words[first : first + 4], uint32, from bit `shift` on, less 1."""
+
+    def code(context, builder, sig, args):
+        kind = ir.VectorType(ir.IntType(32), LANES)
+        found = builder.load(_pointer(context, builder, sig, args, kind), align=4)
+        by = builder.trunc(args[2], ir.IntType(32))
+        moved = builder.lshr(found, _joined(builder, [by] * LANES, kind))
+        bits = builder.and_(moved, ir.Constant(kind, [3] * LANES))
+        return builder.fsub(builder.sitofp(bits, VECTOR), _constant(1.0))
+
+    return lanes(words, types.int64, types.int64), code
+
+
+@_instruction
 def where_positive(typing, condition, value):
     """The value of each lane where the condition is above 0, else NaN."""
 
@@ -168,6 +204,24 @@ def scatter(typing, column, starts, k, value):
         return context.get_dummy_value()
 
     return types.void(column, starts, types.int64, lanes), code
+
+
+@_instruction
+def scatter_signs(typing, codes, starts, k, value):
+    """Write each lane, -1, 0 or 1, as a code of one byte, 0 to 2, to codes[starts[lane] + k]."""
+
+    def code(context, builder, sig, args):
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        whole = builder.fptosi(
+            builder.fadd(args[3], _constant(1.0)), ir.VectorType(ir.IntType(32), LANES)
+        )
+        for lane in reversed(range(LANES)):
+            place = builder.add(builder.extract_value(args[1], lane), args[2])
+            one = builder.extract_element(whole, ir.Constant(ir.IntType(32), lane))
+            builder.store(builder.trunc(one, ir.IntType(8)), builder.gep(data, [place]))
+        return context.get_dummy_value()
+
+    return types.void(codes, starts, types.int64, lanes), code
 
 
 @_instruction
@@ -231,8 +285,8 @@ def _constant(value):
     return ir.Constant(VECTOR, [value] * LANES)
 
 
-def _joined(builder, values):
-    vector = ir.Constant(VECTOR, ir.Undefined)
+def _joined(builder, values, kind=VECTOR):
+    vector = ir.Constant(kind, ir.Undefined)
     for lane, value in enumerate(values):
         vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), lane))
     return vector

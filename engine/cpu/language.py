@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.compiling.forms import CompiledForm
 from engine.contract import Backend, Room, RowRequest
 from engine.costs import Costs
 from engine.cpu.backend import CpuBackend, checked_threads
@@ -14,6 +13,7 @@ from engine.cpu.population import Population, fold_population, list_population
 from engine.cpu.positions import Charges, session_exits
 from engine.cpu.readings import Readings
 from engine.cpu.threads import Threads
+from engine.cpu.trends import TrendForm
 from engine.cpu.types import Floats, Ints, Slots
 from engine.cpu.words import LAST_BIT, Words, list_marks
 from engine.errors import EngineError
@@ -64,7 +64,8 @@ class LanguageBackend(Backend):
         self._charges = Charges(
             float(costs.per_side), float(costs.min_risk), float(costs.risk_fraction)
         )
-        kept, run = Kept(work_bytes), CompiledForm()
+        kept = Kept(work_bytes)
+        run = TrendForm(kept)
         self._workers = Threads(self.threads)
         self._markets = [
             _Market(

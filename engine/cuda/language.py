@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from data.bars import Bars, Window
-from engine.compiling.forms import CompiledForm
 from engine.contract import Backend, Floats, Ints, Room, RowRequest, Slots
 from engine.costs import Costs
+from engine.cpu.trends import TrendForm
 from engine.cuda.accounts import Accounts, Asked, Each
 from engine.cuda.asking import Asking
 from engine.cuda.faults import device_errors, is_out_of_memory
@@ -256,5 +256,6 @@ class CudaLanguageMaker(GpuMaker):
 
 def host_rows(series: Sequence[Bars]) -> list[Rows]:
     """Rows of each series on the host; threads and devices may share them."""
-    kept, run = Kept(HOST_BYTES), CompiledForm()
+    kept = Kept(HOST_BYTES)
+    run = TrendForm(kept)
     return [Rows(Series.of(bars), run, kept, (number,)) for number, bars in enumerate(series)]

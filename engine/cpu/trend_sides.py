@@ -1,0 +1,278 @@
+"""Sides of many averages of one series: four lengths of a family are four lanes.
+
+An average and the side it takes can go on from any bar: windows are summed from the border of
+their block on, and chains from what a memory holds. Same numbers as the definitions in
+`strategy.indicators`, bit for bit.
+"""
+
+import numpy as np
+
+from engine.compiling.loops import compiled_part, compiled_unlocked
+from engine.cpu.lanes import (
+    LANES,
+    Lanes,
+    Starts,
+    above,
+    four,
+    gather,
+    load,
+    scatter,
+    scatter_signs,
+    splat,
+    store,
+)
+from engine.cpu.types import Codes, Floats, Ints
+
+EMA, HMA, WMA, DEMA, LSMA, KAMA, MEAN, KAMA_FROM_ZERO = range(8)
+"""Families, in the order of `strategy.indicators.adaptive_trend`; the last two are the script's."""
+
+BAND = 1e-12
+"""Price and average are level within this share of price."""
+
+QUICKEST, SLOWEST = 0.602, 0.064
+"""Kaufman's factors: what a straight path adds, and that of a path that leads nowhere."""
+
+MEMORY = 4 * LANES
+"""Numbers that four averages go on from: the average, its second one, the side before, the side."""
+
+
+@compiled_unlocked
+def fill_sides(
+    close: Floats, family: int, lengths: Ints, begin: int, memory: Floats, codes: Codes
+) -> None:
+    """Fill the sides of four averages from bar `begin` on.
+
+    Args:
+        close: [T], price.
+        family: One of the families above.
+        lengths: [4], bars; at least 2.
+        begin: First bar.
+        memory: [MEMORY]; that of the bar before, zeros at the start; then that of the last bar.
+        codes: [4, T - begin] uint8, the result: -1, 0 or 1, plus 1.
+    """
+    # Room before the first bar and behind the last one, so that all blocks are whole.
+    pad = lengths.max()
+    bars = len(close)
+    prices = np.zeros(bars + 2 * pad)
+    prices[pad : pad + bars] = close
+    averages = np.zeros((LANES, bars + 2 * pad))
+    known = np.zeros(LANES, np.int64)
+    for lane in range(LANES):
+        n, row = lengths[lane], averages[lane]
+        if lane and n == lengths[lane - 1]:
+            row[:] = averages[lane - 1]
+            known[lane] = known[lane - 1]
+        elif family in (HMA, WMA, LSMA, MEAN):
+            known[lane] = _windows(prices, pad, family, n, begin, row)
+        elif family in (KAMA, KAMA_FROM_ZERO):
+            _path_sums(prices, pad, n, begin, row)
+        else:
+            known[lane] = n - 1
+            if begin <= n - 1 < bars:
+                _window(prices, pad, n, MEAN, n - 1, n, row)
+    rows = averages.reshape(-1)
+    starts = _starts(bars + 2 * pad, pad)
+    if family in (EMA, DEMA):
+        _chains(close, lengths, family == DEMA, begin, memory, rows, starts)
+    if family in (KAMA, KAMA_FROM_ZERO):
+        _adapt(close, prices, pad, lengths, family == KAMA, begin, memory, rows, starts)
+    _take_sides(close, rows, starts, known, begin, memory, codes.reshape(-1))
+
+
+@compiled_part
+def _windows(prices: Floats, pad: int, family: int, n: int, begin: int, out: Floats) -> int:
+    """An average of windows from bar `begin` on, and the first bar at which it is known."""
+    end = len(prices) - 2 * pad
+    if family != HMA:
+        _window(prices, pad, n, family, begin, end, out)
+        return n - 1
+    root = 1
+    while (root + 1) * (root + 1) <= n:
+        root += 1
+    # The smoothing reads back to the block before that of the first bar.
+    first = max(begin // root * root - root, 0)
+    half, raw = np.zeros(len(prices)), np.zeros(len(prices))
+    _window(prices, pad, n // 2, WMA, first, end, half)
+    _window(prices, pad, n, WMA, first, end, raw)
+    for i in range(pad + first, pad + end):
+        raw[i] = 2.0 * half[i] - raw[i]
+    _window(raw, pad, root, WMA, begin, end, out)
+    return n - 2 + root
+
+
+@compiled_part
+def _window(values: Floats, pad: int, n: int, form: int, begin: int, end: int, out: Floats) -> None:
+    """Mean, weighted mean or end of the line of windows that end at bars `begin` to `end` - 1.
+
+    Values and results of bar t stand at t + pad; four blocks are four lanes. Before the first
+    whole window, and outside of the bars asked for, results are anything.
+    """
+    count, weights = splat(float(n)), splat(float(n * (n + 1) // 2))
+    three, two = splat(3.0), splat(2.0)
+    left, left2 = np.zeros(n * LANES), np.zeros(n * LANES)
+    for block in range(begin // n * n, end, n * LANES):
+        starts = _blocks(block, n, end, pad)
+        anchor = gather(values, starts, 0)
+        total = total2 = splat(0.0)
+        for i in range(1, n):
+            total = total + (gather(values, starts, -i) - anchor)
+            total2 = total2 + total
+            store(left, i * LANES, total)
+            store(left2, i * LANES, total2)
+        total = total2 = splat(0.0)
+        for i in range(n):
+            d = gather(values, starts, i) - anchor
+            total = total + d
+            total2 = total2 + splat(i + 1.0) * d
+            k = n - 1 - i
+            plain = load(left, k * LANES) + total
+            weighted = (load(left2, k * LANES) + splat(float(k)) * total) + total2
+            if form == WMA:
+                found = anchor + weighted / weights
+            elif form == LSMA:
+                found = anchor + (three * (weighted / weights) - two * (plain / count))
+            else:
+                found = anchor + plain / count
+            scatter(out, starts, i, found)
+
+
+@compiled_part
+def _blocks(block: int, n: int, end: int, pad: int) -> Starts:
+    """Where four blocks begin; behind the last one it stands again."""
+    places = np.empty(LANES, np.int64)
+    last = (end - 1) // n * n
+    for lane in range(LANES):
+        places[lane] = min(block + lane * n, last) + pad
+    return four(places, 0)  # type: ignore[no-any-return]
+
+
+@compiled_part
+def _path_sums(prices: Floats, pad: int, n: int, begin: int, out: Floats) -> None:
+    """Sum of the newest n steps from price to price, from bar `begin` on; as `_window`."""
+    end = len(prices) - 2 * pad
+    steps = np.zeros(len(prices))
+    for i in range(pad + 1, pad + end):
+        steps[i] = abs(prices[i] - prices[i - 1])
+    left = np.zeros(n * LANES)
+    for block in range(begin // n * n, end, n * LANES):
+        starts = _blocks(block, n, end, pad)
+        total = splat(0.0)
+        for i in range(1, n):
+            total = total + gather(steps, starts, -i)
+            store(left, i * LANES, total)
+        total = splat(0.0)
+        for i in range(n):
+            total = total + gather(steps, starts, i)
+            scatter(out, starts, i, load(left, (n - 1 - i) * LANES) + total)
+
+
+@compiled_part
+def _chains(
+    close: Floats,
+    lengths: Ints,
+    is_double: bool,
+    begin: int,
+    memory: Floats,
+    rows: Floats,
+    starts: Starts,
+) -> None:
+    """Exponential averages that begin as the mean that stands in their row at their length."""
+    alphas, seeds = np.zeros(LANES), np.zeros(LANES)
+    for lane in range(LANES):
+        n = lengths[lane]
+        alphas[lane] = 2.0 / (n + 1)
+        seeds[lane] = rows[starts[lane] + n - 1] if n <= len(close) else 0.0
+    alpha, seed, two = load(alphas, 0), load(seeds, 0), splat(2.0)
+    last = _numbers(lengths)
+    y, z = load(memory, 0), load(memory, LANES)
+    for t in range(begin, len(close)):
+        price, here = splat(close[t]), splat(t + 1.0)
+        y = above(here, last, y + alpha * (price - y), seed)
+        z = above(here, last, z + alpha * (y - z), y)
+        scatter(rows, starts, t, two * y - z if is_double else y)
+    store(memory, 0, y)
+    store(memory, LANES, z)
+
+
+@compiled_part
+def _numbers(lengths: Ints) -> Lanes:
+    """Four whole numbers as lanes."""
+    found = np.empty(LANES)
+    for lane in range(LANES):
+        found[lane] = lengths[lane]
+    return load(found, 0)
+
+
+@compiled_part
+def _starts(room: int, pad: int) -> Starts:
+    """Where the first bar of each lane's row stands."""
+    places = np.empty(LANES, np.int64)
+    for lane in range(LANES):
+        places[lane] = lane * room + pad
+    return four(places, 0)  # type: ignore[no-any-return]
+
+
+@compiled_part
+def _adapt(
+    close: Floats,
+    prices: Floats,
+    pad: int,
+    lengths: Ints,
+    is_held: bool,
+    begin: int,
+    memory: Floats,
+    rows: Floats,
+    starts: Starts,
+) -> None:
+    """Kaufman's averages in place of the sums of steps that stand in the rows.
+
+    `is_held` keeps each at the first price until its window is whole; else it moves from 0.
+    """
+    behind = np.empty(LANES, np.int64)
+    for lane in range(LANES):
+        behind[lane] = pad - lengths[lane]
+    ago, last = four(behind, 0), _numbers(lengths)
+    nothing, quickest, slowest = splat(0.0), splat(QUICKEST), splat(SLOWEST)
+    k = load(memory, 0)
+    if begin == 0 and is_held and len(close):
+        k = splat(close[0])
+    for t in range(begin, len(close)):
+        price, here = splat(close[t]), splat(float(t))
+        path = above(last, here, nothing, gather(rows, starts, t))
+        way = price - gather(prices, ago, t)
+        way = above(nothing, way, nothing - way, way)
+        efficiency = above(path, nothing, way / path, nothing)
+        factor = efficiency * quickest + slowest
+        moved = k + factor * factor * (price - k)
+        k = above(last, here, k, moved) if is_held else moved
+        scatter(rows, starts, t, k)
+    store(memory, 0, k)
+
+
+@compiled_part
+def _take_sides(
+    close: Floats,
+    rows: Floats,
+    starts: Starts,
+    known: Ints,
+    begin: int,
+    memory: Floats,
+    codes: Codes,
+) -> None:
+    """The side of each of four averages at each bar."""
+    places, first = _starts(len(close) - begin, -begin), _numbers(known)
+    nothing, up, down, half = splat(0.0), splat(1.0), splat(-1.0), splat(0.5)
+    before, taken = load(memory, 2 * LANES), load(memory, 3 * LANES)
+    for t in range(begin, len(close)):
+        price, here = splat(close[t]), splat(float(t))
+        d = price - gather(rows, starts, t)
+        band = price * splat(BAND)
+        side = above(d, band, up, above(nothing - band, d, down, nothing))
+        # A side is taken where it changes to one that is not level, once the bar before is known.
+        change = (side - before) * (side - before)
+        new = above(here, first, above(change, half, side, nothing), nothing)
+        taken = above(new * new, half, new, taken)
+        before = side
+        scatter_signs(codes, places, t, taken)
+    store(memory, 2 * LANES, before)
+    store(memory, 3 * LANES, taken)

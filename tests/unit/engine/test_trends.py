@@ -1,0 +1,206 @@
+"""The adaptive trend's fast form: the bits of its definition, wherever it begins and goes on."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data import Window
+from engine.batch import Engine
+from engine.compiling.forms import CompiledForm
+from engine.language_reference import LanguageReference
+from engine.replay.parity import compare_ledgers
+from engine.trends import TrendState, trends
+from strategy.indicators import adaptive_trend as law
+from strategy.rules.adaptive_trend import ADAPTIVE_TREND
+from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
+from tests.support.trend import A, B, S
+from tests.support.worlds import make_bars, random_genomes
+
+RUN = CompiledForm()
+
+
+def defined(close, parameters, is_script=False):
+    """The row as the definition has it."""
+    loop = law.adaptive_trend_script if is_script else law.adaptive_trend
+    return RUN(loop)(np.asarray(close, np.float64), *parameters)
+
+
+def fast(close, parameters, is_script=False):
+    """The row by the fast form."""
+    return trends([np.asarray(close, np.float64)], parameters, is_script=is_script)[0].row
+
+
+def changed(**given_):
+    """Set A with some parameters changed, by name."""
+    names = [f"{family}_len" for family in law.FAMILIES]
+    names += ["robustness", "growth", "decay", "cutout", "vote_long", "vote_short"]
+    names += [f"{family}_weight" for family in law.FAMILIES]
+    return tuple({**dict(zip(names, A, strict=True)), **given_}[name] for name in names)
+
+
+def walk(bars, seed=1, tick=0.01):
+    """Prices that repeat."""
+    return make_bars(seed, bars, tick=tick, flat=0.05, jump=0.02).close
+
+
+@st.composite
+def parameters(draw):
+    """Any legal tuple of not too long averages."""
+    lengths = st.integers(9, 40)
+    most = draw(st.integers(-100, 100))
+    return (
+        *(draw(lengths) for _ in law.FAMILIES),
+        draw(st.integers(0, 2)),
+        draw(st.integers(0, 1000)),
+        draw(st.one_of(st.integers(0, 50), st.just(9999))),
+        draw(st.integers(0, 90)),
+        most,
+        draw(st.integers(-100, most)),
+        *(draw(st.integers(0, 1000)) for _ in law.FAMILIES),
+    )
+
+
+CASES = {
+    "flat": (np.full(200, 7.0), A),
+    "staircase": (100.0 + np.arange(400) // 7 * 0.01, A),
+    "one bar": (np.array([3.0]), A),
+    "as long as the cutout": (walk(100), changed(cutout=100)),
+    "one bar behind the cutout": (walk(101), changed(cutout=100)),
+    "one less than a length": (walk(27), A),
+    "a length": (walk(28), A),
+    "narrowest": (walk(300), changed(**{f"{f}_len": 9 for f in law.FAMILIES}, robustness=0)),
+    "base 9, medium": (walk(300), changed(**{f"{f}_len": 9 for f in law.FAMILIES})),
+    "base 9, wide": (walk(300), changed(**{f"{f}_len": 9 for f in law.FAMILIES}, robustness=2)),
+    "no weight": (walk(300), changed(**{f"{f}_weight": 0 for f in law.FAMILIES})),
+    "longer than the series": (walk(300), changed(hma_len=4096, kama_len=400, dema_len=290)),
+    "falls by more than all": (np.array([2.0**-k for k in range(60)] * 3), changed(growth=1000)),
+    "forgets all": (walk(300), changed(decay=9999)),
+    "set B": (walk(700, 2), B),
+    "coarse ticks": (walk(3000, 3, tick=2.0), A),
+}
+
+
+@pytest.mark.parametrize("is_script", [False, True], ids=["law", "script"])
+@pytest.mark.parametrize("name", CASES)
+def test_rows_equal_the_definition(name, is_script):
+    """Every bit, and numbers from -1 to 1 from the cutout on."""
+    close, given_ = CASES[name]
+    row = fast(close, given_, is_script)
+    assert row.tobytes() == defined(close, given_, is_script).tobytes()
+    assert np.isnan(row[: given_[9]]).all()
+    assert (np.abs(row[given_[9] :]) <= 1.0).all()
+
+
+@given(given_=parameters(), bars=st.integers(1, 260), seed=st.integers(0, 99), script=st.booleans())
+def test_any_parameters_equal_the_definition(given_, bars, seed, script):
+    """Every bit, on short and long series."""
+    close = walk(bars, seed, tick=0.5)
+    assert fast(close, given_, script).tobytes() == defined(close, given_, script).tobytes()
+
+
+@pytest.mark.parametrize(("given_", "is_script"), [(A, False), (B, False), (S, True)])
+def test_a_row_goes_on_from_every_bar(given_, is_script):
+    """State and remaining bars give the rest of the row, its votes and the same state."""
+    close = walk(180, 5, tick=0.2)
+    (whole,) = trends([close], given_, is_script=is_script)
+    for cut in range(1, 180):
+        (begun,) = trends([close[:cut]], given_, is_script=is_script)
+        (rest,) = trends([close], given_, is_script=is_script, states=[begun.state])
+        assert np.concatenate([begun.row, rest.row]).tobytes() == whole.row.tobytes()
+        assert np.concatenate([begun.votes, rest.votes], axis=1).tolist() == whole.votes.tolist()
+        assert begun.state.bars == cut
+
+
+def test_a_row_goes_on_bar_by_bar():
+    """Going on at every bar gives the same as one walk."""
+    close = walk(120, 6, tick=0.2)
+    state, found = None, []
+    for bars in range(1, 121):
+        (step,) = trends([close[:bars]], A, states=[state])
+        state = TrendState(step.state.bars, step.state.values.copy())
+        found.append(step.row)
+    assert np.concatenate(found).tobytes() == fast(close, A).tobytes()
+
+
+def test_a_symbol_does_not_depend_on_others():
+    """Alone, among many, in any order and on any number of threads."""
+    closes = [walk(bars, seed) for seed, bars in enumerate((90, 1, 300, 45, 301, 17))]
+    alone = [fast(close, A).tobytes() for close in closes]
+    for threads in (1, 2, None):
+        assert [one.row.tobytes() for one in trends(closes, A, threads=threads)] == alone
+    assert [one.row.tobytes() for one in trends(closes[::-1], A)] == alone[::-1]
+
+
+def test_flat_prices_take_no_side():
+    """Every average equals the price in every bit, so nobody ever votes."""
+    (found,) = trends([np.full(300, 1e-8)], A)
+    assert not found.row.any()
+    assert not found.votes.any()
+
+
+@pytest.mark.parametrize("scale", [2.0**-27, 2.0**27])
+def test_powers_of_two_change_no_bit(scale):
+    """Prices of 1e-8 and of 1e8 behave alike."""
+    close = walk(800, 4)
+    assert fast(close * scale, A).tobytes() == fast(close, A).tobytes()
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8, 3.0])
+def test_other_scales_change_no_class(scale):
+    """The band is relative, so that rounding decides nothing."""
+    close = walk(3000, 4, tick=0.25)
+    rows = [fast(close * by, A) for by in (1.0, scale)]
+    first, second = (np.where(row > 0.1, 1, np.where(row < -0.1, -1, 0)) for row in rows)
+    assert first.tolist() == second.tolist()
+
+
+def test_what_rounding_leaves_is_level():
+    """An average that is off by the last digit is no side, a tick above it is one."""
+    close = np.full(6, 3.0)
+    for off, side in ((1e-16, 0), (2e-12, 0), (4e-12, 1), (-4e-12, -1)):
+        averages = np.array([math.nan, 3.0, 3.0, 3.0 - off * 1.0, 3.0, 3.0])
+        found = law.sides(close, averages)
+        assert found[3] == side, off
+        # It stays where price and average are level again.
+        assert found[-1] == side
+
+
+def test_growth_ends():
+    """It is exp to the last digits, and never more than e."""
+    for bars in (0, 1, 1000, 40_000):
+        assert law.grown(20, bars) == pytest.approx(math.exp(bars * 20e-6), rel=4e-16)
+    assert law.grown(20, 1000) == 1.0202013400267558
+    assert law.grown(1000, 1000) == law.grown(1000, 5_000_000) == 2.718281828459045
+
+
+@pytest.mark.slow
+def test_equities_beyond_all_numbers_give_no_nan():
+    """A sawtooth of 1 % a bar: equities overflow, the row stays from -1 to 1."""
+    rises = np.where(np.arange(200_000) // 5000 % 2 == 0, 1.01, 1 / 1.01)
+    close = 100.0 * np.cumprod(rises)
+    row = fast(close, changed(growth=1000))
+    assert not np.isnan(row).any()
+    assert (np.abs(row) <= 1.0).all()
+    assert row.tobytes() == defined(close, changed(growth=1000)).tobytes()
+
+
+@pytest.mark.parametrize(
+    "strategy", [ADAPTIVE_TREND, ADAPTIVE_TREND_BRACKET], ids=["plain", "bracket"]
+)
+def test_random_genomes_trade_as_in_the_reference(strategy):
+    """A population shares the sides of its averages; rows let go are computed again."""
+    series = [make_bars(3, 2500, tick=0.05, jump=0.03), make_bars(4, 60)]
+    windows = [Window.whole(series[0]), Window(0, 900, 2000), Window.whole(series[1], 1)]
+    genomes = random_genomes(strategy, 24, seed=1)
+    reference = LanguageReference(strategy, series, windows, form=RUN)
+    trades = 0
+    for options in ({}, {"memory_bytes": 2**20}, {"threads": 1}):
+        engine = Engine(strategy, series, windows, device="cpu", **options)
+        for genome, found in zip(genomes, engine.ledgers(genomes), strict=True):
+            for expected, actual in zip(reference.trades(genome), found, strict=True):
+                assert not compare_ledgers(expected, actual)
+                trades += len(expected)
+    assert trades > 1000
