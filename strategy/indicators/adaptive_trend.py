@@ -76,11 +76,12 @@ def _trend(close: Floats, parameters: tuple[int, ...], is_script: bool) -> Float
     robustness, growth, decay, cutout, vote_long, vote_short = parameters[6:12]
     steps = steps_of(close, growth, decay, cutout)
     votes = np.zeros((len(bases), len(close)), np.int64)
-    for family in range(len(bases)):
-        lengths = lengths_of(bases[family], robustness)
-        signals = signals_of(close, family, lengths, is_script)
-        votes[family], _ = votes_of(signals, steps, cutout)
-    return weighed(votes, weights, (vote_long, vote_short), steps, cutout, is_script)
+    equities = np.zeros((len(bases), len(close)))
+    for k in range(len(bases)):
+        lengths = lengths_of(bases[k], robustness)
+        votes[k], _ = votes_of(signals_of(close, k, lengths, is_script), steps, cutout)
+        equities[k] = earned(votes[k], weights[k] / 10.0, steps, cutout, is_script)
+    return weighed(votes, equities, vote_long, vote_short, cutout)
 
 
 def lengths_of(base: int, robustness: int) -> Ints:
@@ -182,24 +183,42 @@ def signals_of(close: Floats, family: int, lengths: Ints, is_script: bool) -> In
     return signals
 
 
+def earned(
+    signal: Ints, start: float, steps: tuple[Floats, Floats, float], cutout: int, repeats: bool
+) -> Floats:
+    """The equity of following a signal, [T]; NaN before `cutout`, where it is `start`.
+
+    `repeats` takes the last step again where there is no signal, in place of the flat one.
+    """
+    up, down, flat = steps
+    equities = np.full(len(signal), math.nan)
+    step = flat
+    for t in range(cutout, len(signal)):
+        if t == cutout:
+            equities[t] = floored(start)
+            continue
+        # The signal of the bar before has earned what this bar brings.
+        held = signal[t - 1]
+        if held != 0 or not repeats:
+            step = up[t] if held > 0 else down[t] if held < 0 else flat
+        equities[t] = floored(equities[t - 1] * step)
+    return equities
+
+
 def votes_of(
     signals: Ints, steps: tuple[Floats, Floats, float], cutout: int
 ) -> tuple[Ints, Floats]:
-    """A family's votes in whole hundredths [T], 0 before `cutout`, and its last equities [9]."""
-    up, down, flat = steps
-    equities = np.full(LENGTHS, floored(1.0))
-    votes = np.zeros(len(up), np.int64)
-    for t in range(cutout, len(up)):
+    """A family's votes in whole hundredths [T], 0 before `cutout`, and its equities [9, T]."""
+    equities = np.zeros((LENGTHS, signals.shape[1]))
+    for j in range(LENGTHS):
+        equities[j] = earned(signals[j], 1.0, steps, cutout, False)
+    votes = np.zeros(signals.shape[1], np.int64)
+    for t in range(cutout, signals.shape[1]):
         num = 0.0
         den = 0.0
         for j in range(LENGTHS):
-            if t > cutout:
-                # What was earned, the signal of the bar before has earned.
-                held = signals[j, t - 1]
-                step = up[t] if held > 0 else down[t] if held < 0 else flat
-                equities[j] = floored(equities[j] * step)
-            num = num + signals[j, t] * equities[j]
-            den = den + equities[j]
+            num = num + signals[j, t] * equities[j, t]
+            den = den + equities[j, t]
         votes[t] = hundredths(num, den)
     return votes, equities
 
@@ -212,33 +231,15 @@ def hundredths(num: float, den: float) -> int:
     return int(y + 0.5) if y >= 0.0 else int(y - 0.5)
 
 
-def weighed(
-    votes: Ints,
-    weights: tuple[int, ...],
-    bounds: tuple[int, int],
-    steps: tuple[Floats, Floats, float],
-    cutout: int,
-    is_script: bool,
-) -> Floats:
-    """Votes of families [6, T] weighed by what following them would have earned, [T]."""
-    up, down, flat = steps
-    vote_long, vote_short = bounds
-    equities = np.empty(len(weights))
-    last = np.full(len(weights), flat)
-    for k in range(len(weights)):
-        equities[k] = floored(weights[k] / 10.0)
-    row = np.full(len(votes[0]), math.nan)
-    for t in range(cutout, len(row)):
+def weighed(votes: Ints, equities: Floats, vote_long: int, vote_short: int, cutout: int) -> Floats:
+    """Votes of families [6, T] weighed by their equities [6, T], as the row [T]."""
+    row = np.full(votes.shape[1], math.nan)
+    for t in range(cutout, votes.shape[1]):
         num = 0.0
         den = 0.0
-        for k in range(len(weights)):
-            if t > cutout:
-                held = votes[k, t - 1]
-                if held != 0 or not is_script:
-                    last[k] = up[t] if held > 0 else down[t] if held < 0 else flat
-                equities[k] = floored(equities[k] * last[k])
+        for k in range(len(votes)):
             vote = 1 if votes[k, t] > vote_long else -1 if votes[k, t] < vote_short else 0
-            num = num + vote * equities[k]
-            den = den + equities[k]
+            num = num + vote * equities[k, t]
+            den = den + equities[k, t]
         row[t] = num / den + 0.0 if den < math.inf else 0.0
     return row
