@@ -4,8 +4,7 @@ It shares no code with the batch engine. Rows and conditions are those of `strat
 of `engine.trades`; their loops run as plain Python reads them, or compiled in the same words.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -13,12 +12,10 @@ import numpy as np
 from data.bars import Bars, Window
 from engine import orders
 from engine.costs import Costs
-from engine.folding import accumulators_of, fold_results
-from engine.kept import Kept
 from engine.ledger import Ledger
 from engine.orders import Clock, Limits, Plan, clock_of, form_of, plan_of
-from engine.reference import KEPT_BYTES, Form, Genes, Reference, as_it_reads
-from engine.trades import Prices, ledger_of, side_asked, take_signals
+from engine.reference import BaseReference, Form, Genes, Reference, as_it_reads
+from engine.trades import ledger_of, side_asked, take_signals
 from strategy.clock import local_time
 from strategy.conditions import Condition
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
@@ -35,7 +32,7 @@ from strategy.wording import written
 Result = TypeVar("Result")
 
 
-class LanguageReference:
+class LanguageReference(BaseReference):
     """Backtests single individuals of a strategy in words; threads may share it.
 
     Args:
@@ -55,29 +52,15 @@ class LanguageReference:
         *,
         form: Form = as_it_reads,
     ) -> None:
+        super().__init__(series, windows, costs, form)
         self.spec = spec
-        self.series = tuple(series)
-        self.windows = tuple(windows)
-        self.costs = costs or Costs()
-        self.form = form
-        kept = Kept(KEPT_BYTES)
         self._rows = [
-            Rows(Series.of(bars), form, kept, (number,)) for number, bars in enumerate(self.series)
+            Rows(Series.of(bars), form, self._kept, (number,))
+            for number, bars in enumerate(self.series)
         ]
 
-    def trades(self, genome: Floats) -> tuple[Ledger, ...]:
-        """All trades of one individual [G]: one ledger a window, [W]."""
-        return tuple(self._backtests(genome, range(len(self.windows))))
-
-    def accumulators(self, genome: Floats) -> Floats:
-        """The sums of one individual [G] that metrics are made of, [W, A] as `ACCUMULATORS`."""
-        return np.array([self.fold(ledger) for ledger in self.trades(genome)])
-
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
-        """Bars at which one side of an individual [G] asks for an entry, and not both.
-
-        Whatever the position; ascending bar numbers, one list a window, [W].
-        """
+        """Bars at which one side of an individual [G] asks for an entry, and not both."""
         genes = self.spec.layout.decode(genome)
         found = []
         for window in self.windows:
@@ -86,16 +69,6 @@ class LanguageReference:
             bars = range(self._first(genes, window), last)
             found.append([t for t in bars if side_asked(longs, shorts, t)])
         return tuple(found)
-
-    def fold(self, ledger: Ledger) -> Floats:
-        """Fold a ledger's trades, in their order, into accumulators [A]."""
-        risk_fraction = float(self.costs.risk_fraction)
-        sums = self._run(fold_results, ledger.r, ledger.side, risk_fraction)
-        return accumulators_of(ledger, sums)
-
-    def replay(self, genome: Floats, windows: Iterable[int]) -> list[tuple[Ledger, Floats]]:
-        """An individual's [G] ledger and accumulators [A] in each window, by number."""
-        return [(ledger, self.fold(ledger)) for ledger in self._backtests(genome, windows)]
 
     def rows(self, genes: Genes, series: int) -> dict[str, Floats]:
         """All rows [T] of one series that conditions and exits read, as they are written."""
@@ -112,13 +85,10 @@ class LanguageReference:
     def _backtests(self, genome: Floats, windows: Iterable[int]) -> Iterator[Ledger]:
         genes = self.spec.layout.decode(genome)
         limits = self._limits(genes)
-        for series, numbers in groupby(windows, lambda number: self.windows[number].series):
-            bars = self.series[series]
-            prices = Prices(bars.open, bars.high, bars.low, bars.close)
+        for series, windows_ in self._of_series(windows):
             clock, sides = self._clock(genes, series), self._sides(genes, series)
-            for number in numbers:
-                window = self.windows[number]
-                first = self._first(genes, window)
+            for window in windows_:
+                first, prices = self._first(genes, window), self._prices[series]
                 taken = self._run(take_signals, prices, clock, *sides, limits, first, window.end)
                 yield ledger_of(taken)
 
@@ -165,9 +135,6 @@ class LanguageReference:
             for place, side in enumerate((1, -1))
         )
         return longs, shorts
-
-    def _run(self, loop: Callable[..., Result], *arguments: object) -> Result:
-        return self.form(loop)(*arguments)
 
 
 AnyReference = Reference | LanguageReference

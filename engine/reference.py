@@ -5,6 +5,7 @@ Read it beside engine/README.md, which is the same law in prose. Its loops are f
 and numbers. They run as plain Python reads them, or compiled in the same words (`engine.replay`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple, Protocol, TypeVar
@@ -63,7 +64,76 @@ class Rules(NamedTuple):
     delay: int
 
 
-class Reference:
+class BaseReference(ABC):
+    """What every reference does: individuals one at a time, window by window.
+
+    Args:
+        series: Bars that windows refer to by number.
+        windows: Each an independent backtest.
+        costs: Costs and risk rules.
+        form: How its loops are run.
+    """
+
+    def __init__(
+        self,
+        series: Sequence[Bars],
+        windows: Sequence[Window],
+        costs: Costs | None,
+        form: Form,
+    ) -> None:
+        self.series = tuple(series)
+        self.windows = tuple(windows)
+        self.costs = costs or Costs()
+        self.form = form
+        self._prices = [Prices(bars.open, bars.high, bars.low, bars.close) for bars in self.series]
+        self._kept = Kept(KEPT_BYTES)
+
+    def trades(self, genome: Floats) -> tuple[Ledger, ...]:
+        """All trades of one individual [G]: one ledger a window, [W]."""
+        return tuple(self._backtests(genome, range(len(self.windows))))
+
+    def accumulators(self, genome: Floats) -> Floats:
+        """The sums of one individual [G] that metrics are made of, [W, A] as `ACCUMULATORS`."""
+        return np.array([self.fold(ledger) for ledger in self.trades(genome)])
+
+    def fold(self, ledger: Ledger) -> Floats:
+        """Fold a ledger's trades, in their order, into accumulators [A]."""
+        sums = self._run(fold_results, ledger.r, ledger.side, float(self.costs.risk_fraction))
+        return accumulators_of(ledger, sums)
+
+    def replay(self, genome: Floats, windows: Iterable[int]) -> list[tuple[Ledger, Floats]]:
+        """An individual's [G] ledger and accumulators [A] in each window, by number."""
+        return [(ledger, self.fold(ledger)) for ledger in self._backtests(genome, windows)]
+
+    def _of_series(self, windows: Iterable[int]) -> Iterator[tuple[int, Iterator[Window]]]:
+        """The windows of some numbers, those of one series that follow each other together."""
+        chosen = (self.windows[number] for number in windows)
+        yield from groupby(chosen, lambda window: window.series)
+
+    @abstractmethod
+    def signals(self, genome: Floats) -> tuple[list[int], ...]:
+        """Bars at which an individual [G] asks for an entry, whatever the position.
+
+        Ascending bar numbers, one list a window, [W].
+        """
+
+    @abstractmethod
+    def rows(self, genes: Genes, series: int) -> dict[str, Floats]:
+        """All rows [T] of one series by their names."""
+
+    @abstractmethod
+    def conditions(self, genes: Genes, series: int) -> dict[str, Bools]:
+        """Conditions by their text: whether each holds, [T], also in the warm-up."""
+
+    @abstractmethod
+    def _backtests(self, genome: Floats, windows: Iterable[int]) -> Iterator[Ledger]:
+        """The ledgers of an individual [G] in some windows, by number."""
+
+    def _run(self, loop: Callable[..., Result], *arguments: object) -> Result:
+        return self.form(loop)(*arguments)
+
+
+class Reference(BaseReference):
     """Backtests single individuals by the letter of the law; threads may share it.
 
     Args:
@@ -91,43 +161,18 @@ class Reference:
         *,
         form: Form = as_it_reads,
     ) -> None:
+        super().__init__(series, windows, costs, form)
         self.spec = spec
-        self.series = tuple(series)
-        self.windows = tuple(windows)
-        self.costs = costs or Costs()
-        self.form = form
         delay = int(self.costs.entry_delay)
         self._rules = Rules(float(self.costs.per_side), float(self.costs.min_risk), delay)
-        self._prices = [Prices(bars.open, bars.high, bars.low, bars.close) for bars in self.series]
-        self._kept = Kept(KEPT_BYTES)
-
-    def trades(self, genome: Floats) -> tuple[Ledger, ...]:
-        """All trades of one individual [G]: one ledger a window, [W]."""
-        return tuple(self._backtests(genome, range(len(self.windows))))
-
-    def accumulators(self, genome: Floats) -> Floats:
-        """The sums of one individual [G] that metrics are made of, [W, A] as `ACCUMULATORS`."""
-        return np.array([self.fold(ledger) for ledger in self.trades(genome)])
 
     def signals(self, genome: Floats) -> tuple[list[int], ...]:
-        """Bars at which the entry conjunction of an individual [G] holds, whatever the position.
-
-        Ascending bar numbers, one list a window, [W].
-        """
+        """Bars at which the entry conjunction of an individual [G] holds, whatever the position."""
         genes = self.spec.layout.decode(genome)
         return tuple(
             self._inside(self._signal_bars(genes, window.series), window).tolist()
             for window in self.windows
         )
-
-    def fold(self, ledger: Ledger) -> Floats:
-        """Fold a ledger's trades, in their order, into accumulators [A]."""
-        sums = self._run(fold_results, ledger.r, ledger.side, float(self.costs.risk_fraction))
-        return accumulators_of(ledger, sums)
-
-    def replay(self, genome: Floats, windows: Iterable[int]) -> list[tuple[Ledger, Floats]]:
-        """An individual's [G] ledger and accumulators [A] in each window, by number."""
-        return [(ledger, self.fold(ledger)) for ledger in self._backtests(genome, windows)]
 
     def rows(self, genes: Genes, series: int) -> dict[str, Floats]:
         """All rows [T] of one series by their names."""
@@ -168,10 +213,9 @@ class Reference:
 
     def _backtests(self, genome: Floats, windows: Iterable[int]) -> Iterator[Ledger]:
         genes = self.spec.layout.decode(genome)
-        for series, numbers in groupby(windows, lambda number: self.windows[number].series):
+        for series, windows_ in self._of_series(windows):
             bars = self._signal_bars(genes, series)
-            for number in numbers:
-                window = self.windows[number]
+            for window in windows_:
                 yield self._backtest(genes, window, self._inside(bars, window))
 
     def _signal_bars(self, genes: Genes, series: int) -> Ints:
@@ -220,9 +264,6 @@ class Reference:
         # None before the window starts, and none without a later bar in it to be entered on.
         last = window.end - 1 - self._rules.delay
         return bars[slice(*np.searchsorted(bars, (window.start, last)))]
-
-    def _run(self, loop: Callable[..., Result], *arguments: object) -> Result:
-        return self.form(loop)(*arguments)
 
 
 def compare_with_gene(holds: Bools, row: Floats, is_greater: bool, level: float) -> None:
