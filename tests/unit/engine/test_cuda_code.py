@@ -19,11 +19,12 @@ from engine.cuda import (
     rows,
     signals,
     trades,
+    trend,
 )
 from engine.ledger import EXIT_PLACES
 from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compiled
 
-MODULES = admission, candidates, chain, claims, exits, positions, rows, signals, trades
+MODULES = admission, candidates, chain, claims, exits, positions, rows, signals, trades, trend
 """Where kernels are written."""
 
 GENES = (0, 4, 1, 1, 5, 1, 2, 6, 0, 3, 7, 1, 3, 7, 0)
@@ -127,6 +128,49 @@ KERNELS = {
         chain.drawdown_kernel,
         [I32, I32, F64, F64, F64, "i32", "i32"],
         {"CARRIES": True, "N_OUT": 19, "BLOCK": 64},
+    ),
+    **{
+        f"window_{form}": (
+            trend.window_kernel,
+            [F64, "i32", I32, F64, F64, F64, "i32"],
+            {"FORM": form, "LANES": 32},
+        )
+        for form in range(4)
+    },
+    "chain": (
+        trend.chain_kernel,
+        [F64, I32, F64, F64, F64, "i32", "i32"],
+        {"IS_DOUBLE": True, "LANES": 32},
+    ),
+    "kaufman": (
+        trend.kaufman_kernel,
+        [F64, I32, F64, F64, F64, "i32", "i32"],
+        {"FROM_ZERO": False, "LANES": 32},
+    ),
+    "sides": (
+        trend.sides_kernel,
+        [F64, F64, "i32", "i32", I32, F64, U8, "i32"],
+        {"TILE": 1024},
+    ),
+    "words": (
+        trend.words_kernel,
+        [U8, I32, I32, "i32", "i32"],
+        {"LENGTHS": 9, "TILE": 64, "LANES": 32},
+    ),
+    "steps": (
+        trend.steps_kernel,
+        [F64, I32, F64, I32, F64, F64, F64, "i32", "i32"],
+        {"TERMS": 19, "TILE": 64},
+    ),
+    "votes": (
+        trend.votes_kernel,
+        [I32, F64, F64, F64, I32, I8, "i32", "i32", "i32"],
+        {"FLOOR": 0.25, "PER_ROW": 6, "LANES": 32},
+    ),
+    "row": (
+        trend.row_kernel,
+        [I8, F64, F64, F64, I32, F64, F64, "i32", "i32"],
+        {"FLOOR": 0.25, "REPEATS": True, "LANES": 32},
     ),
     "compare": (
         claims.compare_kernel,

@@ -1,0 +1,148 @@
+"""The adaptive trend over time: classes, the row, votes of the families, and what they earned."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Bars
+from engine.compiling.forms import CompiledForm
+from optimizer.report.charts.chart import (
+    BLUE,
+    GREEN,
+    GREY,
+    LEGEND,
+    ORANGE,
+    PURPLE,
+    RED,
+    Chart,
+    Trace,
+    axis,
+    milliseconds,
+    scatter,
+)
+from optimizer.shown import number
+from strategy.indicators import adaptive_trend as law
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
+"""Of the families."""
+
+VOTE_SCALE = [[0.0, RED], [0.5, "#e6e6e6"], [1.0, GREEN]]
+
+PANELS = {"price": (0.66, 1.0), "trend": (0.46, 0.62), "votes": (0.24, 0.42), "equity": (0.0, 0.2)}
+"""Where each part of the chart stands, from the bottom, as shares of its height."""
+
+
+class Layers(NamedTuple):
+    """What an adaptive trend is made of.
+
+    Args:
+        row: [T], -1 to 1.
+        votes: [6, T], hundredths, families in the order of `FAMILIES`.
+        equities: [6, T], what following each family's vote has earned.
+        averages: [6, 9, T], what following each average has earned.
+    """
+
+    row: Floats
+    votes: Ints
+    equities: Floats
+    averages: Floats
+
+
+def layers_of(close: Floats, parameters: Sequence[int], *, is_script: bool = False) -> Layers:
+    """The layers of a series [T] by the readable definition, compiled."""
+    run = CompiledForm()
+    robustness, growth, decay, cutout, vote_long, vote_short = parameters[6:12]
+    steps = run(law.steps_of)(close, growth, decay, cutout)
+    votes, equities, averages = [], [], []
+    for family, (base, weight) in enumerate(zip(parameters[:6], parameters[12:], strict=True)):
+        lengths = law.lengths_of(base, robustness)
+        signals = run(law.signals_of)(close, family, lengths, is_script)
+        vote, earned = run(law.votes_of)(signals, steps, cutout)
+        votes.append(vote)
+        averages.append(earned)
+        equities.append(run(law.earned)(vote, weight / 10.0, steps, cutout, is_script))
+    parts = np.array(votes), np.array(equities)
+    row = run(law.weighed)(*parts, vote_long, vote_short, cutout)
+    return Layers(row, *parts, np.array(averages))
+
+
+def trend(
+    bars: Bars, layers: Layers, high: float = 0.1, low: float = -0.1, last: int = 500
+) -> Chart:
+    """The newest bars of a series: price by class, the row, votes, and equities of the families."""
+    shown = slice(max(len(bars) - last, 0), len(bars))
+    x, row = milliseconds(bars.timestamp[shown]), layers.row[shown]
+    data = [
+        *_price(x, bars.close[shown], row, high, low),
+        scatter("lines", x, row, yaxis="y2", name="trend", line={"color": BLUE, "width": 1}),
+        *(_level(x, value, colour) for value, colour in ((high, GREEN), (low, RED))),
+        _votes(x, layers.votes[:, shown]),
+        *(
+            scatter(
+                "lines", x, equity[shown], yaxis="y4", name=f"equity of {name}",
+                line={"color": colour, "width": 1},
+            )
+            for name, equity, colour in zip(law.FAMILIES, layers.equities, COLOURS, strict=True)
+        ),
+    ]  # fmt: skip
+    layout: dict[str, object] = {
+        "height": 900,
+        "xaxis": {"type": "date", "anchor": "y4", "automargin": True},
+        "legend": LEGEND,
+        "hovermode": "x",
+        "yaxis": axis("price", domain=PANELS["price"]),
+        "yaxis2": axis("trend", domain=PANELS["trend"]),
+        "yaxis3": axis("votes", domain=PANELS["votes"], autorange="reversed"),
+        "yaxis4": axis("equity", domain=PANELS["equity"], type="log"),
+    }
+    alt = f"{bars.symbol}: the trend is {number(float(row[-1]))} at the last bar; votes of "
+    told = zip(law.FAMILIES, layers.votes[:, -1].tolist(), strict=True)
+    alt += ", ".join(f"{name} {vote}" for name, vote in told)
+    return Chart(f"adaptive trend of {bars.symbol}", alt, data, layout)
+
+
+def _price(x: Floats, close: Floats, row: Floats, high: float, low: float) -> list[Trace]:
+    """The closes as a line, and marks in the colour of each bar's class."""
+    line = scatter(
+        "lines", x, close, name="close", line={"color": GREY, "width": 1}, hoverinfo="skip"
+    )
+    classes = (("long", row > high, GREEN), ("short", row < low, RED))
+    return [
+        line,
+        *(
+            scatter(
+                "markers", x, np.where(holds, close, np.nan), name=name,
+                marker={"color": colour, "size": 4},
+            )
+            for name, holds, colour in classes
+        ),
+    ]  # fmt: skip
+
+
+def _level(x: Floats, value: float, colour: str) -> Trace:
+    """A threshold."""
+    return scatter(
+        "lines", x[[0, -1]], [value, value], yaxis="y2", showlegend=False, hoverinfo="skip",
+        line={"color": colour, "width": 1, "dash": "dot"},
+    )  # fmt: skip
+
+
+def _votes(x: Floats, votes: Ints) -> Trace:
+    """Votes of the families as a strip each: green is long, red is short."""
+    return {
+        "type": "heatmap",
+        "x": x,
+        "y": list(law.FAMILIES),
+        "z": votes,
+        "zmin": -100,
+        "zmax": 100,
+        "colorscale": VOTE_SCALE,
+        "showscale": False,
+        "yaxis": "y3",
+        "hovertemplate": "%{y}: %{z}<extra></extra>",
+    }
