@@ -3,14 +3,19 @@
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 from rich.table import Table
 
-from optimizer.commands.console import Lines, csv_text, plain_table, print_json, stderr, stdout
-from optimizer.commands.live import COMPILES
-from optimizer.commands.notes import telling
+from optimizer.commands.console import (
+    FORMULA_STARTS,
+    Lines,
+    plain_table,
+    print_json,
+    stderr,
+    stdout,
+)
+from optimizer.commands.notes import COMPILES, telling
 from optimizer.config.run_config import resolve_config
 from optimizer.scanning.question import Question
 from optimizer.scanning.result import Scan, SymbolTrend
@@ -18,6 +23,9 @@ from optimizer.scanning.scan import Ways, scan_sources
 from optimizer.shown import counted, fraction
 from optimizer.written import write_whole
 from strategy.indicators.adaptive_trend import FAMILIES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 WIDE = 140
 """Columns that everything a line says takes; narrower ones leave out what --json tells."""
@@ -86,7 +94,7 @@ def _print(console: Lines, found: Scan, history: int) -> None:
 def _totals(found: Scan) -> list[str]:
     counts = ", ".join(f"{count:,} {word}" for word, count in found.counts.items())
     short = f", {len(found.too_short):,} too short" if found.too_short else ""
-    lines = [f"{counts}{short}; {counted(found.bars, 'bar')}{_until(found.symbols)}"]
+    lines = [f"{counts}{short}", f"{counted(found.bars, 'bar')}{_until(found.symbols)}"]
     if found.compared:
         lines.append(
             f"{len(found.changes):,} of {counted(found.compared, 'symbol')} that an earlier scan "
@@ -129,6 +137,7 @@ def _runs(symbols: Sequence[SymbolTrend]) -> Table:
     """The last runs of each symbol."""
     headings = ("symbol", "since", "class", "bars", "trend", "price")
     table = plain_table(*headings, right=("bars", "trend", "price"), title="Last runs")
+    table.collapse_padding, table.pad_edge = True, False
     for one in symbols:
         for nth, run in enumerate(one.history):
             name = "" if nth else one.symbol
@@ -142,22 +151,40 @@ def _shown(time: str | None) -> str:
     return "-" if time is None else time[:16].replace("T", " ")
 
 
-def _csv(found: Scan) -> str:
+def _table(found: Scan) -> "pa.Table":
+    """Whole rows, a line a bar, as a table that files are written from."""
+    import pyarrow as pa
+
     columns = found.columns()
-    stamps = np.asarray(columns["timestamp"]).astype("datetime64[ns]")
-    is_whole = not (stamps.astype(np.int64) % 10**9).any()
-    times = np.datetime_as_string(stamps, unit="s" if is_whole else "ns", timezone="UTC")
-    told = {**columns, "timestamp": times}
-    lists = [one.tolist() if isinstance(one, np.ndarray) else one for one in told.values()]
-    return csv_text(list(told), zip(*lists, strict=True))
+    # NaN is unknown: an empty cell in both kinds of file.
+    given = {name: pa.array(column, from_pandas=True) for name, column in columns.items()}
+    stamps = pa.array(columns["timestamp"], type=pa.timestamp("ns", tz="UTC"))
+    return pa.table({**given, "timestamp": stamps})
+
+
+def _csv(found: Scan) -> bytes:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow.csv import write_csv
+
+    table, file = _table(found), io.BytesIO()
+    is_whole = not (found.columns()["timestamp"] % 10**9).any()
+    # A zone in the type makes each of millions of times slow to write.
+    times = table["timestamp"].cast(pa.timestamp("s" if is_whole else "ns"))
+    table = table.set_column(
+        1, "timestamp", pc.binary_join_element_wise(times.cast(pa.string()), "Z", "")
+    )
+    symbols = table["symbol"].to_numpy()
+    for name in found.rows:
+        if name.startswith(FORMULA_STARTS):
+            symbols[symbols == name] = f"'{name}"
+    write_csv(table.set_column(0, "symbol", pa.array(symbols, pa.string())), file)
+    return file.getvalue()
 
 
 def _parquet(found: Scan) -> bytes:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = found.columns()
-    stamps = pa.array(columns["timestamp"], type=pa.timestamp("ns", tz="UTC"))
     file = io.BytesIO()
-    pq.write_table(pa.table({**columns, "timestamp": stamps}), file, compression="zstd")
+    pq.write_table(_table(found), file, compression="zstd")
     return file.getvalue()

@@ -1,7 +1,7 @@
 """What a scan found: a line a symbol, what has changed, and the rows themselves."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -175,20 +175,22 @@ class Scan:
         rest = ("compared", "went_on", "replayed", "bars", "seconds", "device", "rows_hash")
         return {**told, **{name: getattr(self, name) for name in rest}, "notes": list(self.notes)}
 
-    def columns(self) -> dict[str, Sequence[str] | Column]:
+    def columns(self) -> dict[str, Column]:
         """All rows as a table, symbols by name, bars oldest first: name of a column to values."""
         rows = [self.rows[name] for name in sorted(self.rows)]
+        classes = np.array([WORDS[code] for code in sorted(WORDS)], object)
+        directions = np.array([DIRECTIONS[code] for code in sorted(DIRECTIONS)], object)
 
         def joined(pick: Callable[[SymbolRow], Column], kind: npt.DTypeLike) -> Column:
             return np.concatenate([np.empty(0, kind), *map(pick, rows)], dtype=kind)
 
         return {
-            "symbol": [row.symbol for row in rows for _ in range(len(row.trend))],
+            "symbol": joined(lambda row: np.repeat([row.symbol], len(row.trend)), object),
             "timestamp": joined(lambda row: row.timestamp, np.int64),
             "close": joined(lambda row: row.close, np.float64),
             "trend": joined(lambda row: row.trend, np.float64),
-            "class": [WORDS[code] for row in rows for code in row.classes.tolist()],
-            "direction": [DIRECTIONS[code] for row in rows for code in row.directions.tolist()],
+            "class": joined(lambda row: classes[row.classes + 1], object),
+            "direction": joined(lambda row: directions[row.directions + 1], object),
             **{
                 family: joined(lambda row, k=k: row.votes[k], np.int8)  # type: ignore[misc]
                 for k, family in enumerate(FAMILIES)
@@ -236,7 +238,8 @@ def hash_of(rows: Mapping[str, SymbolRow]) -> str:
 def _history(row: SymbolRow, starts: Ints, count: int) -> tuple[TrendRun, ...]:
     """The last runs of a class, oldest first; what is unknown is none."""
     ends = np.append(starts[1:], len(row.trend))
-    runs = [
+    last = slice(max(len(starts) - count, 0), None)
+    return tuple(
         TrendRun(
             first=row.time(first),
             class_=WORDS[int(row.classes[first])],
@@ -244,10 +247,9 @@ def _history(row: SymbolRow, starts: Ints, count: int) -> tuple[TrendRun, ...]:
             trend=float(row.trend[first]),
             change=float(row.close[end - 1] / row.close[first]) - 1.0,
         )
-        for first, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        for first, end in zip(starts[last].tolist(), ends[last].tolist(), strict=True)
         if row.classes[first] != UNKNOWN
-    ]
-    return tuple(runs[-count:]) if count else ()
+    )
 
 
 def _plain(told: object) -> object:
