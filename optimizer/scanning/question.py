@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from optimizer.errors import ConfigError
 from strategy.errors import StrategyError, unknown
@@ -54,12 +55,12 @@ class Question:
         """The indicator."""
         return KINDS["adaptive_trend_script" if self.is_script else "adaptive_trend"]
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of its parameters, in their order."""
         return tuple(one.name for one in self.kind.parameters)
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[int, ...]:
         """All of them, as the indicator takes them."""
         return tuple(int(value) for value in self._given)

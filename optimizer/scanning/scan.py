@@ -175,7 +175,7 @@ def _asked(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
 def _computed(known: Sequence[Recalled], question: Question, threads: int) -> list[Trend]:
     """Whole rows, what is kept of them taken over."""
     new = [one for one in known if one.state is None or one.state.bars < len(one.bars)]
-    added = new and trends(
+    added = trends(
         [one.bars.close for one in new],
         question.parameters,
         is_script=question.is_script,
