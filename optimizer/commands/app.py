@@ -165,6 +165,10 @@ def scan(  # noqa: PLR0913 - one argument a flag
     *,
     flags: dict[str, object],
     config: ConfigFile = None,
+    genes: Annotated[
+        Path | None, option("--genes", "Parameters among genes that a command wrote.", "FILE")
+    ] = None,
+    member: Member = None,
     set_: Annotated[list[str], option("--set", "One parameter; repeatable.", "NAME=VALUE")] = [],  # noqa: B006 - typer copies it
     high: Annotated[float, option("--high", "Long above this.", "NUMBER")] = 0.1,
     low: Annotated[float, option("--low", "Short below this.", "NUMBER")] = -0.1,
@@ -187,11 +191,12 @@ def scan(  # noqa: PLR0913 - one argument a flag
     quiet: Quiet = False,
 ) -> None:
     """Class many symbols by their adaptive trend: long, neutral or short, and since when."""
-    from optimizer.commands.scan import Files, scan_command
+    from optimizer.commands.scan import Files, parameters_of, scan_command
     from optimizer.scanning.question import Question
     from optimizer.scanning.scan import Ways
 
-    question = Question(parse_settings(set_), high, low, as_script)
+    settings = {**parameters_of(genes, member), **parse_settings(set_)}
+    question = Question(settings, high, low, as_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")
     files = Files(csv, parquet)
     scan_command(flags, config, question, ways, files, is_kept=keep, as_json=as_json, quiet=quiet)

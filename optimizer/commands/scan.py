@@ -3,7 +3,7 @@
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from rich.table import Table
 
@@ -17,9 +17,11 @@ from optimizer.commands.console import (
 )
 from optimizer.commands.notes import COMPILES, telling
 from optimizer.config.run_config import resolve_config
+from optimizer.errors import ConfigError
 from optimizer.scanning.question import Question
 from optimizer.scanning.result import Scan, SymbolTrend
 from optimizer.scanning.scan import Ways, scan_sources
+from optimizer.session.genes_file import chosen_individual
 from optimizer.shown import counted, fraction
 from optimizer.written import write_whole
 from strategy.indicators.adaptive_trend import FAMILIES
@@ -71,6 +73,23 @@ def scan_command(
         print_json(found.payload())
     else:
         _print(stdout(), found, ways.history)
+
+
+def parameters_of(genes: Path | None, member: int | None) -> dict[str, float]:
+    """Parameters of the trend among the genes of an individual; none without a file.
+
+    Raises:
+        ConfigError: When there are none in it, or the file cannot be read.
+    """
+    if genes is None:
+        if member is not None:
+            raise ConfigError("--member chooses from a file: add --genes")
+        return {}
+    values, names = chosen_individual(genes, member), Question({}).names
+    found = {name: value for name, value in values.items() if name in names}
+    if not found:
+        raise ConfigError(f"{genes}: holds no parameter of a trend, such as {names[0]}")
+    return cast(dict[str, float], found)
 
 
 def _print(console: Lines, found: Scan, history: int) -> None:

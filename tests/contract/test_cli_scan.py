@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 
 import numpy as np
@@ -68,6 +69,17 @@ def test_json_tells_everything(command):
     assert told["too_short"] == [{"symbol": "DDD", "bars": 39, "needed": 40}]
     assert (told["replayed"], told["bars"], told["compared"]) == (1, 2000, 0)
     assert all(one["history"] == [] for one in told["symbols"])
+
+
+def test_genes_of_a_strategy_name_the_row(command, tmp_path):
+    """Those that the row has; what is set by hand wins."""
+    genes = {"ema_len": 21, "growth": 50, "long_threshold": 0.3}
+    (tmp_path / "genes.json").write_text(json.dumps(genes))
+    told = command("--genes", "genes.json", "--set", "growth=60", "--json").json
+    assert (told["parameters"]["ema_len"], told["parameters"]["growth"]) == (21, 60)
+    (tmp_path / "other.json").write_text('{"reward_r": 3}')
+    assert "holds no parameter of a trend" in command("--genes", "other.json").error
+    assert "add --genes" in command("--member", 0).error
 
 
 def test_history_follows_the_table(command):
