@@ -7,10 +7,13 @@ import pytest
 
 from data import LoadOptions, load_bars
 from engine.trends import Trend
+from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, ParityError
 from optimizer.scanning import scan as scan_module
 from optimizer.scanning.check import sample_of
 from optimizer.scanning.question import Question
+from optimizer.scanning.scan import Ways, scan_sources
+from tests.support.commands import write_market
 from tests.support.scanning import bits_of, pieces, real_series, scanned, symbol
 
 LAW_HASH = "38b2b5ec8db8172173447a08b056ce40550e370e054f3d37f0f6f26cfc1453f2"
@@ -261,3 +264,14 @@ def test_nothing_to_scan_is_said():
 def test_a_trend_is_what_the_engine_hands_over():
     """The interface that a scan builds on."""
     assert Trend._fields == ("row", "votes", "state")
+
+
+def test_long_loads_are_told(tmp_path, monkeypatch):
+    """A line a second says how many sources are loaded."""
+    for number in range(3):
+        write_market(tmp_path / f"S{number}.csv", 60, seed=number)
+    monkeypatch.setattr(scan_module, "LINE_EVERY_S", 0.0)
+    config, said = RunConfig(data=f"csv:{tmp_path}"), []
+    found = scan_sources(config, Question({}), Ways(), is_kept=False, say=said.append)
+    assert said == [f"loaded {number} of 3 sources" for number in (1, 2, 3)]
+    assert len(found.symbols) == 3
