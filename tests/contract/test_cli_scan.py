@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import time
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,7 +15,7 @@ from optimizer import scan
 from optimizer.commands.scan import _runs, _stands
 from optimizer.errors import ConfigError
 from optimizer.scanning import scan as scan_module
-from tests.support.commands import Commands, write_market
+from tests.support.commands import Commands, start, write_market
 
 LENGTHS = {"AAA": 900, "BBB": 400, "CCC": 700, "DDD": 39}
 
@@ -215,3 +216,23 @@ def test_a_symbol_that_would_be_a_formula_is_text_in_a_spreadsheet(command, tmp_
     found = command("--data", "odd.csv", "--csv", "rows.csv")
     assert found.code == 0, found.err
     assert '\n"\'=1+1",' in (tmp_path / "rows.csv").read_text()
+
+
+@pytest.mark.slow
+def test_kill_of_a_scan_changes_nothing_that_the_next_one_says(command, folder, tmp_path, kills):
+    """Whenever it is killed, another running beside it: the same lines as without a cache."""
+    environment = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    arguments = ("scan", "--data", f"csv:{folder}", "--json")
+    for number in range(kills):
+        changed = ("--set", f"growth={number}")
+        with start(*arguments, *changed, cwd=tmp_path, env=environment) as beside:
+            with start(*arguments, *changed, cwd=tmp_path, env=environment) as process:
+                time.sleep(0.5 + 2.0 * number / kills)
+                process.kill()
+            out, err = beside.communicate(timeout=120)
+        assert beside.returncode == 0, err
+        found = command("--json", *changed)
+        assert not [line for line in found.err.splitlines() if "damaged" in line]
+        assert found.json["went_on"] == 3
+        expected = command("--json", "--no-keep", *changed).json["symbols"]
+        assert found.json["symbols"] == json.loads(out)["symbols"] == expected
