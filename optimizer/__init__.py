@@ -1,21 +1,22 @@
 """Search for parameter sets, record what was found, show it.
 
 ``evolve`` searches, ``judge`` finds out whether that is more than luck, ``load_run`` opens what was
-recorded; its front, generations and trades are pandas frames.
+recorded; its front, generations and trades are pandas frames. ``scan`` classes many symbols.
 """
 
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from optimizer.report import Run
+    from optimizer.scanning.result import Scan
 
-__all__ = ["evolve", "judge", "load_run"]
+__all__ = ["evolve", "judge", "load_run", "scan"]
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 """Where our packages lie."""
@@ -119,3 +120,41 @@ def load_run(
     from optimizer.report import load_run as load
 
     return load(name, runs, data)
+
+
+def scan(
+    parameters: Mapping[str, int] | None = None,
+    *,
+    high: float = 0.1,
+    low: float = -0.1,
+    is_script: bool = False,
+    history: int = 0,
+    verify: Literal["sample", "all"] = "sample",
+    is_kept: bool = True,
+    **settings: object,
+) -> "Scan":
+    """Class many symbols by their adaptive trend: long, neutral or short, and since when.
+
+    Args:
+        parameters: Of the indicator, such as ``{"ema_len": 21}``; the others have their defaults.
+        high: A trend above it is long.
+        low: A trend below it is short.
+        is_script: Whether it is the trend as the script of its author has it.
+        history: Runs of each symbol to list.
+        verify: How many symbols the readable definition replays: one in fifty, or all.
+        is_kept: Whether rows are kept for the next scan, and earlier ones gone on from.
+        settings: What says which bars, such as ``data=["bars"]`` and ``dedupe=True``.
+
+    Returns:
+        A line a symbol, what has changed since the last scan, and the rows themselves.
+
+    Raises:
+        ConfigError: When a parameter or a setting is unknown or wrong.
+        ParityError: When a row differs from the readable definition.
+    """
+    from optimizer.scanning.question import Question
+    from optimizer.scanning.scan import Ways, scan_by_settings
+
+    question = Question(parameters or {}, high, low, is_script)
+    ways = Ways(history=history, is_all_replayed=verify == "all")
+    return scan_by_settings(settings, question, ways, is_kept=is_kept)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from optimizer.commands.flags import config_flags, option
+from optimizer.commands.flags import config_flags, option, parse_settings
 from optimizer.commands.groups import GROUPS
 from optimizer.commands.shared import (
     ALL,
@@ -21,6 +21,7 @@ from optimizer.commands.shared import (
     Runs,
 )
 from optimizer.errors import ConfigError
+from optimizer.scanning.knobs import NARROWER, SCANNED
 
 app = typer.Typer(
     name="optimizer",
@@ -156,6 +157,49 @@ def report(
     from optimizer.commands.report import report_command
 
     report_command(flags, run, runs, out, member)
+
+
+@app.command()
+@config_flags(*SCANNED, descriptions=NARROWER)
+def scan(  # noqa: PLR0913 - one argument a flag
+    *,
+    flags: dict[str, object],
+    config: ConfigFile = None,
+    genes: Annotated[
+        Path | None, option("--genes", "Parameters among genes that a command wrote.", "FILE")
+    ] = None,
+    member: Member = None,
+    set_: Annotated[list[str], option("--set", "One parameter; repeatable.", "NAME=VALUE")] = [],  # noqa: B006 - typer copies it
+    high: Annotated[float, option("--high", "Long above this.", "NUMBER")] = 0.1,
+    low: Annotated[float, option("--low", "Short below this.", "NUMBER")] = -0.1,
+    as_script: Annotated[
+        bool, option("--as-script", "The trend as the script of its author has it.")
+    ] = False,
+    history: Annotated[
+        int, option("--history", "Last runs of each symbol to list.", "COUNT", min=0, max=MOST)
+    ] = 0,
+    verify: Annotated[
+        Literal["sample", "all"],
+        option("--verify", "Symbols that the readable definition replays.", "sample|all"),
+    ] = "sample",
+    keep: Annotated[
+        bool, option("--keep/--no-keep", "Keep rows for the next scan, go on from kept ones.")
+    ] = True,
+    csv: Annotated[Path | None, option("--csv", "Write whole rows, exact.", "FILE")] = None,
+    parquet: Annotated[Path | None, option("--parquet", "Write whole rows, exact.", "FILE")] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Class many symbols by their adaptive trend: long, neutral or short, and since when."""
+    from optimizer.commands.scan import Files, parameters_of, scan_command
+    from optimizer.scanning.question import Question
+    from optimizer.scanning.scan import Ways
+
+    settings = {**parameters_of(genes, member), **parse_settings(set_)}
+    question = Question(settings, high, low, as_script)
+    ways = Ways(history=history, is_all_replayed=verify == "all")
+    files = Files(csv, parquet)
+    scan_command(flags, config, question, ways, files, is_kept=keep, as_json=as_json, quiet=quiet)
 
 
 @app.command()

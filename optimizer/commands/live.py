@@ -13,7 +13,7 @@ from rich.text import Text
 from engine.batch import Engine
 from engine.errors import DeviceLostError
 from optimizer.commands.console import stderr
-from optimizer.commands.notes import heard_by, stop_now, telling
+from optimizer.commands.notes import COMPILES, heard_by, stop_now, telling
 from optimizer.commands.restart import Restart
 from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
@@ -22,9 +22,6 @@ from optimizer.session.progress import Progress
 from optimizer.session.task import Task
 from optimizer.session.workflow import Observer, record_bytes
 from optimizer.shown import counted, metric
-
-COMPILES = "engine.compiling.loops"
-"""The log that says when loops are compiled, which is a long silence where nobody says so."""
 
 LINE_EVERY_S = 1.0
 FRAME_EVERY_S = 0.1

@@ -10,6 +10,9 @@ from types import FrameType
 LOGGERS = ("data.vendor", "engine.compiling.forms", "optimizer.runs.writer")
 """Whose lines a person wants to see."""
 
+COMPILES = "engine.compiling.loops"
+"""The log that says when loops are compiled, which is a long silence where nobody says so."""
+
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

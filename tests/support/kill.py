@@ -12,10 +12,14 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
+from engine.trends import TrendState
 from optimizer.errors import StoreError
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.runs import RunStore
+from optimizer.scanning.kept import KeptTrend, KeptTrends
 from tests.support.recording import HEADER, made
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +86,19 @@ def child_own(path):
     with RunStore.open(Path(path), writable=True):
         _say("owned")
         sys.stdin.readline()
+
+
+def child_keep(folder):
+    """Keep rows of many lengths under two names, without an end; a line once both are there."""
+    store = KeptTrends(Path(folder))
+    for number in range(ENDLESS):
+        bars = number % 50_000
+        state = TrendState(bars, np.zeros(3))
+        row, votes = np.zeros(bars), np.zeros((6, bars), np.int8)
+        for key in ("one", "two"):
+            store.write(key, KeptTrend("", 0, row, votes, state, {}))
+        if number == 0:
+            _say("kept")
 
 
 def child_fill(runs_dir, *limits):

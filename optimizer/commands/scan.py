@@ -1,0 +1,209 @@
+"""scan: the class of every symbol now, since when, and what has changed."""
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from rich.table import Table
+
+from optimizer.commands.console import (
+    FORMULA_STARTS,
+    Lines,
+    plain_table,
+    print_json,
+    stderr,
+    stdout,
+)
+from optimizer.commands.notes import COMPILES, telling
+from optimizer.config.run_config import resolve_config
+from optimizer.errors import ConfigError
+from optimizer.scanning.question import Question
+from optimizer.scanning.result import Scan, SymbolTrend
+from optimizer.scanning.scan import Ways, scan_sources
+from optimizer.session.genes_file import chosen_individual
+from optimizer.shown import counted, fraction
+from optimizer.written import write_whole
+from strategy.indicators.adaptive_trend import FAMILIES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WIDE = 140
+"""Columns that everything a line says takes; narrower ones leave out what --json tells."""
+
+
+class Files(NamedTuple):
+    """Where whole rows are written; None where they are not."""
+
+    csv: Path | None = None
+    parquet: Path | None = None
+
+
+def scan_command(
+    flags: Mapping[str, object],
+    config_file: Path | None,
+    question: Question,
+    ways: Ways,
+    files: Files,
+    *,
+    is_kept: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Scan and print a line a symbol."""
+    config = resolve_config(config_file, flags)
+    notes = stderr()
+
+    def say(line: str) -> None:
+        if not quiet:
+            notes.say(line)
+
+    with telling((COMPILES,), say):
+        found = scan_sources(config, question, ways, is_kept=is_kept, say=say)
+    for note in found.notes:
+        notes.say(f"note: {note}")
+    if files.csv is not None:
+        write_whole(files.csv, _csv(found))
+    if files.parquet is not None:
+        write_whole(files.parquet, _parquet(found))
+    for path in filter(None, files):
+        say(f"{counted(found.bars, 'bar')} written to {path}")
+    if as_json:
+        print_json(found.payload())
+    else:
+        _print(stdout(), found, ways.history)
+
+
+def parameters_of(genes: Path | None, member: int | None) -> dict[str, float]:
+    """Parameters of the trend among the genes of an individual; none without a file.
+
+    Raises:
+        ConfigError: When there are none in it, or the file cannot be read.
+    """
+    if genes is None:
+        if member is not None:
+            raise ConfigError("--member chooses from a file: add --genes")
+        return {}
+    values, names = chosen_individual(genes, member), Question({}).names
+    found = {name: value for name, value in values.items() if name in names}
+    if not found:
+        raise ConfigError(f"{genes}: holds no parameter of a trend, such as {names[0]}")
+    return cast(dict[str, float], found)
+
+
+def _print(console: Lines, found: Scan, history: int) -> None:
+    if found.symbols:
+        console.print(_stands(found.symbols, is_wide=console.width >= WIDE))
+        console.print()
+    for one in found.too_short:
+        console.say(f"too short: {one.symbol}, {counted(one.bars, 'bar')} of {one.needed:,} needed")
+    if history:
+        console.print(_runs(found.symbols))
+        console.print()
+    for change in found.changes:
+        console.say(
+            f"changed: {change.symbol} was {change.was} at {_shown(change.was_at)}, "
+            f"{change.now} since {_shown(change.since)}"
+        )
+    for line in _totals(found):
+        console.say(line)
+
+
+def _totals(found: Scan) -> list[str]:
+    counts = ", ".join(f"{count:,} {word}" for word, count in found.counts.items())
+    short = f", {len(found.too_short):,} too short" if found.too_short else ""
+    lines = [f"{counts}{short}", f"{counted(found.bars, 'bar')}{_until(found.symbols)}"]
+    if found.compared:
+        lines.append(
+            f"{len(found.changes):,} of {counted(found.compared, 'symbol')} that an earlier scan "
+            "knew changed class"
+        )
+    return [
+        *lines,
+        f"{counted(found.replayed, 'symbol')} replayed by the readable definition, no bit differs",
+        f"{found.seconds:.2f} s on {found.device}; {found.went_on:,} rows went on from kept ones",
+        f"rows {found.rows_hash}",
+    ]
+
+
+def _until(symbols: Sequence[SymbolTrend]) -> str:
+    """When the last bars of the symbols open."""
+    times = sorted({_shown(one.last) for one in symbols})
+    return f", the last at {' to '.join(dict.fromkeys((times[0], times[-1])))}" if times else ""
+
+
+def _stands(symbols: Sequence[SymbolTrend], *, is_wide: bool) -> Table:
+    """A line a symbol."""
+    headings = ["symbol", "class", "trend", "bars", "since", "direction"]
+    headings += ["since", *FAMILIES] if is_wide else []
+    headings += ["close", "last bar"] if is_wide else ["close"]
+    table = plain_table(*headings, right=("trend", "bars", "close", *FAMILIES))
+    table.collapse_padding, table.pad_edge = True, False
+    for column in table.columns[1:]:
+        column.no_wrap = True
+    for one in symbols:
+        cells = [one.symbol, one.class_, f"{one.trend:.6f}", f"{one.bars:,}", _shown(one.since)]
+        cells.append(one.direction or "-")
+        if is_wide:
+            cells += [_shown(one.direction_since), *map(str, one.votes.values())]
+        cells += [f"{one.close:.8g}", _shown(one.last)][: 2 if is_wide else 1]
+        table.add_row(*cells)
+    return table
+
+
+def _runs(symbols: Sequence[SymbolTrend]) -> Table:
+    """The last runs of each symbol."""
+    headings = ("symbol", "since", "class", "bars", "trend", "price")
+    table = plain_table(*headings, right=("bars", "trend", "price"), title="Last runs")
+    table.collapse_padding, table.pad_edge = True, False
+    for one in symbols:
+        for nth, run in enumerate(one.history):
+            name = "" if nth else one.symbol
+            cells = (f"{run.bars:,}", f"{run.trend:.6f}", fraction(run.change))
+            table.add_row(name, _shown(run.first), run.class_, *cells)
+    return table
+
+
+def _shown(time: str | None) -> str:
+    """A time for people, to the minute."""
+    return "-" if time is None else time[:16].replace("T", " ")
+
+
+def _table(found: Scan) -> "pa.Table":
+    """Whole rows, a line a bar, as a table that files are written from."""
+    import pyarrow as pa
+
+    columns = found.columns()
+    # NaN is unknown: an empty cell in both kinds of file.
+    given = {name: pa.array(column, from_pandas=True) for name, column in columns.items()}
+    stamps = pa.array(columns["timestamp"], type=pa.timestamp("ns", tz="UTC"))
+    return pa.table({**given, "timestamp": stamps})
+
+
+def _csv(found: Scan) -> bytes:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow.csv import write_csv
+
+    table, file = _table(found), io.BytesIO()
+    is_whole = not (found.columns()["timestamp"] % 10**9).any()
+    # A zone in the type makes each of millions of times slow to write.
+    times = table["timestamp"].cast(pa.timestamp("s" if is_whole else "ns"))
+    table = table.set_column(
+        1, "timestamp", pc.binary_join_element_wise(times.cast(pa.string()), "Z", "")
+    )
+    symbols = table["symbol"].to_numpy()
+    for name in found.rows:
+        if name.startswith(FORMULA_STARTS):
+            symbols[symbols == name] = f"'{name}"
+    write_csv(table.set_column(0, "symbol", pa.array(symbols, pa.string())), file)
+    return file.getvalue()
+
+
+def _parquet(found: Scan) -> bytes:
+    import pyarrow.parquet as pq
+
+    file = io.BytesIO()
+    pq.write_table(_table(found), file, compression="zstd")
+    return file.getvalue()

@@ -1,0 +1,18 @@
+"""Which knobs a scan takes, and what they mean there."""
+
+from optimizer.config.data import DataSettings
+
+SCANNED = (
+    *(name for name in DataSettings.model_fields if name != "column_file"),
+    "start",
+    "end",
+    "threads",
+)
+"""Fields of the configuration; a scan has no strategy that could read a column of a file."""
+
+NARROWER = {
+    "start": "First bar of the rows, ISO time; a row depends on where it begins.",
+    "end": "As it stood then: bars that open before this ISO time.",
+    "cache": "Folder of fetched bars and kept rows; the user's own cache if unset.",
+}
+"""Knobs that mean something narrower."""

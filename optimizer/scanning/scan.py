@@ -1,0 +1,236 @@
+"""The scan: rows of all symbols, checked, kept, and put into words."""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from platformdirs import user_cache_path
+
+from data import Bars, Window, load_bars
+from data.bars import parse_time
+from data.cache import APP
+from data.checks import format_time
+from engine.machine import available_cores
+from engine.trends import Trend, trends
+from optimizer.config.run_config import RunConfig, make_config
+from optimizer.errors import ConfigError
+from optimizer.scanning.check import check_rows, sample_of
+from optimizer.scanning.classes import classes_of, directions_of
+from optimizer.scanning.knobs import SCANNED
+from optimizer.scanning.memory import Memory, Recalled
+from optimizer.scanning.question import Question
+from optimizer.scanning.result import (
+    Change,
+    Scan,
+    SymbolRow,
+    SymbolTrend,
+    TooShort,
+    hash_of,
+    order_of,
+    stand_of,
+)
+from optimizer.session.markets import Markets, load_options, named_specs
+from optimizer.shown import counted
+from strategy.errors import unknown
+
+FOLDER = "trends"
+"""Of kept rows, in the cache."""
+
+LINE_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ways:
+    """How a scan is done; none but `start`, `end` and `now_ns` changes a class.
+
+    Args:
+        history: Runs of each symbol to list.
+        is_all_replayed: Whether the readable definition replays all symbols, not a sample.
+        folder: Of kept rows; None where none are wanted.
+        threads: Cores to use; all of them if None.
+        start: First bar of the rows, ISO time; None for the first there is.
+        end: Bars that open before this ISO time; None for all that are closed.
+        now_ns: The time by which a bar is closed, nanoseconds UTC; None for now.
+    """
+
+    history: int = 0
+    is_all_replayed: bool = False
+    folder: Path | None = None
+    threads: int | None = None
+    start: str | None = None
+    end: str | None = None
+    now_ns: int | None = None
+
+
+def scan_by_settings(
+    settings: Mapping[str, object], question: Question, ways: Ways, *, is_kept: bool
+) -> Scan:
+    """Scan by settings of Python; see `optimizer.scan`."""
+    for name in settings:
+        if name not in SCANNED:
+            raise ConfigError(unknown("setting", name, list(SCANNED)))
+    config = make_config(settings, where="scan")
+    return scan_sources(config, question, ways, is_kept=is_kept)
+
+
+def scan_sources(
+    config: RunConfig,
+    question: Question,
+    ways: Ways,
+    *,
+    is_kept: bool,
+    say: Callable[[str], None] = lambda line: None,
+) -> Scan:
+    """Load the sources that a configuration names, and scan them.
+
+    Raises:
+        ConfigError: When a source is named twice.
+        DataError: When a source cannot be had.
+        ParityError: When a row differs from the readable definition.
+    """
+    began = time.perf_counter()
+    root = Path(config.cache) if config.cache else Path(user_cache_path(APP))
+    series = _loaded(config, say)
+    ways = replace(
+        ways,
+        folder=root / FOLDER if is_kept else None,
+        threads=config.threads,
+        start=config.start,
+        end=config.end,
+    )
+    found = scan_series(series, question, ways)
+    return replace(found, seconds=time.perf_counter() - began)
+
+
+def scan_series(series: Sequence[Bars], question: Question, ways: Ways) -> Scan:
+    """The class of each series at its last closed bar, and since when.
+
+    Raises:
+        ConfigError: When two series cannot be told apart.
+        ParityError: When a row differs from the readable definition; nothing is kept then.
+    """
+    began, threads = time.perf_counter(), ways.threads or available_cores()
+    markets = Markets(tuple(series), tuple(Window.whole(b, n) for n, b in enumerate(series)))
+    if len(set(markets.names)) < len(series):
+        raise ConfigError("two of these series have the same symbol and the same source")
+    now_ns = time.time_ns() if ways.now_ns is None else ways.now_ns
+    asked = {n: _asked(one, ways, now_ns) for n, one in zip(markets.names, series, strict=True)}
+    short = {n: len(bars) if bars else 0 for n, bars in asked.items()}
+    short = {name: bars for name, bars in short.items() if bars < question.least_bars}
+    memory = Memory(ways.folder, question, ways.start)
+    known = [memory.recall(n, bars) for n, bars in asked.items() if bars and n not in short]
+    computed = _computed(known, question, threads)
+    rows = {
+        one.name: _row_of(one, trend, question) for one, trend in zip(known, computed, strict=True)
+    }
+    chosen = list(rows) if ways.is_all_replayed else sample_of(list(rows), _data_hash(known))
+    check_rows({name: rows[name] for name in chosen}, question, threads)
+    stands = {name: stand_of(row, ways.history) for name, row in rows.items()}
+    for one, trend in zip(known, computed, strict=True):
+        memory.keep(one, *trend, stands[one.name].class_)
+    memory.tidy()
+    return Scan(
+        question=question,
+        symbols=tuple(sorted(stands.values(), key=order_of)),
+        too_short=tuple(TooShort(n, short[n], question.least_bars) for n in sorted(short)),
+        changes=_changes(known, stands),
+        compared=sum(one.told is not None for one in known),
+        went_on=sum(one.kept is not None for one in known),
+        replayed=len(chosen),
+        bars=sum(len(row.trend) for row in rows.values()),
+        seconds=time.perf_counter() - began,
+        device=f"cpu, {counted(threads, 'thread')}",
+        rows_hash=hash_of(rows),
+        notes=(*markets.notes, *_open_bars(series, now_ns), *memory.notes()),
+        rows=rows,
+    )
+
+
+def _loaded(config: RunConfig, say: Callable[[str], None]) -> tuple[Bars, ...]:
+    """The series that a configuration names; how far it is, is said a line a second."""
+    options, specs = load_options(config), named_specs(config)
+    found, said = [], time.monotonic()
+    for spec in specs:
+        found.append(load_bars(spec, options))
+        if time.monotonic() - said >= LINE_EVERY_S:
+            say(f"loaded {len(found):,} of {len(specs):,} sources")
+            said = time.monotonic()
+    return tuple(found)
+
+
+def _asked(bars: Bars, ways: Ways, now_ns: int) -> Bars | None:
+    """The bars that count: those that are asked for and closed; None where there are none."""
+    first = 0 if ways.start is None else np.searchsorted(bars.timestamp, parse_time(ways.start))
+    end = np.searchsorted(bars.timestamp, now_ns - bars.timeframe_ns, side="right")
+    if ways.end is not None:
+        end = min(end, np.searchsorted(bars.timestamp, parse_time(ways.end)))
+    if first == 0 and end == len(bars):
+        return bars
+    return bars.cut(int(first), int(end)) if first < end else None
+
+
+def _computed(known: Sequence[Recalled], question: Question, threads: int) -> list[Trend]:
+    """Whole rows, what is kept of them taken over."""
+    new = [one for one in known if one.state is None or one.state.bars < len(one.bars)]
+    added = trends(
+        [one.bars.close for one in new],
+        question.parameters,
+        is_script=question.is_script,
+        states=[one.state for one in new],
+        threads=threads,
+    )
+    by_name = {one.name: trend for one, trend in zip(new, added, strict=True)}
+    return [_whole(one, by_name.get(one.name)) for one in known]
+
+
+def _whole(known: Recalled, added: Trend | None) -> Trend:
+    """A row from its first bar on."""
+    kept = known.kept
+    if added is None:
+        assert kept is not None, "a row is kept or computed"
+        return Trend(kept.row, kept.votes, kept.state)
+    if kept is None:
+        return added
+    row = np.concatenate((kept.row, added.row))
+    return Trend(row, np.concatenate((kept.votes, added.votes), axis=1), added.state)
+
+
+def _row_of(known: Recalled, trend: Trend, question: Question) -> SymbolRow:
+    bounds = question.high, question.low
+    return SymbolRow(
+        symbol=known.name,
+        timestamp=known.bars.timestamp,
+        close=known.bars.close,
+        trend=trend.row,
+        votes=trend.votes,
+        classes=classes_of(trend.row, *bounds),
+        directions=directions_of(trend.row, *bounds),
+    )
+
+
+def _data_hash(known: Sequence[Recalled]) -> str:
+    """SHA-256 of all closes, symbols by name."""
+    told = sorted(f"{one.name} {one.closes}" for one in known)
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+def _changes(known: Sequence[Recalled], stands: Mapping[str, SymbolTrend]) -> tuple[Change, ...]:
+    """Symbols whose class is another than what was last said, by name."""
+    found = []
+    for one in known:
+        now = stands[one.name]
+        if one.told is not None and one.told[0] != now.class_:
+            was, at_ns = one.told
+            found.append(Change(one.name, was, format_time(at_ns), now.class_, now.since))
+    return tuple(sorted(found, key=lambda change: change.symbol))
+
+
+def _open_bars(series: Sequence[Bars], now_ns: int) -> tuple[str, ...]:
+    """The note about bars that do not count yet."""
+    count = sum(bars.timestamp[-1] + bars.timeframe_ns > now_ns for bars in series)
+    if not count:
+        return ()
+    return (f"{counted(count, 'symbol')} with a bar that is not closed yet, which does not count",)

@@ -1,0 +1,238 @@
+"""The command scan, as a person runs it."""
+
+import csv
+import io
+import json
+import re
+import time
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from optimizer import scan
+from optimizer.commands.scan import _runs, _stands
+from optimizer.errors import ConfigError
+from optimizer.scanning import scan as scan_module
+from tests.support.commands import Commands, start, write_market
+
+LENGTHS = {"AAA": 900, "BBB": 400, "CCC": 700, "DDD": 39}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Four markets, the last too short."""
+    path = tmp_path_factory.mktemp("symbols")
+    for seed, (name, length) in enumerate(LENGTHS.items()):
+        write_market(path / f"{name}.csv", length, seed=seed)
+    return path
+
+
+@pytest.fixture
+def command(capsys, tmp_path, monkeypatch, folder):
+    """Run scan on them in an empty folder, with a cache of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    run = Commands(capsys)
+    return lambda *flags: run("scan", "--data", f"csv:{folder}", *flags)
+
+
+def test_a_line_a_symbol_and_what_it_stands_on(command):
+    """Class, strength, since when, votes, close; then counts, the check, time and hash."""
+    found = command("--verify", "all")
+    assert found.code == 0, found.err
+    lines = found.out.splitlines()
+    told = command("--json").json
+    headings = "symbol class trend bars since direction since ema hma wma dema lsma kama close last"
+    assert lines[0].split() == [*headings.split(), "bar"]
+    for line, one in zip(lines[1:], told["symbols"], strict=False):
+        cells = line.split()
+        assert cells[:4] == [one["symbol"], one["class"], f"{one['trend']:.6f}", str(one["bars"])]
+        assert "T".join(cells[4:6]) == one["since"]
+        assert list(map(int, cells[-9:-3])) == list(one["votes"].values())
+    end = "\n".join(lines)
+    assert "too short: DDD, 39 bars of 40 needed" in end
+    assert "1 too short\n2,000 bars, the last at 1970-01-" in end
+    assert "3 symbols replayed by the readable definition, no bit differs" in end
+    assert re.search(
+        r"^\d+\.\d\d s on cpu, \d+ threads?; 0 rows went on from kept ones$", end, re.M
+    )
+    assert lines[-1] == f"rows {told['rows_hash']}"
+
+
+def test_json_tells_everything(command):
+    """What was asked, where each symbol stands, and what it was checked by."""
+    told = command("--set", "ema_len=21", "--high", 0.2, "--low", -0.3, "--json").json
+    assert told["parameters"]["ema_len"] == 21
+    assert (told["parameters"]["hma_len"], told["high"], told["low"]) == (28, 0.2, -0.3)
+    assert sum(told["counts"].values()) == len(told["symbols"]) == 3
+    assert told["too_short"] == [{"symbol": "DDD", "bars": 39, "needed": 40}]
+    assert (told["replayed"], told["bars"], told["compared"]) == (1, 2000, 0)
+    assert all(one["history"] == [] for one in told["symbols"])
+
+
+def test_genes_of_a_strategy_name_the_row(command, tmp_path):
+    """Those that the row has; what is set by hand wins."""
+    genes = {"ema_len": 21, "growth": 50, "long_threshold": 0.3}
+    (tmp_path / "genes.json").write_text(json.dumps(genes))
+    told = command("--genes", "genes.json", "--set", "growth=60", "--json").json
+    assert (told["parameters"]["ema_len"], told["parameters"]["growth"]) == (21, 60)
+    (tmp_path / "other.json").write_text('{"reward_r": 3}')
+    assert "holds no parameter of a trend" in command("--genes", "other.json").error
+    assert "add --genes" in command("--member", 0).error
+
+
+def test_history_follows_the_table(command):
+    """The last runs of each symbol, in the table and in JSON."""
+    told = command("--history", 3, "--json").json["symbols"]
+    assert [len(one["history"]) for one in told] == [3, 3, 3]
+    assert told[0]["history"][-1]["class"] == told[0]["class"]
+    out = command("--history", 3).out
+    runs = out[out.index("Last runs") :].splitlines()[2:11]
+    assert [line.split()[0] for line in runs[::3]] == [one["symbol"] for one in told]
+    assert all(re.search(r" -?\d+\.\d\d%$", line) for line in runs)
+
+
+def test_files_hold_whole_rows_in_every_bit(command, folder):
+    """CSV and Parquet, read back, equal what Python is given."""
+    assert command("--csv", "rows.csv", "--parquet", "rows.parquet", "--set", "cutout=7").code == 0
+    expected = scan({"cutout": 7}, data=[f"csv:{folder}"], is_kept=False).columns()
+    table = pq.read_table("rows.parquet")
+    with open("rows.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(expected) == table.column_names == list(rows[0])
+    assert len(rows) == len(expected["trend"]) == 2000
+    assert {row["trend"] for row in rows[:7]} == {""}
+    for name, column in expected.items():
+        kept = table[name].to_numpy()
+        written = [row[name] for row in rows]
+        if name == "timestamp":
+            assert column.tobytes() == kept.astype(np.int64).tobytes()
+            stamps = [text.replace(" ", "T").removesuffix("Z") for text in written]
+            assert column.tobytes() == np.array(stamps, "M8[ns]").astype(np.int64).tobytes()
+        elif column.dtype == np.float64:
+            assert column.tobytes() == kept.tobytes()
+            assert (
+                column.tobytes() == np.array([float(text or "nan") for text in written]).tobytes()
+            )
+        else:
+            assert column.tolist() == kept.tolist()
+            assert list(map(str, column.tolist())) == written
+
+
+def test_a_second_scan_goes_on_and_says_what_changed(command, folder, tmp_path):
+    """After the first scan as it stood some runs ago."""
+    told = command("--history", 2, "--json", "--no-keep").json["symbols"]
+    assert not (tmp_path / "cache").exists()
+    first = min(told, key=lambda one: one["history"][-1]["first"])
+    was, now = first["history"]
+    assert command("--end", now["first"]).code == 0
+    found = command()
+    assert "3 rows went on from kept ones" in found.out
+    line = next(line for line in found.out.splitlines() if line.startswith("changed: "))
+    since = now["first"].replace("T", " ")
+    assert line.startswith(f"changed: {first['symbol']} was {was['class']} at 19")
+    assert line.endswith(f", {now['class']} since {since}")
+    again = command("--json").json
+    assert (again["changes"], again["compared"], again["went_on"]) == ([], 3, 3)
+    assert again["symbols"] == command("--json", "--no-keep").json["symbols"]
+
+
+def test_python_is_given_the_same(command, folder):
+    """The function of the package, with its settings by name."""
+    found = scan(data=f"csv:{folder}", is_kept=False, history=2, verify="all")
+    told = command("--history", 2, "--json", "--no-keep", "--verify", "all").json
+    assert found.rows_hash == told["rows_hash"]
+    assert found.payload()["symbols"] == told["symbols"]
+    assert found.rows["BBB"].trend.shape == (400,)
+
+
+def test_a_red_check_prints_no_class(command, monkeypatch):
+    """Exit code 1, the symbol and the bar on stderr, nothing on stdout."""
+    right = scan_module.trends
+
+    def lying(*args, **kwargs):
+        return [one._replace(row=-one.row) for one in right(*args, **kwargs)]
+
+    monkeypatch.setattr(scan_module, "trends", lying)
+    found = command("--json", "--csv", "rows.csv")
+    assert (found.code, found.out) == (1, "")
+    assert "error: 1 of 1 symbols differ from the readable definition, so no class is" in found.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--set", "emalen=21"), "parameter 'emalen' is unknown; known: cutout, "),
+        (("--set", "ema_len=twenty"), "--set 'ema_len=twenty' must look like"),
+        (("--set", "robustness=3"), "needs robustness whole and at least 0 and at most 2, got 3"),
+        (("--set", "decay=1", "--set", "decay=2"), "'decay' is given twice"),
+        (("--high", "-0.2"), "thresholds lie between -1 and 1"),
+        (("--history", "-1"), "--history"),
+        (("--verify", "none"), "--verify"),
+        (("--threads", "0"), "--threads must be a whole number of at least 1, got 0"),
+        (("--csv", "."), "is a folder, name a file"),
+        (("--population", "8"), "No such option: --population"),
+    ],
+    ids=lambda value: "_".join(value).strip("-") if isinstance(value, tuple) else "",
+)
+def test_wrong_use_is_one_line(command, flags, said):
+    """Exit code 2, with what is legal."""
+    found = command(*flags)
+    assert (found.code, found.out) == (2, "")
+    assert said in found.error
+
+
+def test_python_refuses_settings_that_a_scan_would_not_heed():
+    """With what it knows, and the nearest."""
+    with pytest.raises(
+        ConfigError, match="setting 'population' is unknown; known: accept_missing, "
+    ):
+        scan(population=8)
+    with pytest.raises(ConfigError, match="did you mean 'dedupe'"):
+        scan(dedup=True)
+
+
+def test_tables_fit_a_terminal(folder):
+    """Nothing is cut or folded at 80 columns, nor at 140 with the votes."""
+    found = scan(data=f"csv:{folder}", is_kept=False, history=3)
+    for width, is_wide in ((80, False), (140, True)):
+        out = Console(file=io.StringIO(), width=width)
+        out.print(_stands(found.symbols, is_wide=is_wide))
+        assert len(out.file.getvalue().splitlines()) == 1 + len(found.symbols)
+        out.print(_runs(found.symbols))
+        text = out.file.getvalue()
+        assert "…" not in text
+        assert max(map(len, text.splitlines())) <= width
+
+
+def test_a_symbol_that_would_be_a_formula_is_text_in_a_spreadsheet(command, tmp_path):
+    """As in every CSV file that is written here."""
+    write_market(tmp_path / "odd.csv", 100)
+    first, *rest = (tmp_path / "odd.csv").read_text().splitlines()
+    lines = [f"symbol,{first}", *(f"=1+1,{line}" for line in rest)]
+    (tmp_path / "odd.csv").write_text("\n".join(lines))
+    found = command("--data", "odd.csv", "--csv", "rows.csv")
+    assert found.code == 0, found.err
+    assert '\n"\'=1+1",' in (tmp_path / "rows.csv").read_text()
+
+
+@pytest.mark.slow
+def test_kill_of_a_scan_changes_nothing_that_the_next_one_says(command, folder, tmp_path, kills):
+    """Whenever it is killed, another running beside it: the same lines as without a cache."""
+    environment = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    arguments = ("scan", "--data", f"csv:{folder}", "--json")
+    for number in range(kills):
+        changed = ("--set", f"growth={number}")
+        with start(*arguments, *changed, cwd=tmp_path, env=environment) as beside:
+            with start(*arguments, *changed, cwd=tmp_path, env=environment) as process:
+                time.sleep(0.5 + 2.0 * number / kills)
+                process.kill()
+            out, err = beside.communicate(timeout=120)
+        assert beside.returncode == 0, err
+        found = command("--json", *changed)
+        assert not [line for line in found.err.splitlines() if "damaged" in line]
+        assert found.json["went_on"] == 3
+        expected = command("--json", "--no-keep", *changed).json["symbols"]
+        assert found.json["symbols"] == json.loads(out)["symbols"] == expected
