@@ -187,18 +187,21 @@ def scan(  # noqa: PLR0913 - one argument a flag
     ] = True,
     csv: Annotated[Path | None, option("--csv", "Write whole rows, exact.", "FILE")] = None,
     parquet: Annotated[Path | None, option("--parquet", "Write whole rows, exact.", "FILE")] = None,
+    plot: Annotated[
+        str | None, option("--plot", "Draw a symbol as a page, .html.", "SYMBOL=FILE")
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Class many symbols by their adaptive trend: long, neutral or short, and since when."""
-    from optimizer.commands.scan import Files, parameters_of, scan_command
+    from optimizer.commands.scan import Files, named_page, parameters_of, scan_command
     from optimizer.scanning.question import Question
     from optimizer.scanning.scan import Ways
 
     settings = {**parameters_of(genes, member), **parse_settings(set_)}
     question = Question(settings, high, low, as_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")
-    files = Files(csv, parquet)
+    files = Files(csv, parquet, *named_page(plot))
     scan_command(flags, config, question, ways, files, is_kept=keep, as_json=as_json, quiet=quiet)
 
 

@@ -34,10 +34,26 @@ WIDE = 140
 
 
 class Files(NamedTuple):
-    """Where whole rows are written; None where they are not."""
+    """Where whole rows are written, and a symbol is drawn; None where they are not."""
 
     csv: Path | None = None
     parquet: Path | None = None
+    drawn: str = ""
+    page: Path | None = None
+
+
+def named_page(given: str | None) -> tuple[str, Path | None]:
+    """The symbol and the page of ``SYMBOL=FILE``; no page where nothing is given.
+
+    Raises:
+        ConfigError: When it is written otherwise.
+    """
+    if given is None:
+        return "", None
+    symbol, _, file = given.rpartition("=")
+    if not symbol or not file.lower().endswith(".html"):
+        raise ConfigError(f"--plot {given}: write SYMBOL=FILE, the file named .html")
+    return symbol, Path(file)
 
 
 def scan_command(
@@ -67,7 +83,10 @@ def scan_command(
         write_whole(files.csv, _csv(found))
     if files.parquet is not None:
         write_whole(files.parquet, _parquet(found))
-    for path in filter(None, files):
+    if files.page is not None:
+        write_whole(files.page, found.figure(files.drawn).to_html())
+        say(f"{files.drawn} drawn in {files.page}")
+    for path in filter(None, (files.csv, files.parquet)):
         say(f"{counted(found.bars, 'bar')} written to {path}")
     if as_json:
         print_json(found.payload())

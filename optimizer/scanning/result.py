@@ -3,16 +3,21 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from data.checks import Ints, format_time
+from optimizer.errors import ConfigError
 from optimizer.scanning.classes import DIRECTIONS, UNKNOWN, WORDS, Int8s, run_starts
 from optimizer.scanning.question import Question
+from strategy.errors import unknown
 from strategy.genes import Floats
 from strategy.indicators.adaptive_trend import FAMILIES
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 Column = npt.NDArray[Any]
 
@@ -174,6 +179,23 @@ class Scan:
             told[name] = [_plain(asdict(one)) for one in getattr(self, name)]
         rest = ("compared", "went_on", "replayed", "bars", "seconds", "device", "rows_hash")
         return {**told, **{name: getattr(self, name) for name in rest}, "notes": list(self.notes)}
+
+    def figure(self, symbol: str, last: int = 500) -> "Figure":
+        """The newest bars of a symbol: price by class, the trend, votes and equities of families.
+
+        Raises:
+            ConfigError: When no symbol that has a row is named so.
+        """
+        from optimizer.report.charts.trend import layers_of, trend
+
+        if symbol not in self.rows:
+            raise ConfigError(unknown("symbol", symbol, list(self.rows) or ["none"]))
+        row, asked = self.rows[symbol], self.question
+        layers = layers_of(row.close, asked.parameters, is_script=asked.is_script)
+        chart = trend(
+            symbol, row.timestamp, row.close, layers, high=asked.high, low=asked.low, last=last
+        )
+        return chart.figure()
 
     def columns(self) -> dict[str, Column]:
         """All rows as a table, symbols by name, bars oldest first: name of a column to values."""

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -94,6 +95,15 @@ def test_history_follows_the_table(command):
     assert all(re.search(r" -?\d+\.\d\d%$", line) for line in runs)
 
 
+def test_a_symbol_is_drawn(command):
+    """One page, with its own script."""
+    symbol = command("--json").json["symbols"][0]["symbol"]
+    assert command("--plot", f"{symbol}=drawn.html").code == 0
+    page = Path("drawn.html").read_text(encoding="utf-8")
+    assert f"adaptive trend of {symbol}" in page
+    assert "<script src=" not in page
+
+
 def test_files_hold_whole_rows_in_every_bit(command, folder):
     """CSV and Parquet, read back, equal what Python is given."""
     assert command("--csv", "rows.csv", "--parquet", "rows.parquet", "--set", "cutout=7").code == 0
@@ -173,6 +183,8 @@ def test_a_red_check_prints_no_class(command, monkeypatch):
         (("--verify", "none"), "--verify"),
         (("--threads", "0"), "--threads must be a whole number of at least 1, got 0"),
         (("--csv", "."), "is a folder, name a file"),
+        (("--plot", "drawn.html"), "--plot drawn.html: write SYMBOL=FILE, the file named .html"),
+        (("--plot", "other=drawn.html"), "symbol 'other' is unknown; known: "),
         (("--population", "8"), "No such option: --population"),
     ],
     ids=lambda value: "_".join(value).strip("-") if isinstance(value, tuple) else "",

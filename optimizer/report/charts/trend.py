@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from data.bars import Bars
 from engine.compiling.forms import CompiledForm
 from optimizer.report.charts.chart import (
     BLUE,
@@ -72,13 +71,30 @@ def layers_of(close: Floats, parameters: Sequence[int], *, is_script: bool = Fal
 
 
 def trend(
-    bars: Bars, layers: Layers, high: float = 0.1, low: float = -0.1, last: int = 500
+    symbol: str,
+    timestamp: Ints,
+    close: Floats,
+    layers: Layers,
+    *,
+    high: float = 0.1,
+    low: float = -0.1,
+    last: int = 500,
 ) -> Chart:
-    """The newest bars of a series: price by class, the row, votes, and equities of the families."""
-    shown = slice(max(len(bars) - last, 0), len(bars))
-    x, row = milliseconds(bars.timestamp[shown]), layers.row[shown]
+    """The newest bars of a series: price by class, the row, votes, and equities of the families.
+
+    Args:
+        symbol: For people.
+        timestamp: [T], nanoseconds UTC.
+        close: [T], price.
+        layers: Of these closes.
+        high: A trend above it is long.
+        low: A trend below it is short.
+        last: Bars to draw, at most.
+    """
+    shown = slice(max(len(close) - last, 0), len(close))
+    x, row = milliseconds(timestamp[shown]), layers.row[shown]
     data = [
-        *_price(x, bars.close[shown], row, high, low),
+        *_price(x, close[shown], row, high, low),
         scatter("lines", x, row, yaxis="y2", name="trend", line={"color": BLUE, "width": 1}),
         *(_level(x, value, colour) for value, colour in ((high, GREEN), (low, RED))),
         _votes(x, layers.votes[:, shown]),
@@ -100,10 +116,10 @@ def trend(
         "yaxis3": axis("votes", domain=PANELS["votes"], autorange="reversed"),
         "yaxis4": axis("equity", domain=PANELS["equity"], type="log"),
     }
-    alt = f"{bars.symbol}: the trend is {number(float(row[-1]))} at the last bar; votes of "
+    alt = f"{symbol}: the trend is {number(float(row[-1]))} at the last bar; votes of "
     told = zip(law.FAMILIES, layers.votes[:, -1].tolist(), strict=True)
     alt += ", ".join(f"{name} {vote}" for name, vote in told)
-    return Chart(f"adaptive trend of {bars.symbol}", alt, data, layout)
+    return Chart(f"adaptive trend of {symbol}", alt, data, layout)
 
 
 def _price(x: Floats, close: Floats, row: Floats, high: float, low: float) -> list[Trace]:

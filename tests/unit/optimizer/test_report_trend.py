@@ -25,7 +25,7 @@ def test_layers_make_the_row():
 def test_the_chart_shows_the_newest_bars():
     """As many as asked for, each class in its colour, all families, and words for the blind."""
     layers = layers_of(BARS.close, A)
-    chart = trend(BARS, layers, last=200)
+    chart = trend("SIMULATED", BARS.timestamp, BARS.close, layers, last=200)
     figure = chart.figure()
     by_name = {trace.name: trace for trace in figure.data}
     assert len(by_name["close"].x) == 200
@@ -34,4 +34,6 @@ def test_the_chart_shows_the_newest_bars():
     assert (~np.isnan(by_name["short"].y)).sum() == (shown < -0.1).sum()
     assert sum(str(name).startswith("equity of ") for name in by_name) == 6
     assert chart.alt.startswith("SIMULATED: the trend is ")
-    assert len(trend(BARS.until(50), layers_of(BARS.close[:50], A)).data[0]["x"]) == 50
+    few = BARS.until(50)
+    short = trend("few", few.timestamp, few.close, layers_of(few.close, A))
+    assert len(short.data[0]["x"]) == 50
