@@ -49,6 +49,12 @@ class NarrowSpec(StrategySpec):
         return replace(self, layout=changed.layout, origin=changed)
 
 
+def in_words(spec: AnyStrategy) -> Strategy | None:
+    """The strategy in words that a spec was made of; None of one that was made otherwise."""
+    origin = spec.origin if isinstance(spec, NarrowSpec) else spec
+    return origin if isinstance(origin, Strategy) else None
+
+
 def narrowed(strategy: Strategy) -> NarrowSpec | None:
     """The strategy as today's kernels know it, with its own genes and digest; None if it is wider.
 

@@ -22,7 +22,7 @@ from optimizer.written import write_whole
 from strategy import STRATEGIES
 from strategy.files import load_strategy
 from strategy.model import PARTS, Strategy
-from strategy.narrow import AnyStrategy, NarrowSpec
+from strategy.narrow import AnyStrategy, NarrowSpec, in_words
 from strategy.rows import first_value, warm_up_of
 from strategy.rules import is_file
 from strategy.wording import written
@@ -87,8 +87,8 @@ def check_command(address: str, flags: Mapping[str, object]) -> None:
     load_strategy(address)
     task = prepare(resolve_config(None, {**flags, "strategy": address}), for_search=True)
     spec, console = task.spec, stdout()
-    origin = spec.origin if isinstance(spec, NarrowSpec) else spec
-    if not isinstance(origin, Strategy):
+    origin = in_words(spec)
+    if origin is None:
         raise ConfigError(f"{address}: only a strategy in words can be checked")
     console.say(f"{origin.name}: {origin.summary}")
     how = "with kernels of its own" if isinstance(spec, NarrowSpec) else "read as data"

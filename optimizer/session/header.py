@@ -23,8 +23,7 @@ from optimizer.session.task import Task, prepare
 from strategy import STRATEGIES
 from strategy.clock import zone_version
 from strategy.files import first_difference, strategies_of
-from strategy.model import Strategy
-from strategy.narrow import AnyStrategy, NarrowSpec, at_its_narrowest
+from strategy.narrow import AnyStrategy, at_its_narrowest, in_words
 from strategy.own import OwnIndicator
 from strategy.recorded import from_described
 
@@ -106,16 +105,15 @@ def require_same_file(store: RunStore, spec: AnyStrategy) -> None:
 
 def _file_of(spec: AnyStrategy) -> dict[str, object] | None:
     """The file that a strategy came from, with its text; None of one that came from elsewhere."""
-    origin = spec.origin if isinstance(spec, NarrowSpec) else spec
-    source = origin.source if isinstance(origin, Strategy) else None
+    origin = in_words(spec)
+    source = None if origin is None else origin.source
     return None if source is None else {**asdict(source), "summary": spec.summary}
 
 
 def _zones_of(spec: AnyStrategy) -> dict[str, str]:
     """Versions of the zones whose time a strategy reads."""
-    origin = spec.origin if isinstance(spec, NarrowSpec) else spec
-    names = origin.zones if isinstance(origin, Strategy) else ()
-    return {name: zone_version(name) for name in names}
+    origin = in_words(spec)
+    return {name: zone_version(name) for name in (origin.zones if origin else ())}
 
 
 def _own_indicators(run_id: str, file: Mapping[str, str]) -> dict[str, OwnIndicator]:
