@@ -20,6 +20,7 @@ from engine.cuda.filling import RowFiller
 from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
 from engine.rows.coders import coders_of
 from strategy.indicators import INDICATORS, SOURCES
+from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import FIFTEEN_MINUTES_NS, SHORT_SPECS, make_bars
 
@@ -217,6 +218,8 @@ def assert_none(differing):
 def main():
     """Compare all forms on one device."""
     device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
+    if device == "cpu":
+        repeat_nothing()
     compare_averages(device)
     compare_rolling(device)
     compare_parts(device)

@@ -27,6 +27,7 @@ from engine.ledger import ACCUMULATOR_INDEX
 from engine.reference import Reference
 from engine.rows.plan import plan_rows
 from strategy.errors import GeneError
+from tests.support.interpreter import repeat_nothing
 from tests.support.markets import (
     PAPER_SPEC,
     RUIN_COSTS,
@@ -248,6 +249,7 @@ PARTS = {
 
 def main():
     """Compare what was asked for."""
+    repeat_nothing()
     interpret()
     for name in sys.argv[2:] or PARTS:
         PARTS[name]()

@@ -28,6 +28,7 @@ from engine.ledger import ACCUMULATOR_INDEX
 from engine.orders import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE
 from engine.replay.parity import compare_ledgers
 from strategy.files import strategies_of
+from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_bits
 from tests.support.positions import asks, by_cpu, jumping, population_of
 from tests.support.random_strategies import drawn_strategy
@@ -247,6 +248,7 @@ PARTS = {
 
 def main():
     """Compare what was asked for, with lists of a few signals and several blocks of words."""
+    repeat_nothing()
     accounts.PROGRAMS = 16
     for name in sys.argv[2:] or PARTS:
         PARTS[name]()
