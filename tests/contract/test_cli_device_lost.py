@@ -256,11 +256,11 @@ def test_a_run_that_is_killed_between_its_restarts_finds_the_same_front(
         (tmp_path / "log").unlink(missing_ok=True)
         runs = tmp_path / "runs"
         begun = runs.exists() and list_runs(runs)
-        plan = " ".join(dice.choices(["start", "evaluate:2", "evaluate:3", "ledgers:1"], k=9))
+        plan = " ".join(dice.choices(["start", "evaluate:2", "evaluate:3", "ledgers:1"], k=4))
         arguments = ("evolve", "--resume", "latest", *QUIETLY) if begun else None
         with search.start(f"{plan} none", *QUIETLY, arguments=arguments) as process:
             try:
-                process.communicate(timeout=dice.uniform(1, 12))
+                process.communicate(timeout=dice.uniform(0.5, 7))
             except subprocess.TimeoutExpired:
                 process.kill()
                 killed += 1

@@ -14,24 +14,26 @@ from tests.support.evidence import planted
 from tests.support.judging import recorded_run
 from tests.support.kill import ENDLESS, child, child_judge, kill_after
 
-SEARCHES, KILLS = 200, 10
+SEARCHES_A_KILL = 20
+"""So many null searches leave some to be made after the last kill."""
 
 
 @pytest.mark.slow
-def test_two_hundred_null_searches_killed_ten_times(tmp_path):
+def test_null_searches_killed_again_and_again(tmp_path, kills):
     """With folds before them: the same p, the same judgement, and no search counts twice."""
+    searches = SEARCHES_A_KILL * kills
     path = recorded_run(tmp_path, planted(7, 900, 0), generations=12, min_trades=10, polish=16)
     alone = shutil.copytree(path, tmp_path / "alone" / path.name)
-    for number in range(KILLS):
-        with child(child_judge, path, SEARCHES) as process:
-            kill_after(process, 6 + number, 0.7 * (number % 3 == 2))
+    for number in range(kills):
+        with child(child_judge, path, searches) as process:
+            kill_after(process, 6 + 5 * (number % 4), 0.7 * (number % 3 == 2))
     with RunStore.open(path) as store:
         before = len(rows_of(store))
         assert recorded_judgement(store) is None
-    assert 0 < before < SEARCHES
-    with child(child_judge, path, SEARCHES) as process:
+    assert 0 < before < searches
+    with child(child_judge, path, searches) as process:
         assert process.stdout.read().splitlines()[-1] == "done"
-    plan = Plan(null=SEARCHES, stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=4)
+    plan = Plan(null=searches, stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=4)
     expected = judge_run(alone, plan, {}, lambda *told: None)
     with RunStore.open(path) as store, RunStore.open(alone) as other:
         found = recorded_judgement(store)
@@ -40,7 +42,7 @@ def test_two_hundred_null_searches_killed_ten_times(tmp_path):
     # Seconds that searching takes are no evidence, and stand in the sentence of what is unjudged.
     assert replace(found, verdict=expected.verdict) == expected
     assert found.verdict.grade == expected.verdict.grade
-    assert (found.null.shuffled.run, found.null.shuffled.stopped) == (SEARCHES, False)
+    assert (found.null.shuffled.run, found.null.shuffled.stopped) == (searches, False)
 
 
 def rows_of(store):

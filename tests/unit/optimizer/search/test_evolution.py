@@ -412,16 +412,16 @@ def test_restart_keeps_the_archive_and_changes_the_population():
 
 
 @pytest.mark.slow
-def test_memory_is_flat_over_10000_generations():
+def test_memory_is_flat_over_3000_generations():
     """After the archive is full nothing grows, however long a search goes on."""
-    wanted = settings(8, 10_000, archive=50, islands=1)
+    wanted = settings(8, 3000, archive=50, islands=1)
     levels = [
         resident_bytes()
         for generation in evolve(Forgetful(float_layout(4)), wanted)
-        if generation.number % 2000 == 1999
+        if generation.number % 1000 == 999
     ]
-    assert len(levels) == 5
-    assert levels[-1] - levels[0] < 4 * 2**20
+    assert len(levels) == 3
+    assert levels[-1] - levels[0] < 2**20
 
 
 class Forgetful(Zdt1):
