@@ -16,10 +16,11 @@ from optimizer.report.run import Single
 from optimizer.session.markets import Markets
 from optimizer.session.task import prepare
 from tests.support.browser import opened
-from tests.support.commands import write_market
+from tests.support.commands import market_columns, write_market
 from tests.support.judged import judgement, record_judgement
 from tests.support.ledgers import ledger_of
 from tests.support.runs import record_run
+from tests.support.series import write_parquet
 
 pytestmark = pytest.mark.slow
 
@@ -174,9 +175,13 @@ def test_windows_of_one_series_are_a_page(chromium, tmp_path):
 
 def test_a_thousand_symbols_are_a_page(chromium, tmp_path):
     """It stays below its size, names the best and the worst, and filters by symbol."""
-    specs = [write_market(tmp_path / f"s{i:04d}.csv", 400, seed=i) for i in range(1000)]
+    specs = [
+        write_parquet(tmp_path, market_columns(i, 200, jump=0.05), f"s{i:04d}.parquet")
+        for i in range(1000)
+    ]
+    few = {"min_trades": 1, "population": 4, "generations": 1}
     bounds = {**SHORT, "vol_z_min": [0.1, 1.0], "tr_z_min": [0.1, 1.0], "max_hold": [2.0, 20.0]}
-    run = load_run(str(record_run(tmp_path, data=specs, min_trades=1, bounds=bounds)))
+    run = load_run(str(record_run(tmp_path, data=specs, **few, bounds=bounds)))
     page = write_report(run, tmp_path / "page.html")
     assert page.stat().st_size < LARGEST_BYTES
     with opened(chromium, page) as found:
