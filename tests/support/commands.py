@@ -8,11 +8,18 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+import typer.main
 
 from optimizer.__main__ import main
 from tests.support.series import csv_text
 from tests.support.worlds import make_bars
+
+# A process of a person makes the tree of commands once. Here many commands run in one process, and
+# making it would take longer than most of them.
+typer.main.get_command = cache(typer.main.get_command)
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
