@@ -13,7 +13,8 @@ import pytest
 
 from engine.devices import why_absent
 from optimizer.runs import RunStore, list_runs
-from tests.support.commands import Outcome, run, start
+from tests.support.commands import Outcome, market_columns, run, start
+from tests.support.series import write_parquet
 
 pytestmark = pytest.mark.slow
 
@@ -21,6 +22,13 @@ SEARCH = ("--population", "16", "--generations", "6", "--min-trades", "3", "--se
 QUIETLY = ("--json", "--quiet", "--no-report", "--no-judge")
 CUDA = ("--device", "cuda")
 LOSING = ("-m", "tests.support.losing")
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    """A market of 3,000 bars that a process reads in no time."""
+    place = tmp_path_factory.mktemp("market")
+    return write_parquet(place, market_columns(3, 3000, jump=0.05), "bars.parquet")
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ DRAWN = (0, 3, 4, 8, 15, 21, 22, 24, 29, 32)
 """Seeds of strategies that end positions in every way, some of them with stops that move."""
 
 WORLDS = settings(
-    max_examples=20,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     database=None,

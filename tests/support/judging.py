@@ -1,5 +1,7 @@
 """Tasks and runs on markets made for tests, to be judged."""
 
+from pathlib import Path
+
 from data.bars import Window
 from engine.costs import Costs
 from optimizer.config.run_config import RunConfig
@@ -9,6 +11,7 @@ from optimizer.report.run import evolve
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task, goals_of
 from strategy import find_strategy
+from tests.support.kill import ENDLESS, say
 from tests.support.series import csv_text
 
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
@@ -42,3 +45,10 @@ def recorded_run(folder, bars, **settings):
 def judged(path, **plan):
     """What a plan finds out about a run, by default nothing that takes long."""
     return judge_run(path, Plan(**{"folds": 0, "blocks": 0, **plan}), {}, lambda *told: None)
+
+
+def child_judge(path, searches):
+    """Judge a run by null searches and folds; print a line whenever something is told."""
+    plan = Plan(null=int(searches), stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=4)
+    judge_run(Path(path), plan, {}, lambda *told: say(told))
+    say("done")

@@ -1,7 +1,7 @@
 """Child processes to be killed: what they run, and how they are started and ended.
 
-The functions named `child_...` run in a fresh interpreter; they report by printing one line at a
-time, and a line that says a generation is safe is printed only after it is.
+The functions named `child_...`, here or elsewhere, run in a fresh interpreter; they report by
+printing one line at a time, and a line that says a generation is safe is printed only after it is.
 """
 
 import resource
@@ -16,22 +16,20 @@ import numpy as np
 
 from engine.trends import TrendState
 from optimizer.errors import StoreError
-from optimizer.judging.judge import judge_run
-from optimizer.judging.plan import Plan
 from optimizer.runs import RunStore
 from optimizer.scanning.kept import KeptTrend, KeptTrends
 from tests.support.recording import HEADER, made
 
 ROOT = Path(__file__).parents[2]
 ENDLESS = 10**6
+PROGRAM = "import sys; from {0.__module__} import {0.__name__} as f; f(*sys.argv[1:])"
 
 
 @contextmanager
 def child(function, *arguments):
-    """Run a function of this module in a process of its own; kill it when the body is left."""
-    program = f"import sys; from {__name__} import {function.__name__} as f; f(*sys.argv[1:])"
+    """Run a function of a module in a process of its own; kill it when the body is left."""
     process = subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, arguments)],
+        [sys.executable, "-c", PROGRAM.format(function), *map(str, arguments)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -69,22 +67,15 @@ def child_record(path, flush_every="1", keep="all", end=str(ENDLESS)):
             store.record(made(number))
             if (number + 1) % int(flush_every) == 0:
                 store.flush()
-                _say(number)
+                say(number)
         store.finish({"front": []})
-    _say("done")
-
-
-def child_judge(path, searches):
-    """Judge a run by null searches and folds; print a line whenever something is told."""
-    plan = Plan(null=int(searches), stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=4)
-    judge_run(Path(path), plan, {}, lambda *told: _say(told))
-    _say("done")
+    say("done")
 
 
 def child_own(path):
     """Own a run until a line comes in."""
     with RunStore.open(Path(path), writable=True):
-        _say("owned")
+        say("owned")
         sys.stdin.readline()
 
 
@@ -109,7 +100,7 @@ def child_fill(runs_dir, *limits):
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), hard))
         safe, reason = _fill(Path(runs_dir), f"limit-{limit}")
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-        _say(f"{limit}|{safe}|{reason}")
+        say(f"{limit}|{safe}|{reason}")
 
 
 def _fill(runs_dir, run_id):
@@ -125,6 +116,7 @@ def _fill(runs_dir, run_id):
     return safe, ""
 
 
-def _say(line):
+def say(line):
+    """Print a line at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

@@ -11,8 +11,8 @@ from optimizer.judging.opened import recorded_judgement
 from optimizer.judging.plan import Plan
 from optimizer.runs import RunStore
 from tests.support.evidence import planted
-from tests.support.judging import recorded_run
-from tests.support.kill import ENDLESS, child, child_judge, kill_after
+from tests.support.judging import child_judge, recorded_run
+from tests.support.kill import ENDLESS, child, kill_after
 
 SEARCHES_A_KILL = 20
 """So many null searches leave some to be made after the last kill."""
