@@ -172,7 +172,7 @@ def test_a_signal_while_certifying_stops_at_once(tmp_path):
 def test_a_run_that_is_killed_again_and_again_finds_the_same_front(tmp_path, market, kills):
     """Killed at random moments and gone on with, a run ends with the hash of an unbroken one."""
     dice = random.Random(1)
-    size = ("--data", market, "--population", "16", "--generations", "200", "--min-trades", "3")
+    size = ("--data", market, "--population", "16", "--generations", "400", "--min-trades", "3")
     killed = seed = 0
     while killed < kills:
         seed += 1
@@ -180,16 +180,17 @@ def test_a_run_that_is_killed_again_and_again_finds_the_same_front(tmp_path, mar
         expected = run(
             "evolve", *size, "--seed", seed, *QUIETLY, "--runs", f"whole{seed}", cwd=tmp_path
         ).json
-        # Whatever the machine, some process lives long enough to end what was begun.
         longest = time.monotonic() - began
         runs = f"broken{seed}"
         while True:
             begun = list_runs(tmp_path / runs)
             resumed = ("--resume", "latest") if begun else (*size, "--seed", seed)
             arguments = ("evolve", *resumed, *QUIETLY, "--runs", runs)
+            # Once there were enough kills, whatever was begun is gone on with to its end.
+            patience = dice.uniform(0.5, longest) if killed < kills else None
             with start(*arguments, cwd=tmp_path) as process:
                 try:
-                    out, err = process.communicate(timeout=dice.uniform(0.5, longest))
+                    out, err = process.communicate(timeout=patience)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     killed += 1
