@@ -89,7 +89,7 @@ def child_keep(folder):
         for key in ("one", "two"):
             store.write(key, KeptTrend("", 0, row, votes, state, {}))
         if number == 0:
-            _say("kept")
+            say("kept")
 
 
 def child_fill(runs_dir, *limits):
