@@ -14,6 +14,7 @@ from data import load_bars
 from engine.cuda.trends import Trends
 from engine.trends import trends
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
+from tests.support.interpreter import repeat_nothing
 from tests.support.trend import A, B
 from tests.support.worlds import make_bars, random_genomes
 
@@ -40,6 +41,7 @@ def drawn(count, seed):
 def main(device):
     """Compare few bars where kernels are interpreted, many where they run."""
     if device.type == "cpu":
+        repeat_nothing()
         compare(make_bars(3, 27, tick=0.5, flat=0.1).close, [SHORT], device)
     else:
         bars = load_bars("sample")

@@ -10,15 +10,21 @@ import math
 from functools import cache
 
 import numpy as np
+import triton
 from triton.language import core
 from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
+
+KNOWN = ("3.7.", "3.8.", "3.9.")
+"""Versions whose interpreter is made like this; others are left as they are."""
 
 OPERATIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 
 
 def repeat_nothing():
-    """Have the interpreter of this process be quick."""
+    """Have the interpreter of this process be quick, where it is a known one."""
+    if not triton.__version__.startswith(KNOWN):
+        return
     interpreter._patch_lang = _patching_once(interpreter._patch_lang)
     interpreter._get_np_dtype = _keeping_types(interpreter._get_np_dtype)
     TritonSemantic.broadcast_impl_value = _broadcasting(TritonSemantic.broadcast_impl_value)
