@@ -59,7 +59,7 @@ from optimizer.judging.trials import (
     trials_record,
 )
 from optimizer.judging.verdict import null_seconds, with_verdict
-from optimizer.judging.workers import Workers
+from optimizer.judging.workers import Crew, Workers
 from optimizer.runs import RunStore
 from optimizer.runs.result import RunResult, recorded_result
 from optimizer.search.evolution import front_hash
@@ -99,12 +99,12 @@ def judge_run(
         StoreError: When the run is not finished, is owned, or cannot be judged by this version.
         ConfigError: When the plan does not fit the bars.
     """
-    with RunStore.open(path, writable=True) as store:
-        return _Judge(store, plan, flags, watch, trials).judgement()
+    with RunStore.open(path, writable=True) as store, Crew() as crew:
+        return _Judge(store, plan, flags, watch, trials, crew).judgement()
 
 
 class _Judge:
-    """One run being judged; arguments as of `judge_run`."""
+    """One run being judged by a crew; other arguments as of `judge_run`."""
 
     def __init__(
         self,
@@ -113,8 +113,10 @@ class _Judge:
         flags: Mapping[str, object],
         watch: Watch,
         trials: Trials | None,
+        crew: Crew,
     ) -> None:
         self._store, self._plan, self._watch, self._trials = store, plan, watch, trials
+        self._crew = crew
         self._result = _finished(store)
         self._whole = recorded_task(store, flags)
         self._warm_start = _warm_start(store, self._whole)
@@ -287,7 +289,7 @@ class _Judge:
     def _fold_picks(self, name: str, setup: FoldSetup, part: str) -> list[FoldPick]:
         kept, planned = Kept(self._store, name, FoldPick), len(setup.splits)
         alone, cores = self._on_cores(planned - len(kept.known))
-        workers = Workers[int](replace(setup, task=alone), cores)
+        workers = Workers[int](replace(setup, task=alone), cores, self._crew)
         return fold_picks(workers, planned, kept, lambda done: self._watch(part, done, planned, ""))
 
     def _null(self, engine: Engine) -> NullRecord:
@@ -299,7 +301,7 @@ class _Judge:
         alone, cores = self._on_cores(plan.null)
         setup = NullSetup(alone, self._task.config.seed, plan.keep, self._warm_start)
         keep = setup.markets.keep
-        workers = Workers[NullJob](replace(setup, keep=keep), cores)
+        workers = Workers[NullJob](replace(setup, keep=keep), cores, self._crew)
         value = pick.strength.value if pick.strength.is_defined else float("-inf")
         limits = plan.null, plan.stop_after
         kinds: dict[str, NullKind] = {}

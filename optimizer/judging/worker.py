@@ -1,4 +1,6 @@
-"""A process that does jobs: reads a setup and then jobs from stdin, answers on stdout, in pickles.
+"""A process that does jobs: reads setups and jobs from stdin, answers on stdout, in pickles.
+
+A setup comes as bytes and holds until the next one; a job comes as the one part of a tuple.
 
 It talks with the process that began it and with nobody else, and ends with it.
 """
@@ -19,15 +21,15 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     # Whatever prints must not end up between the answers.
     os.dup2(2, 1)
-    jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    try:
-        setup = pickle.load(sys.stdin.buffer)
-    except EOFError:
-        # Who began us has ended already.
-        return
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, jobs), daemon=True).start()
+    told: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(sys.stdin.buffer, told), daemon=True).start()
+    setup: Any = None
     while True:
-        job = jobs.get()
+        one = told.get()
+        if isinstance(one, bytes):
+            setup = pickle.loads(one)
+            continue
+        (job,) = one
         found, error = None, None
         try:
             found = setup.run(job)
@@ -37,11 +39,11 @@ def main() -> None:
         answers.flush()
 
 
-def _listen(stream: IO[bytes], jobs: "queue.SimpleQueue[Any]") -> None:
-    """Take jobs as they come; without anybody there the process ends in the middle of one."""
+def _listen(stream: IO[bytes], told: "queue.SimpleQueue[Any]") -> None:
+    """Take what comes; without anybody there the process ends in the middle of one."""
     while True:
         try:
-            jobs.put(pickle.load(stream))
+            told.put(pickle.load(stream))
         except (EOFError, OSError):
             os._exit(0)
 

@@ -31,19 +31,56 @@ class Setup(Protocol[Result_co]):
         ...
 
 
+class Crew:
+    """Processes that wait for work, kept from one setup to the next; leaving it ends them."""
+
+    def __init__(self) -> None:
+        self._idle: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> "Crew":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._idle:
+            process.kill()
+            _bury(process)
+        self._idle.clear()
+
+    def take(self, count: int) -> list["subprocess.Popen[bytes]"]:
+        """So many processes: those that wait, and new ones."""
+        alive = [process for process in self._idle if process.poll() is None]
+        self._idle = alive[count:]
+        environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)}
+        new = [
+            subprocess.Popen(
+                [sys.executable, *PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+            )
+            for _ in range(count - len(alive[:count]))
+        ]
+        return alive[:count] + new
+
+    def give_back(self, process: "subprocess.Popen[bytes]") -> None:
+        """Let a process that has done its work wait for more."""
+        self._idle.append(process)
+
+
 class Workers(Generic[Job]):
     """Processes that do jobs of one setup.
 
     Args:
         setup: Does a job.
         count: How many processes; with one, this process does the jobs.
+        crew: Where processes come from and wait afterwards; None for some of its own.
 
     Attributes:
         alone: Why all jobs are done in this process; empty where they are not.
     """
 
-    def __init__(self, setup: Setup[Any], count: int) -> None:
-        self._setup, self._count = setup, count
+    def __init__(self, setup: Setup[Any], count: int, crew: Crew | None = None) -> None:
+        self._setup, self._count, self._crew = setup, count, crew
         self.alone, self._pickled = "", b""
         if count < 2:
             self.alone = "one core"
@@ -66,81 +103,95 @@ class Workers(Generic[Job]):
                 yield job, self._setup.run(job)
             return
         pending: Sequence[Job] = list(jobs)
-        crew = _Crew(self._pickled, pending, min(self._count, len(pending)))
-        try:
-            for _ in pending:
-                job, found, error = crew.done.get()
-                if isinstance(error, _WorkerLostError):
-                    # Memory, most likely: with nobody beside it there is more.
-                    found, error = self._setup.run(job), None
-                if error is not None:
-                    raise error
-                yield job, found
-        finally:
-            crew.end()
+        with Crew() as own:
+            crew = self._crew or own
+            shift = _Shift(self._pickled, pending, crew.take(min(self._count, len(pending))))
+            try:
+                for _ in pending:
+                    job, found, error = shift.done.get()
+                    if isinstance(error, _WorkerLostError):
+                        # Memory, most likely: with nobody beside it there is more.
+                        found, error = self._setup.run(job), None
+                    if error is not None:
+                        raise error
+                    yield job, found
+            finally:
+                for process in shift.end():
+                    crew.give_back(process)
 
 
 class _WorkerLostError(Exception):
     """A process ended in the middle of a job."""
 
 
-class _Crew:
-    """Processes, and a thread for each that hands it jobs.
+class _Shift:
+    """Jobs of one setup, and a thread for each process that hands it some.
 
     Attributes:
         done: Job, result, and what it raised or None.
     """
 
-    def __init__(self, setup: bytes, jobs: Sequence[Any], count: int) -> None:
+    def __init__(
+        self, setup: bytes, jobs: Sequence[Any], processes: "list[subprocess.Popen[bytes]]"
+    ) -> None:
         self.done: queue.SimpleQueue[tuple[Any, Any, Exception | None]] = queue.SimpleQueue()
         self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for job in jobs:
             self._waiting.put(job)
-        environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)}
-        self._processes = [
-            subprocess.Popen(
-                [sys.executable, *PROGRAM],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment,
-            )
-            for _ in range(count)
-        ]
-        self._is_ending = False
-        self._left, self._counting = count, threading.Lock()
+        self._processes = processes
+        self._lock = threading.Lock()
+        self._is_ending, self._left = False, len(processes)
+        self._at_work: set[int] = set()
         self._threads = [
             threading.Thread(target=self._serve, args=(process, setup), daemon=True)
-            for process in self._processes
+            for process in processes
         ]
         for thread in self._threads:
             thread.start()
 
-    def end(self) -> None:
-        """End all processes, whatever they are at."""
-        self._is_ending = True
+    def end(self) -> "list[subprocess.Popen[bytes]]":
+        """End every process that is in the middle of a job; those that wait are returned."""
+        with self._lock:
+            self._is_ending = True
+            busy = set(self._at_work)
         for process in self._processes:
-            process.kill()
+            if process.pid in busy:
+                process.kill()
+        waiting = []
         for process, thread in zip(self._processes, self._threads, strict=True):
             thread.join()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with suppress(OSError):
-                        stream.close()
-            process.wait()
+            if process.pid in busy or process.pid in self._at_work or process.poll() is not None:
+                process.kill()
+                _bury(process)
+            else:
+                waiting.append(process)
+        return waiting
+
+    def _next(self, process: "subprocess.Popen[bytes]") -> Any:  # noqa: ANN401 - of any kind
+        """The next job, at which the process then is; raises where there is none for it."""
+        with self._lock:
+            self._at_work.discard(process.pid)
+            if self._is_ending:
+                raise queue.Empty
+            job = self._waiting.get_nowait()
+            self._at_work.add(process.pid)
+        return job
 
     def _serve(self, process: "subprocess.Popen[bytes]", setup: bytes) -> None:
         into, out = process.stdin, process.stdout
         assert into is not None
         assert out is not None
-        with suppress(OSError):
-            into.write(setup)
-        while not self._is_ending:
+        is_set_up = False
+        while True:
             try:
-                job = self._waiting.get_nowait()
+                job = self._next(process)
             except queue.Empty:
                 return
             try:
-                pickle.dump(job, into)
+                if not is_set_up:
+                    pickle.dump(setup, into)
+                    is_set_up = True
+                pickle.dump((job,), into)
                 into.flush()
                 found, error = pickle.load(out)
             except (OSError, EOFError, pickle.UnpicklingError):
@@ -153,10 +204,19 @@ class _Crew:
     def _lose(self, job: object) -> None:
         """Hand back the job of a process that ended; without any other process, all jobs."""
         self.done.put((job, None, _WorkerLostError()))
-        with self._counting:
+        with self._lock:
             self._left -= 1
             while not self._left:
                 try:
                     self.done.put((self._waiting.get_nowait(), None, _WorkerLostError()))
                 except queue.Empty:
                     return
+
+
+def _bury(process: "subprocess.Popen[bytes]") -> None:
+    """Close what leads to a process that has ended, and take note of its end."""
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
+    process.wait()
