@@ -14,10 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.trends import TrendState
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
-from optimizer.scanning.kept import KeptTrend, KeptTrends
 from tests.support.recording import HEADER, made
 
 ROOT = Path(__file__).parents[2]
@@ -81,6 +79,10 @@ def child_own(path):
 
 def child_keep(folder):
     """Keep rows of many lengths under two names, without an end; a line once both are there."""
+    # Other children begin sooner without them.
+    from engine.trends import TrendState
+    from optimizer.scanning.kept import KeptTrend, KeptTrends
+
     store = KeptTrends(Path(folder))
     for number in range(ENDLESS):
         bars = number % 50_000
