@@ -34,6 +34,12 @@ GROUPS = -(-LENGTHS // LANES)
 IN_SCRIPT = {HMA: MEAN, KAMA: KAMA_FROM_ZERO}
 """Families that the script has in another form."""
 
+FORMS: dict[object, bool] = {
+    KINDS["adaptive_trend"].loop: False,
+    KINDS["adaptive_trend_script"].loop: True,
+}
+"""Definitions of the trend, and whether each is the script's."""
+
 PLACES = np.arange(FAMILIES * LENGTHS).reshape(FAMILIES, LENGTHS)
 
 
@@ -121,26 +127,25 @@ def _lengths(base: int, robustness: int) -> Ints:
     return base + np.concatenate(([0], OFFSETS[robustness], -OFFSETS[robustness]))
 
 
-class TrendForm(CompiledForm):
+class TrendForm:
     """Runs loops compiled, and the adaptive trend so that many rows of a series share its sides.
+
+    Nothing that it holds refers back to it, so that what is kept goes when it does.
 
     Args:
         kept: Where sides are kept.
     """
 
     def __init__(self, kept: Kept) -> None:
-        super().__init__()
-        self._kept = kept
+        self._compiled, self._kept = CompiledForm(), kept
         self._columns: dict[int, tuple[weakref.ref[Floats], int]] = {}
         self._numbers = count()
-        self._fast: dict[object, Callable[..., Floats]] = {
-            KINDS["adaptive_trend"].loop: partial(self._row, False),
-            KINDS["adaptive_trend_script"].loop: partial(self._row, True),
-        }
 
     def __call__(self, loop: Loop) -> Loop:
         """The loop as it is run."""
-        return cast(Loop, self._fast[loop]) if loop in self._fast else super().__call__(loop)
+        if loop in FORMS:
+            return cast(Loop, partial(self._row, FORMS[loop]))
+        return self._compiled(loop)
 
     def _row(self, is_script: bool, close: Floats, *parameters: int) -> Floats:
         codes = np.empty((PLACES.size, len(close)), np.uint8)

@@ -1,6 +1,8 @@
 """The adaptive trend's fast form: the bits of its definition, wherever it begins and goes on."""
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from data import Window
 from engine.batch import Engine
 from engine.compiling.forms import CompiledForm
+from engine.kept import Kept
 from engine.language_reference import LanguageReference
 from engine.replay.parity import compare_ledgers
 from engine.trends import TrendState, trends
@@ -204,3 +207,22 @@ def test_random_genomes_trade_as_in_the_reference(strategy):
                 assert not compare_ledgers(expected, actual)
                 trades += len(expected)
     assert trades > 1000
+
+
+def test_what_is_kept_goes_with_the_engine():
+    """At once, without waiting for the collector of cycles."""
+
+    def kept_now():
+        return [one for one in gc.get_objects() if type(one) is Kept]
+
+    others = set(map(id, kept_now()))
+    gc.disable()
+    try:
+        engine = Engine(ADAPTIVE_TREND, [make_bars(3, 400)], [Window(0, 0, 400)], device="cpu")
+        engine.evaluate(ADAPTIVE_TREND.layout.defaults[None])
+        places = [weakref.ref(one) for one in kept_now() if one.bytes and id(one) not in others]
+        assert places
+        del engine
+        assert not any(place() is not None for place in places)
+    finally:
+        gc.enable()
