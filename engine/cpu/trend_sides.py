@@ -50,12 +50,15 @@ def fill_sides(
         memory: [MEMORY]; that of the bar before, zeros at the start; then that of the last bar.
         codes: [4, T - begin] uint8, the result: -1, 0 or 1, plus 1.
     """
+    bars, pad = len(close), lengths.max()
+    # No average reads further back: two of its blocks, and two of its smoothing.
+    origin = max(begin - 3 * pad, 0)
     # Room before the first bar and behind the last one, so that all blocks are whole.
-    pad = lengths.max()
-    bars = len(close)
-    prices = np.zeros(bars + 2 * pad)
-    prices[pad : pad + bars] = close
-    averages = np.zeros((LANES, bars + 2 * pad))
+    prices = np.zeros(bars - origin + 2 * pad)
+    prices[pad : pad + bars - origin] = close[origin:]
+    averages = np.zeros((LANES, len(prices)))
+    # Bar t stands there at t + shift.
+    shift = pad - origin
     known = np.zeros(LANES, np.int64)
     for lane in range(LANES):
         n, row = lengths[lane], averages[lane]
@@ -63,28 +66,29 @@ def fill_sides(
             row[:] = averages[lane - 1]
             known[lane] = known[lane - 1]
         elif family in (HMA, WMA, LSMA, MEAN):
-            known[lane] = _windows(prices, pad, family, n, begin, row)
+            known[lane] = _windows(prices, shift, family, n, begin, bars, row)
         elif family in (KAMA, KAMA_FROM_ZERO):
-            _path_sums(prices, pad, n, begin, row)
+            _path_sums(prices, shift, n, begin, bars, row)
         else:
             known[lane] = n - 1
             if begin <= n - 1 < bars:
-                _window(prices, pad, n, MEAN, n - 1, n, row)
+                _window(prices, shift, n, MEAN, n - 1, n, row)
     rows = averages.reshape(-1)
-    starts = _starts(bars + 2 * pad, pad)
+    starts = _starts(len(prices), shift)
     if family in (EMA, DEMA):
         _chains(close, lengths, family == DEMA, begin, memory, rows, starts)
     if family in (KAMA, KAMA_FROM_ZERO):
-        _adapt(close, prices, pad, lengths, family == KAMA, begin, memory, rows, starts)
+        _adapt(close, prices, shift, lengths, family == KAMA, begin, memory, rows, starts)
     _take_sides(close, rows, starts, known, begin, memory, codes.reshape(-1))
 
 
 @compiled_part
-def _windows(prices: Floats, pad: int, family: int, n: int, begin: int, out: Floats) -> int:
+def _windows(
+    prices: Floats, shift: int, family: int, n: int, begin: int, end: int, out: Floats
+) -> int:
     """An average of windows from bar `begin` on, and the first bar at which it is known."""
-    end = len(prices) - 2 * pad
     if family != HMA:
-        _window(prices, pad, n, family, begin, end, out)
+        _window(prices, shift, n, family, begin, end, out)
         return n - 1
     root = 1
     while (root + 1) * (root + 1) <= n:
@@ -92,26 +96,28 @@ def _windows(prices: Floats, pad: int, family: int, n: int, begin: int, out: Flo
     # The smoothing reads back to the block before that of the first bar.
     first = max(begin // root * root - root, 0)
     half, raw = np.zeros(len(prices)), np.zeros(len(prices))
-    _window(prices, pad, n // 2, WMA, first, end, half)
-    _window(prices, pad, n, WMA, first, end, raw)
-    for i in range(pad + first, pad + end):
+    _window(prices, shift, n // 2, WMA, first, end, half)
+    _window(prices, shift, n, WMA, first, end, raw)
+    for i in range(shift + first, shift + end):
         raw[i] = 2.0 * half[i] - raw[i]
-    _window(raw, pad, root, WMA, begin, end, out)
+    _window(raw, shift, root, WMA, begin, end, out)
     return n - 2 + root
 
 
 @compiled_part
-def _window(values: Floats, pad: int, n: int, form: int, begin: int, end: int, out: Floats) -> None:
+def _window(
+    values: Floats, shift: int, n: int, form: int, begin: int, end: int, out: Floats
+) -> None:
     """Mean, weighted mean or end of the line of windows that end at bars `begin` to `end` - 1.
 
-    Values and results of bar t stand at t + pad; four blocks are four lanes. Before the first
+    Values and results of bar t stand at t + shift; four blocks are four lanes. Before the first
     whole window, and outside of the bars asked for, results are anything.
     """
     count, weights = splat(float(n)), splat(float(n * (n + 1) // 2))
     three, two = splat(3.0), splat(2.0)
     left, left2 = np.zeros(n * LANES), np.zeros(n * LANES)
     for block in range(begin // n * n, end, n * LANES):
-        starts = _blocks(block, n, end, pad)
+        starts = _blocks(block, n, end, shift)
         anchor = gather(values, starts, 0)
         total = total2 = splat(0.0)
         for i in range(1, n):
@@ -137,25 +143,25 @@ def _window(values: Floats, pad: int, n: int, form: int, begin: int, end: int, o
 
 
 @compiled_part
-def _blocks(block: int, n: int, end: int, pad: int) -> Starts:
+def _blocks(block: int, n: int, end: int, shift: int) -> Starts:
     """Where four blocks begin; behind the last one it stands again."""
     places = np.empty(LANES, np.int64)
     last = (end - 1) // n * n
     for lane in range(LANES):
-        places[lane] = min(block + lane * n, last) + pad
+        places[lane] = min(block + lane * n, last) + shift
     return four(places, 0)  # type: ignore[no-any-return]
 
 
 @compiled_part
-def _path_sums(prices: Floats, pad: int, n: int, begin: int, out: Floats) -> None:
+def _path_sums(prices: Floats, shift: int, n: int, begin: int, end: int, out: Floats) -> None:
     """Sum of the newest n steps from price to price, from bar `begin` on; as `_window`."""
-    end = len(prices) - 2 * pad
     steps = np.zeros(len(prices))
-    for i in range(pad + 1, pad + end):
+    # At the first bar that stands there, the step is 0 or read by nobody.
+    for i in range(max(shift, 0) + 1, shift + end):
         steps[i] = abs(prices[i] - prices[i - 1])
     left = np.zeros(n * LANES)
     for block in range(begin // n * n, end, n * LANES):
-        starts = _blocks(block, n, end, pad)
+        starts = _blocks(block, n, end, shift)
         total = splat(0.0)
         for i in range(1, n):
             total = total + gather(steps, starts, -i)
@@ -181,7 +187,7 @@ def _chains(
     for lane in range(LANES):
         n = lengths[lane]
         alphas[lane] = 2.0 / (n + 1)
-        seeds[lane] = rows[starts[lane] + n - 1] if n <= len(close) else 0.0
+        seeds[lane] = rows[starts[lane] + n - 1] if begin < n <= len(close) else 0.0
     alpha, seed, two = load(alphas, 0), load(seeds, 0), splat(2.0)
     last = _numbers(lengths)
     y, z = load(memory, 0), load(memory, LANES)
@@ -204,11 +210,11 @@ def _numbers(lengths: Ints) -> Lanes:
 
 
 @compiled_part
-def _starts(room: int, pad: int) -> Starts:
+def _starts(room: int, shift: int) -> Starts:
     """Where the first bar of each lane's row stands."""
     places = np.empty(LANES, np.int64)
     for lane in range(LANES):
-        places[lane] = lane * room + pad
+        places[lane] = lane * room + shift
     return four(places, 0)  # type: ignore[no-any-return]
 
 
@@ -216,7 +222,7 @@ def _starts(room: int, pad: int) -> Starts:
 def _adapt(
     close: Floats,
     prices: Floats,
-    pad: int,
+    shift: int,
     lengths: Ints,
     is_held: bool,
     begin: int,
@@ -230,7 +236,7 @@ def _adapt(
     """
     behind = np.empty(LANES, np.int64)
     for lane in range(LANES):
-        behind[lane] = pad - lengths[lane]
+        behind[lane] = shift - lengths[lane]
     ago, last = four(behind, 0), _numbers(lengths)
     nothing, quickest, slowest = splat(0.0), splat(QUICKEST), splat(SLOWEST)
     k = load(memory, 0)
