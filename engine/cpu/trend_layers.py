@@ -4,7 +4,6 @@ Four families are four lanes, so that two vectors hold all six; the equities of 
 by side and wait together. Same numbers as `strategy.indicators.adaptive_trend`, bit for bit.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,7 @@ import numpy.typing as npt
 from engine.compiling.loops import compiled_part, compiled_unlocked
 from engine.cpu.lanes import LANES, above, load, signs, splat, store, whole_part
 from engine.cpu.types import Floats, Ints
-
-FAMILIES, LENGTHS = 6, 9
-"""Families, and averages of each."""
-
-FLOOR, MILLION = 0.25, 1_000_000
-
-TAYLOR = np.array([1.0 / math.factorial(i) for i in range(19)])
-"""Coefficients of the series of exp."""
+from engine.rows.trend import FAMILIES, FLOOR, LENGTHS, MILLION, TAYLOR
 
 WIDTH = 2 * LANES
 """Families, and two that never take a side."""

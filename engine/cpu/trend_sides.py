@@ -22,15 +22,19 @@ from engine.cpu.lanes import (
     store,
 )
 from engine.cpu.types import Codes, Floats, Ints
-
-EMA, HMA, WMA, DEMA, LSMA, KAMA, MEAN, KAMA_FROM_ZERO = range(8)
-"""Families, in the order of `strategy.indicators.adaptive_trend`; the last two are the script's."""
-
-BAND = 1e-12
-"""Price and average are level within this share of price."""
-
-QUICKEST, SLOWEST = 0.602, 0.064
-"""Kaufman's factors: what a straight path adds, and that of a path that leads nowhere."""
+from engine.rows.trend import (
+    BAND,
+    DEMA,
+    EMA,
+    HMA,
+    KAMA,
+    KAMA_FROM_ZERO,
+    LSMA,
+    QUICKEST,
+    SLOWEST,
+    SMA,
+    WMA,
+)
 
 MEMORY = 4 * LANES
 """Numbers that four averages go on from: the average, its second one, the side before, the side."""
@@ -44,7 +48,7 @@ def fill_sides(
 
     Args:
         close: [T], price.
-        family: One of the families above.
+        family: One of the families of `engine.rows.trend`.
         lengths: [4], bars; at least 2.
         begin: First bar.
         memory: [MEMORY]; that of the bar before, zeros at the start; then that of the last bar.
@@ -65,14 +69,14 @@ def fill_sides(
         if lane and n == lengths[lane - 1]:
             row[:] = averages[lane - 1]
             known[lane] = known[lane - 1]
-        elif family in (HMA, WMA, LSMA, MEAN):
+        elif family in (HMA, WMA, LSMA, SMA):
             known[lane] = _windows(prices, shift, family, n, begin, bars, row)
         elif family in (KAMA, KAMA_FROM_ZERO):
             _path_sums(prices, shift, n, begin, bars, row)
         else:
             known[lane] = n - 1
             if begin <= n - 1 < bars:
-                _window(prices, shift, n, MEAN, n - 1, n, row)
+                _window(prices, shift, n, SMA, n - 1, n, row)
     rows = averages.reshape(-1)
     starts = _starts(len(prices), shift)
     if family in (EMA, DEMA):

@@ -14,25 +14,20 @@ import numpy.typing as npt
 
 from engine.compiling.forms import CompiledForm
 from engine.cpu.lanes import LANES
-from engine.cpu.trend_layers import FAMILIES, LENGTHS, fresh_memory, weigh
-from engine.cpu.trend_sides import HMA, KAMA, KAMA_FROM_ZERO, MEAN, fill_sides
+from engine.cpu.trend_layers import fresh_memory, weigh
 from engine.cpu.trend_sides import MEMORY as SIDES_MEMORY
+from engine.cpu.trend_sides import fill_sides
 from engine.cpu.types import Codes, Floats, Ints
 from engine.kept import Kept
+from engine.rows.trend import FAMILIES, IN_SCRIPT, LENGTHS, lengths_of
 from strategy.kinds import KINDS
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
 Int8s = npt.NDArray[np.int8]
 
-OFFSETS = np.array([[1, 2, 3, 4], [1, 2, 4, 6], [1, 3, 5, 7]])
-"""How far a family's lengths lie from its base, by robustness."""
-
 GROUPS = -(-LENGTHS // LANES)
 """Groups of four that hold a family's lengths."""
-
-IN_SCRIPT = {HMA: MEAN, KAMA: KAMA_FROM_ZERO}
-"""Families that the script has in another form."""
 
 FORMS: dict[object, bool] = {
     KINDS["adaptive_trend"].loop: False,
@@ -83,7 +78,7 @@ def trend_of(
     codes = np.empty((FAMILIES, GROUPS * LANES, len(close) - begin), np.uint8)
     for family, base in enumerate(parameters[:6]):
         lengths = np.full(GROUPS * LANES, base)
-        lengths[:LENGTHS] = _lengths(base, parameters[6])
+        lengths[:LENGTHS] = lengths_of(base, parameters[6])
         lengths[LENGTHS:] = lengths[LENGTHS - 1]
         form = IN_SCRIPT.get(family, family) if is_script else family
         for group in range(GROUPS):
@@ -122,11 +117,6 @@ def _prices(close: Floats) -> Floats:
     return found
 
 
-def _lengths(base: int, robustness: int) -> Ints:
-    """A family's nine lengths: the base, longer ones, shorter ones."""
-    return base + np.concatenate(([0], OFFSETS[robustness], -OFFSETS[robustness]))
-
-
 class TrendForm:
     """Runs loops compiled, and the adaptive trend so that many rows of a series share its sides.
 
@@ -152,7 +142,7 @@ class TrendForm:
         prices = _prices(close)
         for family, base in enumerate(parameters[:6]):
             form = IN_SCRIPT.get(family, family) if is_script else family
-            for j, n in enumerate(_lengths(base, parameters[6]).tolist()):
+            for j, n in enumerate(lengths_of(base, parameters[6]).tolist()):
                 codes[PLACES[family, j]] = self._sides(close, form, n // LANES)[n % LANES]
         memory = fresh_memory(np.array(parameters[12:]), parameters[8])
         row, _ = _weighed(prices, codes, PLACES, parameters, is_script, 0, memory)

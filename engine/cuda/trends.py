@@ -29,20 +29,24 @@ from engine.cuda.trend import (
     words_kernel,
 )
 from engine.cuda.waiting import to_device
-
-FAMILIES, LENGTHS = 6, 9
-
-EMA, HMA, WMA, DEMA, LSMA, KAMA, SMA, KAMA_FROM_ZERO = range(8)
-"""Families in their order; the last two are the script's."""
-
-IN_SCRIPT = {HMA: SMA, KAMA: KAMA_FROM_ZERO}
-
-OFFSETS = ((0, 1, 2, 3, 4), (0, 1, 2, 4, 6), (0, 1, 3, 5, 7))
-"""How far a family's lengths lie from its base, by robustness."""
-
-TAYLOR = np.array([1.0 / math.factorial(i) for i in range(19)])
-BAND, FLOOR = 1e-12, 0.25
-QUICKEST, SLOWEST = 0.602, 0.064
+from engine.rows.trend import (
+    BAND,
+    DEMA,
+    FAMILIES,
+    FLOOR,
+    HMA,
+    IN_SCRIPT,
+    KAMA,
+    KAMA_FROM_ZERO,
+    LENGTHS,
+    LSMA,
+    QUICKEST,
+    SLOWEST,
+    SMA,
+    TAYLOR,
+    WMA,
+    lengths_of,
+)
 
 BYTES_OF_A_BAR = FAMILIES * 5 + 4 * 8
 """Of a row while it is made: words, votes, steps, and the row twice."""
@@ -115,8 +119,7 @@ class Trends:
         for row in parameters.tolist():
             for family, base in enumerate(row[:FAMILIES]):
                 form = IN_SCRIPT.get(family, family) if is_script else family
-                more = OFFSETS[row[6]]
-                asked += [(form, base + k) for k in more] + [(form, base - k) for k in more[1:]]
+                asked += [(form, n) for n in lengths_of(base, row[6]).tolist()]
         missing = self._missing(asked)
         if (len(self._places) + len(missing)) * self._n_bars > self._work_bytes:
             # What earlier rows were made of goes, all of it.
