@@ -148,7 +148,7 @@ class _Rows:
 
 
 def _refuse_values(table: _Rows, what: str, bad: Flags) -> None:
-    n_bad = int(bad.sum())
+    n_bad = int(np.count_nonzero(bad))
     if n_bad == 0:
         return
     shown = ", ".join(table.describe(i) for i in np.flatnonzero(bad)[:SHOWN])

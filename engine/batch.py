@@ -21,9 +21,6 @@ from engine.rows.plan import RowGroup, only_columns, parameters_of, plan_chunks,
 from strategy.genes import Floats
 from strategy.narrow import AnyStrategy
 
-ENGINE_VERSION = 4
-"""Raised whenever the same genes on the same bars would give other ledgers or accumulators."""
-
 TAKEN_AHEAD = 1
 """Populations that are prepared before the results of the one before them are waited for."""
 
@@ -136,6 +133,16 @@ class Engine:
         check_windows(self.series, windows)
         other = copy(self)
         other.windows = tuple(windows)
+        return other
+
+    def charged(self, costs: Costs) -> "Engine":
+        """The same engine with other costs: rows that either computes serve both; on a CPU.
+
+        Raises:
+            EngineError: When the device cannot.
+        """
+        other = copy(self)
+        other.costs, other._backend = costs, self._backend.charged(costs)
         return other
 
     def memory_plan(self, individuals: int) -> MemoryPlan:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.costs import Costs
+from engine.errors import EngineError
 from engine.ledger import ACCUMULATORS, Ledger
 from strategy.spec import Row
 
@@ -128,6 +129,10 @@ class Backend(ABC):
         the population instead.
         """
         return False
+
+    def charged(self, costs: Costs) -> "Backend":
+        """The same with other costs, where rows can serve both."""
+        raise EngineError(f"{self.name} cannot change costs of rows that are there; use cpu")
 
     @abstractmethod
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:

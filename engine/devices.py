@@ -136,6 +136,7 @@ def device_of(spec: AnyStrategy, device: str, workload: Workload | None = None) 
     """The device that a strategy runs on; arguments and errors as in `choose_backend`."""
     if not isinstance(spec, Strategy):
         return choose_device(device, workload)
-    choice = choose_backend(device, workload)
+    weighed = None if workload is None else workload._replace(in_words=True)
+    choice = choose_backend(device, weighed)
     maker = _maker(IN_WORDS[choice.name], choice.name, choice.devices)
     return Device(choice.label, choice.reason, maker)

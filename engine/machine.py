@@ -26,3 +26,11 @@ def versions() -> dict[str, str]:
     """Versions of what computes numbers, and the platform."""
     found = {name: importlib.metadata.version(name) for name in ("numpy", "numba")}
     return {"python": platform.python_version(), **found, "platform": platform.platform()}
+
+
+def version_of(package: str) -> str:
+    """Version of an installed package, or the words ``not installed``."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

@@ -20,7 +20,7 @@ class MemoryPlan:
 
     Args:
         individuals: P.
-        slots: Rows that the bank can hold.
+        slots: Rows that the bank can hold; 0 where rows have no slots.
         slot_bytes: Bytes of one slot, over all series.
         work_bytes: Bytes that a device may take for individuals while it evaluates them.
         series_bytes: Bytes of the series themselves, with what computing a row takes beside it.
@@ -50,9 +50,12 @@ class MemoryPlan:
             )
         )
         lists = f", lists up to {work}" if self.work_bytes else ""
+        room = f"up to {self.slots:,} rows, {rows} of {free} free{lists}"
+        if not self.slots:
+            room = f"rows and lists up to {work} of {free} free"
         return (
-            f"{self.individuals:,} individuals on {self.bars:,} bars: up to {self.slots:,} rows, "
-            f"{rows} of {free} free{lists}, series {series}, results {results}"
+            f"{self.individuals:,} individuals on {self.bars:,} bars: {room}, series {series}, "
+            f"results {results}"
         )
 
 

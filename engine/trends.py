@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from engine.cpu.lanes import LANES
 from engine.cpu.threads import Threads
-from engine.cpu.trends import Trend, TrendState, trend_of
+from engine.cpu.trends import Trend, TrendState, trends_of
 from engine.machine import available_cores
 
 Floats = npt.NDArray[np.float64]
@@ -38,14 +39,55 @@ def trends(
     given = [None] * len(closes) if states is None else states
     found: dict[int, Trend] = {}
     workers = Threads(threads or available_cores())
+    groups = _alike(closes, given)
 
     def work(thread: int) -> None:
-        for number in range(thread, len(closes), min(workers.count, len(closes))):
-            found[number] = trend_of(closes[number], parameters, is_script, given[number])
+        for some in groups[thread :: min(workers.count, len(groups))]:
+            trends = trends_of(
+                [closes[k] for k in some], parameters, is_script, [given[k] for k in some]
+            )
+            found.update(zip(some, trends, strict=True))
 
-    if closes:
-        workers.run(work, len(closes))
+    if groups:
+        workers.run(work, len(groups))
     return [found[number] for number in range(len(closes))]
 
 
-__all__ = ["Trend", "TrendState", "trends"]
+def _alike(closes: Sequence[Floats], states: Sequence[TrendState | None]) -> list[list[int]]:
+    """Series by number, up to four together that are of one length and go on from one bar."""
+    alike: dict[tuple[int, int], list[int]] = {}
+    for number, (close, state) in enumerate(zip(closes, states, strict=True)):
+        alike.setdefault((len(close), state.bars if state else 0), []).append(number)
+    return [
+        some[begin : begin + LANES]
+        for some in alike.values()
+        for begin in range(0, len(some), LANES)
+    ]
+
+
+def rows(
+    closes: Sequence[Floats],
+    parameters: Sequence[int],
+    *,
+    is_script: bool = False,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> list[Floats]:
+    """The rows [T] of the adaptive trends of several series, which are the same on every device.
+
+    Args:
+        closes: Each [T], whole series.
+        parameters: The eighteen whole numbers of `adaptive_trend`.
+        is_script: Whether to take `adaptive_trend_script`.
+        device: ``cpu``, or ``cuda`` with a number or without one.
+        threads: Cores; all when None.
+    """
+    if device == "cpu" or not closes:
+        found = trends(closes, parameters, is_script=is_script, threads=threads)
+        return [one.row for one in found]
+    from engine.cuda.trends import rows_of
+
+    return rows_of(closes, parameters, is_script=is_script, device=device)
+
+
+__all__ = ["Trend", "TrendState", "rows", "trends"]

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from strategy.clock import Offset, check_offset
 from strategy.errors import StrategyError, unknown
 from strategy.genes import Gene
-from strategy.indicators import Parameter
+from strategy.indicators import ANY, Parameter
 from strategy.kinds import CLOCK, COLUMNS, KINDS, ROW_NAMES
 from strategy.nodes import Node, walk
 from strategy.own import OwnIndicator
@@ -18,7 +18,7 @@ Operation = Literal["+", "-", "*", "/", "minimum", "maximum", "abs"]
 
 DAY_MINUTES, WEEK_MINUTES = 1440, 10_080
 
-ANY_WHOLE = Parameter("parameter", least=-(2**31))
+ANY_WHOLE = Parameter("parameter", least=ANY)
 
 
 class Expression(Node):

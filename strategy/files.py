@@ -14,7 +14,10 @@ from pathlib import Path
 from strategy import limits, words
 from strategy.defining import TEXT
 from strategy.errors import StrategyError, unknown
+from strategy.expressions import Expression, GeneValue, check_settings, holds_row
+from strategy.language import Term
 from strategy.model import Strategy
+from strategy.nodes import walk
 from strategy.places import PlacedError, Source
 
 MODULE = "strategy_file"
@@ -88,6 +91,22 @@ def strategies_of(text: str, path: str) -> dict[str, Strategy]:
         source = Source(path, text, sha256, has_functions=bool(one.own))
         found[variable] = replace(one, name=name, source=source)
     return found
+
+
+def row_of(text: str) -> Expression:
+    """The row that a text says in the words of a strategy's file, such as ``rsi(close, 14)``.
+
+    Raises:
+        StrategyError: When it says something else, or a row with genes.
+    """
+    made = _run(f"from strategy.words import *; _row = ({text}\n)", text).get("_row")
+    if not isinstance(made, Term) or not holds_row(made.tree):
+        raise StrategyError(f"'{text}' is no row: write one such as rsi(close, 14)")
+    for node in walk(made.tree):
+        if isinstance(node, GeneValue):
+            raise StrategyError(f"'{text}' has genes, which nothing searches here: write numbers")
+        check_settings(node)
+    return made.tree
 
 
 def first_difference(recorded: str, now: str) -> str | None:

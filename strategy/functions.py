@@ -29,13 +29,21 @@ def reached(function: FunctionType, seen: set[FunctionType] | None = None) -> li
     return found
 
 
+def constants(function: FunctionType) -> dict[str, object]:
+    """Plain values and arrays that a function reads from around it, by name in their order."""
+    kinds = (*CONSTANTS, np.ndarray)
+    return {
+        name: value for name, value in sorted(_named(function).items()) if isinstance(value, kinds)
+    }
+
+
 def constants_of(functions: Sequence[FunctionType]) -> Iterator[bytes]:
     """Name and value of each constant that functions read from around them, in a fixed order."""
     for function in functions:
-        for name, value in sorted(_named(function).items()):
+        for name, value in constants(function).items():
             if isinstance(value, np.ndarray):
                 yield f"{name} {value.dtype} {value.shape}".encode() + value.tobytes()
-            elif isinstance(value, CONSTANTS):
+            else:
                 yield f"{name} {value!r}".encode()
 
 

@@ -19,9 +19,6 @@ Kind = TypeVar("Kind")
 AnyStrategy = StrategySpec | Strategy
 """In the narrow shape that kernels were made for, or in words."""
 
-WITH_HOLES = "close_location"
-"""The source that flat bars do not have: where it is missing, an average is kept, or is not."""
-
 
 class _WiderError(Exception):
     """It says something that the narrow shape cannot."""
@@ -132,7 +129,6 @@ def _as_row(name: str, expression: Expression | None) -> Row:
     call = _as(Call, expression)
     _need(isinstance(call.indicator, str) and call.label in INDICATORS)
     reads = "" if call.source is None else _source(call.source)
-    _need((call.label, reads) != ("ema", WITH_HOLES))
     return Row(name, call.label, reads, tuple(_parameter(one) for one in call.parameters))
 
 

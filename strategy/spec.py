@@ -11,7 +11,7 @@ from typing import Literal
 from strategy.errors import GeneError, StrategyError, unknown
 from strategy.functions import text_digest
 from strategy.genes import Floats, Gene, GenomeLayout
-from strategy.indicators import INDICATORS, SOURCES, Indicator
+from strategy.indicators import EMA_OVER_HOLES, INDICATORS, SOURCES, WITH_HOLES, Indicator
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,10 @@ class Row:
     def __post_init__(self) -> None:
         if isinstance(self.indicator, str) and self.indicator not in INDICATORS:
             raise StrategyError(unknown("indicator", self.indicator, list(INDICATORS)))
-        if INDICATORS.get(self.kind.name, self.kind) != self.kind:
+        own = self.indicator
+        if isinstance(own, Indicator) and INDICATORS.get(own.name, own) != own:
             raise StrategyError(
-                f"row '{self.name}': there is an indicator '{self.kind.name}' already; "
+                f"row '{self.name}': there is an indicator '{own.name}' already; "
                 "name yours otherwise"
             )
         self._check_source()
@@ -43,9 +44,10 @@ class Row:
 
     @property
     def kind(self) -> Indicator:
-        """The indicator itself."""
+        """The indicator itself; the average of a source that may have holes skips them."""
         given = self.indicator
-        return INDICATORS[given] if isinstance(given, str) else given
+        kind = INDICATORS[given] if isinstance(given, str) else given
+        return EMA_OVER_HOLES if (kind.form, self.source) == ("ema", WITH_HOLES) else kind
 
     @property
     def reads(self) -> str:

@@ -4,9 +4,13 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from data.errors import TableError, near_match
+
+KNOWN_NAMES = 4096
+"""Names that are remembered, for many files alike."""
 
 INDEX = "__index_level_0__"
 """Where pandas keeps an index without a name; read as the time when no column is."""
@@ -160,6 +164,7 @@ def list_names(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
 
 
+@lru_cache(KNOWN_NAMES)
 def plain(name: str) -> str:
     """A column's name as `ALIASES` writes names: without brackets, accents and case.
 

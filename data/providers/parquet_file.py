@@ -1,5 +1,6 @@
 """Bars from a Parquet file; its size is judged by the footer before a row is read."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,16 +37,15 @@ def read(address: str, options: LoadOptions) -> RawTable:
 def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) -> RawTable:
     where = label(path)
     try:
-        with pq.ParquetFile(pa.BufferReader(content)) as file:
+        with _opened(content) as file:
             schema = file.schema_arrow
             own = list(schema.names)
             kinds = dict(zip(own, schema.types, strict=True))
-            footer = file.metadata
-        names, layout, market = recognise_own(own, options, market, where)
-        used = [own[names.index(name)] for name in layout.used]
-        texts = [name for name in used if _is_text(kinds[name])]
-        _check_size(footer, where, options.max_bytes)
-        columns = _read_columns(content, used, texts)
+            names, layout, market = recognise_own(own, options, market, where)
+            used = [own[names.index(name)] for name in layout.used]
+            texts = [name for name in used if _is_text(kinds[name])]
+            _check_size(file.metadata, where, options.max_bytes)
+            columns = _read_texts(content, used, texts) if texts else file.read(columns=used)
         size = sum(_text_bytes(columns.column(name)) for name in texts)
         if size > options.max_bytes:
             raise refuse_size(where, f"its text takes {size} bytes", options.max_bytes)
@@ -75,10 +75,15 @@ def _check_size(footer: pq.FileMetaData, where: str, max_bytes: int) -> None:
         raise refuse_size(where, f"it unpacks to {unpacked} bytes", max_bytes)
 
 
-def _read_columns(content: bytes, used: list[str], texts: list[str]) -> pa.Table:
+def _opened(content: bytes, texts: Sequence[str] = ()) -> pq.ParquetFile:
+    return pq.ParquetFile(
+        pa.BufferReader(content), read_dictionary=texts, page_checksum_verification=True
+    )
+
+
+def _read_texts(content: bytes, used: list[str], texts: list[str]) -> pa.Table:
     # text is kept as a dictionary until its size is known: one long word may stand in every row
-    source = pa.BufferReader(content)
-    with pq.ParquetFile(source, read_dictionary=texts, page_checksum_verification=True) as file:
+    with _opened(content, texts) as file:
         return file.read(columns=used)
 
 

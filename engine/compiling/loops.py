@@ -12,18 +12,41 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any, TypeVar, cast
 
 import numba
 from numba import njit
 from numba.core.caching import FunctionCache
+from numba.core.event import Listener, register
 from numba.core.runtime.nrt import rtsys
 
 from engine.compiling.kept_code import loops_folder, taking_turns
+from engine.compiling.spent import add_compiling
 
 LOG = logging.getLogger(__name__)
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
+
+
+class _Stopwatch(Listener):
+    """Notes how long numba compiles; it locks, and compiles within a loop what that one calls."""
+
+    def __init__(self) -> None:
+        self._begun: list[float] = []
+
+    def on_start(self, event: object) -> None:
+        """A loop is compiled from now on."""
+        self._begun.append(perf_counter())
+
+    def on_end(self, event: object) -> None:
+        """It was compiled."""
+        began = self._begun.pop()
+        if not self._begun:
+            add_compiling(perf_counter() - began)
+
+
+register("numba:compile", _Stopwatch())  # type: ignore[no-untyped-call]
 
 
 class _SharedCache(FunctionCache):
@@ -67,6 +90,15 @@ def compiled(loop: Loop) -> Loop:
 def compiled_part(loop: Loop) -> Loop:
     """The same, for a loop that other loops call and Python does not, which compiles sooner."""
     return _made(loop, no_cpython_wrapper=True)
+
+
+def compiled_uncounted(loop: Loop) -> Loop:
+    """The same, for loops that make no arrays and call each other often.
+
+    References to arrays that they hand on are not counted: two atomic operations each, which take
+    longer than what such loops do. Whoever calls the first of them holds the arrays.
+    """
+    return _made(loop, no_cpython_wrapper=True, _nrt=False, forceinline=True)
 
 
 def compiled_unlocked(loop: Loop) -> Loop:

@@ -1,6 +1,7 @@
 """The CPU backend behind the engine's contract: holds the series, fills rows, runs the stages."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numba
@@ -78,6 +79,7 @@ class CpuBackend(Backend):
         threads: int | None = None,
     ) -> None:
         self.threads = checked_threads(threads)
+        self._spec = spec
         coders = coders_of(spec, HIGHEST_CODE)
         self._entry = entry_of(spec, coders)
         self._exits = exits_of(spec, costs)
@@ -90,6 +92,12 @@ class CpuBackend(Backend):
         self._longest = max(len(bars) for bars in series)
         self._scratch = np.empty((self.threads, self._longest + 8), np.int32)
         self._distances = np.empty((self.threads, self._longest))
+
+    def charged(self, costs: Costs) -> "CpuBackend":
+        """The same with other costs; rows serve both."""
+        other = copy(self)
+        other._exits = exits_of(self._spec, costs)
+        return other
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:

@@ -4,82 +4,114 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.compiling.loops import compiled
+from engine.compiling.loops import compiled, compiled_uncounted
+from engine.cpu.eights import (
+    EIGHT,
+    bits_at_least,
+    bits_at_most,
+    eight_of,
+    eight_times,
+    lowest_place,
+)
 from engine.cpu.types import Floats
+from engine.cpu.words import NEVER
 
-SMALL, LARGE = 16, 256
-"""Bars of a block."""
+BLOCK = 2 * EIGHT
+"""Bars of a block, and how many bars or blocks are looked at together."""
+
+LOW, HIGH, OPEN, CLOSE = range(4)
 
 
 class Extremes(NamedTuple):
-    """Prices of one series, and the extremes of its whole blocks.
+    """Prices of one series, and the extremes of its blocks.
+
+    Behind the last bar and the last block stand `BLOCK` times NaN, which reaches no price.
 
     Args:
-        open: [T].
-        high: [T].
-        low: [T].
-        close: [T].
-        high_small: [T // 16] largest high of each block of 16 bars.
-        low_small: [T // 16] smallest low.
-        high_large: [T // 256] the same of 256 bars.
-        low_large: [T // 256].
+        bars: [4, T + 16] lows, highs, opens and closes.
+        blocks: [2, (T + 15) // 16 + 16] lowest low and highest high of each block of 16 bars.
     """
 
-    open: Floats
-    high: Floats
-    low: Floats
-    close: Floats
-    high_small: Floats
-    low_small: Floats
-    high_large: Floats
-    low_large: Floats
+    bars: Floats
+    blocks: Floats
 
 
 def extremes_of(open_: Floats, high: Floats, low: Floats, close: Floats) -> Extremes:
     """Prices [T] of a series with their extremes."""
     return Extremes(
-        open_,
-        high,
-        low,
-        close,
-        _largest(high, SMALL),
-        -_largest(-low, SMALL),
-        _largest(high, LARGE),
-        -_largest(-low, LARGE),
+        _followed([low, high, open_, close]), _followed([-_largest(-low), _largest(high)])
     )
 
 
+class Levels(NamedTuple):
+    """What is looked for: a bar that reaches down to a price, up to another, or gains so much.
+
+    Args:
+        lower: Price; may be minus infinity.
+        upper: Price; may be infinity.
+        side: 0 where a high gains, 1 where a low does.
+        entry: Price from which gains count.
+        gain: In prices; NaN: none is enough.
+    """
+
+    lower: float
+    upper: float
+    side: int
+    entry: float
+    gain: float
+
+
+@compiled_uncounted
+def first_touch(prices: Extremes, levels: Levels, first: int, last: int) -> int:
+    """The first bar from `first` to `last` that reaches a level; `last` + 1 where none does.
+
+    What lies behind `last` makes no difference.
+    """
+    reached = _reached(prices.bars, levels, first)
+    at = last + 1
+    if reached != 0:
+        at = first + lowest_place(reached)
+    else:
+        block = first // BLOCK + 1
+        while block * BLOCK <= last:
+            reached = _reached(prices.blocks, levels, block)
+            if reached != 0:
+                begin = (block + lowest_place(reached)) * BLOCK
+                at = begin + lowest_place(_reached(prices.bars, levels, begin))
+                block = NEVER
+            block += BLOCK
+    return min(at, last + 1)
+
+
+@compiled_uncounted
+def _reached(prices: Floats, levels: Levels, first: int) -> int:
+    """Bit k says whether the k-th of 16 bars or blocks from `first` on reaches a level."""
+    return _eight_reached(prices, levels, first) | (
+        _eight_reached(prices, levels, first + EIGHT) << EIGHT
+    )
+
+
+@compiled_uncounted
+def _eight_reached(prices: Floats, levels: Levels, first: int) -> int:
+    reached: int = bits_at_most(eight_of(prices, LOW, first), eight_times(levels.lower))
+    reached |= bits_at_least(eight_of(prices, HIGH, first), eight_times(levels.upper))
+    if levels.gain == levels.gain:
+        sign = 1.0 - 2.0 * levels.side
+        best = eight_of(prices, HIGH - levels.side, first) * eight_times(sign)
+        gone = best - eight_times(sign * levels.entry)
+        reached |= bits_at_least(gone, eight_times(levels.gain))
+    return reached
+
+
 @compiled
-def _largest(values: Floats, size: int) -> Floats:
-    """The largest value of each whole block."""
-    found = np.empty(values.size // size)
+def _largest(values: Floats) -> Floats:
+    """The largest value of each block, the last one's of as many as there are."""
+    found = np.empty((values.size + BLOCK - 1) // BLOCK)
     for block in range(found.size):
-        found[block] = values[block * size : (block + 1) * size].max()
+        found[block] = values[block * BLOCK : (block + 1) * BLOCK].max()
     return found
 
 
-@compiled
-def first_touch(prices: Extremes, first: int, last: int, lower: float, upper: float) -> int:
-    """The first bar from `first` to `last` that reaches down to `lower` or up to `upper`.
-
-    `last` + 1 where none does; either price may be infinite. No bar behind `last` is looked at.
-    """
-    j = first
-    while j <= last:
-        if j & (SMALL - 1) == 0 and j + SMALL - 1 <= last:
-            if j & (LARGE - 1) == 0 and j + LARGE - 1 <= last:
-                block = np.uint64(j // LARGE)
-                if prices.low_large[block] > lower and prices.high_large[block] < upper:
-                    j += LARGE
-                    continue
-            block = np.uint64(j // SMALL)
-            if prices.low_small[block] > lower and prices.high_small[block] < upper:
-                j += SMALL
-                continue
-        behind = min((j | (SMALL - 1)) + 1, last + 1)
-        # Without a sign, an index is not asked whether it counts from the end.
-        for k in range(np.uint64(j), np.uint64(behind)):
-            if prices.low[k] <= lower or prices.high[k] >= upper:
-                return int(np.int64(k))
-        j = behind
-    return last + 1
+def _followed(columns: list[Floats]) -> Floats:
+    """Columns as one array with NaN behind."""
+    return np.pad(np.array(columns), ((0, 0), (0, BLOCK)), constant_values=np.nan)

@@ -1,17 +1,14 @@
 """Lanes: four float64 that compiled loops handle as one number, each operation on all four.
 
-A recurrence waits for its own last step; four of them side by side wait together. The vectors are
-explicit, because what a compiler makes of four scalars is a matter of luck. Every operation rounds
-each lane as it rounds a scalar.
+A recurrence waits for its own last step; four of them side by side wait together.
 """
 
-import operator
 from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
-from numba.extending import intrinsic, lower_builtin, models, register_model
+
+from engine.cpu.vectors import instruction, joined, lanes
 
 LANES = 4
 
@@ -20,69 +17,21 @@ Starts = tuple[int, int, int, int]
 
 VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
-
 Lanes = Any
 """Four float64; a type of the compiler, of which Python's types know nothing."""
 
 
-class _Lanes(types.Type):
-    def __init__(self):
-        super().__init__("Lanes")
-
-
-@register_model(_Lanes)
-class _Model(models.PrimitiveModel):
-    def __init__(self, manager, kind):
-        super().__init__(manager, kind, VECTOR)
-
-
-lanes = _Lanes()
-
-
-@infer_global(operator.add)
-@infer_global(operator.sub)
-@infer_global(operator.mul)
-@infer_global(operator.truediv)
-class _Arithmetic(ConcreteTemplate):
-    cases = [signature(lanes, lanes, lanes)]  # noqa: RUF012 - numba compares it with a list
-
-
-@lower_builtin(operator.add, _Lanes, _Lanes)
-def _add(context, builder, sig, args):
-    return builder.fadd(*args)
-
-
-@lower_builtin(operator.sub, _Lanes, _Lanes)
-def _subtract(context, builder, sig, args):
-    return builder.fsub(*args)
-
-
-@lower_builtin(operator.mul, _Lanes, _Lanes)
-def _multiply(context, builder, sig, args):
-    return builder.fmul(*args)
-
-
-@lower_builtin(operator.truediv, _Lanes, _Lanes)
-def _divide(context, builder, sig, args):
-    return builder.fdiv(*args)
-
-
-def _instruction(emit) -> Any:
-    """An operation for compiled loops, written in the compiler's own instructions."""
-    return intrinsic(emit)
-
-
-@_instruction
+@instruction
 def splat(typing, value):
     """The same number in all lanes."""
 
     def code(context, builder, sig, args):
-        return _joined(builder, [args[0]] * LANES)
+        return joined(builder, [args[0]] * LANES)
 
     return lanes(types.float64), code
 
 
-@_instruction
+@instruction
 def root(typing, value):
     """The square root of each lane, rounded once."""
 
@@ -94,7 +43,7 @@ def root(typing, value):
     return lanes(lanes), code
 
 
-@_instruction
+@instruction
 def quotient(typing, x, count, inverse):
     """The quotient x / count of each lane, for whole counts; `inverse` is 1 / count, rounded.
 
@@ -119,7 +68,7 @@ def quotient(typing, x, count, inverse):
     return lanes(lanes, lanes, lanes), code
 
 
-@_instruction
+@instruction
 def above(typing, x, y, yes, no):
     """`yes` in each lane where x > y, else `no`."""
 
@@ -129,7 +78,7 @@ def above(typing, x, y, yes, no):
     return lanes(lanes, lanes, lanes, lanes), code
 
 
-@_instruction
+@instruction
 def whole_part(typing, x):
     """Each lane without its digits behind the point, for numbers below 2**31."""
 
@@ -140,22 +89,30 @@ def whole_part(typing, x):
     return lanes(lanes), code
 
 
-@_instruction
-def signs(typing, words, first, shift):
-    """Two bits of each of words[first : first + 4], uint32, from bit `shift` on, less 1."""
+@instruction
+def sided(typing, words, first, shift, up, down, flat):
+    """By two bits of each of words[first : first + 4], uint32, from bit `shift` on: 2 is up."""
 
     def code(context, builder, sig, args):
-        kind = ir.VectorType(ir.IntType(32), LANES)
-        found = builder.load(_pointer(context, builder, sig, args, kind), align=4)
-        by = builder.trunc(args[2], ir.IntType(32))
-        moved = builder.lshr(found, _joined(builder, [by] * LANES, kind))
-        bits = builder.and_(moved, ir.Constant(kind, [3] * LANES))
-        return builder.fsub(builder.sitofp(bits, VECTOR), _constant(1.0))
+        is_up, is_down = _sides(context, builder, sig, args)
+        return builder.select(is_up, args[3], builder.select(is_down, args[4], args[5]))
 
-    return lanes(words, types.int64, types.int64), code
+    return lanes(words, types.int64, types.int64, lanes, lanes, lanes), code
 
 
-@_instruction
+@instruction
+def signed(typing, words, first, shift, value):
+    """The value where such bits are 2, less itself where they are 0, else 0."""
+
+    def code(context, builder, sig, args):
+        is_up, is_down = _sides(context, builder, sig, args)
+        below = builder.select(is_down, builder.fneg(args[3]), _constant(0.0))
+        return builder.select(is_up, args[3], below)
+
+    return lanes(words, types.int64, types.int64, lanes), code
+
+
+@instruction
 def where_positive(typing, condition, value):
     """The value of each lane where the condition is above 0, else NaN."""
 
@@ -166,7 +123,7 @@ def where_positive(typing, condition, value):
     return lanes(lanes, lanes), code
 
 
-@_instruction
+@instruction
 def four(typing, column, first):
     """column[first : first + 4] as starts."""
 
@@ -179,19 +136,19 @@ def four(typing, column, first):
     return types.UniTuple(types.int64, LANES)(column, types.int64), code
 
 
-@_instruction
+@instruction
 def gather(typing, column, starts, k):
     """column[starts[lane] + k] of each lane."""
 
     def code(context, builder, sig, args):
         data = context.make_array(sig.args[0])(context, builder, args[0]).data
         places = [builder.add(builder.extract_value(args[1], i), args[2]) for i in range(LANES)]
-        return _joined(builder, [builder.load(builder.gep(data, [place])) for place in places])
+        return joined(builder, [builder.load(builder.gep(data, [place])) for place in places])
 
     return lanes(column, starts, types.int64), code
 
 
-@_instruction
+@instruction
 def scatter(typing, column, starts, k, value):
     """Write each lane to column[starts[lane] + k]; where lanes share a place, the first stays."""
 
@@ -206,7 +163,7 @@ def scatter(typing, column, starts, k, value):
     return types.void(column, starts, types.int64, lanes), code
 
 
-@_instruction
+@instruction
 def scatter_signs(typing, codes, starts, k, value):
     """Write each lane, -1, 0 or 1, as a code of one byte, 0 to 2, to codes[starts[lane] + k]."""
 
@@ -224,7 +181,7 @@ def scatter_signs(typing, codes, starts, k, value):
     return types.void(codes, starts, types.int64, lanes), code
 
 
-@_instruction
+@instruction
 def load(typing, column, first):
     """column[first : first + 4], a lane each."""
 
@@ -234,7 +191,7 @@ def load(typing, column, first):
     return lanes(column, types.int64), code
 
 
-@_instruction
+@instruction
 def store(typing, column, first, value):
     """Write the lanes to column[first : first + 4]."""
 
@@ -245,12 +202,12 @@ def store(typing, column, first, value):
     return types.void(column, types.int64, lanes), code
 
 
-@_instruction
+@instruction
 def store_codes(typing, codes, first, a, b, at_a, at_b, most):
     """Write 1 + the whole part of positions, 0 .. most, to codes[first : first + 8]; 0 at NaN."""
 
     def code(context, builder, sig, args):
-        least, most = _constant(0.0), _joined(builder, [args[6]] * LANES)
+        least, most = _constant(0.0), joined(builder, [args[6]] * LANES)
         whole = ir.VectorType(ir.IntType(32), LANES)
         one, none = ir.Constant(whole, [1] * LANES), ir.Constant(whole, [0] * LANES)
         halves = []
@@ -269,7 +226,7 @@ def store_codes(typing, codes, first, a, b, at_a, at_b, most):
     return types.void(codes, types.int64, lanes, lanes, lanes, lanes, types.float64), code
 
 
-@_instruction
+@instruction
 def take(typing, counters, place):
     """counters[place], which grows by one: no two threads get the same."""
 
@@ -281,15 +238,22 @@ def take(typing, counters, place):
     return types.int64(counters, types.int64), code
 
 
+def _sides(context, builder, sig, args):
+    """Whether two bits of each word are 2, and whether they are 0."""
+    kind = ir.VectorType(ir.IntType(32), LANES)
+    found = builder.load(_pointer(context, builder, sig, args, kind), align=4)
+    by = builder.trunc(args[2], ir.IntType(32))
+    none = ir.Constant(kind, [0] * LANES)
+
+    def masked(bits):
+        mask = builder.shl(ir.Constant(ir.IntType(32), bits), by)
+        return builder.and_(found, joined(builder, [mask] * LANES))
+
+    return builder.icmp_signed("!=", masked(2), none), builder.icmp_signed("==", masked(3), none)
+
+
 def _constant(value):
     return ir.Constant(VECTOR, [value] * LANES)
-
-
-def _joined(builder, values, kind=VECTOR):
-    vector = ir.Constant(kind, ir.Undefined)
-    for lane, value in enumerate(values):
-        vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), lane))
-    return vector
 
 
 def _pointer(context, builder, sig, args, kind):

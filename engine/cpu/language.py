@@ -1,6 +1,7 @@
 """The CPU backend of strategies in words: conditions as words of bars, positions of both sides."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
 
 import numpy as np
 
@@ -9,13 +10,13 @@ from engine.contract import Backend, Room, RowRequest
 from engine.costs import Costs
 from engine.cpu.backend import CpuBackend, checked_threads
 from engine.cpu.extremes import Extremes, extremes_of
-from engine.cpu.population import Population, fold_population, list_population
-from engine.cpu.positions import Charges, session_exits
-from engine.cpu.readings import Readings
+from engine.cpu.population import fold_population, list_population
+from engine.cpu.positions import Charges, Population, session_exits
+from engine.cpu.readings import Formula, Leaves, Readings
 from engine.cpu.threads import Threads
 from engine.cpu.trends import TrendForm
 from engine.cpu.types import Floats, Ints, Slots
-from engine.cpu.words import LAST_BIT, Words, list_marks
+from engine.cpu.words import LAST_BIT, Words, bars_of
 from engine.errors import EngineError
 from engine.kept import Kept
 from engine.ledger import Ledger
@@ -61,9 +62,7 @@ class LanguageBackend(Backend):
         threads: int | None = None,
     ) -> None:
         self.threads = checked_threads(threads)
-        self._charges = Charges(
-            float(costs.per_side), float(costs.min_risk), float(costs.risk_fraction)
-        )
+        self._charges = _charges_of(costs)
         kept = Kept(work_bytes)
         run = TrendForm(kept)
         self._workers = Threads(self.threads)
@@ -77,6 +76,13 @@ class LanguageBackend(Backend):
             )
             for number, bars in enumerate(series)
         ]
+
+    def charged(self, costs: Costs) -> "LanguageBackend":
+        """The same with other costs; rows serve both."""
+        other = copy(self)
+        other._charges = _charges_of(costs)
+        other._markets = [market.delayed(costs.entry_delay) for market in self._markets]
+        return other
 
     @staticmethod
     def slot_bytes(series: Sequence[Bars]) -> int:
@@ -147,6 +153,10 @@ class LanguageBackend(Backend):
         return found
 
 
+def _charges_of(costs: Costs) -> Charges:
+    return Charges(float(costs.per_side), float(costs.min_risk), float(costs.risk_fraction))
+
+
 class _Market:
     """One series, and what individuals ask of it."""
 
@@ -155,37 +165,47 @@ class _Market:
     ) -> None:
         self.prices: Extremes = extremes_of(bars.open, bars.high, bars.low, bars.close)
         self._spec, self._bars, self._delay = spec, bars, delay
-        self._readings = Readings(rows, spec.layout, workers)
+        conditions = (spec.long, spec.short, spec.exit_long, spec.exit_short)
+        self._readings = Readings(
+            rows, spec.layout, workers, [one for one in conditions if one is not None]
+        )
         self._exits, self._after = exits_in_words(spec)
         self._warm_ups = WarmUps(spec)
         self._sessions: dict[float, Ints] = {}
 
+    def delayed(self, delay: int) -> "_Market":
+        """The same with entries so many bars later; what is read serves both."""
+        other = copy(self)
+        other._delay = delay
+        return other
+
     def population(self, genomes: Floats) -> Population:
-        """What individuals [P, G] ask of the series."""
+        """What individuals [P, G] ask of the series, until it is asked for the next ones."""
         spec, read = self._spec, self._readings
         read.begin(genomes)
         asked = _Asked(read, len(genomes))
-        numbers = np.zeros((len(genomes), 4, 2))
+        numbers = np.zeros((len(genomes), 2, 4))
         for side, after in enumerate(self._after):
             for place, exits in enumerate(self._exits):
-                asked.exit(place, side, exits[side])
                 if (number := exits[side].number) is not None:
-                    numbers[:, place, side] = read.values(number)
+                    numbers[:, side, place] = read.values(number)
             if after is not None:
-                numbers[:, 3, side] = read.values(after)
+                numbers[:, side, 3] = read.values(after)
         entries = asked.conditions(spec.long, spec.short)
         exits_asked = asked.conditions(spec.exit_long, spec.exit_short)
+        formula, spans, leaves = asked.formulas(self._exits)
         sessions, session_of = self._clock(len(genomes))
         return Population(
             asked.words(),
-            asked.rows(),
+            formula.steps,
+            spans,
+            leaves.rows,
+            leaves.numbers,
             sessions,
             np.array([[one.form for one in pair] for pair in self._exits], np.int64),
             entries,
             exits_asked,
-            asked.reads,
-            asked.scales,
-            numbers,
+            numbers.reshape(-1, 4),
             self._values(spec.break_even, np.nan, len(genomes)),
             self._values(spec.max_hold, 0, len(genomes)).astype(np.int64),
             read.values(spec.delay).astype(np.int64) + self._delay,
@@ -202,9 +222,10 @@ class _Market:
             for number in population.entries[0].tolist()
         )
         first = max(window.start, int(population.warm_up[0]))
-        marks = np.empty(len(self._bars), np.int32)
-        end = max(window.end - 1 - int(population.delay[0]), first)
-        return marks[: list_marks(longs, shorts, first, end, marks)] >> 1
+        bars = bars_of(longs ^ shorts)
+        return bars[(bars >= first) & (bars < window.end - 1 - int(population.delay[0]))].astype(
+            np.int32
+        )
 
     def _values(self, setting: Node | None, without: float, count: int) -> Floats:
         if setting is None:
@@ -226,15 +247,11 @@ class _Market:
 
 
 class _Asked:
-    """Conditions and rows that a population asks for, each once."""
+    """Conditions and formulas that a population asks for, each once."""
 
     def __init__(self, readings: Readings, count: int) -> None:
         self._readings, self._count = readings, count
         self._words: list[Words] = [np.zeros((0, (readings.n_bars + LAST_BIT) >> 6), np.uint64)]
-        self._rows: list[Floats] = []
-        self._places: dict[int, int] = {}
-        self.reads = np.full((count, 3, 2), -1, np.int64)
-        self.scales = np.ones((count, 3, 2))
 
     def conditions(self, *sides: Condition | None) -> Ints:
         """Number [P, 2] of each side's condition among the words; -1 where it has none."""
@@ -246,25 +263,16 @@ class _Asked:
                 self._words.append(claimed.words)
         return found
 
-    def exit(self, place: int, side: int, given: Lowered) -> None:
-        """Note the rows of a stop, a target or a trailing stop."""
-        if given.read is None:
-            return
-        asked = self._readings.part(given.read)
-        part, self.scales[:, place, side] = self._readings.scaled(asked)
-        read = self._readings.rows(part)
-        if part.number not in self._places:
-            self._places[part.number] = len(self._rows)
-            self._rows += read.rows
-        self.reads[:, place, side] = self._places[part.number] + read.place
+    def formulas(self, forms: list[list[Lowered]]) -> tuple[Formula, Ints, Leaves]:
+        """What stops, targets and trails read, first and last steps [6, 2], and leaves."""
+        given = [side.read for pair in forms for side in pair]
+        parts = [self._readings.part(read) for read in given if read is not None]
+        formula, ends = self._readings.formula(*parts)
+        spans = np.zeros((len(given), 2), np.int64)
+        spans[[read is not None for read in given]] = np.stack([ends[:-1], ends[1:]], 1)
+        leaves = self._readings.leaves(formula, np.arange(self._count))
+        return formula, spans, leaves
 
     def words(self) -> Words:
         """The words of all conditions."""
         return np.concatenate(self._words)
-
-    def rows(self) -> Floats:
-        """All rows that exits read, [R, T]."""
-        found = np.empty((len(self._rows), self._readings.n_bars))
-        for place, row in enumerate(self._rows):
-            found[place] = row
-        return found

@@ -8,54 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.compiling.loops import compiled_part, compiled_unlocked
+from engine.compiling.loops import compiled_unlocked
 from engine.cpu.chain import TRADES, begin
 from engine.cpu.extremes import Extremes
 from engine.cpu.lanes import take
-from engine.cpu.positions import Charges, Orders, take_marks
+from engine.cpu.positions import Charges, Population, take_positions
 from engine.cpu.threads import Threads
-from engine.cpu.types import Floats, Ints, Slots
-from engine.cpu.words import Words, list_marks
+from engine.cpu.types import Floats, Ints
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
 
 REJECTED = ACCUMULATOR_INDEX["rejected"]
-
-
-class Population(NamedTuple):
-    """What P individuals of one strategy ask of one series; last axes of two are long, short.
-
-    Args:
-        words: [C, N] conditions, 64 bars a word; bits behind the last bar are 0.
-        rows: [R, T] rows that stops, targets and trails read.
-        sessions: [Q, T] as `session_exits` gives them.
-        forms: [3, 2] forms of stop, target and trail, of `engine.orders`.
-        entries: [P, 2] condition of each side's entry; -1: the side never enters.
-        exits: [P, 2] condition of each side's exit; -1: none.
-        reads: [P, 3, 2] row of stop, target and trail; -1: none.
-        scales: [P, 3, 2] what the row is multiplied by; 1 where it stands for itself.
-        numbers: [P, 4, 2] what stop, target and trail take where they read no row, and from which
-            gain on the stop follows.
-        break_even: [P] NaN: never.
-        max_hold: [P] int64, bars; 0: no limit.
-        delay: [P] int64, bars.
-        warm_up: [P] int64, first bar that may signal.
-        session_of: [P] int64, place in `sessions`; -1: not left by the clock.
-    """
-
-    words: Words
-    rows: Floats
-    sessions: Ints
-    forms: Ints
-    entries: Ints
-    exits: Ints
-    reads: Ints
-    scales: Floats
-    numbers: Floats
-    break_even: Floats
-    max_hold: Ints
-    delay: Ints
-    warm_up: Ints
-    session_of: Ints
 
 
 class Listed(NamedTuple):
@@ -63,7 +25,7 @@ class Listed(NamedTuple):
 
     Args:
         firsts: [P, W] place of each ledger's first trade; [0, 0] where no ledgers are wanted.
-        whole: [K, 5] as in `take_marks`.
+        whole: [K, 5] as in `take_positions`.
         numbers: [K, 6] likewise.
     """
 
@@ -108,15 +70,12 @@ def _folded(
     threads: Threads,
     listed: Listed,
 ) -> Floats:
-    individuals, n_bars = len(population.delay), len(prices.open)
+    individuals = len(population.delay)
     out = np.full((individuals, len(windows), len(ACCUMULATORS)), np.nan)
-    marks = np.empty((threads.count, n_bars), np.int32)
-    reads = np.empty((threads.count, 3, n_bars))
     shared = np.zeros(1, np.int64)
 
     def compute(thread: int) -> None:
-        fold_each(prices, population, charges, windows, marks[thread], reads[thread], shared, out,
-                  *listed)  # fmt: skip
+        fold_each(prices, population, charges, windows, shared, out, *listed)
 
     threads.run(compute, individuals)
     return out
@@ -137,8 +96,6 @@ def fold_each(
     population: Population,
     charges: Charges,
     windows: Ints,
-    marks: Slots,
-    reads: Floats,
     shared: Ints,
     out: Floats,
     firsts: Ints,
@@ -152,67 +109,20 @@ def fold_each(
         population: All individuals.
         charges: Costs and risk rules.
         windows: [W, 2] start and end of each window.
-        marks: [T] of this thread, receives signals.
-        reads: [3, T] of this thread, receives what rows say there.
         shared: [1] of all threads, counts the individuals that were begun.
         out: [P, W, A] receives accumulators.
         firsts: As in `Listed`.
         whole: Likewise.
         numbers: Likewise.
     """
-    nothing = np.zeros(population.words.shape[1], np.uint64)
+    # No formula needs more places than it has steps.
+    stack = np.empty(len(population.steps) + 1)
     p = take(shared, 0)
     while p < population.delay.size:
-        orders = _orders_of(population, p)
-        longs, shorts = (_words(population, population.entries[p, 0], nothing),
-                         _words(population, population.entries[p, 1], nothing))  # fmt: skip
         for w in range(windows.shape[0]):
-            end = windows[w, 1]
             first = max(windows[w, 0], population.warm_up[p])
-            n = list_marks(longs, shorts, first, max(end - 1 - orders.delay, first), marks)
-            _read(population, p, marks[:n], reads)
             begin(out[p, w])
-            place = firsts[p, w] if firsts.shape[0] > 0 else 0
-            take_marks(prices, orders, charges, marks[:n], reads, end, out[p, w],
-                       whole[place:], numbers[place:])  # fmt: skip
+            listed = firsts[p, w] if firsts.shape[0] > 0 else 0
+            take_positions(prices, population, charges, p, first, windows[w, 1], out[p, w],
+                           listed, whole, numbers, stack)  # fmt: skip
         p = take(shared, 0)
-
-
-@compiled_part
-def _words(population: Population, condition: int, none: Words) -> Words:
-    return population.words[condition] if condition >= 0 else none
-
-
-@compiled_part
-def _orders_of(population: Population, p: int) -> Orders:
-    """One individual's orders."""
-    asks_nothing = population.words[0, :0]
-    session = population.session_of[p]
-    return Orders(
-        population.forms,
-        population.numbers[p],
-        population.break_even[p],
-        population.max_hold[p],
-        population.delay[p],
-        _words(population, population.exits[p, 0], asks_nothing),
-        _words(population, population.exits[p, 1], asks_nothing),
-        population.sessions[session] if session >= 0 else population.sessions[0, :0],
-    )
-
-
-@compiled_part
-def _read(population: Population, p: int, marks: Slots, out: Floats) -> None:
-    """What an individual's rows say at its signals, into out [3, S]; 0 where it reads none.
-
-    Rows hardly ever lie in a cache. Read here, one after another without anything in between, the
-    loads are in flight together.
-    """
-    for part in range(3):
-        rows, scales = population.reads[p, part], population.scales[p, part]
-        for s in range(marks.size):
-            side = marks[s] & 1
-            read = 0.0
-            if rows[side] >= 0:
-                # A zero has no sign.
-                read = scales[side] * population.rows[rows[side], marks[s] >> 1] + 0.0
-            out[part, s] = read

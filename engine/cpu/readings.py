@@ -4,22 +4,28 @@ A key is a part of the strategy with the values of its genes. What several indiv
 computed once; part after part is computed for all of them together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from engine.cpu.claims import RELATIONS, compared, held, moved, within
+from engine.cpu.claims import RELATIONS, held, moved, within
+from engine.cpu.formulas import LEAF, OPERATIONS, WORD, decide_each, stack_of
+from engine.cpu.lanes import LANES
 from engine.cpu.threads import Threads
+from engine.cpu.trends import TrendForm
 from engine.cpu.types import Floats, Ints
 from engine.cpu.words import LAST_BIT, Words
 from engine.rows.individuals import Individuals, columns_of, values_of
+from engine.rows.trend import is_trend
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
-from strategy.expressions import Arithmetic, Expression, GeneValue, Number
+from strategy.expressions import Arithmetic, Call, Expression, GeneValue, Number
 from strategy.genes import GenomeLayout
 from strategy.nodes import Node
 from strategy.rows import Rows, bound
+
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +45,32 @@ class Part:
     below: tuple["Part", ...]
     columns: tuple[int, ...]
     is_fresh: bool
+
+
+class Formula(NamedTuple):
+    """Arithmetic as instructions of `engine.cpu.formulas`.
+
+    Args:
+        steps: [S, 2] instruction and leaf, in turn.
+        leaves: Rows and numbers that they put on the stack.
+        depth: Places of the stack that they need.
+    """
+
+    steps: Ints
+    leaves: tuple[Part, ...]
+    depth: int
+
+
+class Leaves(NamedTuple):
+    """What some individuals read as the leaves of a formula; `Readings` holds the rows.
+
+    Args:
+        rows: [U, L] addresses of rows [T]; 0 where a leaf is a number.
+        numbers: [U, L] numbers.
+    """
+
+    rows: Ints
+    numbers: Floats
 
 
 class Read(NamedTuple):
@@ -72,13 +104,23 @@ class Readings:
         rows: Of the series.
         layout: Of the genomes.
         workers: Threads that share the work.
+        conditions: All that will be asked for; what compares the same sides is decided together.
     """
 
-    def __init__(self, rows: Rows, layout: GenomeLayout, workers: Threads) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        layout: GenomeLayout,
+        workers: Threads,
+        conditions: Sequence[Condition],
+    ) -> None:
         self._rows, self._layout, self._workers = rows, layout, workers
         self._parts: dict[Node, Part] = {}
+        self._relations: dict[tuple[int, int], set[int]] = {}
         self._lately: dict[tuple[int, bytes], Floats] = {}
         self.begin(layout.defaults[None])
+        for condition in conditions:
+            self.part(condition)
 
     @property
     def n_bars(self) -> int:
@@ -90,6 +132,7 @@ class Readings:
         self.individuals = Individuals(genomes, self._layout)
         self._read: dict[int, Read] = {}
         self._claimed: dict[int, Claimed] = {}
+        self._pairs_decided: dict[tuple[int, int], dict[int, Words]] = {}
         # Only what the population before this one read is still at hand.
         self._before, self._lately = self._lately, {}
 
@@ -100,50 +143,65 @@ class Readings:
             is_fresh = isinstance(node, Arithmetic) and any(map(_is_fresh, node.parts))
             below = node.parts if is_fresh or isinstance(node, Condition) else ()
             parts = tuple(self.part(one) for one in below)
-            self._parts[node] = Part(len(self._parts), node, parts, columns, is_fresh)
+            made = Part(len(self._parts), node, parts, columns, is_fresh)
+            if isinstance(node, Compare):
+                sides = self._relations.setdefault((parts[0].number, parts[1].number), set())
+                sides.add(RELATIONS[node.relation])
+            self._parts[node] = made
         return self._parts[node]
 
     def values(self, setting: Node) -> Floats:
         """The value [P] of a constant or a gene."""
         return values_of(setting, self._layout, self.individuals.here)
 
-    def rows(self, part: Part) -> Read:
-        """What the population reads as an expression."""
+    def formula(self, *parts: Part) -> tuple[Formula, Ints]:
+        """Formulas of several parts one after another, and the first step of each and the end."""
+        steps: list[tuple[int, int]] = []
+        leaves: dict[Part, int] = {}
+        ends = [0]
+        for part in parts:
+            _write(part, steps, leaves)
+            ends.append(len(steps))
+        depth = max((_depth(part) for part in parts), default=1)
+        written = Formula(np.array(steps, np.int64).reshape(-1, 2), tuple(leaves), depth)
+        return written, np.array(ends)
+
+    def leaves(self, formula: Formula, chosen: Ints) -> Leaves:
+        """What some individuals read as the leaves of a formula."""
+        rows = np.zeros((len(chosen), len(formula.leaves)), np.int64)
+        numbers = np.zeros(rows.shape)
+        for place, leaf in enumerate(formula.leaves):
+            if isinstance(leaf.node, GeneValue | Number):
+                numbers[:, place] = self.values(leaf.node)[chosen]
+                continue
+            read = self._rows_of(leaf)
+            places = read.place[chosen]
+            if read.rows[0].size == 1:
+                numbers[:, place] = np.concatenate(read.rows)[places]
+            else:
+                rows[:, place] = np.array([row.ctypes.data for row in read.rows])[places]
+        return Leaves(rows, numbers)
+
+    def _rows_of(self, part: Part) -> Read:
+        """What the population reads as a leaf."""
         if part.number not in self._read:
             first, place = self.individuals.distinct(part.columns)
             members = self.individuals.here[first]
             keys = [(part.number, one.tobytes()) for one in members[:, list(part.columns)]]
             rows = [self._before.get(key) for key in keys]
             missing = [u for u, row in enumerate(rows) if row is None]
-            sides = [self.rows(one) for one in part.below]
 
-            def compute(u: int) -> None:
-                if part.is_fresh:
-                    of_sides = [side.rows[side.place[first[u]]] for side in sides]
-                    rows[u] = _joined(cast(Arithmetic, part.node).operation, of_sides)
-                else:
-                    rows[u] = self._computed(cast(Expression, part.node), members[u])
+            def compute(some: list[int]) -> None:
+                found = self._computed(cast(Expression, part.node), members[some])
+                for u, row in zip(some, found, strict=True):
+                    # They are read from their addresses on.
+                    rows[u] = np.ascontiguousarray(row)
 
-            self._shared(compute, missing)
+            self._shared(compute, self._together(part.node, missing))
             found = cast(list[Floats], rows)
-            if not part.is_fresh:
-                self._lately |= zip(keys, found, strict=True)
+            self._lately |= zip(keys, found, strict=True)
             self._read[part.number] = Read(found, place)
         return self._read[part.number]
-
-    def scaled(self, part: Part) -> tuple[Part, Floats]:
-        """A part and what each individual multiplies it by [P], together this part bit for bit."""
-        node = part.node
-        if isinstance(node, Arithmetic) and node.operation == "*" and part.is_fresh:
-            for scale, other in (part.below, part.below[::-1]):
-                if isinstance(scale.node, GeneValue | Number) and not other.is_fresh:
-                    by, read = self.values(scale.node), self.rows(other)
-                    # Beyond all numbers a product is unknown.
-                    largest = np.array([_largest(row) for row in read.rows])[read.place]
-                    with np.errstate(over="ignore"):
-                        if np.isfinite(largest * by).all():
-                            return other, by
-        return part, np.ones(len(self.individuals))
 
     def words(self, part: Part) -> Claimed:
         """The bars at which a condition is true for the population."""
@@ -152,23 +210,24 @@ class Readings:
             self._claimed[part.number] = Claimed(self._decided(part, first), place)
         return self._claimed[part.number]
 
-    def _computed(self, node: Expression, genome: Floats) -> Floats:
-        tree = bound(node, self._layout.decode(genome))
-        return np.atleast_1d(np.asarray(self._rows.of(tree), np.float64))
+    def _together(self, node: Node, missing: list[int]) -> list[list[int]]:
+        """Rows that are computed together: trends four at a time, where all threads get some."""
+        size = 1
+        if is_trend(node) and isinstance(self._rows.run, TrendForm):
+            size = max(min(LANES, len(missing) // self._workers.count), 1)
+        return [missing[begin : begin + size] for begin in range(0, len(missing), size)]
+
+    def _computed(self, node: Expression, genomes: Floats) -> list[Floats]:
+        trees = [bound(node, self._layout.decode(genome)) for genome in genomes]
+        if len(trees) > 1 and isinstance(self._rows.run, TrendForm):
+            return self._rows.run.of(self._rows, cast(list[Call], trees))
+        return [np.atleast_1d(np.asarray(self._rows.of(tree), np.float64)) for tree in trees]
 
     def _decided(self, part: Part, first: Ints) -> Words:
         """Words [U, N] of a condition for some individuals."""
         node = part.node
         if isinstance(node, Compare):
-            left, right = (self.rows(one) for one in part.below)
-            found = np.empty((len(first), (self.n_bars + LAST_BIT) >> 6), np.uint64)
-            relation = RELATIONS[node.relation]
-
-            def compute(u: int) -> None:
-                row, other = (side.rows[side.place[first[u]]] for side in (left, right))
-                compared(row, other, relation, self.n_bars, found[u])
-
-            self._shared(compute, range(len(first)))
+            found = self._compared(part, first)[RELATIONS[node.relation]]
             return moved(found, node.bars_ago, self.n_bars) if node.bars_ago else found
         parts = [self.words(one) for one in part.below if isinstance(one.node, Condition)]
         words = [one.words[one.place[first]] for one in parts]
@@ -176,7 +235,30 @@ class Readings:
             bars = self.values(node.bars)[first]
             return self._over_bars(held if isinstance(node, Held) else within, words[0], bars)
         join = np.bitwise_and if isinstance(node, AllOf) else np.bitwise_or
-        return cast(Words, join.reduce(words))
+        for other in words[1:]:
+            join(words[0], other, out=words[0])
+        return words[0]
+
+    def _compared(self, part: Part, first: Ints) -> dict[int, Words]:
+        """Words [U, N] of every relation of the same two sides that the strategy asks for."""
+        sides = part.below[0].number, part.below[1].number
+        if sides not in self._pairs_decided:
+            formula, ends = self.formula(*part.below)
+            rows, numbers = self.leaves(formula, first)
+            relations = np.array(sorted(self._relations[sides]))
+            width = (self.n_bars + LAST_BIT) // WORD
+            words = np.empty((len(relations), len(first), width), np.uint64)
+            stacks = [stack_of(formula.depth + 1) for _ in range(self._workers.count)]
+            left, right = formula.steps[: ends[1]], formula.steps[ends[1] :]
+            shared = np.zeros(1, np.int64)
+
+            def compute(thread: int) -> None:
+                decide_each(left, right, rows, numbers, relations, self.n_bars, stacks[thread],
+                            shared, words)  # fmt: skip
+
+            self._workers.run(compute, len(first))
+            self._pairs_decided[sides] = dict(zip(relations.tolist(), words, strict=True))
+        return self._pairs_decided[sides]
 
     def _over_bars(
         self, function: Callable[[Words, int, int], Words], words: Words, bars: Floats
@@ -187,15 +269,15 @@ class Readings:
             found[chosen] = function(words[chosen], int(count), self.n_bars)
         return found
 
-    def _shared(self, compute: Callable[[int], None], numbers: "range | list[int]") -> None:
+    def _shared(self, compute: Callable[[Thing], None], things: Sequence[Thing]) -> None:
         """Compute several things on all threads."""
 
         def work(thread: int) -> None:
-            for number in numbers[thread :: min(self._workers.count, len(numbers))]:
-                compute(number)
+            for thing in things[thread :: min(self._workers.count, len(things))]:
+                compute(thing)
 
-        if len(numbers):
-            self._workers.run(work, len(numbers))
+        if len(things):
+            self._workers.run(work, len(things))
 
 
 def _is_fresh(node: Node) -> bool:
@@ -205,26 +287,18 @@ def _is_fresh(node: Node) -> bool:
     return isinstance(node, GeneValue)
 
 
-def _largest(row: Floats) -> float:
-    """The largest value of a row, whatever its sign; infinity of what is no row."""
-    return float(np.fmax.reduce(np.abs(row), initial=0.0)) if row.size > 1 else np.inf
+def _write(part: Part, steps: list[tuple[int, int]], leaves: dict[Part, int]) -> None:
+    """Write a formula behind other steps."""
+    if part.is_fresh:
+        for one in part.below:
+            _write(one, steps, leaves)
+        steps.append((OPERATIONS[cast(Arithmetic, part.node).operation], 0))
+    else:
+        steps.append((LEAF, leaves.setdefault(part, len(leaves))))
 
 
-def _joined(operation: str, sides: list[Floats]) -> Floats:
-    """Arithmetic of values [T] or [1]; NaN where the result is no finite number."""
-    with np.errstate(all="ignore"):
-        if operation == "abs":
-            found = np.abs(sides[0])
-        elif operation == "+":
-            found = sides[0] + sides[1]
-        elif operation == "-":
-            found = sides[0] - sides[1]
-        elif operation == "*":
-            found = sides[0] * sides[1]
-        elif operation == "/":
-            found = sides[0] / sides[1]
-        else:
-            found = (np.minimum if operation == "minimum" else np.maximum)(*sides)
-    # A zero has no sign.
-    known: Floats = np.where(np.isfinite(found), found, np.nan) + 0.0
-    return known
+def _depth(part: Part) -> int:
+    """Places of the stack that a formula needs."""
+    if not part.is_fresh:
+        return 1
+    return max(place + _depth(one) for place, one in enumerate(part.below))

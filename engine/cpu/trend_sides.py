@@ -42,17 +42,18 @@ MEMORY = 4 * LANES
 
 @compiled_unlocked
 def fill_sides(
-    close: Floats, family: int, lengths: Ints, begin: int, memory: Floats, codes: Codes
+    close: Floats, forms: Ints, lengths: Ints, begin: int, memory: Floats, codes: Codes
 ) -> None:
-    """Fill the sides of four averages from bar `begin` on.
+    """Fill the sides of averages from bar `begin` on; windows of one length are summed once.
 
     Args:
         close: [T], price.
-        family: One of the families of `engine.rows.trend`.
-        lengths: [4], bars; at least 2.
+        forms: [F] families of `engine.rows.trend`.
+        lengths: [F, 4 * G], bars; at least 2; four go on together.
         begin: First bar.
-        memory: [MEMORY]; that of the bar before, zeros at the start; then that of the last bar.
-        codes: [4, T - begin] uint8, the result: -1, 0 or 1, plus 1.
+        memory: [F, G, MEMORY]; that of the bar before, zeros at the start; then that of the last
+            bar.
+        codes: [F, 4 * G, T - begin] uint8, the result: -1, 0 or 1, plus 1.
     """
     bars, pad = len(close), lengths.max()
     # No average reads further back: two of its blocks, and two of its smoothing.
@@ -60,62 +61,109 @@ def fill_sides(
     # Room before the first bar and behind the last one, so that all blocks are whole.
     prices = np.zeros(bars - origin + 2 * pad)
     prices[pad : pad + bars - origin] = close[origin:]
-    averages = np.zeros((LANES, len(prices)))
     # Bar t stands there at t + shift.
     shift = pad - origin
-    known = np.zeros(LANES, np.int64)
-    for lane in range(LANES):
-        n, row = lengths[lane], averages[lane]
-        if lane and n == lengths[lane - 1]:
-            row[:] = averages[lane - 1]
-            known[lane] = known[lane - 1]
-        elif family in (HMA, WMA, LSMA, SMA):
-            known[lane] = _windows(prices, shift, family, n, begin, bars, row)
-        elif family in (KAMA, KAMA_FROM_ZERO):
-            _path_sums(prices, shift, n, begin, bars, row)
-        else:
-            known[lane] = n - 1
-            if begin <= n - 1 < bars:
-                _window(prices, shift, n, SMA, n - 1, n, row)
-    rows = averages.reshape(-1)
-    starts = _starts(len(prices), shift)
-    if family in (EMA, DEMA):
-        _chains(close, lengths, family == DEMA, begin, memory, rows, starts)
-    if family in (KAMA, KAMA_FROM_ZERO):
-        _adapt(close, prices, shift, lengths, family == KAMA, begin, memory, rows, starts)
-    _take_sides(close, rows, starts, known, begin, memory, codes.reshape(-1))
+    places, count, first = _asked_windows(forms, lengths, begin)
+    # Weighted means, ends of lines, and four rows of what is made one after the other.
+    averages = np.zeros((2 * count + LANES, len(prices)))
+    kind = LSMA if (forms == LSMA).any() else WMA
+    for n in range(len(places)):
+        if places[n] >= 0:
+            weighted, line = averages[places[n]], averages[count + places[n]]
+            _window(prices, shift, n, kind, first, bars, weighted, line)
+    own, rows = averages[2 * count :], averages.reshape(-1)
+    known, chosen = np.zeros(LANES, np.int64), np.empty(LANES, np.int64)
+    for number in range(len(forms)):
+        form = forms[number]
+        for group in range(memory.shape[1]):
+            four_of = slice(group * LANES, (group + 1) * LANES)
+            some, kept = lengths[number, four_of], memory[number, group]
+            for lane in range(LANES):
+                n = some[lane]
+                chosen[lane] = 2 * count + lane
+                known[lane] = n - 1
+                if form in (WMA, LSMA):
+                    chosen[lane] = places[n] + (count if form == LSMA else 0)
+                elif lane and n == some[lane - 1]:
+                    own[lane] = own[lane - 1]
+                    known[lane] = known[lane - 1]
+                elif form == HMA:
+                    half, whole = averages[places[n // 2]], averages[places[n]]
+                    known[lane] = _hull(half, whole, shift, n, begin, bars, own[lane])
+                elif form in (KAMA, KAMA_FROM_ZERO):
+                    known[lane] = 0
+                    _path_sums(prices, shift, n, begin, bars, own[lane])
+                elif form == SMA:
+                    _window(prices, shift, n, SMA, begin, bars, own[lane], own[lane])
+                elif begin <= n - 1 < bars:
+                    _window(prices, shift, n, SMA, n - 1, n, own[lane], own[lane])
+            starts = _starts(chosen, len(prices), shift)
+            if form in (EMA, DEMA):
+                _chains(close, some, form == DEMA, begin, kept, rows, starts)
+            if form in (KAMA, KAMA_FROM_ZERO):
+                _adapt(close, prices, shift, some, form == KAMA, begin, kept, rows, starts)
+            _take_sides(close, rows, starts, known, begin, kept, codes[number, four_of].reshape(-1))
 
 
 @compiled_part
-def _windows(
-    prices: Floats, shift: int, family: int, n: int, begin: int, end: int, out: Floats
-) -> int:
-    """An average of windows from bar `begin` on, and the first bar at which it is known."""
-    if family != HMA:
-        _window(prices, shift, n, family, begin, end, out)
-        return n - 1
+def _asked_windows(forms: Ints, lengths: Ints, begin: int) -> tuple[Ints, int, int]:
+    """For each length the row of its weighted windows or -1, how many there are, the first bar."""
+    places, first = np.full(lengths.max() + 1, -1), begin
+    for number in range(len(forms)):
+        if forms[number] in (WMA, LSMA, HMA):
+            for n in lengths[number]:
+                places[n] = 0
+                if forms[number] == HMA:
+                    places[n // 2] = 0
+                    # The smoothing reads back to the block before that of the first bar.
+                    root = _whole_root(n)
+                    first = min(first, max(begin // root * root - root, 0))
+    count = 0
+    for n in range(len(places)):
+        if places[n] == 0:
+            places[n] = count
+            count += 1
+    return places, count, first
+
+
+@compiled_part
+def _whole_root(n: int) -> int:
+    """The whole part of a square root."""
     root = 1
     while (root + 1) * (root + 1) <= n:
         root += 1
-    # The smoothing reads back to the block before that of the first bar.
+    return root
+
+
+@compiled_part
+def _hull(
+    half: Floats, whole: Floats, shift: int, n: int, begin: int, end: int, out: Floats
+) -> int:
+    """Hull's average from bar `begin` on, and the first bar at which it is known."""
+    root = _whole_root(n)
     first = max(begin // root * root - root, 0)
-    half, raw = np.zeros(len(prices)), np.zeros(len(prices))
-    _window(prices, shift, n // 2, WMA, first, end, half)
-    _window(prices, shift, n, WMA, first, end, raw)
+    raw = np.zeros(len(out))
     for i in range(shift + first, shift + end):
-        raw[i] = 2.0 * half[i] - raw[i]
-    _window(raw, shift, root, WMA, begin, end, out)
+        raw[i] = 2.0 * half[i] - whole[i]
+    _window(raw, shift, root, WMA, begin, end, out, out)
     return n - 2 + root
 
 
 @compiled_part
 def _window(
-    values: Floats, shift: int, n: int, form: int, begin: int, end: int, out: Floats
+    values: Floats,
+    shift: int,
+    n: int,
+    form: int,
+    begin: int,
+    end: int,
+    out: Floats,
+    line: Floats,
 ) -> None:
-    """Mean, weighted mean or end of the line of windows that end at bars `begin` to `end` - 1.
+    """Windows that end at bars `begin` to `end` - 1: means, or weighted means and ends of lines.
 
-    Values and results of bar t stand at t + shift; four blocks are four lanes. Before the first
-    whole window, and outside of the bars asked for, results are anything.
+    Values and results of bar t stand at t + shift; four blocks are four lanes. Lines are for LSMA
+    alone. Before the first whole window, and outside of the bars asked for, results are anything.
     """
     count, weights = splat(float(n)), splat(float(n * (n + 1) // 2))
     three, two = splat(3.0), splat(2.0)
@@ -137,23 +185,22 @@ def _window(
             k = n - 1 - i
             plain = load(left, k * LANES) + total
             weighted = (load(left2, k * LANES) + splat(float(k)) * total) + total2
-            if form == WMA:
-                found = anchor + weighted / weights
-            elif form == LSMA:
-                found = anchor + (three * (weighted / weights) - two * (plain / count))
+            if form == SMA:
+                scatter(out, starts, i, anchor + plain / count)
             else:
-                found = anchor + plain / count
-            scatter(out, starts, i, found)
+                share = weighted / weights
+                scatter(out, starts, i, anchor + share)
+                if form == LSMA:
+                    end_of = anchor + (three * share - two * (plain / count))
+                    scatter(line, starts, i, end_of)
 
 
 @compiled_part
 def _blocks(block: int, n: int, end: int, shift: int) -> Starts:
     """Where four blocks begin; behind the last one it stands again."""
-    places = np.empty(LANES, np.int64)
-    last = (end - 1) // n * n
-    for lane in range(LANES):
-        places[lane] = min(block + lane * n, last) + shift
-    return four(places, 0)  # type: ignore[no-any-return]
+    last = (end - 1) // n * n + shift
+    here = block + shift
+    return here, min(here + n, last), min(here + 2 * n, last), min(here + 3 * n, last)
 
 
 @compiled_part
@@ -214,11 +261,11 @@ def _numbers(lengths: Ints) -> Lanes:
 
 
 @compiled_part
-def _starts(room: int, shift: int) -> Starts:
+def _starts(rows: Ints, room: int, shift: int) -> Starts:
     """Where the first bar of each lane's row stands."""
     places = np.empty(LANES, np.int64)
     for lane in range(LANES):
-        places[lane] = lane * room + shift
+        places[lane] = rows[lane] * room + shift
     return four(places, 0)  # type: ignore[no-any-return]
 
 
@@ -270,7 +317,7 @@ def _take_sides(
     codes: Codes,
 ) -> None:
     """The side of each of four averages at each bar."""
-    places, first = _starts(len(close) - begin, -begin), _numbers(known)
+    places, first = _starts(np.arange(LANES), len(close) - begin, -begin), _numbers(known)
     nothing, up, down, half = splat(0.0), splat(1.0), splat(-1.0), splat(0.5)
     before, taken = load(memory, 2 * LANES), load(memory, 3 * LANES)
     for t in range(begin, len(close)):

@@ -14,28 +14,27 @@ import numpy.typing as npt
 
 from engine.compiling.forms import CompiledForm
 from engine.cpu.lanes import LANES
-from engine.cpu.trend_layers import fresh_memory, weigh
+from engine.cpu.trend_layers import MEMORY as LAYERS_MEMORY
+from engine.cpu.trend_layers import fresh_memory, pack, weigh
 from engine.cpu.trend_sides import MEMORY as SIDES_MEMORY
 from engine.cpu.trend_sides import fill_sides
 from engine.cpu.types import Codes, Floats, Ints
 from engine.kept import Kept
-from engine.rows.trend import FAMILIES, IN_SCRIPT, LENGTHS, lengths_of
+from engine.rows.trend import FAMILIES, IN_SCRIPT, LENGTHS, TRENDS, lengths_of
+from strategy.expressions import Call
 from strategy.kinds import KINDS
+from strategy.rows import Rows, whole
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
 Int8s = npt.NDArray[np.int8]
+Words = npt.NDArray[np.uint32]
 
 GROUPS = -(-LENGTHS // LANES)
 """Groups of four that hold a family's lengths."""
 
-FORMS: dict[object, bool] = {
-    KINDS["adaptive_trend"].loop: False,
-    KINDS["adaptive_trend_script"].loop: True,
-}
+FORMS: dict[object, bool] = {KINDS[name].loop: is_script for name, is_script in TRENDS.items()}
 """Definitions of the trend, and whether each is the script's."""
-
-PLACES = np.arange(FAMILIES * LENGTHS).reshape(FAMILIES, LENGTHS)
 
 
 class TrendState(NamedTuple):
@@ -64,50 +63,69 @@ class Trend(NamedTuple):
     state: TrendState
 
 
-def trend_of(
-    close: Floats, parameters: Sequence[int], is_script: bool, state: TrendState | None
-) -> Trend:
-    """The adaptive trend of a series [T]; see `engine.trends`."""
-    close = _prices(close)
-    begin = 0 if state is None else state.bars
-    sides = np.zeros((FAMILIES, GROUPS, SIDES_MEMORY))
-    layers = fresh_memory(np.array(parameters[12:]), parameters[8])
-    if state is not None:
-        sides = state.values[: sides.size].reshape(sides.shape).copy()
-        layers = state.values[sides.size :].copy()
-    codes = np.empty((FAMILIES, GROUPS * LANES, len(close) - begin), np.uint8)
-    for family, base in enumerate(parameters[:6]):
-        lengths = np.full(GROUPS * LANES, base)
-        lengths[:LENGTHS] = lengths_of(base, parameters[6])
-        lengths[LENGTHS:] = lengths[LENGTHS - 1]
-        form = IN_SCRIPT.get(family, family) if is_script else family
-        for group in range(GROUPS):
-            four = slice(group * LANES, (group + 1) * LANES)
-            fill_sides(close, form, lengths[four], begin, sides[family, group], codes[family, four])
-    places = np.arange(codes.shape[0] * codes.shape[1]).reshape(codes.shape[:2])[:, :LENGTHS]
-    row, votes = _weighed(
-        close, codes.reshape(-1, len(close) - begin), places, parameters, is_script, begin, layers
-    )
-    state = TrendState(len(close), np.concatenate((sides.reshape(-1), layers)))
-    return Trend(row, votes, state)
-
-
-def _weighed(
-    close: Floats,
-    codes: Codes,
-    places: Ints,
+def trends_of(
+    closes: Sequence[Floats],
     parameters: Sequence[int],
+    is_script: bool,
+    states: Sequence[TrendState | None],
+) -> list[Trend]:
+    """The adaptive trends of up to four series of one length, which go on from one bar."""
+    begin, bars = 0 if states[0] is None else states[0].bars, len(closes[0])
+    sides = np.zeros((LANES, FAMILIES, GROUPS, SIDES_MEMORY))
+    layers = np.empty((LANES, LAYERS_MEMORY))
+    layers[:] = fresh_memory(np.array(parameters[12:]), parameters[8])
+    codes = np.empty((LANES, FAMILIES, GROUPS * LANES, bars - begin), np.uint8)
+    lengths = np.repeat(np.array(parameters[:6])[:, None], GROUPS * LANES, axis=1)
+    for family, base in enumerate(parameters[:6]):
+        lengths[family, :LENGTHS] = lengths_of(base, parameters[6])
+        lengths[family, LENGTHS:] = lengths[family, LENGTHS - 1]
+    forms = np.array([IN_SCRIPT.get(k, k) if is_script else k for k in range(FAMILIES)])
+    for lane, (close, state) in enumerate(zip(closes, states, strict=True)):
+        if state is not None:
+            sides[lane] = state.values[: sides[0].size].reshape(sides[0].shape)
+            layers[lane] = state.values[sides[0].size :]
+        fill_sides(_prices(close), forms, lengths, begin, sides[lane], codes[lane])
+    words = np.empty((LANES * FAMILIES, bars - begin), np.uint32)
+    for lane in range(len(closes)):
+        for family in range(FAMILIES):
+            pack(codes[lane, family], words[lane * FAMILIES + family])
+    places = np.arange(LANES * FAMILIES).reshape(LANES, FAMILIES)
+    # Lanes that are not asked for do what the first one does.
+    lanes = [lane if lane < len(closes) else 0 for lane in range(LANES)]
+    settings = np.array([parameters[7:12]] * LANES, np.int64)
+    rows, votes = weighed(
+        _prices(np.stack([closes[lane] for lane in lanes])),
+        words, places[lanes], settings, is_script, begin, layers,
+        has_votes=True,
+    )  # fmt: skip
+    return [
+        Trend(
+            rows[lane].copy(),
+            votes[lane].copy(),
+            TrendState(bars, np.concatenate((sides[lane].reshape(-1), layers[lane]))),
+        )
+        for lane in range(len(closes))
+    ]
+
+
+def weighed(
+    closes: Floats,
+    words: Words,
+    places: Ints,
+    settings: Ints,
     is_script: bool,
     begin: int,
     memory: Floats,
+    *,
+    has_votes: bool,
 ) -> tuple[Floats, Int8s]:
-    row = np.empty(len(close) - begin)
-    votes = np.empty((FAMILIES, len(close) - begin), np.int8)
-    settings = np.array(parameters[7:12], np.int64)
-    weigh(
-        close, codes, np.ascontiguousarray(places), settings, is_script, begin, memory, row, votes
-    )
-    return row, votes
+    """Rows and votes of four lanes; see `engine.cpu.trend_layers.weigh`."""
+    bars = closes.shape[1] - begin
+    rows = np.empty((LANES, bars))
+    votes = np.empty((LANES, FAMILIES, bars if has_votes else 0), np.int8)
+    places = np.ascontiguousarray(places)
+    weigh(closes, words, places, settings, is_script, begin, memory, rows, votes)
+    return rows, votes
 
 
 def _prices(close: Floats) -> Floats:
@@ -134,28 +152,70 @@ class TrendForm:
     def __call__(self, loop: Loop) -> Loop:
         """The loop as it is run."""
         if loop in FORMS:
-            return cast(Loop, partial(self._row, FORMS[loop]))
+            return cast(Loop, lambda close, *found: self.rows(loop, close, [found])[0])
         return self._compiled(loop)
 
-    def _row(self, is_script: bool, close: Floats, *parameters: int) -> Floats:
-        codes = np.empty((PLACES.size, len(close)), np.uint8)
-        prices = _prices(close)
-        for family, base in enumerate(parameters[:6]):
-            form = IN_SCRIPT.get(family, family) if is_script else family
-            for j, n in enumerate(lengths_of(base, parameters[6]).tolist()):
-                codes[PLACES[family, j]] = self._sides(close, form, n // LANES)[n % LANES]
-        memory = fresh_memory(np.array(parameters[12:]), parameters[8])
-        row, _ = _weighed(prices, codes, PLACES, parameters, is_script, 0, memory)
-        return row
+    def rows(self, loop: object, close: Floats, tuples: Sequence[Sequence[int]]) -> list[Floats]:
+        """Rows [T] of up to four tuples, by one of the definitions in `FORMS`."""
+        is_script = FORMS[loop]
+        at_hand: dict[tuple[int, int, int], int] = {}
+        places = np.zeros((LANES, FAMILIES), np.int64)
+        for lane, parameters in enumerate(tuples):
+            for family, base in enumerate(parameters[:6]):
+                form = IN_SCRIPT.get(family, family) if is_script else family
+                key = form, int(base), int(parameters[6])
+                places[lane, family] = at_hand.setdefault(key, len(at_hand))
+        words = np.empty((len(at_hand), len(close)), np.uint32)
+        for (form, base, robustness), place in at_hand.items():
+            words[place] = self._words(close, form, base, robustness)
+        lanes = [lane if lane < len(tuples) else 0 for lane in range(LANES)]
+        settings = np.array([tuples[lane][7:12] for lane in lanes], np.int64)
+        memory = np.array(
+            [fresh_memory(np.array(tuples[lane][12:]), tuples[lane][8]) for lane in lanes]
+        )
+        prices = _prices(close[None])
+        found, _ = weighed(
+            prices, words, places[lanes], settings, is_script, 0, memory, has_votes=False
+        )
+        # One that is let go must not stay because of the others.
+        return [row.copy() for row in found[: len(tuples)]]
+
+    def of(self, rows: Rows, calls: Sequence[Call]) -> list[Floats]:
+        """Rows [T] of up to four calls of one indicator, kept where all rows of a series are."""
+        loop, made = KINDS[calls[0].label].loop, dict[Call, Floats]()
+
+        def make(call: Call) -> Floats:
+            if call not in made:
+                rest = calls[calls.index(call) :]
+                tuples = [[whole(one) for one in each.parameters] for each in rest]
+                made.update(zip(rest, self.rows(loop, rows.series.close, tuples), strict=True))
+            return made[call]
+
+        return [rows.kept.get((*rows.place, call), partial(make, call)) for call in calls]
+
+    def _words(self, close: Floats, form: int, base: int, robustness: int) -> Words:
+        """The sides of a family's nine averages, [T] uint32."""
+
+        def compute() -> Floats:
+            codes = np.empty((LENGTHS, len(close)), np.uint8)
+            for j, n in enumerate(lengths_of(base, robustness).tolist()):
+                codes[j] = self._sides(close, form, n // LANES)[n % LANES]
+            words = np.empty(len(close), np.uint32)
+            pack(codes, words)
+            return cast(Floats, words)
+
+        name = "words", self._number(close), form, base, robustness
+        return cast(Words, self._kept.get(name, compute))
 
     def _sides(self, close: Floats, form: int, group: int) -> Codes:
         """The sides [4, T] of four lengths that follow each other."""
 
         def compute() -> Floats:
-            lengths = np.maximum(group * LANES + np.arange(LANES), 2)
-            codes = np.empty((LANES, len(close)), np.uint8)
-            fill_sides(_prices(close), form, lengths, 0, np.zeros(SIDES_MEMORY), codes)
-            return cast(Floats, codes)
+            lengths = np.maximum(group * LANES + np.arange(LANES), 2)[None]
+            codes = np.empty((1, LANES, len(close)), np.uint8)
+            memory = np.zeros((1, 1, SIDES_MEMORY))
+            fill_sides(_prices(close), np.array([form]), lengths, 0, memory, codes)
+            return cast(Floats, codes[0])
 
         return cast(Codes, self._kept.get(("sides", self._number(close), form, group), compute))
 

@@ -3,21 +3,18 @@
 import numpy as np
 import numpy.typing as npt
 
-from engine.compiling.loops import compiled, compiled_part
-from engine.cpu.types import Slots
+from engine.compiling.loops import compiled, compiled_uncounted
+from engine.cpu.eights import lowest_place, value_of
+from engine.cpu.types import Ints
 
 Words = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
 
-ONE, FULL = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
+EMPTY, ONE, FULL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 LAST_BIT = 63
 
-DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-"""A power of two times this has another number for each power in its six highest bits."""
-
-BIT_OF = np.zeros(64, np.int64)
-for _k in range(64):
-    BIT_OF[((1 << _k) * int(DE_BRUIJN) % 2**64) >> 58] = _k
+NEVER = 2**50
+"""In place of a word or a bar."""
 
 
 @compiled
@@ -30,51 +27,45 @@ def words_of(holds: Bools) -> Words:
     return words
 
 
-@compiled_part
-def lowest_bit(word: np.uint64) -> int:
-    """Number of the lowest bit that is set; there is one."""
-    alone = word & (~word + ONE)
-    return int(BIT_OF[np.int64((alone * DE_BRUIJN) >> np.uint64(58))])
+@compiled_uncounted
+def is_set(words: Words, condition: int, bar: int) -> bool:
+    """Whether a bar's bit is set in a condition of words [C, N]."""
+    return bool((value_of(words, condition, bar >> 6) >> np.uint64(bar & LAST_BIT)) & ONE)
 
 
-@compiled
-def is_set(words: Words, bar: int) -> bool:
-    """Whether a bar's bit is set."""
-    return bool((words[bar >> 6] >> np.uint64(bar & LAST_BIT)) & ONE)
-
-
-@compiled
-def next_set(words: Words, first: int, end: int) -> int:
-    """The first bar from `first` on whose bit is set; `end` where none before it is."""
-    if first >= end:
-        return end
-    i = first >> 6
-    word = words[i] & (FULL << np.uint64(first & LAST_BIT))
-    while word == 0:
+@compiled_uncounted
+def next_set(words: Words, condition: int, first: int, end: int) -> int:
+    """The first bar from `first` on at which a condition holds; `end` where none before it does."""
+    i, found, kept = first >> 6, end, FULL << np.uint64(first & LAST_BIT)
+    # One way out: at others the compiler counts references to arrays.
+    while i << 6 < end:
+        word = value_of(words, condition, i) & kept
+        if word != 0:
+            found = min((i << 6) + lowest_place(word), end)
+            i = NEVER
+        kept = FULL
         i += 1
-        if i << 6 >= end:
-            return end
-        word = words[i]
-    return min((i << 6) + lowest_bit(word), end)
+    return found
 
 
-@compiled
-def list_marks(longs: Words, shorts: Words, first: int, end: int, out: Slots) -> int:
-    """List the bars from `first` to before `end` at which one side signals, and not both.
+@compiled_uncounted
+def next_alone(words: Words, one: int, other: int, first: int, end: int) -> int:
+    """The same of bars at which one of two conditions holds, and not both; -1 holds nowhere."""
+    i, found, kept = first >> 6, end, FULL << np.uint64(first & LAST_BIT)
+    kept_one, kept_other = (FULL if one >= 0 else EMPTY), (FULL if other >= 0 else EMPTY)
+    one, other = max(one, 0), max(other, 0)
+    while i << 6 < end:
+        word = (
+            (value_of(words, one, i) & kept_one) ^ (value_of(words, other, i) & kept_other)
+        ) & kept
+        if word != 0:
+            found = min((i << 6) + lowest_place(word), end)
+            i = NEVER
+        kept = FULL
+        i += 1
+    return found
 
-    out [T] receives twice the bar, plus 1 for a short, ascending. Returns how many there are.
-    """
-    count = 0
-    for i in range(first >> 6, (end + LAST_BIT) >> 6):
-        word = longs[i] ^ shorts[i]
-        if i == first >> 6:
-            word &= FULL << np.uint64(first & LAST_BIT)
-        while word != 0:
-            k = lowest_bit(word)
-            bar = (i << 6) + k
-            if bar >= end:
-                return count
-            out[count] = 2 * bar + np.int64((shorts[i] >> np.uint64(k)) & ONE)
-            count += 1
-            word &= word - ONE
-    return count
+
+def bars_of(words: Words) -> Ints:
+    """The bars [S] whose bits are set in words [N], ascending."""
+    return np.flatnonzero(np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little"))

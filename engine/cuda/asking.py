@@ -10,6 +10,7 @@ from engine.contract import Floats
 from engine.cpu.positions import session_exits
 from engine.cuda.accounts import Asked, Each
 from engine.cuda.formulas import Formulas, Span
+from engine.cuda.making import Making
 from engine.cuda.market import MOST_BARS
 from engine.cuda.readings import Part, Readings, Seen
 from engine.cuda.row_store import RowStore
@@ -23,7 +24,6 @@ from strategy.conditions import Condition
 from strategy.expressions import GeneValue, Number
 from strategy.model import Strategy
 from strategy.nodes import Node
-from strategy.rows import Rows
 
 MIDWAY = 3
 """Words of conditions that are there while others are made of them, for each that stays."""
@@ -40,26 +40,24 @@ class Asking:
     Args:
         spec: The strategy.
         bars: Of the series.
-        rows: Of the series, on the host.
+        making: Makes rows of the series.
         room: Where rows lie on the device.
         delay: Bars by which an entry is late for everybody.
         device: Where tensors lie.
-        threads: Cores that compute rows.
     """
 
     def __init__(
         self,
         spec: Strategy,
         bars: Bars,
-        rows: Rows,
+        making: Making,
         room: RowStore,
         delay: int,
         device: torch.device,
-        threads: int,
     ) -> None:
         self._spec, self._bars, self._delay, self._device = spec, bars, delay, device
         formulas = Formulas(spec.layout)
-        self._readings = Readings(rows, spec.layout, formulas, room, device, threads)
+        self._readings = Readings(making, spec.layout, formulas, room, device)
         self._entries = [self._part(one) for one in (spec.long, spec.short)]
         self._exits = [self._part(one) for one in (spec.exit_long, spec.exit_short)]
         self._forms, self._after = exits_in_words(spec)

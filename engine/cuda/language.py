@@ -15,6 +15,7 @@ from engine.cpu.trends import TrendForm
 from engine.cuda.accounts import Accounts, Asked, Each
 from engine.cuda.asking import Asking
 from engine.cuda.faults import device_errors, is_out_of_memory
+from engine.cuda.making import Making, reads_trends
 from engine.cuda.prices import BYTES_OF_A_BAR, padded, prices_of
 from engine.cuda.row_store import RowStore
 from engine.cuda.several import GpuMaker, SeveralGpus
@@ -61,7 +62,7 @@ class CudaLanguageBackend(Backend):
         costs: Costs and risk rules.
         capacity: Not used: rows have no slots.
         work_bytes: Room for rows, conditions and lists.
-        threads: Cores for rows, which the host computes; all when None.
+        threads: Cores for rows that the host computes; all when None.
         torch_device: Name of the device to torch.
         rows: Of each series, where devices share them.
 
@@ -202,12 +203,16 @@ class CudaLanguageBackend(Backend):
         self, spec: Strategy, bars: Bars, rows: Rows, costs: Costs, share: int
     ) -> OneSeries:
         """A series with room for so large a share of all rows."""
-        most = self._work_bytes // (8 * len(bars)) // share
+        rows_bytes = self._work_bytes // share
+        # Rows that are made on the device share this with what they are made of.
+        making_bytes = rows_bytes // 2 if reads_trends(spec) else 0
+        making = Making(rows, making_bytes, self._device, self.threads)
+        most = (rows_bytes - making_bytes) // (8 * len(bars))
         room = RowStore(len(bars), most, self._device)
         charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
         prices = prices_of(bars, self._device)
         return OneSeries(
-            Asking(spec, bars, rows, room, costs.entry_delay, self._device, self.threads),
+            Asking(spec, bars, making, room, costs.entry_delay, self._device),
             Accounts(prices, charges, self._work_bytes, self._device),
         )
 

@@ -1,10 +1,9 @@
 """What individuals of a strategy in words read of one series on the device.
 
-A part of the strategy is computed once for each set of values of its genes: rows on the host, which
-brings them to the device, comparisons and what joins them on the device.
+A part of the strategy is computed once for each set of values of its genes: rows as
+`engine.cuda.making` does, comparisons and what joins them on the device.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
@@ -18,13 +17,14 @@ from engine.cpu.claims import RELATIONS
 from engine.cuda.claims import compare_kernel, following_kernel, remember_kernel
 from engine.cuda.formulas import Formulas
 from engine.cuda.individuals import DeviceIndividuals
+from engine.cuda.making import Making
 from engine.cuda.row_store import RowKey, RowStore
 from engine.cuda.waiting import to_device
 from engine.rows.individuals import columns_of, values_of
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
 from strategy.expressions import Expression
 from strategy.genes import GenomeLayout
-from strategy.rows import Rows, bound
+from strategy.rows import bound
 
 BITS = 64
 
@@ -59,7 +59,7 @@ class Part:
 
 
 class Leaf(NamedTuple):
-    """A row that the host computes, and its genes, columns of a genome."""
+    """A row that is made whole, and its genes, columns of a genome."""
 
     node: Expression
     columns: tuple[int, ...]
@@ -87,25 +87,23 @@ class Readings:
     All that is read is named by `part`, and stands in `formulas`, before the first population.
 
     Args:
-        rows: Of the series, on the host.
+        making: Makes rows of the series.
         layout: Of the genomes.
         formulas: Of the strategy.
         room: Where rows lie on the device.
         device: Where tensors lie.
-        threads: Cores that compute rows.
     """
 
     def __init__(
         self,
-        rows: Rows,
+        making: Making,
         layout: GenomeLayout,
         formulas: Formulas,
         room: RowStore,
         device: torch.device,
-        threads: int,
     ) -> None:
-        self._rows, self._layout, self._formulas = rows, layout, formulas
-        self._room, self._device, self._threads = room, device, threads
+        self._making, self._layout, self._formulas = making, layout, formulas
+        self._room, self._device = room, device
         self._parts: dict[Condition, Part] = {}
         self._words: dict[Part, torch.Tensor] = {}
         self._leaves: list[Leaf] = []
@@ -113,7 +111,7 @@ class Readings:
     @property
     def n_bars(self) -> int:
         """Bars T of the series."""
-        return len(self._rows.series)
+        return len(self._making.rows.series)
 
     @property
     def n_words(self) -> int:
@@ -156,7 +154,7 @@ class Readings:
             for number, (leaf, found) in enumerate(zip(self._leaves, sets, strict=True))
             for values in genomes[found.members][:, list(leaf.columns)].tolist()
         ]
-        places = to_device(self._room.slots(keys, self._computed).astype(np.int32), self._device)
+        places = to_device(self._room.slots(keys, self._make).astype(np.int32), self._device)
         padded = genomes if genomes.shape[1] else np.zeros((len(genomes), 1))
         there = to_device(padded, self._device)
         # What is uploaded waits for what was launched before it.
@@ -179,17 +177,14 @@ class Readings:
             self._words[part] = self._decided(part, seen)
         return self._words[part]
 
-    def _computed(self, keys: list[RowKey]) -> list[Floats]:
-        """Rows by their leaf and the values of its genes, on all cores."""
-        if not keys:
-            return []
+    def _make(self, keys: list[RowKey], out: torch.Tensor) -> None:
+        """Make rows [n, T] by their leaf and the values of its genes."""
         trees = []
         for number, *values in keys:
             leaf = self._leaves[int(number)]
             names = (self._layout.names[column] for column in leaf.columns)
             trees.append(bound(leaf.node, dict(zip(names, values, strict=True))))
-        with ThreadPoolExecutor(self._threads, "rows") as pool:
-            return [np.asarray(row) for row in pool.map(self._rows.of, trees)]
+        self._making.fill(trees, out)
 
     def following(self, words: torch.Tensor) -> torch.Tensor:
         """For each word of [n, N] the first from there on that is not 0, [n, N + 1]; N: none."""

@@ -1,12 +1,11 @@
-"""Rows on the device by what they compute; the host computes each once and brings it there."""
+"""Rows on the device by what they compute; each is made once, see `engine.cuda.making`."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 
-from engine.contract import Floats, Ints
-from engine.cuda.waiting import moved
+from engine.contract import Ints
 
 FIRST_ROWS = 64
 """Room at first; it is doubled when it is full."""
@@ -33,11 +32,11 @@ class RowStore:
         self.rows = self._room(min(FIRST_ROWS, self.most))
 
     def slots(
-        self, keys: Sequence[RowKey], compute: Callable[[list[RowKey]], list[Floats]]
+        self, keys: Sequence[RowKey], make: Callable[[list[RowKey], torch.Tensor], None]
     ) -> Ints:
         """Slots [n] of rows by their keys, of which there are no more than `most`.
 
-        `compute` gives those that are not there.
+        `make` is given those that are not there, and where their rows belong.
         """
         missing = self._missing(keys)
         if len(self._slots) + len(missing) > self.most:
@@ -46,22 +45,14 @@ class RowStore:
             missing = self._missing(keys)
         first = len(self._slots)
         self._grow(first + len(missing))
-        self._bring(first, compute(missing))
+        if missing:
+            make(missing, self.rows[first : first + len(missing)])
         self._slots |= {key: first + k for k, key in enumerate(missing)}
         return np.array([self._slots[key] for key in keys], np.int64)
 
     def _missing(self, keys: Sequence[RowKey]) -> list[RowKey]:
         """Keys that are not there, each once."""
         return list(dict.fromkeys(key for key in keys if key not in self._slots))
-
-    def _bring(self, first: int, rows: list[Floats]) -> None:
-        if not rows:
-            return
-        host = torch.empty((len(rows), self._n_bars), dtype=torch.float64)
-        for k, row in enumerate(rows):
-            # What is the same at every bar may be one number.
-            host.numpy()[k] = row
-        self.rows[first : first + len(rows)] = moved(host, self._device)
 
     def _grow(self, needed: int) -> None:
         if needed > len(self.rows):

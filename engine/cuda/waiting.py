@@ -106,7 +106,8 @@ def moved(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 def to_host(tensor: torch.Tensor) -> npt.NDArray[Any]:
     """A copy of a tensor on the host, also of what lies there already; raises as `wait_for`."""
     wait_for_launches(tensor.device)
-    return np.array(tensor.cpu().numpy())
+    found = tensor.cpu().numpy()
+    return found if tensor.is_cuda else np.array(found)
 
 
 def overwrite(tensor: torch.Tensor, array: npt.NDArray[np.generic]) -> None:

@@ -1,22 +1,24 @@
 """The certificate: what the batch engine says, replayed by the reference and compared."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from data.bars import Bars
-from engine.batch import ENGINE_VERSION, Engine
+from data.bars import Bars, Window
+from engine import ENGINE_VERSION
+from engine.batch import Engine
 from engine.compiling.forms import CompiledForm
 from engine.language_reference import reference_of
 from engine.ledger import Ledger
 from engine.machine import available_cores, versions
 from engine.reference import as_it_reads
 from engine.replay.parity import compare_accumulators, compare_ledgers
-from engine.replay.sample import compare_sample
+from engine.replay.sample import Piece, chosen_pieces, compare_sample
 from engine.replay.threads import replaying
 from strategy.genes import Floats
+from strategy.narrow import AnyStrategy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +69,25 @@ class Certificate:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class Replay:
+    """What a comparison of some individuals in some windows found.
+
+    Args:
+        ledgers: The reference's, [N] of [W].
+        problems: By individual and window, in what the engines or both forms differ.
+        plain_individuals: As in `Certificate`, as are the next two.
+        plain_bars: Of these.
+        uncompiled: Loops that stay in Python.
+    """
+
+    ledgers: list[list[Ledger]]
+    problems: dict[tuple[int, int], str]
+    plain_individuals: int
+    plain_bars: int
+    uncompiled: dict[str, str]
+
+
 def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> Certificate:
     """Replay individuals [N, G] on the reference and compare with the engine.
 
@@ -74,6 +95,17 @@ def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> C
     `threads`; those of an engine on the CPU, else all cores when None. Its ledgers are compared
     with those that the engine lists, and accumulators with those of its batch evaluation.
     """
+    pieces = chosen_pieces(engine.spec, engine.windows, genomes)
+    found = replay(engine, genomes, pieces, threads=threads)
+    return certificate_of(
+        engine.spec, engine.windows, data_hash(engine.series), engine.device, genomes, [found]
+    )
+
+
+def replay(
+    engine: Engine, genomes: Floats, pieces: Sequence[Piece], *, threads: int | None = None
+) -> Replay:
+    """Replay individuals [N, G]; some `pieces` of them also in plain Python. See `certify`."""
     form = CompiledForm()
     reference = reference_of(engine.spec, engine.series, engine.windows, engine.costs, form=form)
     for genome in genomes[:1]:
@@ -85,7 +117,7 @@ def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> C
         # What the engine says is asked for while the reference is at work.
         accumulators = engine.evaluate(genomes)
         ledgers = [list(of_windows) for of_windows in engine.ledgers(genomes)]
-        sample = compare_sample(reference, genomes, as_it_reads)
+        sample = compare_sample(reference, genomes, pieces, as_it_reads)
         problems = dict(sample.problems)
         for i, w, ledger, folded in replays:
             problem = compare_ledgers(ledger, ledgers[i][w]) or compare_accumulators(
@@ -95,20 +127,55 @@ def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> C
                 problems[i, w] = problem
             # From here on the reference's; equal or not, the engine's is not needed any more.
             ledgers[i][w] = ledger
+    return Replay(ledgers, problems, sample.individuals, sample.bars, form.uncompiled)
+
+
+def certificate_of(
+    spec: AnyStrategy,
+    windows: Sequence[Window],
+    content: str,
+    device: str,
+    genomes: Floats,
+    replays: Iterable[Replay],
+) -> Certificate:
+    """The certificate of individuals [N, G], replayed some after the others.
+
+    Args:
+        spec: The strategy.
+        windows: [W].
+        content: Hash of all series.
+        device: Where the batch engine ran.
+        genomes: [N, G].
+        replays: Of consecutive individuals, each in all windows.
+    """
+    digest, begin, trades = hashlib.sha256(), 0, 0
+    problems: dict[tuple[int, int], str] = {}
+    uncompiled: dict[str, str] = {}
+    plain_individuals = plain_bars = 0
+    for found in replays:
+        for of_windows in found.ledgers:
+            for ledger in of_windows:
+                _hash_ledger(digest, ledger)
+                trades += len(ledger)
+        problems |= {(begin + i, w): text for (i, w), text in found.problems.items()}
+        begin += len(found.ledgers)
+        plain_individuals += found.plain_individuals
+        plain_bars += found.plain_bars
+        uncompiled |= found.uncompiled
     return Certificate(
         individuals=len(genomes),
-        windows=len(engine.windows),
-        trades=sum(len(ledger) for of_windows in ledgers for ledger in of_windows),
+        windows=len(windows),
+        trades=trades,
         mismatches=len(problems),
-        first_mismatch=_first_of(problems, engine, genomes),
-        plain_individuals=sample.individuals,
-        plain_bars=sample.bars,
-        uncompiled=form.uncompiled,
-        ledger_hash=_hash_of(ledgers),
-        data_hash=data_hash(engine.series),
-        strategy=f"{engine.spec.name} {engine.spec.version}",
+        first_mismatch=_first_of(problems, spec, genomes),
+        plain_individuals=plain_individuals,
+        plain_bars=plain_bars,
+        uncompiled=uncompiled,
+        ledger_hash=digest.hexdigest(),
+        data_hash=content,
+        strategy=f"{spec.name} {spec.version}",
         engine_version=ENGINE_VERSION,
-        device=engine.device,
+        device=device,
         versions=versions(),
     )
 
@@ -128,21 +195,13 @@ def _usable_threads(engine: Engine) -> int:
     return available_cores()
 
 
-def _first_of(problems: dict[tuple[int, int], str], engine: Engine, genomes: Floats) -> str:
+def _first_of(problems: dict[tuple[int, int], str], spec: AnyStrategy, genomes: Floats) -> str:
     """The first problem in full, with the genes of its individual; empty when there is none."""
     if not problems:
         return ""
     i, w = min(problems)
-    genes = engine.spec.layout.decode(genomes[i])
+    genes = spec.layout.decode(genomes[i])
     return f"individual {i}, window {w}: {problems[i, w]}\n  genes: {genes}"
-
-
-def _hash_of(ledgers: list[list[Ledger]]) -> str:
-    digest = hashlib.sha256()
-    for of_windows in ledgers:
-        for ledger in of_windows:
-            _hash_ledger(digest, ledger)
-    return digest.hexdigest()
 
 
 def _hash_ledger(digest: "hashlib._Hash", ledger: Ledger) -> None:

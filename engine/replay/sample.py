@@ -4,8 +4,9 @@ Plain Python takes about ten microseconds a bar of an individual. It therefore r
 on some bars, and everything that both forms say of them is compared: each bar of each row too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from engine.language_reference import AnyReference, reference_of
 from engine.reference import Form
 from engine.replay.parity import compare_forms
 from strategy.genes import Floats
+from strategy.narrow import AnyStrategy
 
 MEMBERS = 4
 """Individuals of a sample at most: the first, the last and some between."""
@@ -40,10 +42,21 @@ class Sample:
     problems: dict[tuple[int, int], str]
 
 
-def compare_sample(reference: AnyReference, genomes: Floats, plain: Form) -> Sample:
-    """Replay some of the individuals [N, G] by the compiled reference and by its plain form."""
-    individuals, n_bars, problems = 0, 0, {}
-    for i, w, bars in _chosen(reference, genomes):
+class Piece(NamedTuple):
+    """An individual and a window, some of whose first bars it is replayed on."""
+
+    individual: int
+    window: int
+    bars: int
+
+
+def compare_sample(
+    reference: AnyReference, genomes: Floats, pieces: Sequence[Piece], plain: Form
+) -> Sample:
+    """Replay pieces of individuals [N, G] by the compiled reference and by its plain form."""
+    n_bars, problems = 0, {}
+    for i, w, count in pieces:
+        bars = _bars_of(reference.series, reference.windows[w], count)
         windows = [Window.whole(bars)]
         first, second = (
             reference_of(reference.spec, [bars], windows, reference.costs, form=form)
@@ -52,25 +65,27 @@ def compare_sample(reference: AnyReference, genomes: Floats, plain: Form) -> Sam
         problem = compare_forms(first, second, genomes[i])
         if problem:
             problems[i, w] = f"the reference in plain Python and compiled: {problem}"
-        individuals, n_bars = individuals + 1, n_bars + len(bars)
-    return Sample(individuals, n_bars, problems)
+        n_bars += count
+    return Sample(len(pieces), n_bars, problems)
 
 
-def _chosen(reference: AnyReference, genomes: Floats) -> Iterator[tuple[int, int, Bars]]:
+def chosen_pieces(
+    spec: AnyStrategy, windows: Sequence[Window], genomes: Floats
+) -> tuple[Piece, ...]:
     """Individuals, each with a window of its own and as many of its first bars as time allows."""
-    spec, windows = reference.spec, reference.windows
     picks = np.unique(np.linspace(0, max(len(genomes) - 1, 0), MEMBERS).astype(int))
-    left = BARS
+    left, found = BARS, []
     for k, i in enumerate(picks[: len(genomes)].tolist()):
         w = k * len(windows) // len(picks)
-        window = windows[w]
         wanted = max(BARS // MEMBERS, WARM_UPS * spec.warm_up(spec.layout.decode(genomes[i])))
-        count = min(wanted, len(window))
+        count = min(wanted, len(windows[w]))
         if k and count > left:
             continue
         left -= count
-        yield i, w, _part(reference.series[window.series], window.start, count)
+        found.append(Piece(i, w, count))
+    return tuple(found)
 
 
-def _part(bars: Bars, start: int, count: int) -> Bars:
-    return bars.cut(start, start + count)
+def _bars_of(series: Sequence[Bars], window: Window, count: int) -> Bars:
+    """The first so many bars of a window."""
+    return series[window.series].cut(window.start, window.start + count)

@@ -1,15 +1,19 @@
 """Numbers of the adaptive trend that its fast forms on every device share."""
 
 import math
+from typing import TypeGuard
 
 import numpy as np
 
 from engine.contract import Ints
+from strategy.expressions import Call
+from strategy.nodes import Node
 
 FAMILIES, LENGTHS = 6, 9
 """Families, and averages of each."""
 
-EMA, HMA, WMA, DEMA, LSMA, KAMA, SMA, KAMA_FROM_ZERO = range(8)
+FORMS = 8
+EMA, HMA, WMA, DEMA, LSMA, KAMA, SMA, KAMA_FROM_ZERO = range(FORMS)
 """Families in their order; the last two are the script's."""
 
 IN_SCRIPT = {HMA: SMA, KAMA: KAMA_FROM_ZERO}
@@ -17,6 +21,9 @@ IN_SCRIPT = {HMA: SMA, KAMA: KAMA_FROM_ZERO}
 
 OFFSETS = np.array([[1, 2, 3, 4], [1, 2, 4, 6], [1, 3, 5, 7]])
 """How far a family's lengths lie from its base, by robustness."""
+
+TRENDS = {"adaptive_trend": False, "adaptive_trend_script": True}
+"""Indicators by name, and whether each is the script's."""
 
 BAND = 1e-12
 """Price and average are level within this share of price."""
@@ -29,6 +36,11 @@ FLOOR, MILLION = 0.25, 1_000_000
 
 TAYLOR = np.array([1.0 / math.factorial(i) for i in range(19)])
 """Coefficients of the series of exp."""
+
+
+def is_trend(node: Node) -> TypeGuard[Call]:
+    """Whether a node is an adaptive trend, which fast forms make many of together."""
+    return isinstance(node, Call) and node.label in TRENDS
 
 
 def lengths_of(base: int, robustness: int) -> Ints:

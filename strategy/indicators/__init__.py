@@ -16,13 +16,16 @@ import numpy as np
 from strategy.errors import IndicatorError
 from strategy.genes import Floats
 from strategy.indicators.close_location import close_location
-from strategy.indicators.ema import ema
+from strategy.indicators.ema import ema, ema_over_holes
 from strategy.indicators.level import level
 from strategy.indicators.sma import sma
 from strategy.indicators.true_range import true_range
 from strategy.indicators.zscore import zscore
 
 Loop = Callable[..., Floats]
+
+ANY = -(2.0**31)
+"""Least of a parameter that may be any number, also a negative one."""
 
 ABOVE_ZERO = math.ulp(0.0)
 """The smallest positive number, for what must be positive."""
@@ -48,8 +51,9 @@ class Parameter:
     def wanted(self) -> str:
         """What a value has to be, in words."""
         least = "above 0" if self.least == ABOVE_ZERO else f"at least {self.least:g}"
-        most = "" if self.most == math.inf else f" and at most {self.most:g}"
-        return f"{'whole and ' if self.is_whole else ''}{least}{most}"
+        most = "" if self.most == math.inf else f"at most {self.most:g}"
+        parts = "whole" if self.is_whole else "", "" if self.least == ANY else least, most
+        return " and ".join(filter(None, parts))
 
     def admits(self, value: float) -> bool:
         """Whether a value is finite, large enough, and whole where it must be."""
@@ -63,7 +67,7 @@ class Indicator:
 
     Args:
         name: Key in `INDICATORS`, or any other for one of your own.
-        loop: The readable definition, a plain function: (values [T], *parameters) to values [T],
+        loop: The readable definition, a plain function: ``(values, *parameters)`` to values [T],
             of which value t depends on values up to t only.
         parameters: What it takes beside the values, in their order.
         warm_up: Parameters to bars before the first that may signal; what the loop says of these
@@ -186,6 +190,14 @@ INDICATORS: dict[str, Indicator] = {
     )
 }
 """Every indicator by name. atr(w) is sma(true_range, w)."""
+
+EMA_OVER_HOLES = Indicator(
+    "ema", ema_over_holes, _BARS, _all_but_the_last, computed_as="ema_over_holes"
+)
+"""The ema of a source that may have holes, which skips them; without holes both have equal bits."""
+
+WITH_HOLES = "close_location"
+"""The source that may have holes: a bar whose prices are all equal has no close location."""
 
 SOURCES: dict[str, Callable[..., Floats] | None] = {
     "open": None,

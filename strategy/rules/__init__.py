@@ -4,8 +4,10 @@ from strategy.errors import StrategyError, unknown
 from strategy.narrow import AnyStrategy, at_its_narrowest
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
+from strategy.rules.forecast_follow import FORECAST_FOLLOW
 from strategy.rules.mean_reversion import MEAN_REVERSION
 from strategy.rules.seller_exhaustion import SELLER_EXHAUSTION
+from strategy.rules.seller_exhaustion_forecast import SELLER_EXHAUSTION_FORECAST
 
 
 def is_file(name: str) -> bool:
@@ -19,7 +21,14 @@ def is_file(name: str) -> bool:
 
 STRATEGIES: dict[str, AnyStrategy] = {
     spec.name: spec
-    for spec in (SELLER_EXHAUSTION, MEAN_REVERSION, ADAPTIVE_TREND, ADAPTIVE_TREND_BRACKET)
+    for spec in (
+        SELLER_EXHAUSTION,
+        MEAN_REVERSION,
+        ADAPTIVE_TREND,
+        ADAPTIVE_TREND_BRACKET,
+        FORECAST_FOLLOW,
+        SELLER_EXHAUSTION_FORECAST,
+    )
 }
 
 

@@ -9,15 +9,19 @@ from data import Window, load_bars
 from engine.batch import Engine
 from engine.costs import Costs
 from engine.replay.parity import compare_ledgers
+from strategy.rules.adaptive_trend import ADAPTIVE_TREND
+from strategy.rules.adaptive_trend_bracket import ADAPTIVE_TREND_BRACKET
 from tests.parity.test_language import NINE, population
 from tests.support.comparisons import interpreted, needs_gpu
 from tests.support.parity import assert_same_bits
 from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import make_bars
 
-GROUPS = [("positions",), ("donchian_trail", "opening_range", "memory")]
+GROUPS = [("positions",), ("donchian_trail", "opening_range", "memory", "trends")]
 """Parts that one program compares. The interpreter needs minutes for all of them, which
 `python -m tests.support.interpreted_words cpu` compares; a device does so in seconds."""
+
+ALL = NINE | {"adaptive_trend": ADAPTIVE_TREND, "adaptive_trend_bracket": ADAPTIVE_TREND_BRACKET}
 
 
 @pytest.mark.slow
@@ -43,10 +47,10 @@ def assert_same_lists(host, device, genomes):
 
 
 @needs_gpu
-@pytest.mark.parametrize("name", sorted(NINE))
+@pytest.mark.parametrize("name", sorted(ALL))
 def test_a_gpu_equals_the_cpu(name):
     """512 random individuals in several windows of the sample and of another series."""
-    strategy, sample = NINE[name], load_bars("sample")
+    strategy, sample = ALL[name], load_bars("sample")
     series = [sample, make_bars(5, 3000, gaps=0.02, flat=0.05)]
     windows = [Window.whole(sample), Window(0, 4321, 20_000), Window.whole(series[1], 1)]
     genomes = population(strategy, 512, seed=7)

@@ -1,6 +1,7 @@
 """Strategies in words: reference and engine, plain and compiled, equal in every bit."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,50 @@ def test_drawn_strategies_trade():
     assert 0 < found[ACCUMULATOR_INDEX["shorts"]] < found[0]
 
 
+ARITHMETIC = words.strategy(
+    "Every operation, with genes that no row takes.",
+    long=(
+        abs(words.close * words.gene("a", 1.001, 0.99, 1.01) - words.open)
+        > words.minimum(words.high - words.close, words.gene("b", 0.3, 0.1, 0.5) + words.low * 0)
+    )
+    & (words.true_range / (words.close - words.open) >= words.gene("a", 1.001, 0.99, 1.01) - 1),
+    short=words.maximum(words.low, words.gene("c", 99, 90, 110)) / words.open
+    <= words.close_location * words.gene("b", 0.3, 0.1, 0.5) + 1,
+    stop=words.level(words.close * words.gene("d", 0.99, 0.98, 1.02)),
+    target=words.from_entry(words.true_range * words.gene("a", 1.001, 0.99, 1.01) + 0.5),
+    trail=words.trail(words.share(words.gene("e", 0.6, 0.01, 0.9)), after=0.2),
+)
+
+
+@pytest.mark.parametrize("length", [1, 63, 64, 65, 512, 513, 1100])
+def test_arithmetic_is_computed_where_it_is_read(length):
+    """Whole and cut words and blocks of bars; what is no number stays so."""
+    bars = make_bars(length, length, flat=0.1)
+    genomes = population(ARITHMETIC, 5, seed=length)
+    assert both(ARITHMETIC, [bars], [Window.whole(bars)], genomes) == ""
+
+
+def test_an_average_skips_holes_in_the_narrow_shape_too():
+    """Flat bars have no close location; the average of it goes on, and both shapes say the same."""
+    strategy = words.strategy(
+        "Closes high for long.",
+        long=words.ema(words.close_location, words.length("n", 5, 2, 20))
+        > words.gene("x", 0.5, 0, 1),
+        stop=words.beyond_bar(words.gene("stop", 1, 0.5, 2) * words.atr(5)),
+        target=words.r_multiple(words.gene("reward", 2, 1, 3)),
+        max_hold=words.length("hold", 10, 5, 20),
+    )
+    narrow = narrowed(strategy)
+    assert narrow is not None
+    bars, genomes = [make_bars(6, 600, flat=0.1)], random_genomes(narrow, 6, seed=5)
+    windows = [Window(0, 0, 600)]
+    fast = Engine(narrow, bars, windows, device="cpu")
+    slow = Engine(strategy, bars, windows, device="cpu")
+    assert fast.evaluate(genomes).tobytes() == slow.evaluate(genomes).tobytes()
+    assert fast.evaluate(genomes)[:, 0, 0].max() > 100
+    assert certify(fast, genomes).mismatches == 0
+
+
 def test_a_zero_that_is_read_has_no_sign():
     """A stop at minus one times 0 is one at 0, where the row of zeros is read and scaled too."""
     nothing = words.close - words.close
@@ -160,6 +205,32 @@ def test_bits_depend_on_nothing_else(options):
     again = engine.evaluate(genomes[::-1].copy())[::-1]
     assert np.ascontiguousarray(again).tobytes() == expected.tobytes()
     assert engine.evaluate(genomes[7:8]).tobytes() == expected[7:8].tobytes()
+
+
+def test_columns_may_lie_between_others():
+    """As they do where a table holds its rows side by side."""
+    names = ("open", "high", "low", "close", "volume")
+    table = np.stack([getattr(BARS[0], name) for name in names], axis=1)
+    apart = replace(BARS[0], **{name: table[:, i] for i, name in enumerate(names)})
+    for strategy in (ARITHMETIC, NINE["vwap_reversion"]):
+        assert both(strategy, [apart], WINDOWS[:2], population(strategy, 3, seed=1)) == ""
+
+
+@pytest.mark.parametrize("is_narrow", [True, False], ids=["narrow", "words"])
+def test_other_costs_are_charged_on_the_same_rows(is_narrow):
+    """The bits of an engine with these costs, of the same rows; the first one stays as it was."""
+    strategy = in_words.SELLER_EXHAUSTION
+    strategy = narrowed(strategy) if is_narrow else strategy
+    bars, windows = [make_bars(6, 3000)], [Window(0, 0, 3000)]
+    genomes, others = random_genomes(strategy, 12, seed=5), Costs(fee_bp=9, entry_delay=2)
+    engine = Engine(strategy, bars, windows, device="cpu")
+    before = engine.evaluate(genomes)
+    computed = engine.rows_computed
+    charged = engine.charged(others)
+    expected = Engine(strategy, bars, windows, others, device="cpu").evaluate(genomes)
+    assert charged.evaluate(genomes).tobytes() == expected.tobytes() != before.tobytes()
+    assert charged.rows_computed == engine.rows_computed == computed
+    assert engine.evaluate(genomes).tobytes() == before.tobytes()
 
 
 @pytest.mark.parametrize("name", ["SELLER_EXHAUSTION", "MEAN_REVERSION"])

@@ -9,6 +9,7 @@ import engine.devices
 from engine.devices import BACKENDS, choose_backend, device_of, load_backend
 from engine.errors import DeviceError
 from engine.workload import Workload
+from strategy import find_strategy
 from tests.support.random_strategies import drawn_strategy
 
 
@@ -101,6 +102,16 @@ def test_auto_weighs_the_work(four_gpus, individuals, bars, rows, threads, expec
     assert choice.reason.startswith(reason)
     for named in ("cpu", "cuda"):
         assert choose_backend(named, workload).name == named
+
+
+def test_auto_knows_what_strategies_in_words_take(four_gpus, monkeypatch):
+    """They take a core twice as long, so that a GPU pays for half as much; that is said."""
+    monkeypatch.setattr(engine.devices, "_maker", lambda *given: None)
+    workload = Workload(5e9, 0, 2)
+    assert device_of(find_strategy("seller_exhaustion"), "auto", workload).label == "cpu"
+    found = device_of(drawn_strategy(0), "auto", workload)
+    assert found.label.startswith("cuda")
+    assert found.reason == "5 G individual-bars in words, a GPU pays"
 
 
 def test_more_cores_make_a_gpu_pay_later(four_gpus):

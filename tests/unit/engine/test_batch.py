@@ -1,5 +1,7 @@
 """The engine's front: what it refuses, what it plans, what it keeps."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from engine.errors import DeviceError, EngineError, GenomeError, MemoryPlanError
 from engine.ledger import ACCUMULATORS
 from engine.replay.parity import compare_ledgers
 from strategy.errors import GeneError
+from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from tests.support.parity import assert_same_bits
 from tests.support.worlds import SHORT_SPECS, make_bars, random_genomes
 
@@ -191,6 +194,14 @@ def test_memory_plan_is_known_before_work():
     assert plan.slots * plan.slot_bytes <= 270_000
     assert plan.result_bytes == 1000 * len(ACCUMULATORS) * 8
     assert str(plan).startswith("1,000 individuals on 300 bars: up to 100 rows")
+
+
+def test_memory_of_a_strategy_in_words_names_no_slots():
+    """It has none, so that a line of 0 rows would say nothing."""
+    bars = make_bars(1, 200)
+    engine = Engine(ADAPTIVE_TREND, [bars], [Window.whole(bars)], memory_bytes=10**8)
+    shown = str(engine.memory_plan(10))
+    assert re.search(r"200 bars: rows and lists up to \d+\.\d MB of .* free, series ", shown)
 
 
 def test_genomes_are_left_as_they_were():

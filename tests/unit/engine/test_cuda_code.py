@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
 from engine.compiling.launch import OPTIONS
+from engine.compiling.spent import compile_seconds
 from engine.cuda import (
     admission,
     candidates,
@@ -19,12 +20,25 @@ from engine.cuda import (
     rows,
     signals,
     trades,
-    trend,
+    trend_layers,
+    trend_sides,
 )
 from engine.ledger import EXIT_PLACES
 from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compiled
 
-MODULES = admission, candidates, chain, claims, exits, positions, rows, signals, trades, trend
+MODULES = (
+    admission,
+    candidates,
+    chain,
+    claims,
+    exits,
+    positions,
+    rows,
+    signals,
+    trades,
+    trend_layers,
+    trend_sides,
+)
 """Where kernels are written."""
 
 GENES = (0, 4, 1, 1, 5, 1, 2, 6, 0, 3, 7, 1, 3, 7, 0)
@@ -131,46 +145,61 @@ KERNELS = {
     ),
     **{
         f"window_{form}": (
-            trend.window_kernel,
-            [F64, "i32", I32, F64, F64, F64, "i32"],
+            trend_sides.window_kernel,
+            [F64, "i32", F64, I32, F64, F64, F64, F64, F64, "i32", "i32"],
             {"FORM": form, "LANES": 32},
         )
-        for form in range(4)
+        for form in range(5)
     },
-    "chain": (
-        trend.chain_kernel,
-        [F64, I32, F64, F64, F64, "i32", "i32"],
-        {"IS_DOUBLE": True, "LANES": 32},
+    "averages before segments": (
+        trend_sides.chain_kernel,
+        [F64, I32, F64, F64, F64, F64] + ["i32"] * 7,
+        {"SEGMENT": 64, "UNROLL": 32, "LANES": 32},
     ),
-    "kaufman": (
-        trend.kaufman_kernel,
-        [F64, I32, F64, F64, F64, "i32", "i32"],
-        {"FROM_ZERO": False, "LANES": 32},
+    "averages": (
+        trend_sides.averages_kernel,
+        [F64, I32, F64, F64, F64, F64, F64] + ["i32"] * 5,
+        {"SEGMENT": 64, "LANES": 32},
     ),
     "sides": (
-        trend.sides_kernel,
-        [F64, F64, "i32", "i32", I32, F64, U8, "i32"],
+        trend_sides.sides_kernel,
+        [F64, F64, "i32", "i32", I32, I32, F64, U8, "i32", "i32"],
         {"TILE": 1024},
     ),
     "words": (
-        trend.words_kernel,
-        [U8, I32, I32, "i32", "i32"],
-        {"LENGTHS": 9, "TILE": 64, "LANES": 32},
+        trend_layers.words_kernel,
+        [U8, I32, I32, I32, "i32", "i32"],
+        {"PER_ROW": 6, "LENGTHS": 9, "TILE": 64, "LANES": 32},
     ),
     "steps": (
-        trend.steps_kernel,
-        [F64, I32, F64, I32, F64, F64, F64, "i32", "i32"],
-        {"TERMS": 19, "TILE": 64},
+        trend_layers.steps_kernel,
+        [F64, I32, F64, I32, F64, F64] + ["i32"] * 3,
+        {"TERMS": 19, "TILE": 64, "LANES": 32},
     ),
+    **{
+        f"equities, {sides}": (
+            trend_layers.equities_kernel,
+            [said, F64, F64, I32, F64, F64, F64, F64] + ["i32"] * 3,
+            {
+                "SIDES": sides,
+                "PER_ROW": 6 * sides,
+                "REPEATS": sides == 1,
+                "SEGMENT": 64,
+                "UNROLL": 32,
+                "LANES": 32,
+            },
+        )
+        for sides, said in ((9, I32), (1, I8))
+    },
     "votes": (
-        trend.votes_kernel,
-        [I32, F64, F64, F64, I32, I8, "i32", "i32", "i32"],
-        {"FLOOR": 0.25, "PER_ROW": 6, "LANES": 32},
+        trend_layers.votes_kernel,
+        [I32, F64, F64, I32, F64, F64, I8, "i32", "i32"],
+        {"PER_ROW": 6, "SEGMENT": 64, "LANES": 32},
     ),
     "row": (
-        trend.row_kernel,
-        [I8, F64, F64, F64, I32, F64, F64, "i32", "i32"],
-        {"FLOOR": 0.25, "REPEATS": True, "LANES": 32},
+        trend_layers.row_kernel,
+        [I8, F64, F64, I32, F64, F64, F64, F64, "i32"],
+        {"REPEATS": True, "SEGMENT": 64, "LANES": 32},
     ),
     "compare": (
         claims.compare_kernel,
@@ -235,6 +264,13 @@ def test_kernel_rounds_as_the_law_says(name):
 def test_the_gate_would_notice():
     """With the compiler's own default, the EMA is fused, and the pattern finds it."""
     assert FORBIDDEN.search(compiled(*KERNELS["ema"], {"enable_fp_fusion": True}))
+
+
+def test_compiling_a_kernel_is_timed():
+    """Triton tells it to who counts, as soon as the engine of a GPU is there."""
+    before = compile_seconds()
+    compiled(*KERNELS["ema"], OPTIONS)
+    assert compile_seconds() > before
 
 
 def test_every_kernel_is_read():

@@ -17,8 +17,8 @@ WINDOWS = [Window.whole(SERIES[0]), Window(0, 4000, 9000), Window(1, 90, 350)]
 
 def chosen(genomes, windows=WINDOWS):
     """Individuals, windows and bars of a sample."""
-    found = sample._chosen(compiled_reference(SPEC, SERIES, windows), genomes)
-    return [(i, w, bars) for i, w, bars in found]
+    found = sample.chosen_pieces(SPEC, windows, genomes)
+    return [(i, w, sample._bars_of(SERIES, windows[w], count)) for i, w, count in found]
 
 
 @pytest.mark.parametrize("individuals", [0, 1, 2, 3, 4, 5, 300])
@@ -57,6 +57,8 @@ def test_long_warm_ups_leave_fewer_individuals(monkeypatch):
 def test_forms_that_agree_have_no_problems():
     """And what was compared is counted."""
     genomes = random_genomes(SPEC, 20, seed=1)
-    found = compare_sample(compiled_reference(SPEC, SERIES, WINDOWS), genomes, as_it_reads)
+    pieces = sample.chosen_pieces(SPEC, WINDOWS, genomes)
+    reference = compiled_reference(SPEC, SERIES, WINDOWS)
+    found = compare_sample(reference, genomes, pieces, as_it_reads)
     assert (found.individuals, found.problems) == (4, {})
     assert found.bars == sum(len(bars) for _, _, bars in chosen(genomes))

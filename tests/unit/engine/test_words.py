@@ -4,11 +4,27 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.cpu.extremes import LARGE, SMALL, extremes_of, first_touch
-from engine.cpu.words import is_set, list_marks, next_set, words_of
+from engine.compiling.loops import compiled
+from engine.cpu.extremes import BLOCK, Extremes, Levels, extremes_of, first_touch
+from engine.cpu.words import bars_of, is_set, next_alone, next_set, words_of
 from tests.support.worlds import make_bars
 
 N = 300
+
+
+@compiled
+def asked(words, first, end):
+    """Of the first of two conditions each bar, and the next one; the next of exactly one."""
+    bits = np.array([is_set(words, 0, bar) for bar in range(N)])
+    alone, nowhere = next_alone(words, 0, 1, first, end), next_alone(words, -1, -1, first, end)
+    single = next_alone(words, 0, -1, first, end), next_alone(words, -1, 0, first, end)
+    return bits, next_set(words, 0, first, end), alone, nowhere, single
+
+
+@compiled
+def touched(prices, levels, first, last):
+    """`first_touch`, which only loops call."""
+    return first_touch(Extremes(*prices), Levels(*levels), first, last)
 
 
 @given(
@@ -21,14 +37,20 @@ def test_words_hold_what_bools_hold(seed, share, first, span):
     """Single bars, the next one, and the bars of exactly one side, in any range."""
     rng, end = np.random.default_rng(seed), min(first + span, N)
     longs, shorts = rng.random((2, N)) < share
-    words, other = words_of(longs), words_of(shorts)
-    assert [is_set(words, t) for t in range(N)] == longs.tolist()
-    later = np.flatnonzero(longs[first:end])
-    assert next_set(words, first, end) == (first + int(later[0]) if len(later) else end)
-    out = np.full(N, -1, np.int32)
-    count = list_marks(words, other, first, end, out)
-    alone = first + np.flatnonzero((longs ^ shorts)[first:end])
-    assert out[:count].tolist() == (2 * alone + shorts[alone]).tolist()
+    words = np.array([words_of(longs), words_of(shorts)])
+    bits, following, alone, nowhere, single = asked(words, first, end)
+    assert bits.tolist() == longs.tolist()
+    assert bars_of(words[0]).tolist() == np.flatnonzero(longs).tolist()
+    assert following == first_of(longs, first, end)
+    assert alone == first_of(longs ^ shorts, first, end)
+    assert nowhere == end
+    assert single == (following, following)
+
+
+def first_of(holds, first, end):
+    """The first bar of a range at which something holds; its end where none is."""
+    later = np.flatnonzero(holds[first:end])
+    return first + int(later[0]) if len(later) else end
 
 
 @given(
@@ -37,16 +59,17 @@ def test_words_hold_what_bools_hold(seed, share, first, span):
     span=st.integers(0, 1200),
     below=st.sampled_from([-np.inf, 0.5, 0.9, 0.99]),
     above=st.sampled_from([np.inf, 1.5, 1.1, 1.01]),
+    gain=st.sampled_from([np.nan, 0.0, 0.01, 0.3]),
+    side=st.sampled_from([0, 1]),
 )
-def test_the_first_touch_is_found_across_blocks(seed, first, span, below, above):
-    """Single bars, small and large blocks, at both ends cut off."""
+def test_the_first_touch_is_found_across_blocks(seed, first, span, below, above, gain, side):
+    """Single bars and blocks, at both ends cut off; prices and gains of both sides."""
     bars = make_bars(seed, 1200, jump=0.1)
     prices = extremes_of(bars.open, bars.high, bars.low, bars.close)
-    assert len(prices.low_small) == 1200 // SMALL
-    assert len(prices.low_large) == 1200 // LARGE
-    last = min(first + span, 1199)
-    lower, upper = below * bars.open[first], above * bars.open[first]
-    touched = (bars.low <= lower) | (bars.high >= upper)
-    found = np.flatnonzero(touched[first : last + 1])
-    expected = first + int(found[0]) if len(found) else last + 1
-    assert first_touch(prices, first, last, lower, upper) == expected
+    assert prices.blocks.shape == (2, 1200 // BLOCK + BLOCK)
+    last, entry = min(first + span, 1199), bars.open[first]
+    lower, upper, least = below * entry, above * entry, gain * entry
+    gone = bars.high - entry if side == 0 else entry - bars.low
+    holds = (bars.low <= lower) | (bars.high >= upper) | (gone >= least)
+    found = touched(tuple(prices), (lower, upper, side, entry, least), first, last)
+    assert found == first_of(holds, first, last + 1)

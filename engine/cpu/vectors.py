@@ -1,0 +1,66 @@
+"""Vectors: some float64 that compiled loops handle as one number, each operation on all of them.
+
+What a compiler makes of loops over scalars is a matter of luck; these are explicit. Every
+operation rounds each lane as it rounds a scalar.
+"""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, models, register_model
+
+
+class Vector(types.Type):
+    """A vector of `width` float64; a type of the compiler, of which Python's know nothing."""
+
+    def __init__(self, width):
+        self.width = width
+        super().__init__(f"Vector({width})")
+
+
+@register_model(Vector)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, ir.VectorType(ir.DoubleType(), kind.width))
+
+
+lanes, eights = Vector(4), Vector(8)
+
+
+@infer_global(operator.add)
+@infer_global(operator.sub)
+@infer_global(operator.mul)
+@infer_global(operator.truediv)
+class _Arithmetic(ConcreteTemplate):
+    cases = [signature(kind, kind, kind) for kind in (lanes, eights)]  # noqa: RUF012 - numba's way
+
+
+def _lowered(operation, emit):
+    """Have the compiler do an operation on two vectors by an instruction of `ir.IRBuilder`."""
+
+    @lower_builtin(operation, Vector, Vector)
+    def code(context, builder, sig, args):
+        return emit(builder, *args)
+
+
+_lowered(operator.add, ir.IRBuilder.fadd)
+_lowered(operator.sub, ir.IRBuilder.fsub)
+_lowered(operator.mul, ir.IRBuilder.fmul)
+_lowered(operator.truediv, ir.IRBuilder.fdiv)
+
+
+def instruction(emit) -> Any:
+    """An operation for compiled loops, written in the compiler's own instructions."""
+    return intrinsic(emit)
+
+
+def joined(builder, values: Sequence[Any]) -> Any:
+    """A vector of scalars of one type."""
+    vector = ir.Constant(ir.VectorType(values[0].type, len(values)), ir.Undefined)
+    for lane, value in enumerate(values):
+        vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), lane))
+    return vector

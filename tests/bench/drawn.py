@@ -1,0 +1,84 @@
+"""Random strategies in words on two engines, which must agree in every bit.
+
+    python -m tests.bench.drawn 0:20000
+    TRITON_INTERPRET=1 python -m tests.bench.drawn 0:500 --kernels
+
+Each seed draws a strategy, a world and costs. Reference and CPU are compared on 120 bars, the
+kernels under Triton's interpreter and the CPU on 64. It ends at the first seed at which a bit
+differs, and says which; else it prints what was compared: trades, and exits by their reasons.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from data import Window
+from engine.batch import Engine
+from engine.costs import Costs
+from engine.ledger import ACCUMULATORS
+from tests.parity.test_language import both, population
+from tests.support.random_strategies import drawn_strategy
+from tests.support.worlds import make_bars
+
+SAID_EVERY = 100
+
+
+def drawn(seed, n_bars):
+    """What a seed draws: strategy, genomes, bars, windows and costs."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    flat, gaps, jump = rng.choice([0.0, 0.1]), rng.choice([0.0, 0.03]), rng.choice([0.01, 0.05])
+    bars = make_bars(seed, n_bars, flat=flat, gaps=gaps, jump=jump)
+    start = int(rng.integers(0, n_bars // 2))
+    windows = [Window.whole(bars), Window(0, start, int(rng.integers(start + 2, n_bars + 1)))]
+    delay, least = int(rng.integers(0, 3)), float(rng.choice([0.0, 0.001]))
+    charges = Costs(min_risk=least, risk_fraction=0.5, entry_delay=delay)
+    strategy = drawn_strategy(seed)
+    return strategy, population(strategy, 2, seed), [bars], windows, charges
+
+
+def with_reference(seed):
+    """Accumulators, once reference and CPU agree."""
+    strategy, genomes, series, windows, charges = drawn(seed, 120)
+    problem = both(strategy, series, windows, genomes, charges)
+    assert problem == "", problem
+    return Engine(strategy, series, windows, charges, device="cpu").evaluate(genomes)
+
+
+def with_kernels(seed):
+    """Accumulators, once the interpreted kernels and the CPU agree."""
+    # Chooses the interpreter as it is imported.
+    from tests.support.interpreted_words import assert_same_everywhere
+
+    return assert_same_everywhere(*drawn(seed, 64))
+
+
+def main():
+    """Compare one seed after another."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("seeds", metavar="FROM:TO", help="TO is left out")
+    parser.add_argument("--kernels", action="store_true")
+    asked = parser.parse_args()
+    seeds = range(*map(int, asked.seeds.split(":")))
+    compare = with_kernels if asked.kernels else with_reference
+    sums, trading, began = np.zeros(len(ACCUMULATORS)), 0, time.perf_counter()
+    for done, seed in enumerate(seeds, 1):
+        try:
+            found = compare(seed)
+        except AssertionError as error:
+            raise SystemExit(f"FAILED at seed {seed}: {error}") from error
+        sums += found.sum(axis=(0, 1))
+        trading += found[:, :, 0].any()
+        if done % SAID_EVERY == 0:
+            print(f"{done:,} of {len(seeds):,}, {time.perf_counter() - began:.0f} s", flush=True)
+    counts = dict(zip(ACCUMULATORS, sums, strict=True))
+    shown = {name: counts[name] for name in ACCUMULATORS if name.startswith(("exits", "shorts"))}
+    print(
+        f"seeds {asked.seeds}: {len(seeds):,} strategies, {trading:,} of them trade, "
+        f"{counts['trades']:,.0f} trades, every bit equal; "
+        + ", ".join(f"{name} {count:,.0f}" for name, count in shown.items())
+    )
+
+
+if __name__ == "__main__":
+    main()
