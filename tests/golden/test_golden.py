@@ -8,24 +8,30 @@ import json
 import math
 import platform
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from data import Window, load_bars
-from engine.batch import ENGINE_VERSION, Engine
+from engine import ENGINE_VERSION
+from engine.batch import Engine
 from engine.language_reference import reference_of
 from engine.ledger import ACCUMULATORS
 from engine.metrics import compute_metrics, span_of
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search.evolution import evolve, final_front, front_hash
 from strategy import STRATEGIES
+from strategy.indicators.zscore import zscore
+from strategy.rows import as_it_reads
 from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.references import FORMS
 from tests.support.searches import settings
 
 FOLDER = Path(__file__).parent
 BARS = load_bars("sample")
+# What stands in for a forecast: a number that is known at each bar's close.
+STAND_IN = replace(BARS, extra={"forecast": as_it_reads(zscore)(BARS.close, 96) / 8})
 WINDOWS = [Window.whole(BARS)]
 PLATFORM = f"{sys.platform} {platform.machine()}"
 SETTINGS = settings(population=32, generations=10, seed=1)
@@ -40,22 +46,29 @@ class GoldenProblem:
             Goals(parse_objectives("sharpe_trade,total_return,max_drawdown"), min_trades=10),
         )
         self.n_objectives, self.failure_names = 3, self.goals.failure_names
-        self.engine, self.span = Engine(spec, [BARS], WINDOWS), span_of(BARS, WINDOWS[0])
+        self.engine = Engine(spec, [bars_of(spec)], WINDOWS)
+        self.span = span_of(BARS, WINDOWS[0])
 
     def evaluate(self, genomes):
         """Judge genomes [P, G]."""
         return self.goals.judge(compute_metrics(self.engine.evaluate(genomes), [self.span]))
 
 
+def bars_of(spec):
+    """The sample, with what stands in for a forecast where a strategy reads one."""
+    return STAND_IN if getattr(spec, "extra_columns", ()) else BARS
+
+
 def backtest_of(name, engine_name):
     """Accumulators, first and last trade of the published genes."""
     spec = STRATEGIES[name]
+    series = [bars_of(spec)]
     if engine_name in FORMS:
-        engine = reference_of(spec, [BARS], WINDOWS, form=FORMS[engine_name])
+        engine = reference_of(spec, series, WINDOWS, form=FORMS[engine_name])
     else:
-        engine = Engine(spec, [BARS], WINDOWS, device=engine_name)
+        engine = Engine(spec, series, WINDOWS, device=engine_name)
     (ledger,) = engine.trades(spec.layout.defaults)
-    folded = reference_of(spec, [BARS], WINDOWS).fold(ledger)
+    folded = reference_of(spec, series, WINDOWS).fold(ledger)
     return {
         "accumulators": dict(zip(ACCUMULATORS, folded.tolist(), strict=True)),
         "first_trade": told(ledger.trade(0)),
@@ -65,7 +78,8 @@ def backtest_of(name, engine_name):
 
 def told(trade):
     """A trade by column; a target that is not there is none."""
-    return {name: None if value == math.inf else value for name, value in trade._asdict().items()}
+    nowhere = (math.inf, -math.inf)
+    return {name: None if value in nowhere else value for name, value in trade._asdict().items()}
 
 
 def evolved_of(name):
@@ -102,7 +116,7 @@ def bless(request):
         found = {
             "strategy_version": STRATEGIES[name].version,
             "engine_version": ENGINE_VERSION,
-            "data_hash": BARS.content_hash,
+            "data_hash": bars_of(STRATEGIES[name]).content_hash,
             "backtest": backtest_of(name, "reference"),
             "platform": PLATFORM,
             "evolved": evolved_of(name),
@@ -119,7 +133,7 @@ def test_every_strategy_has_a_golden_and_every_golden_a_strategy():
 def test_golden_was_made_with_this_data_and_law(name):
     """A file from other bars, another law or another strategy says nothing."""
     blessed = golden(name)
-    assert blessed["data_hash"] == BARS.content_hash
+    assert blessed["data_hash"] == bars_of(STRATEGIES[name]).content_hash
     assert blessed["engine_version"] == ENGINE_VERSION
     assert blessed["strategy_version"] == STRATEGIES[name].version
 

@@ -1,0 +1,1 @@
+"""Networks that forecast, many of them trained side by side as one batched model."""

@@ -1,0 +1,147 @@
+"""forecast: fit a model walk-forward, keep what it forecasts as a file, and say how good it was."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+
+from rich.table import Table
+
+from optimizer.commands.console import Lines, plain_table, print_json, stderr, stdout
+from optimizer.forecasts.column import Forecast, ForecastRecord, read_forecast, records_in
+from optimizer.forecasts.fit import Watch
+from optimizer.forecasts.settings import ForecastSettings
+from optimizer.forecasts.skill import RIVALS, Figures
+from optimizer.session.forecasting import forecast_to_file
+from optimizer.shown import counted, fraction, number
+
+LINE_EVERY_S = 1.0
+
+
+def fit_command(
+    flags: Mapping[str, object],
+    settings: ForecastSettings,
+    out: Path,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Fit a forecast, write it, and print how good it was; `flags` say which bars."""
+    forecast = forecast_to_file(out, flags, settings, _watch(quiet=quiet))
+    _show(forecast, out, as_json=as_json)
+
+
+def show_command(path: Path, *, as_json: bool) -> None:
+    """Print how a forecast was made and how good it was; it is checked against its hash."""
+    _show(read_forecast(path), path, as_json=as_json)
+
+
+def list_command(folder: Path, *, as_json: bool) -> None:
+    """Print the forecasts of a folder, a line each."""
+    found = records_in(folder)
+    if as_json:
+        print_json([{"file": str(path), **one.payload()} for path, one in found.items()])
+        return
+    headings = ("file", "model", "horizon", "symbols", "gain", "p", "skill")
+    table = plain_table(*headings, right=("horizon", "symbols", "gain", "p"))
+    for path, one in found.items():
+        against = one.skill.whole.against
+        best = against.get(RIVALS[1]) or against[RIVALS[0]]
+        table.add_row(
+            path.name,
+            str(one.settings["model"]),
+            number(one.settings["horizon"]),
+            number(len(one.data)),
+            fraction(best.gain),
+            _p(best.p),
+            "skill" if one.skill.has_skill else "no skill",
+        )
+    console = stdout()
+    if found:
+        console.print(table)
+    else:
+        console.say(f"no forecast in {folder}; make one: python -m optimizer forecast fit")
+
+
+def _show(forecast: Forecast, path: Path, *, as_json: bool) -> None:
+    record = forecast.record
+    if as_json:
+        print_json({"file": str(path), **record.payload()})
+        return
+    console = stdout()
+    simulated = "On a simulated market: " if record.is_simulated else ""
+    console.say(simulated + record.skill.sentence, "cyan" if record.skill.has_skill else "red")
+    console.print()
+    console.print(_skill_table(record))
+    console.print()
+    _say_whole(console, record)
+    digests = {"column": record.column, "weights": record.weights, "code": record.code}
+    console.say(", ".join(f"{name} {one[:12] or 'none'}" for name, one in digests.items()))
+    console.say(f'read it in a strategy as column("forecast"), with --column-file forecast={path}')
+
+
+def _skill_table(record: ForecastRecord) -> Table:
+    """Gains over each rival with their p, refit by refit and in all; 80 columns wide at most."""
+    rivals = list(record.skill.whole.against)
+    headings = ["refit", "bars"]
+    for name in rivals:
+        # Headings are names: those of p are told apart by blanks that nobody sees.
+        headings += [f"over\n{name.removeprefix('the ')}", "p" + " " * rivals.index(name)]
+    headings += ["hits", "slope"]
+    table = plain_table(*headings, right=headings[1:], title="Gain in squared error")
+    for name, figures in (*record.skill.folds, ("all", record.skill.whole)):
+        cells = [name[:10], number(figures.bars)]
+        for rival in rivals:
+            one = figures.against[rival]
+            cells += [fraction(one.gain), _p(one.p)]
+        table.add_row(*cells, _percent(figures.hits), _slope(figures.slope))
+    return table
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _slope(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _say_whole(console: Lines, record: ForecastRecord) -> None:
+    whole: Figures = record.skill.whole
+    settings = record.settings
+    if whole.hits is not None and whole.hits_error is not None and whole.ups is not None:
+        console.say(
+            f"hits {whole.hits:.1%} +- {whole.hits_error:.1%} of signs ({whole.ups:.1%} went up)"
+        )
+    if whole.slope is not None and whole.slope_error is not None:
+        console.say(
+            f"calibration: target = {whole.intercept:.3g} + {whole.slope:.2f} +- "
+            f"{whole.slope_error:.2f} times the forecast (0 and 1 are best)"
+        )
+    console.say(
+        f"{settings['model']}, {counted(settings['horizon'], 'bar')} ahead, window "
+        f"{settings['window']}, {len(record.skill.folds)} refits on {settings['train']:,} bars, "
+        f"target: {settings['target']} return"
+    )
+    console.say(f"features: {'; '.join(record.features)}")
+    if record.fits > 1:
+        console.say(f"{record.fits} different forecasts were fitted on these bars; each is a trial")
+
+
+def _p(value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return "-"
+    return "<.001" if value < 0.001 else f"{value:.3f}"[1:] if value < 1 else "1"
+
+
+def _watch(*, quiet: bool) -> Watch:
+    """What says how many stacks are trained, once a second at most."""
+    console, shown = stderr(), [0.0]
+
+    def watch(done: int, planned: int) -> None:
+        now = monotonic()
+        if done and not quiet and (now - shown[0] >= LINE_EVERY_S or done == planned):
+            shown[0] = now
+            console.say(f"training: {done} of {counted(planned, 'stack')}")
+
+    return watch

@@ -1,0 +1,1 @@
+"""Forecasts as columns: fitted walk-forward on what was known, judged out of sample, kept whole."""

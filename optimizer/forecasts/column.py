@@ -1,0 +1,271 @@
+"""A forecast as a file: numbers, when each was known, and the record of how it was made.
+
+It is Parquet with the columns known_at, value and symbol, so that any strategy reads it by
+`--column-file`; its record stands in the file's own description.
+"""
+
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from data import Bars
+from data.dated import SYMBOL, VALUE
+from engine.machine import versions
+from optimizer.errors import ConfigError, StoreError
+from optimizer.forecasts.features import Floats, Ints
+from optimizer.forecasts.fit import Fitted, Watch, code_digest, fit
+from optimizer.forecasts.settings import ForecastSettings
+from optimizer.forecasts.skill import Skill, skill_of
+from optimizer.runs.payload import Payload, decode, encode
+from optimizer.written import write_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RECORD = b"forecast"
+"""Name of the record in the file's description."""
+
+KNOWN_FROM = "the close of the bar that it is about, by weights trained before it"
+
+SUFFIX = ".parquet"
+
+
+@dataclass(frozen=True)
+class Span(Payload):
+    """Bars that a forecast was fitted on: a symbol, its first and last bar, and their hash."""
+
+    symbol: str
+    first: str
+    last: str
+    bars: int
+    content_hash: str
+
+    def overlaps(self, other: "Span") -> bool:
+        """Whether both are of one symbol and share a time; ISO times are in order as texts."""
+        return self.symbol == other.symbol and self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True)
+class ForecastRecord(Payload):
+    """How a forecast was made, and how good it was.
+
+    Args:
+        settings: Fields of `ForecastSettings`.
+        features: Each in the words of the language.
+        data: What it was fitted on.
+        bar_s: Seconds that a bar lasts.
+        known_from: When a number could be read.
+        code: SHA-256 of the text that decided it.
+        weights: SHA-256 of all trained weights; empty of a model that has none.
+        column: SHA-256 of symbols, times and numbers.
+        fitted: Digests of the different forecasts that were fitted on these bars, this included.
+        skill: Out of sample.
+        versions: Of the libraries.
+        is_simulated: Whether a program invented one of the markets.
+    """
+
+    what: ClassVar[str] = "the forecast's record"
+
+    settings: Mapping[str, str | int | bool]
+    features: tuple[str, ...]
+    data: tuple[Span, ...]
+    bar_s: float
+    known_from: str
+    code: str
+    weights: str
+    column: str
+    fitted: tuple[str, ...]
+    skill: Skill
+    versions: Mapping[str, str]
+    is_simulated: bool = False
+
+    @property
+    def fits(self) -> int:
+        """Different forecasts that were fitted on these bars, this one included."""
+        return len(self.fitted)
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """A forecast with its record.
+
+    Args:
+        known_at: [N] int64 nanoseconds UTC, ascending within a symbol.
+        values: [N], NaN where there is none.
+        symbols: [N].
+        record: How it was made.
+    """
+
+    known_at: Ints
+    values: Floats
+    symbols: tuple[str, ...] = field(repr=False)
+    record: ForecastRecord
+
+
+def make_forecast(
+    series: Sequence[Bars],
+    settings: ForecastSettings,
+    watch: Watch = lambda done, planned: None,
+    beside: Sequence[ForecastRecord] = (),
+) -> Forecast:
+    """Fit a forecast, judge it, and say how it was made.
+
+    Args:
+        series: Of one or several symbols.
+        settings: What is asked.
+        watch: Is told how far it is.
+        beside: Forecasts that were made before; those on the same bars count as trials.
+
+    Raises:
+        ConfigError, DeviceError: As `fit`.
+    """
+    spans = tuple(_span(bars) for bars in series)
+    known = {
+        digest
+        for other in beside
+        if any(one.overlaps(span) for one in other.data for span in spans)
+        for digest in other.fitted
+    }
+    fitted = fit(series, settings, watch)
+    known_at, values, symbols = column_of(series, fitted)
+    code = code_digest()
+    own = _digest(encode([settings.as_dict(), code, [vars(one) for one in spans]], what="a fit"))
+    trials = tuple(sorted(known | {own}))
+    record = ForecastRecord(
+        settings=settings.as_dict(),
+        features=fitted.samples.names,
+        data=spans,
+        bar_s=fitted.samples.bar_ns / 1e9,
+        known_from=KNOWN_FROM,
+        code=code,
+        weights=fitted.weights,
+        column=column_hash(known_at, values, symbols),
+        fitted=trials,
+        skill=skill_of(fitted, settings.model, settings.horizon, len(trials)),
+        versions=versions(),
+        is_simulated=any(bars.is_simulated for bars in series),
+    )
+    return Forecast(known_at, values, symbols, record)
+
+
+def column_of(series: Sequence[Bars], fitted: Fitted) -> tuple[Ints, Floats, tuple[str, ...]]:
+    """Times [N], forecasts [N] and symbols, from each series' first forecast on.
+
+    A bar without a forecast says so, and so does the moment after the last bar: no number is read
+    at a bar that it is not about.
+    """
+    times, values, symbols, begin = [], [], [], 0
+    for bars in series:
+        found = fitted.values[begin : begin + len(bars)]
+        begin += len(bars)
+        first = int((~np.isnan(found)).argmax()) if (~np.isnan(found)).any() else len(bars)
+        closes = bars.timestamp[first:] + bars.timeframe_ns
+        times.append(np.append(closes, bars.timestamp[-1] + bars.timeframe_ns + 1))
+        values.append(np.append(found[first:], np.nan))
+        symbols += [bars.symbol] * len(times[-1])
+    return np.concatenate(times), np.concatenate(values), tuple(symbols)
+
+
+def column_hash(known_at: Ints, values: Floats, symbols: Sequence[str]) -> str:
+    """SHA-256, hexadecimal, of what a column says."""
+    plain = np.where(np.isnan(values), np.nan, values + 0.0)
+    return _digest(
+        "\n".join(symbols).encode(), known_at.astype("<i8").tobytes(), plain.astype("<f8").tobytes()
+    )
+
+
+def write_forecast(forecast: Forecast, path: Path) -> None:
+    """Write a forecast whole or not at all.
+
+    Raises:
+        OptimizerError: When it cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = list(dict.fromkeys(forecast.symbols))
+    places = pa.array([names.index(one) for one in forecast.symbols], pa.int32())
+    columns = {
+        "known_at": pa.array(forecast.known_at, pa.timestamp("ns", tz="UTC")),
+        VALUE: pa.array(forecast.values),
+        SYMBOL: pa.DictionaryArray.from_arrays(places, pa.array(names)),
+    }
+    record = encode(forecast.record.payload(), what="the forecast's record")
+    table, file = pa.table(columns).replace_schema_metadata({RECORD: record}), io.BytesIO()
+    pq.write_table(table, file, compression="zstd")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, file.getvalue())
+
+
+def read_forecast(path: Path) -> Forecast:
+    """Read a forecast, checked against its own hash.
+
+    Raises:
+        ConfigError: When there is no such file, or it is no forecast.
+        StoreError: When it is not what was written.
+    """
+    table = _table(path)
+    record = ForecastRecord.read(decode(table.schema.metadata[RECORD]))
+    times = np.asarray(table["known_at"].cast("int64").to_numpy(), np.int64)
+    values = np.asarray(table[VALUE].to_numpy(), np.float64)
+    symbols = tuple(table[SYMBOL].to_pylist())
+    if column_hash(times, values, symbols) != record.column:
+        raise StoreError(f"{path} holds other numbers than its record says: fit it again")
+    return Forecast(times, values, symbols, record)
+
+
+def record_of(path: Path) -> ForecastRecord | None:
+    """The record of a forecast; None of a file that is none.
+
+    Raises:
+        StoreError: When a version that is not known wrote it.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        found = pq.read_schema(path).metadata or {}
+    except (pa.ArrowInvalid, OSError):
+        return None
+    return ForecastRecord.read(decode(found[RECORD])) if RECORD in found else None
+
+
+def records_in(folder: Path) -> dict[Path, ForecastRecord]:
+    """Forecasts of a folder, by their files."""
+    found = {path: record_of(path) for path in sorted(folder.glob(f"*{SUFFIX}"))}
+    return {path: record for path, record in found.items() if record is not None}
+
+
+def _table(path: Path) -> "pa.Table":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not path.is_file():
+        raise ConfigError(f"there is no forecast '{path}'")
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ConfigError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
+    if RECORD not in (table.schema.metadata or {}):
+        raise ConfigError(f"{path} is no forecast: it has no record of how it was made")
+    return table
+
+
+def _span(bars: Bars) -> Span:
+    first, last = (
+        str(np.datetime64(int(bars.timestamp[place]), "ns").astype("datetime64[s]"))
+        for place in (0, -1)
+    )
+    return Span(bars.symbol, first, last, len(bars), bars.content_hash)
+
+
+def _digest(*parts: bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()

@@ -1,0 +1,151 @@
+"""What a model sees and what it is to forecast, a line for each bar of every series.
+
+All features of bar t are rows of the strategies' own language, known at its close. A target is
+known at the close of the bar that is `horizon` bars later. Bars are counted as they stand, whatever
+gap lies between them; where a number is unknown anywhere in a window, there is no forecast and
+nothing is trained on it.
+"""
+
+import ast
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from data import Bars
+from engine.compiling.forms import CompiledForm
+from optimizer.errors import ConfigError
+from optimizer.forecasts.settings import ForecastSettings
+from strategy.expressions import Expression
+from strategy.files import row_of
+from strategy.rows import Run, as_it_reads, row_values
+from strategy.wording import written
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+FEATURES: Mapping[str, tuple[str, ...]] = {
+    "returns": ("roc(close, 1) / std(roc(close, 1), 96)",),
+    "range": ("true_range / atr(96) - 1", "close_location - 0.5"),
+    "volume": ("zscore(volume, 96)",),
+    "calendar": ("minute_of_day(0) / 1440", "day_of_week(0) / 6"),
+}
+"""Features by name; any row of the language is one as well."""
+
+DEVIATION = "std(roc(close, 1), 96)"
+"""Of the return of one bar; that over a horizon is the root of the horizon times it."""
+
+MOST_DEVIATIONS = 5.0
+"""A return over the horizon further from nothing counts as so far: one split is no trend."""
+
+WORTH_COMPILING = 200_000
+"""Bars from which rows are computed by compiled loops, with the same bits."""
+
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Bars of all series, those of one series after those of the one before: R of them.
+
+    Args:
+        features: [R, F], NaN where unknown.
+        target: [R], NaN where it is not over at the last bar, or unknown.
+        opens_ns: [R], when a bar opens.
+        done_ns: [R], when its target is known; `NEVER` where that is after the last bar.
+        moment: [R], which of the distinct times of all series a bar opens at.
+        is_ready: [R], whether all features of its window are known.
+        moments_ns: [U], these times, ascending.
+        bar_ns: Duration of a bar.
+        lengths: Bars of each series.
+        names: What each feature is, in the words of the language.
+    """
+
+    features: Floats
+    target: Floats
+    opens_ns: Ints
+    done_ns: Ints
+    moment: Ints
+    is_ready: Flags
+    moments_ns: Ints
+    bar_ns: int
+    lengths: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+def named_rows(text: str) -> tuple[Expression, ...]:
+    """The rows of features such as ``returns, rsi(close, 14) / 100``.
+
+    Raises:
+        ConfigError: When the text is none, or a feature is named twice.
+        StrategyError: When one is no row of the language.
+    """
+    try:
+        tree = ast.parse(f"({text.strip().rstrip(',')},)", mode="eval").body
+    except SyntaxError:
+        raise ConfigError(
+            f"--features '{text}' cannot be read: write such as returns, rsi(close, 14) / 100"
+        ) from None
+    parts = [ast.unparse(one) for one in tree.elts] if isinstance(tree, ast.Tuple) else []
+    rows = tuple(row_of(row) for part in parts for row in FEATURES.get(part, (part,)))
+    texts = [written(row) for row in rows]
+    if twice := [one for one in texts if texts.count(one) > 1]:
+        raise ConfigError(f"--features names {twice[0]} twice")
+    return rows
+
+
+def samples_of(series: Sequence[Bars], settings: ForecastSettings) -> Samples:
+    """Features and targets of series.
+
+    Raises:
+        ConfigError: When bars differ in duration, two series share a symbol, or features are wrong.
+    """
+    if len({bars.timeframe_ns for bars in series}) > 1:
+        raise ConfigError("bars of one forecast must last equally long: add --timeframe")
+    if len({bars.symbol for bars in series}) < len(series):
+        raise ConfigError("two series of one forecast have the same symbol")
+    rows = named_rows(settings.features)
+    run = as_it_reads if sum(map(len, series)) < WORTH_COMPILING else CompiledForm()
+    parts = [_of_series(bars, rows, settings, run) for bars in series]
+    features, target, done, ready = (
+        np.concatenate([part[place] for part in parts]) for place in range(4)
+    )
+    opens = np.concatenate([bars.timestamp for bars in series])
+    moments, moment = np.unique(opens, return_inverse=True)
+    return Samples(
+        features=features,
+        target=target,
+        opens_ns=opens,
+        done_ns=done,
+        moment=moment.reshape(-1),
+        is_ready=ready,
+        moments_ns=moments,
+        bar_ns=series[0].timeframe_ns,
+        lengths=tuple(map(len, series)),
+        names=tuple(map(written, rows)),
+    )
+
+
+def _of_series(
+    bars: Bars, rows: Sequence[Expression], settings: ForecastSettings, run: Run
+) -> tuple[Floats, Floats, Ints, Flags]:
+    """Features [T, F], targets [T], when these are known [T], and where windows are whole [T]."""
+    features = np.stack([row_values(row, bars, run=run) for row in rows], 1)
+    ahead = np.minimum(np.arange(len(bars)) + settings.horizon, len(bars) - 1)
+    is_over = np.arange(len(bars)) + settings.horizon < len(bars)
+    done = np.where(is_over, bars.timestamp[ahead] + bars.timeframe_ns, NEVER)
+    known = np.cumsum(~np.isnan(features).any(1))
+    whole = known - np.concatenate([np.zeros(settings.window, np.int64), known])[: len(bars)]
+    wild = row_values(row_of(DEVIATION), bars, run=run) * math.sqrt(settings.horizon)
+    target = np.where(is_over, _target(bars, ahead, wild, settings.target), np.nan)
+    return features, target, done, whole == settings.window
+
+
+def _target(bars: Bars, ahead: Ints, wild: Floats, target: str) -> Floats:
+    """Return from each bar's close to that of another, limited; `wild` is its deviation."""
+    moved = (bars.close[ahead] / bars.close - 1) / np.where(wild > 0, wild, np.nan)
+    scaled = np.clip(moved, -MOST_DEVIATIONS, MOST_DEVIATIONS)
+    return scaled if target == "scaled" else scaled * wild

@@ -1,0 +1,181 @@
+"""Forecasts of all refits: each bar's comes from weights that were trained before it."""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import engine.forecasts
+from data import Bars
+from engine.devices import choose_backend
+from optimizer.errors import ConfigError
+from optimizer.forecasts.features import Floats, Ints, Samples, samples_of
+from optimizer.forecasts.plan import CHECKED_SHARE, Fold, folds_of
+from optimizer.forecasts.ridge import ridge
+from optimizer.forecasts.settings import ForecastSettings
+from optimizer.search.randomness import stream
+
+Watch = Callable[[int, int], None]
+"""Is told how many stacks of how many are trained."""
+
+CODE = ("features.py", "fit.py", "plan.py", "ridge.py")
+"""Files of this room whose text decides a forecast, beside those of `engine.forecasts`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Forecasts, and what they are judged against.
+
+    Args:
+        samples: What was seen.
+        folds: All refits.
+        values: [R] forecasts, NaN where there is none.
+        means: [R], the mean of the targets that each refit trained on.
+        lines: [R], what the ridge forecasts.
+        weights: SHA-256 of all trained weights, fold after fold, seed after seed; empty without.
+    """
+
+    samples: Samples
+    folds: tuple[Fold, ...]
+    values: Floats
+    means: Floats
+    lines: Floats
+    weights: str
+
+
+def fit(
+    series: Sequence[Bars], settings: ForecastSettings, watch: Watch = lambda done, planned: None
+) -> Fitted:
+    """Train every refit and forecast the bars after it.
+
+    Args:
+        series: Bars of one or several symbols, of one duration; one model sees them all.
+        settings: What is asked.
+        watch: Is told how far it is.
+
+    Raises:
+        ConfigError: When bars are too few or differ in duration, or features are wrong.
+        DeviceError: When the device is not there.
+    """
+    if settings.is_network:
+        choose_backend(settings.device)
+    samples = samples_of(series, settings)
+    folds = folds_of(samples, settings)
+    means, lines = (np.full(len(samples.target), np.nan) for _ in range(2))
+    for fold in folds:
+        means[fold.asked] = fold.target[0]
+        lines[fold.asked] = ridge(samples, fold, fold.asked, settings.window)
+    if settings.is_network:
+        values, weights = _networks(samples, folds, settings, watch)
+    else:
+        values, weights = (means if settings.model == "naive" else lines), ""
+    return Fitted(samples, folds, values, means, lines, weights)
+
+
+def code_digest() -> str:
+    """SHA-256, hexadecimal, of the text of everything that decides a forecast."""
+    here, there = Path(__file__).parent, Path(engine.forecasts.__file__).parent
+    files = [*(here / name for name in CODE), *sorted(there.glob("*.py"))]
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _networks(
+    samples: Samples, folds: Sequence[Fold], settings: ForecastSettings, watch: Watch
+) -> tuple[Floats, str]:
+    """Forecasts [R] of networks, the mean of each fold's seeds, and the digest of their weights."""
+    # Here alone: torch takes a second to import, and nothing else needs it.
+    from engine.forecasts.training import Stack, Trainer, Training, count_weights
+
+    how = Training(
+        settings.model,
+        settings.window,
+        settings.hidden,
+        settings.steps,
+        settings.batch,
+        device=settings.device,
+        is_bf16=settings.is_bf16,
+        threads=settings.threads,
+    )
+    count = count_weights(how, samples.features.shape[1])
+    table = np.nan_to_num(samples.features).astype(np.float32)
+    targets = np.nan_to_num(samples.target).astype(np.float32)
+    trainer, digest = Trainer(table, targets, how), hashlib.sha256()
+    models = [(place, seed) for place in range(len(folds)) for seed in range(settings.seeds)]
+    sums = [np.zeros(len(fold.checked) + len(fold.asked)) for fold in folds]
+    most = _most_asked(samples, settings)
+    stacks = list(_in_stacks(models, settings.stack))
+    for done, (part, real) in enumerate(stacks):
+        watch(done, len(stacks))
+        chosen = [folds[place] for place, _ in part]
+        found, weights = trainer.train(
+            Stack(
+                uniforms=np.stack([_uniforms(settings, *one, count) for one in part]),
+                places=np.stack([_places(settings, *one, folds) for one in part]),
+                asked=np.stack([_asked(fold, most) for fold in chosen]),
+                centre=np.stack([fold.centre for fold in chosen]).astype(np.float32),
+                scale=np.stack([fold.scale for fold in chosen]).astype(np.float32),
+                targets=np.array([fold.target for fold in chosen], np.float32),
+            )
+        )
+        for (place, _), forecast, own in list(zip(part, found, weights, strict=True))[:real]:
+            sums[place] += forecast[: len(sums[place])]
+            digest.update(own.astype("<f4").tobytes())
+    watch(len(stacks), len(stacks))
+    values = np.full(len(samples.target), np.nan)
+    for fold, total in zip(folds, sums, strict=True):
+        values[fold.asked] = _trusted(samples, fold, total / settings.seeds)
+    if not np.isfinite(values[np.concatenate([fold.asked for fold in folds])]).all():
+        raise ConfigError(
+            f"--model {settings.model}: training did not stay finite; use fewer --steps"
+        )
+    return values, digest.hexdigest()
+
+
+def _trusted(samples: Samples, fold: Fold, found: Floats) -> Floats:
+    """Forecasts [Q] drawn towards the mean as far as the bars last trained on say, 0 to 1.
+
+    The slope of their targets on what networks that had not seen them forecast there. Source: house
+    rule; a network that learned noise has a slope of nothing.
+    """
+    mean = fold.target[0]
+    moved, wanted = found[: len(fold.checked)] - mean, samples.target[fold.checked] - mean
+    size = float(moved @ moved)
+    slope = float(moved @ wanted) / size if size > 0 else 0.0
+    return mean + min(max(slope, 0.0), 1.0) * (found[len(fold.checked) :] - mean)
+
+
+def _in_stacks(
+    models: Sequence[tuple[int, int]], size: int
+) -> Iterator[tuple[list[tuple[int, int]], int]]:
+    """Models in stacks of one size, and how many of each count; the last is filled with its own."""
+    for begin in range(0, len(models), size):
+        part = list(models[begin : begin + size])
+        yield part + [part[0]] * (size - len(part)), len(part)
+
+
+def _uniforms(settings: ForecastSettings, fold: int, seed: int, count: int) -> Floats:
+    drawn = stream(settings.seed + seed, fold, "forecast_weights").random(count)
+    return drawn.astype(np.float32)
+
+
+def _places(settings: ForecastSettings, fold: int, seed: int, folds: Sequence[Fold]) -> Ints:
+    """Rows of the windows of each step [steps, batch], drawn with replacement."""
+    shape = settings.steps, settings.batch
+    drawn = stream(settings.seed + seed, fold, "forecast_batches").random(shape)
+    rows = folds[fold].fitted
+    return rows[np.minimum((drawn * len(rows)).astype(np.int64), len(rows) - 1)]
+
+
+def _asked(fold: Fold, most: int) -> Ints:
+    """Rows that a network is asked for, filled with the last to a fixed count."""
+    rows = np.concatenate([fold.checked, fold.asked])
+    return np.concatenate([rows, np.repeat(rows[-1:], most - len(rows))])
+
+
+def _most_asked(samples: Samples, settings: ForecastSettings) -> int:
+    """Rows that any fold may ask for: a count that no later bar changes."""
+    moments = math.ceil(settings.train / CHECKED_SHARE) + settings.refit + 1
+    return len(samples.lengths) * moments

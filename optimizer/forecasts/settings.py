@@ -1,0 +1,116 @@
+"""What a forecast is asked to be."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
+from typing import TypeVar
+
+from engine.machine import available_cores
+from optimizer.errors import ConfigError
+
+Value = TypeVar("Value", str, int, bool)
+
+MODELS: Mapping[str, str] = {
+    "naive": "the mean of the targets trained on",
+    "ridge": "a line through all features of the window, shrunk, solved in float64",
+    "gru": "gated recurrent units over the window",
+    "tcn": "causal convolutions over the window",
+    "lstm": "long short-term memory over the window",
+    "attention": "the last bar attends to all bars of the window",
+}
+
+TARGETS: Mapping[str, str] = {
+    "scaled": "the return over the horizon, in standard deviations of such returns",
+    "return": "the return over the horizon, a fraction",
+}
+
+DEFAULT_FEATURES = "returns, range, volume, calendar"
+
+
+def _knob(default: Value, text: str, form: str, low: int = 0, high: int = 0) -> Value:
+    """A field: its default, the help of its flag, what stands behind it, and its limits."""
+    metadata = {"text": text, "form": form, "low": low, "high": high}
+    found: Value = field(default=default, metadata=metadata)
+    return found
+
+
+@dataclass(frozen=True)
+class ForecastSettings:
+    """All that decides a forecast beside bars and code; each field says what it is.
+
+    Raises:
+        ConfigError: Naming the flag.
+    """
+
+    model: str = _knob("gru", "What forecasts.", "|".join(MODELS))
+    horizon: int = _knob(4, "Bars ahead.", "BARS", 1, 10_000)
+    window: int = _knob(32, "Bars that a model sees.", "BARS", 1, 4096)
+    train: int = _knob(8000, "Bars before a refit to train on.", "BARS", 100, 10_000_000)
+    refit: int = _knob(4000, "Bars from one refit to the next.", "BARS", 1, 10_000_000)
+    features: str = _knob(
+        DEFAULT_FEATURES, "Names, and rows such as rsi(close, 14) / 100.", "FEATURES"
+    )
+    target: str = _knob(
+        "scaled", "The return over the horizon, in its deviations or not.", "|".join(TARGETS)
+    )
+    seeds: int = _knob(2, "Networks of each refit, which are averaged.", "COUNT", 1, 1000)
+    seed: int = _knob(1, "Of the first network.", "NUMBER", 0, 2**62)
+    hidden: int = _knob(16, "Units of a network, an even number.", "COUNT", 2, 4096)
+    steps: int = _knob(200, "Of training; always so many.", "COUNT", 1, 1_000_000)
+    batch: int = _knob(128, "Windows of a network in a step.", "COUNT", 1, 1_000_000)
+    stack: int = _knob(
+        16, "Networks trained side by side, part of what decides bits.", "COUNT", 1, 100_000
+    )
+    is_bf16: bool = _knob(False, "Products in bfloat16; on a GPU.", "")
+    device: str = _knob("cpu", "Where networks are trained.", "cpu|cuda|cuda:N")
+    threads: int = _knob(1, "Of the CPU; they decide the last bits.", "COUNT", 1, 4096)
+
+    def __post_init__(self) -> None:
+        for name, known in (("model", MODELS), ("target", TARGETS)):
+            _check_known(name, getattr(self, name), known)
+        for one in fields(self):
+            if one.metadata["high"]:
+                low, high = one.metadata["low"], one.metadata["high"]
+                _check_within(one.name, getattr(self, one.name), low, high)
+        if self.hidden % 2:
+            raise ConfigError(f"--hidden {self.hidden}: an even number is needed")
+        if self.train < 4 * self.horizon:
+            raise ConfigError(
+                f"--train {self.train} is too little for --horizon {self.horizon}: four horizons "
+                "are needed"
+            )
+        if self.is_bf16 and self.device == "cpu":
+            raise ConfigError("--bf16 is for a GPU: add --device cuda")
+        if self.threads > available_cores():
+            raise ConfigError(f"--threads {self.threads}: this machine has {available_cores()}")
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it is trained by steps."""
+        return self.model not in ("naive", "ridge")
+
+    def as_dict(self) -> dict[str, str | int | bool]:
+        """What a record keeps."""
+        return asdict(self)
+
+
+def flag_of(name: str) -> str:
+    """The flag of a field.
+
+    >>> flag_of("is_bf16")
+    '--bf16'
+    """
+    return f"--{name.removeprefix('is_')}"
+
+
+def _check_within(name: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ConfigError(f"--{name} {value}: a whole number from {low:,} to {high:,} is needed")
+
+
+def _check_known(name: str, value: str, known: Mapping[str, str]) -> None:
+    if value in known:
+        return
+    near = get_close_matches(value, known, n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    raise ConfigError(f"--{name} '{value}' is unknown: use {', '.join(known)}{hint}")

@@ -1,0 +1,271 @@
+"""How good forecasts are out of sample: against doing nothing, the mean and a line.
+
+Losses are squared errors; over several symbols they are averaged at each time, so that one move of
+all of them counts once. Everything is about bars after the refit that forecast them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from optimizer.forecasts.features import Floats, Ints
+from optimizer.forecasts.fit import Fitted
+from optimizer.runs.payload import Payload
+
+Number = float | None
+
+MOST_P = 0.05
+"""Of a forecast that has skill, times the forecasts that were fitted on these bars."""
+
+FEWEST = 30
+"""Times of forecasts; fewer say nothing."""
+
+RIVALS = ("nothing", "the mean", "the ridge")
+
+
+@dataclass(frozen=True)
+class Compared(Payload):
+    """A forecast against another one.
+
+    Args:
+        gain: Share of the other's mean squared error that it takes away; negative where worse.
+        p: One-sided, of a gain at least as great if both were equally good.
+    """
+
+    gain: Number
+    p: Number
+
+
+@dataclass(frozen=True)
+class Figures(Payload):
+    """Skill over some bars; None is undefined.
+
+    Args:
+        bars: Forecasts that were judged.
+        against: By a name in `RIVALS`; the model itself is not among its rivals.
+        hits: Share of forecasts with the sign of what came, where both have one.
+        hits_error: Its standard error.
+        ups: Share of targets above 0 among those.
+        slope: Of targets on forecasts; 1 is calibrated.
+        slope_error: Its standard error, by Newey and West.
+        intercept: Of the same line.
+    """
+
+    bars: int
+    against: Mapping[str, Compared]
+    hits: Number
+    hits_error: Number
+    ups: Number
+    slope: Number
+    slope_error: Number
+    intercept: Number
+
+
+@dataclass(frozen=True)
+class Skill(Payload):
+    """Skill in all and by refit.
+
+    Args:
+        sentence: What to believe; "no skill" comes first where it is so.
+        has_skill: Whether it is better than nothing and than the mean.
+        whole: Over all bars.
+        folds: Refit and figures of each.
+    """
+
+    sentence: str
+    has_skill: bool
+    whole: Figures
+    folds: tuple[tuple[str, Figures], ...]
+
+
+def skill_of(fitted: Fitted, model: str, horizon: int, fits: int = 1) -> Skill:
+    """Judge forecasts by what came.
+
+    Args:
+        fitted: Forecasts with their rivals.
+        model: Its name, which is no rival of itself.
+        horizon: Bars ahead.
+        fits: Forecasts that were fitted on these bars, this one included.
+    """
+    samples = fitted.samples
+    is_judged = ~np.isnan(fitted.values) & ~np.isnan(samples.target)
+    rivals = {
+        name: values
+        for name, values, own in zip(
+            RIVALS,
+            (np.zeros(len(fitted.values)), fitted.means, fitted.lines),
+            ("", "naive", "ridge"),
+            strict=True,
+        )
+        if own != model
+    }
+
+    def over(rows: Ints) -> Figures:
+        rows = rows[is_judged[rows]]
+        return _figures(
+            samples.target[rows],
+            fitted.values[rows],
+            {name: values[rows] for name, values in rivals.items()},
+            samples.moment[rows],
+            horizon,
+        )
+
+    whole = over(np.concatenate([fold.asked for fold in fitted.folds]))
+    has_skill, sentence = _judged(whole, fits)
+    folds = tuple(
+        (str(np.datetime64(fold.refit_ns, "ns").astype("datetime64[m]")), over(fold.asked))
+        for fold in fitted.folds
+    )
+    return Skill(sentence, has_skill, whole, folds)
+
+
+def diebold_mariano(gains: Floats, horizon: int) -> float:
+    """P that a mean gain so great or greater comes of two forecasts that are equally good.
+
+    Args:
+        gains: [N], loss of the other less loss of the one, in the order of time.
+        horizon: Bars ahead; gains of so many neighbours overlap.
+
+    Returns:
+        One-sided, by the t distribution with N - 1 degrees; NaN where it is undefined.
+
+    Source: Diebold, Mariano 1995, the variance by Newey, West 1987 with lag horizon - 1, the
+    statistic made smaller by Harvey, Leybourne, Newbold 1997.
+    """
+    count = len(gains)
+    if count < max(FEWEST, 2 * horizon):
+        return math.nan
+    variance = long_run_variance(gains - gains.mean(), horizon - 1) / count
+    if not variance > 0:
+        return math.nan
+    smaller = (count + 1 - 2 * horizon + horizon * (horizon - 1) / count) / count
+    return t_above(math.sqrt(smaller) * float(gains.mean()) / math.sqrt(variance), count - 1)
+
+
+def long_run_variance(around: Floats, lag: int) -> float:
+    """Variance of a sum of what varies around 0, for each of its terms. Source: Newey, West 1987.
+
+    Args:
+        around: [N].
+        lag: The furthest neighbours that depend on each other.
+    """
+    count = len(around)
+    found = float(around @ around) / count
+    for k in range(1, min(lag, count - 1) + 1):
+        found += 2 * (1 - k / (lag + 1)) * float(around[k:] @ around[:-k]) / count
+    return found
+
+
+def t_above(value: float, degrees: int) -> float:
+    """P that a variable with Student's t distribution is above a value.
+
+    By the incomplete beta function as a continued fraction, to about 1e-13. Source: Abramowitz,
+    Stegun 26.5.8, 26.7.1, evaluated as by Lentz 1976.
+    """
+    x = degrees / (degrees + value * value)
+    half = 0.5 * _beta_share(x, 0.5 * degrees, 0.5)
+    return half if value >= 0 else 1.0 - half
+
+
+def _beta_share(x: float, a: float, b: float) -> float:
+    """The regularised incomplete beta function."""
+    if not 0 < x < 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1.0 - _beta_share(1 - x, b, a)
+    front = math.exp(
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    )
+    upper, lower, found = 1.0, 1 / (1 - (a + b) * x / (a + 1)), 1 / (1 - (a + b) * x / (a + 1))
+    for m in range(1, 10_000):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            lower = 1 / (1 + term * lower)
+            upper = 1 + term / upper
+            found *= upper * lower
+        if abs(upper * lower - 1) < 1e-15:
+            break
+    return front * found / a
+
+
+def _figures(
+    target: Floats, values: Floats, rivals: Mapping[str, Floats], moment: Ints, horizon: int
+) -> Figures:
+    if len(target) < FEWEST:
+        empty = {name: Compared(None, None) for name in rivals}
+        return Figures(len(target), empty, *[None] * 6)
+    own = (target - values) ** 2
+    against = {}
+    for name, rival in rivals.items():
+        other = (target - rival) ** 2
+        gains = _by_moment(other - own, moment)
+        gain = 1 - float(own.mean()) / float(other.mean())
+        against[name] = Compared(gain, _known(diebold_mariano(gains, horizon)))
+    is_signed = (values != 0) & (target != 0)
+    hit = (np.sign(values) == np.sign(target))[is_signed].astype(np.float64)
+    hits = float(hit.mean()) if len(hit) else math.nan
+    hits_error = _error(_by_moment(hit - hits, moment[is_signed]), horizon)
+    ups = float((target[is_signed] > 0).mean()) if len(hit) else math.nan
+    numbers = (hits, hits_error, ups, *_line(target, values, moment, horizon))
+    return Figures(len(target), against, *map(_known, numbers))
+
+
+def _line(target: Floats, values: Floats, moment: Ints, horizon: int) -> tuple[float, float, float]:
+    """Slope of targets on forecasts, its standard error, and the intercept."""
+    moved = values - values.mean()
+    size = float((moved**2).mean())
+    # Forecasts that differ by rounding alone are one.
+    if not size > (1e-9 * float(np.abs(values).max())) ** 2:
+        return math.nan, math.nan, math.nan
+    slope = float((moved * target).mean()) / size
+    left = target - target.mean() - slope * moved
+    error = _error(_by_moment(moved * left, moment), horizon) / size
+    return slope, error, float(target.mean() - slope * values.mean())
+
+
+def _error(around: Floats, horizon: int) -> float:
+    """Standard error of a mean, from what lies around it in the order of time."""
+    if len(around) < FEWEST:
+        return math.nan
+    return math.sqrt(max(long_run_variance(around, horizon - 1), 0.0) / len(around))
+
+
+def _by_moment(values: Floats, moment: Ints) -> Floats:
+    """The mean at each time, in the order of time."""
+    _, place = np.unique(moment, return_inverse=True)
+    place = place.reshape(-1)
+    found: Floats = np.bincount(place, values) / np.bincount(place)
+    return found
+
+
+def _judged(whole: Figures, fits: int) -> tuple[bool, str]:
+    """Whether there is skill, and the sentence that says so."""
+    if whole.bars < FEWEST:
+        return False, f"No skill shown: {whole.bars} forecasts are too few to judge."
+    needed = [(name, whole.against[name]) for name in RIVALS[:2] if name in whole.against]
+    times = f", times {fits} fits on these bars" if fits > 1 else ""
+    for name, one in needed:
+        if not _is_better(one, fits):
+            return False, f"No skill: {_said(one)} against {name}{times}."
+    sentence = f"Skill: {_said(needed[-1][1])} against {needed[-1][0]}{times}"
+    line = whole.against.get(RIVALS[2])
+    if line is not None and not _is_better(line, fits):
+        return True, f"{sentence}; none beyond the ridge ({_said(line)})."
+    return True, f"{sentence}."
+
+
+def _is_better(one: Compared, fits: int) -> bool:
+    return one.gain is not None and one.p is not None and one.gain > 0 and one.p * fits <= MOST_P
+
+
+def _said(one: Compared) -> str:
+    p = "undefined" if one.p is None else f"{one.p:.2g}"
+    return f"{one.gain or 0:+.2%} of the squared error (p = {p})"
+
+
+def _known(value: float) -> Number:
+    return None if math.isnan(value) else value

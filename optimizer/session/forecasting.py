@@ -1,0 +1,47 @@
+"""A forecast from settings to its file, for the command line and for Python."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+
+from optimizer.config.run_config import resolve_config
+from optimizer.errors import ConfigError
+from optimizer.forecasts.column import (
+    SUFFIX,
+    Forecast,
+    make_forecast,
+    records_in,
+    write_forecast,
+)
+from optimizer.forecasts.fit import Watch
+from optimizer.forecasts.settings import ForecastSettings
+from optimizer.session.markets import load_series
+
+
+def forecast_by_settings(out: Path, settings: Mapping[str, object]) -> Forecast:
+    """As `optimizer.forecast`."""
+    names = {one.name for one in fields(ForecastSettings)}
+    own = {name: value for name, value in settings.items() if name in names}
+    flags = {name: value for name, value in settings.items() if name not in names}
+    return forecast_to_file(out, flags, ForecastSettings(**own))  # type: ignore[arg-type]
+
+
+def forecast_to_file(
+    out: Path,
+    flags: Mapping[str, object],
+    settings: ForecastSettings,
+    watch: Watch = lambda done, planned: None,
+) -> Forecast:
+    """Fit a forecast on the bars that flags name, and write it; interrupted, nothing is written.
+
+    Raises:
+        ConfigError: When a setting is wrong, or does not fit the bars.
+        DataError, DeviceError: When bars or the device cannot be had.
+    """
+    if out.suffix != SUFFIX:
+        raise ConfigError(f"--out {out}: a forecast is a {SUFFIX} file")
+    series = load_series(resolve_config(None, flags))
+    beside = tuple(records_in(out.parent).values())
+    forecast = make_forecast(series, settings, watch, beside)
+    write_forecast(forecast, out)
+    return forecast

@@ -1,0 +1,173 @@
+"""Forecasts from the command line, and runs that read them."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import optimizer
+from data.dated import read_dated
+from optimizer.forecasts.column import column_hash, read_forecast, write_forecast
+from optimizer.runs import RunStore
+from optimizer.session.columns import recorded_fits
+from tests.support.commands import SMALL, market_columns
+from tests.support.judged import judgement, record_judgement
+from tests.support.series import csv_text, write_csv
+
+QUICK = ("--train", "400", "--refit", "300", "--window", "8", "--features", "returns, range")
+
+FOLLOWS = """from strategy.words import *
+
+FOLLOWS = strategy("Follows a forecast.", long=column("forecast") > gene("least", 0.0, -0.2, 0.2),
+    stop=from_entry(gene("stop", 2, 1, 4) * rma(true_range, 14)), max_hold=8)
+"""
+
+
+@pytest.fixture
+def market(tmp_path):
+    """A small market in a file."""
+    return write_csv(tmp_path, csv_text(market_columns(3, 1200)))
+
+
+def fitted(command, market, name="a.parquet", *more):
+    """A ridge's forecast of it, by the command."""
+    return command(
+        "forecast", "fit", "--model", "ridge", "--data", market, *QUICK, "--out", name, *more
+    )
+
+
+def test_a_forecast_is_fitted_shown_and_listed(command, market):
+    """What to believe comes first; every line of the table fits 80 columns; JSON is the record."""
+    found = fitted(command, market)
+    assert (found.code, found.err) == (0, "")
+    lines = found.out.splitlines()
+    assert lines[0].startswith(("No skill", "Skill"))
+    table = lines[2 : lines.index("", 2)]
+    assert max(len(line.rstrip()) for line in table) <= 80
+    assert table[-1].split()[0] == "all"
+    shown = command("forecast", "show", "a.parquet")
+    assert shown.out == found.out
+    record = command("forecast", "show", "a.parquet", "--json").json
+    assert record["settings"]["model"] == "ridge"
+    assert len(record["skill"]["folds"]) == 3
+    assert command("forecast", "list", ".").out.splitlines()[1].split()[:3] == [
+        "a.parquet",
+        "ridge",
+        "4",
+    ]
+
+
+def test_a_number_is_read_at_its_own_bar_alone(command, market):
+    """Known at the bar's close; nothing is known after the last bar; another symbol has none."""
+    fitted(command, market)
+    numbers, forecast = read_dated("a.parquet"), read_forecast(Path("a.parquet"))
+    symbol = forecast.record.data[0].symbol
+    known_at, values = numbers.of(symbol)
+    assert np.isfinite(values[0])
+    assert np.isnan(values[-1])
+    assert known_at[-1] == known_at[-2] + 1
+    assert not len(numbers.of("OTHER")[1])
+
+
+def test_python_fits_the_same(command, market):
+    """The same settings by name: the same column."""
+    fitted(command, market)
+    found = optimizer.forecast(
+        "b.parquet",
+        data=market,
+        model="ridge",
+        train=400,
+        refit=300,
+        window=8,
+        features="returns, range",
+    )
+    assert found.record.column == read_forecast(Path("a.parquet")).record.column
+    assert found.record.fits == 1
+
+
+def test_each_different_forecast_on_these_bars_is_a_trial(command, market):
+    """Those in the folder count, also one that was replaced; the same one again does not."""
+    fitted(command, market)
+    fitted(command, market, "b.parquet", "--horizon", "2")
+    fitted(command, market, "b.parquet", "--horizon", "3")
+    found = fitted(command, market, "c.parquet", "--json").json
+    assert len(found["fitted"]) == 3
+    assert read_forecast(Path("b.parquet")).record.fits == 3
+
+
+def test_a_run_takes_its_forecast_with_it(command, market, tmp_path):
+    """Fitted anew or gone, the run resumes, verifies and reports from its own copy."""
+    fitted(command, market)
+    (tmp_path / "follows.py").write_text(FOLLOWS)
+    flags = ("--data", market, "--column-file", "forecast=a.parquet")
+    begun = command("evolve", "--strategy", "follows.py", *flags, *SMALL, "--quiet", "--json")
+    assert begun.code == 0
+    fitted(command, market, "a.parquet", "--horizon", "2")
+    assert command("runs", "verify", "latest").code == 0
+    (tmp_path / "a.parquet").unlink()
+    shutil.move("runs", "elsewhere")
+    there = ("latest", "--runs", "elsewhere")
+    assert command("runs", "verify", *there).code == 0
+    assert command("report", *there).code == 0
+    more = command(
+        "evolve",
+        "--resume",
+        "latest",
+        "--runs",
+        "elsewhere",
+        "--generations",
+        "3",
+        "--no-report",
+        "--no-judge",
+        "--quiet",
+    )
+    assert more.code == 0
+
+
+def test_fits_count_in_the_verdict(command, market, tmp_path):
+    """A run's header says how many forecasts were fitted; each counts as a search does."""
+    fitted(command, market, "b.parquet", "--horizon", "2")
+    fitted(command, market)
+    (tmp_path / "follows.py").write_text(FOLLOWS)
+    flags = ("--data", market, "--column-file", "forecast=a.parquet")
+    command("evolve", "--strategy", "follows.py", *flags, *SMALL, "--quiet")
+    path = next((tmp_path / "runs").glob("*/run.sqlite")).parent
+    with RunStore.open(path) as store:
+        assert recorded_fits(store) == 2
+    found = record_judgement(path, replace(judgement("holds"), held_out=None, fits=2))
+    assert found.tries == found.searches + 2
+    assert found.verdict.grade == "weak"
+    assert any("Forecasts were not fitted again" in one for one in found.verdict.reasons)
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (("--model", "gtu"), "did you mean 'gru'?"),
+        (("--features", "closer"), "'closer' is unknown"),
+        (("--train", "5000"), "too few"),
+        (("--out", "a.csv"), "a forecast is a .parquet file"),
+        (("--device", "cuda", "--bf16", "--model", "gru"), "device 'cuda'"),
+    ],
+    ids=["model", "features", "train", "out", "device"],
+)
+def test_what_does_not_fit_is_one_line(command, market, flags, says):
+    """What is wrong, and nothing is written."""
+    found = command("forecast", "fit", "--data", market, *flags)
+    assert found.code in (2, 5)
+    assert says in found.err
+    assert found.err.count("\n") == 1
+
+
+def test_other_numbers_than_the_record_says_are_refused(command, market):
+    """A column has a hash of its own."""
+    fitted(command, market)
+    found = read_forecast(Path("a.parquet"))
+    values = found.values.copy()
+    values[5] += 1e-9
+    assert column_hash(found.known_at, values, found.symbols) != found.record.column
+    write_forecast(replace(found, values=values), Path("a.parquet"))
+    assert command("forecast", "show", "a.parquet").code == 4
+    assert command("forecast", "show", market).code == 2

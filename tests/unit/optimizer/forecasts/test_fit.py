@@ -1,0 +1,146 @@
+"""Fitting forecasts: what was known when, whatever else is trained beside it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from optimizer.errors import ConfigError
+from optimizer.forecasts import plan
+from optimizer.forecasts.features import named_rows, samples_of
+from optimizer.forecasts.fit import fit
+from optimizer.forecasts.plan import folds_of
+from optimizer.forecasts.settings import ForecastSettings
+from strategy.errors import StrategyError
+from tests.support.planted_returns import planted_market
+from tests.support.worlds import make_bars
+
+SMALL = ForecastSettings(
+    horizon=3, window=8, train=400, refit=150, hidden=4, steps=5, batch=32, stack=4
+)
+NETWORKS = ("gru", "tcn", "lstm", "attention")
+
+
+def two_symbols(length=900):
+    """One market whole, and one with gaps and bars without volume."""
+    other = replace(make_bars(3, length - 90, gaps=0.02, silent=0.05), symbol="OTHER")
+    first = planted_market(1, length, 0.1)
+    shift = first.timestamp[0] - other.timestamp[0]
+    steps = (other.timestamp - other.timestamp[0]) // other.timeframe_ns * first.timeframe_ns
+    stamps = other.timestamp[0] + shift + steps
+    return (first, replace(other, timestamp=stamps, timeframe_ns=first.timeframe_ns))
+
+
+def until(series, time_ns):
+    """Series as they were before a time."""
+    return tuple(bars.until(int(np.searchsorted(bars.timestamp, time_ns))) for bars in series)
+
+
+def bits(fitted, time_ns):
+    """Forecasts of bars that open before a time."""
+    return fitted.values[fitted.samples.opens_ns < time_ns].tobytes()
+
+
+def first_difference(series, settings, bar):
+    """Whether forecasts before a bar differ where training ends there."""
+    time_ns = int(series[0].timestamp[bar])
+    whole, cut = fit(series, settings), fit(until(series, time_ns), settings)
+    assert np.isfinite(cut.values).sum() > 200
+    return bits(whole, time_ns) != bits(cut, time_ns)
+
+
+@pytest.mark.parametrize("model", ["naive", "ridge", *NETWORKS])
+def test_forecasts_stay_when_bars_are_added(model):
+    """Trained again on bars that end earlier, every forecast before that is the same in each bit.
+
+    Two ends, within refits; two symbols, several refits by two seeds, more than one stack.
+    """
+    settings, series = replace(SMALL, model=model), two_symbols()
+    for bar in (687, 700):
+        assert not first_difference(series, settings, bar)
+
+
+def test_a_scaler_of_all_bars_is_caught(monkeypatch):
+    """The test above finds a leak of nothing but means and deviations."""
+    honest = plan.scaler_of
+    monkeypatch.setattr(
+        plan, "scaler_of", lambda seen, rows: honest(seen, np.flatnonzero(~np.isnan(seen).any(1)))
+    )
+    assert first_difference(two_symbols(), replace(SMALL, model="tcn"), 700)
+
+
+def test_other_models_of_a_stack_change_nothing():
+    """Seeds beside it, and where in which stack it stands, leave a model's bits alone."""
+    series = (planted_market(1, 800, 0.1),)
+    alone = fit(series, replace(SMALL, model="gru", seeds=1, seed=2))
+    first, both = (fit(series, replace(SMALL, model="gru", seeds=n)) for n in (1, 2))
+    assert alone.weights not in (first.weights, both.weights)
+    assert np.isfinite(both.values).sum() == np.isfinite(alone.values).sum()
+    again = fit(series, replace(SMALL, model="gru", seeds=1, seed=2))
+    assert (again.values.tobytes(), again.weights) == (alone.values.tobytes(), alone.weights)
+
+
+def test_what_is_trained_on_was_over_an_embargo_before():
+    """Targets end a horizon before the refit; what is forecast begins with it."""
+    samples = samples_of(two_symbols(), SMALL)
+    folds = folds_of(samples, SMALL)
+    embargo = SMALL.horizon * samples.bar_ns
+    assert len(folds) > 3
+    for fold in folds:
+        assert samples.done_ns[fold.trained].max() <= fold.refit_ns - embargo
+        assert samples.opens_ns[fold.asked].min() >= fold.refit_ns
+        begun = samples.opens_ns[fold.checked].min()
+        assert samples.done_ns[fold.fitted].max() <= begun - embargo
+    everything = np.concatenate([fold.asked for fold in folds])
+    assert len(everything) == len(set(everything.tolist()))
+
+
+def test_a_target_is_the_return_over_the_horizon():
+    """In standard deviations of the bars before it, and as a fraction."""
+    bars = planted_market(2, 400, 0.0)
+    scaled, plain = (
+        samples_of([bars], replace(SMALL, target=target)).target for target in ("scaled", "return")
+    )
+    moves = bars.close[1:] / bars.close[:-1] - 1
+    at, moved = 200, bars.close[203] / bars.close[200] - 1
+    assert plain[at] == pytest.approx(moved, rel=1e-9)
+    assert scaled[at] == pytest.approx(moved / (moves[at - 96 : at].std() * 3**0.5), rel=1e-9)
+    assert np.isnan(scaled[-3:]).all()
+    assert np.isfinite(scaled[-4])
+
+
+def test_an_unknown_number_anywhere_in_a_window_is_no_window():
+    """A feature that is NaN at a bar leaves out every window that holds it."""
+    bars = planted_market(2, 400, 0.0)
+    column = np.where(np.arange(400) == 300, np.nan, 1.0)
+    settings = replace(SMALL, features='returns, column("x")')
+    samples = samples_of([replace(bars, extra={"x": column})], settings)
+    missing = np.flatnonzero(~samples.is_ready)
+    assert missing.tolist() == [*range(96 + SMALL.window - 1), *range(300, 308)]
+
+
+def test_features_are_names_and_rows():
+    """Names of the page and rows of the language, each once."""
+    assert len(named_rows("returns, range, rsi(close, 14) / 100")) == 4
+    for text, error in (
+        ("returns, returns", ConfigError),
+        ("returns,, range", ConfigError),
+        ("close > open", StrategyError),
+        ("rsi(close, gene('n', 14, 2, 20))", StrategyError),
+        ("rsj(close, 14)", StrategyError),
+    ):
+        with pytest.raises(error):
+            named_rows(text)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"model": "gtu"}, {"target": "price"}, {"horizon": 0}, {"hidden": 3}, {"is_bf16": True}],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_settings_are_refused_by_their_flag(wrong):
+    """What is wrong is named with what is allowed."""
+    with pytest.raises(ConfigError, match=next(iter(wrong)).removeprefix("is_")):
+        replace(SMALL, **wrong)
+    with pytest.raises(ConfigError, match="too few"):
+        fit([planted_market(1, 380, 0.0)], SMALL)

@@ -1,0 +1,84 @@
+"""How good forecasts are: against scipy, numbers by hand, a planted signal and noise."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from optimizer.forecasts.column import make_forecast
+from optimizer.forecasts.settings import ForecastSettings
+from optimizer.forecasts.skill import diebold_mariano, long_run_variance, t_above
+from tests.support.planted_returns import planted_market
+
+
+@pytest.mark.parametrize("degrees", [1, 7, 40, 3000])
+def test_students_t_is_that_of_scipy(degrees):
+    """Both tails, to ten digits."""
+    for value in (-6.0, -1.3, 0.0, 0.2, 2.5, 9.0):
+        assert t_above(value, degrees) == pytest.approx(stats.t.sf(value, degrees), rel=1e-10)
+
+
+def test_diebold_mariano_of_one_bar_is_a_t_test():
+    """Without overlap it is the plain one, whose variance is over N where this one's is too."""
+    gains = np.random.default_rng(1).normal(0.05, 1.0, 200)
+    # Harvey's correction at horizon 1 is (N - 1) / N, which makes the variance that over N - 1.
+    expected = stats.ttest_1samp(gains, 0, alternative="greater").pvalue
+    assert diebold_mariano(gains, 1) == pytest.approx(expected, rel=1e-9)
+
+
+def test_newey_west_by_hand():
+    """Weights of Bartlett: 1, 2/3 and 1/3 at lags 0, 1 and 2."""
+    around = np.array([1.0, -2.0, 0.5, 1.5, -1.0])
+    lags = [float(around[k:] @ around[: 5 - k]) / 5 for k in range(3)]
+    expected = lags[0] + 2 * (2 / 3 * lags[1] + 1 / 3 * lags[2])
+    assert long_run_variance(around, 2) == pytest.approx(expected, rel=1e-14)
+
+
+def test_diebold_mariano_of_several_bars():
+    """The statistic put together from the papers' formulas."""
+    gains = np.convolve(np.random.default_rng(2).normal(0.03, 1.0, 303), np.ones(4), "valid")
+    n, h = len(gains), 4
+    around = gains - gains.mean()
+    variance = sum(
+        (1 if k == 0 else 2 * (1 - k / h)) * (around[k:] @ around[: n - k]) / n for k in range(h)
+    )
+    factor = np.sqrt((n + 1 - 2 * h + h * (h - 1) / n) / n)
+    statistic = factor * gains.mean() / np.sqrt(variance / n)
+    assert diebold_mariano(gains, h) == pytest.approx(stats.t.sf(statistic, n - 1), rel=1e-9)
+    assert np.isnan(diebold_mariano(np.ones(20), 1))
+    assert np.isnan(diebold_mariano(np.zeros(200), 1))
+
+
+def skill(model, seed, share):
+    """Of a model on a market of three thousand bars, one bar ahead."""
+    settings = ForecastSettings(
+        model=model,
+        horizon=1,
+        train=2000,
+        refit=1000,
+        features="returns, volume",
+        stack=2,
+        window=24,
+        steps=80,
+    )
+    return make_forecast([planted_market(seed, 3000, share)], settings).record.skill
+
+
+@pytest.mark.parametrize("model", ["ridge", "gru", "tcn"])
+def test_what_is_planted_is_found_and_noise_is_not(model):
+    """Signal to noise 0.43: a gain with a calibrated slope; none on noise, and it is said first."""
+    found, noise = skill(model, 5, 0.3), skill(model, 6, 0.0)
+    assert found.has_skill
+    assert found.sentence.startswith("Skill: +")
+    assert found.whole.against["the mean"].gain > 0.03
+    assert found.whole.hits - 0.5 > 3 * found.whole.hits_error
+    assert 0.5 < found.whole.slope < 2.5
+    assert not noise.has_skill
+    assert noise.sentence.startswith("No skill: ")
+
+
+def test_the_mean_is_its_own_rival_no_more():
+    """What forecasts the mean is judged against nothing and the ridge."""
+    found = skill("naive", 5, 0.3)
+    assert list(found.whole.against) == ["nothing", "the ridge"]
+    assert found.whole.against["the ridge"].gain < 0
+    assert not found.has_skill
