@@ -8,7 +8,9 @@ import numpy as np
 from data import Bars, Window
 from data.checks import Flags
 from engine.batch import Engine
+from engine.compiling.forms import CompiledForm
 from engine.contract import Form
+from engine.language_reference import LanguageReference
 from engine.ledger import Ledger
 from engine.rows.plan import parameters_of
 from optimizer.evidence.causality import (
@@ -22,6 +24,7 @@ from optimizer.evidence.causality import (
 from optimizer.judging.judgement import CausalRecord
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
+from strategy.model import Strategy
 
 
 def causal_record(task: Task, engine: Engine, genomes: Floats) -> CausalRecord:
@@ -99,10 +102,11 @@ def _before(task: Task, bars: Bars, start: int, end: int, genomes: Floats) -> tu
     # With an entry on the first poisoned bar, the signal of the last good one counts as well.
     following = Window(1, start, min(end + 1, len(bars)))
     windows = [Window(0, start, end), Window(1, start, end), following]
-    seen = _engine(task, changed, windows, task.costs.entry_delay).evaluate(genomes)
+    engine = _engine(task, changed, windows, task.costs.entry_delay)
+    seen = engine.evaluate(genomes)
     if task.costs.entry_delay:
-        prompt = _engine(task, changed, (following,), 0).evaluate(genomes)
-        return seen, signals_taken(prompt)[:, 0]
+        prompt = engine.charged(replace(task.costs, entry_delay=0)).on((following,))
+        return seen, signals_taken(prompt.evaluate(genomes))[:, 0]
     return seen, signals_taken(seen)[:, 2]
 
 
@@ -115,11 +119,22 @@ def _engine(task: Task, series: Sequence[Bars], windows: Sequence[Window], delay
 def _reader(task: Task, window: Window, end: int, genome: Floats) -> str:
     """What in a member reads the bars from a cut on: its rows that are others before it."""
     bars = task.markets.series[window.series]
-    series = bars, bars.until(end), poisoned(bars, end)
-    engines = [_engine(task, (one,), (Window(0, 0, end),), 0) for one in series]
-    names = []
-    for place, row in enumerate(task.spec.rows):
-        form, (given,) = Form.of(row), parameters_of(task.spec, place, genome[None])
-        if len({engine.row(form, given)[:end].tobytes() for engine in engines}) > 1:
-            names.append(f"'{row.name}'")
+    rows = [_rows(task, one, end, genome) for one in (bars, bars.until(end), poisoned(bars, end))]
+    names = [
+        f"'{name}'" for name in rows[0] if len({found[name][:end].tobytes() for found in rows}) > 1
+    ]
     return f"row {' and '.join(names)}" if names else "no row, but the trades"
+
+
+def _rows(task: Task, bars: Bars, end: int, genome: Floats) -> dict[str, Floats]:
+    """Rows [T] that a member reads of some bars, as the strategy names or writes them."""
+    spec = task.spec
+    if isinstance(spec, Strategy):
+        reference = LanguageReference(spec, [bars], [], form=CompiledForm())
+        return reference.rows(spec.layout.decode(genome), 0)
+    engine = _engine(task, (bars,), (Window(0, 0, end),), 0)
+    found = {}
+    for place, row in enumerate(spec.rows):
+        (given,) = parameters_of(spec, place, genome[None])
+        found[row.name] = engine.row(Form.of(row), given)
+    return found

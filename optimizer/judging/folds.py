@@ -28,7 +28,7 @@ from optimizer.judging.judgement import (
 )
 from optimizer.judging.kept import Kept, Numbered
 from optimizer.judging.pick import chosen
-from optimizer.judging.workers import Workers
+from optimizer.judging.workers import Doer
 from optimizer.search.generation import Floats
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
@@ -74,7 +74,7 @@ class FoldSetup:
 
 
 def fold_picks(
-    workers: Workers[int], count: int, kept: Kept[FoldPick], watch: Callable[[int], None]
+    workers: Doer, count: int, kept: Kept[FoldPick], watch: Callable[[int], None]
 ) -> list[FoldPick]:
     """The picks of all splits; what is not known yet is searched, and kept as it ends."""
     watch(len(kept.known))

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any
 
 from engine.batch import Engine
-from engine.free_memory import free_host_bytes
 from engine.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.figures import undefined
@@ -37,7 +36,7 @@ from optimizer.judging.judgement import (
     numbers,
 )
 from optimizer.judging.kept import Kept, Watch
-from optimizer.judging.null import KINDS, NullJob, NullSearch, NullSetup, null_kind, null_searches
+from optimizer.judging.null import KINDS, NullSearch, NullSetup, null_kind, null_searches
 from optimizer.judging.opened import (
     JUDGEMENT,
     check_open,
@@ -46,6 +45,7 @@ from optimizer.judging.opened import (
     searches_on_these_bars,
 )
 from optimizer.judging.pick import Pick, chosen
+from optimizer.judging.places import Place, ThisMachine
 from optimizer.judging.plan import Plan
 from optimizer.judging.robust import robust_record
 from optimizer.judging.trials import (
@@ -59,11 +59,12 @@ from optimizer.judging.trials import (
     trials_record,
 )
 from optimizer.judging.verdict import null_seconds, with_verdict
-from optimizer.judging.workers import Crew, Workers
+from optimizer.judging.workers import Crew
 from optimizer.runs import RunStore
 from optimizer.runs.result import RunResult, recorded_result
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats
+from optimizer.session.columns import recorded_fits
 from optimizer.session.exported import newest_front
 from optimizer.session.header import recorded_task
 from optimizer.session.identity import require_identity
@@ -82,6 +83,7 @@ def judge_run(
     flags: Mapping[str, object],
     watch: Watch,
     trials: Trials | None = None,
+    place: Place | None = None,
 ) -> Judgement:
     """Find out what a plan asks about a finished run, record it, and say what follows.
 
@@ -94,17 +96,18 @@ def judge_run(
         flags: Say where the data is now, if it has moved.
         watch: Is told how far it is.
         trials: Of the search, where this process has just made it; else it is repeated.
+        place: Where whole searches are made; the cores of this machine if None.
 
     Raises:
         StoreError: When the run is not finished, is owned, or cannot be judged by this version.
         ConfigError: When the plan does not fit the bars.
     """
     with RunStore.open(path, writable=True) as store, Crew() as crew:
-        return _Judge(store, plan, flags, watch, trials, crew).judgement()
+        return _Judge(store, plan, flags, watch, trials, place or ThisMachine(crew)).judgement()
 
 
 class _Judge:
-    """One run being judged by a crew; other arguments as of `judge_run`."""
+    """One run being judged; other arguments as of `judge_run`."""
 
     def __init__(
         self,
@@ -113,10 +116,10 @@ class _Judge:
         flags: Mapping[str, object],
         watch: Watch,
         trials: Trials | None,
-        crew: Crew,
+        place: Place,
     ) -> None:
         self._store, self._plan, self._watch, self._trials = store, plan, watch, trials
-        self._crew = crew
+        self._place = place
         self._result = _finished(store)
         self._whole = recorded_task(store, flags)
         self._warm_start = _warm_start(store, self._whole)
@@ -142,7 +145,7 @@ class _Judge:
             self._found = replace(self._found, **parts)
         searches = searches_on_these_bars(self._store.path, self._result)
         found = with_verdict(
-            replace(self._found, searches=searches),
+            replace(self._found, searches=searches, fits=recorded_fits(self._store)),
             self._result,
             self._store.path,
             seconds=null_seconds(self._search_s, self._task.config.threads or available_cores()),
@@ -161,7 +164,13 @@ class _Judge:
             check_open(self._whole, self._store, pick)
         strength = numbers(strength=pick.strength)
         parts: dict[str, Any] = {
-            "pick": PickRecord(pick.member, genes, trades=pick.trades, **strength)
+            "pick": PickRecord(
+                pick.member,
+                genes,
+                trades=pick.trades,
+                is_named=plan.pick is not None,
+                **strength,
+            )
         }
         if plan.blocks:
             parts |= self._statistics(engine, pick)
@@ -288,8 +297,7 @@ class _Judge:
 
     def _fold_picks(self, name: str, setup: FoldSetup, part: str) -> list[FoldPick]:
         kept, planned = Kept(self._store, name, FoldPick), len(setup.splits)
-        alone, cores = self._on_cores(planned - len(kept.known))
-        workers = Workers[int](replace(setup, task=alone), cores, self._crew)
+        workers = self._place.doer(setup, planned - len(kept.known))
         return fold_picks(workers, planned, kept, lambda done: self._watch(part, done, planned, ""))
 
     def _null(self, engine: Engine) -> NullRecord:
@@ -298,10 +306,10 @@ class _Judge:
         Greatest strengths are compared, whoever is the pick.
         """
         plan, pick = self._plan, chosen(engine, self._front)
-        alone, cores = self._on_cores(plan.null)
-        setup = NullSetup(alone, self._task.config.seed, plan.keep, self._warm_start)
+        setup = NullSetup(self._again, self._task.config.seed, plan.keep, self._warm_start)
         keep = setup.markets.keep
-        workers = Workers[NullJob](replace(setup, keep=keep), cores, self._crew)
+        first = 2 * plan.stop_after
+        workers = self._place.doer(replace(setup, keep=keep), plan.null, first)
         value = pick.strength.value if pick.strength.is_defined else float("-inf")
         limits = plan.null, plan.stop_after
         kinds: dict[str, NullKind] = {}
@@ -314,15 +322,6 @@ class _Judge:
             if found.p > MOST_P:
                 break
         return NullRecord(plan.null, keep, **kinds)
-
-    def _on_cores(self, jobs: int) -> tuple[Task, int]:
-        """The task for one process of several, and how many there are."""
-        config = self._again.config
-        threads = config.threads or available_cores()
-        cores = max(1, min(threads, jobs))
-        room = (config.memory or free_host_bytes() // 2) // cores
-        settings = {"threads": threads // cores, "memory": room, "device": "cpu"}
-        return replace(self._again, config=config.model_copy(update=settings)), cores
 
 
 def _as_asked(task: Task, whole: Task, store: RunStore, result: RunResult) -> Task:

@@ -37,13 +37,18 @@ class VerdictRecord(Payload):
 
 @dataclass(frozen=True)
 class PickRecord(Payload):
-    """The member that is judged."""
+    """The member that is judged.
+
+    Args:
+        is_named: Whether a person named it; else it is that of greatest strength.
+    """
 
     member: int
     genes: Mapping[str, int | float]
     strength: Number
     trades: int
     why: Why = field(default_factory=dict)
+    is_named: Annotated[bool, OPTIONAL] = False
 
 
 @dataclass(frozen=True)
@@ -289,6 +294,7 @@ class Judgement(Payload):
 
     Args:
         searches: Distinct fronts that were searched on bars overlapping these, this included.
+        fits: Forecasts fitted on these bars before one was chosen for the strategy to read.
         notes: What was left out, and why.
     """
 
@@ -308,4 +314,10 @@ class Judgement(Payload):
     causal: CausalRecord | None = None
     held_out: HeldOutRecord | None = None
     searches: int = 1
+    fits: Annotated[int, OPTIONAL] = 0
     notes: tuple[str, ...] = ()
+
+    @property
+    def tries(self) -> int:
+        """How often something was tried on these bars: each forecast counts as a search does."""
+        return self.searches + self.fits

@@ -1,7 +1,7 @@
 """Held-out bars: closed until somebody asks, and every look at them is counted."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -126,8 +126,8 @@ def record_look(runs: Path, windows: Sequence[WindowDescription], content: str, 
     """
     path = runs / LOOKS
     looks = _looks(path)
-    bars = [{"symbol": one.symbol, "first": one.first, "last": one.last} for one in windows]
-    seen = {look["front"] for look in looks if _overlap(look["bars"], bars)}
+    bars = bars_of(windows)
+    seen = {look["front"] for look in looks if overlap(look["bars"], bars)}
     if front not in seen:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         looks.append({"content": content, "bars": bars, "front": front, "when": now})
@@ -148,17 +148,17 @@ def searches_on_these_bars(path: Path, result: RunResult) -> int:
         except StoreError:
             # A run that cannot be read was searched all the same; nobody knows on what.
             continue
-        if other is not None and _overlap(_searched(other), own):
+        if other is not None and overlap(_searched(other), own):
             fronts.add(other.front_hash)
     return len(fronts)
 
 
-def _searched(result: RunResult) -> list[dict[str, str]]:
-    windows = [one for one in result.data.windows if not one.is_held_out]
+def bars_of(windows: Iterable[WindowDescription]) -> list[dict[str, str]]:
+    """Which bars windows have, as looks are noted and `overlap` takes them."""
     return [{"symbol": one.symbol, "first": one.first, "last": one.last} for one in windows]
 
 
-def _overlap(some: Sequence[dict[str, str]], others: Sequence[dict[str, str]]) -> bool:
+def overlap(some: Sequence[dict[str, str]], others: Sequence[dict[str, str]]) -> bool:
     """Whether ranges of bars of one symbol share a time; ISO times are in order as texts."""
     return any(
         one["symbol"] == other["symbol"]
@@ -167,6 +167,10 @@ def _overlap(some: Sequence[dict[str, str]], others: Sequence[dict[str, str]]) -
         for one in some
         for other in others
     )
+
+
+def _searched(result: RunResult) -> list[dict[str, str]]:
+    return bars_of(one for one in result.data.windows if not one.is_held_out)
 
 
 def _looks(path: Path) -> list[dict[str, Any]]:

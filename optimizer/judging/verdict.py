@@ -52,9 +52,10 @@ def with_verdict(
             folds=unseen_in(found.folds),
             held_out=unseen_in(found.held_out),
             looks=1 if found.held_out is None else found.held_out.looks,
-            searches=found.searches,
+            searches=found.tries,
             checks={} if found.robust is None else found.robust.checks,
             is_warm_started=is_warm_started,
+            is_approximate=found.fits > 0,
             is_simulated=result.data.is_simulated,
         )
     )
@@ -72,9 +73,19 @@ def verdict_of(result: RunResult, found: Judgement | None) -> VerdictRecord:
     if found is not None:
         return found.verdict
     empty, path = Judgement(verdict=VerdictRecord("", "")), Path(result.path)
-    seconds = null_seconds(result.timing.search_s, result.device.threads)
+    seconds = null_seconds(result.timing.warm_s, result.device.threads)
     picked = replace(empty, pick=_strongest(result))
     return with_verdict(picked, result, path, seconds=seconds, is_warm_started=False).verdict
+
+
+def picked(result: RunResult, found: Judgement | None) -> PickRecord | None:
+    """The one answer of a run: who was judged, or would be; None of an empty front.
+
+    Args:
+        result: Of the run.
+        found: Its newest judgement, None where nobody judged it.
+    """
+    return found.pick if found is not None and found.pick is not None else _strongest(result)
 
 
 def unfinished(path: Path, *, is_simulated: bool) -> VerdictRecord:

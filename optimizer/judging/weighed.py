@@ -48,7 +48,7 @@ def _sides(found: Judgement) -> Iterator[tuple[str, str]]:
     kinds = [] if null is None else [("shuffled", null.shuffled), ("mirrored", null.mirrored)]
     ps = [(f"{name} bars", tally_in(kind).p) for name, kind in kinds if kind is not None]
     yield from ((name, _side(p <= MOST_P)) for name, p in ps)
-    yield "folds", _side_of(found.folds, found.searches)
+    yield "folds", _side_of(found.folds, found.tries)
     looks = 1 if found.held_out is None else found.held_out.looks
     yield "held-out bars", _side_of(found.held_out, looks)
     if found.sharpe is not None and found.sharpe.dsr_effective is not None:
@@ -61,7 +61,7 @@ def _sides(found: Judgement) -> Iterator[tuple[str, str]]:
         yield from ((row, AGAINST) for row, name in CHECKED.items() if not checks.get(name, True))
     if found.causal is not None and found.causal.mismatches:
         yield "look-ahead", AGAINST
-    if ps and max(p for _, p in ps) * found.searches > MOST_P_OF_ALL:
+    if ps and max(p for _, p in ps) * found.tries > MOST_P_OF_ALL:
         yield "searches", AGAINST
 
 

@@ -8,8 +8,16 @@ from collections.abc import Iterator
 
 from optimizer.evidence.cscv import NOISE_RANGE
 from optimizer.evidence.robust import KEPT_FRAC
-from optimizer.judging.judgement import Judgement, NullKind, Number, RobustRecord, Why
-from optimizer.shown import counted, fraction
+from optimizer.judging.judgement import (
+    Judgement,
+    NullKind,
+    Number,
+    PickRecord,
+    RobustRecord,
+    Why,
+)
+from optimizer.runs.result import RunResult
+from optimizer.shown import counted, fraction, number
 
 SMALLEST_CHANCE = 0.001
 
@@ -37,20 +45,36 @@ def sentences(found: Judgement) -> Iterator[Told]:
         "searches",
         f"{counted(found.searches, 'front')} searched on these bars, this one included.",
     )
+    if found.fits:
+        fits = f"{counted(found.fits, 'forecast')} fitted on these bars, each of which counts"
+        yield "forecasts", f"{fits} as a search; none was fitted again on null bars."
     yield from (("not done", note) for note in found.notes)
+
+
+def words_of_pick(pick: PickRecord) -> str:
+    """Which member is the one answer of a run, and why."""
+    strength = _number(pick.strength, "strength", pick.why)
+    why = "named by --pick" if pick.is_named else "the member of greatest strength"
+    return (
+        f"Individual {pick.member}, {why}: {counted(pick.trades, 'trade')}, which lie about "
+        f"{strength} standard errors above zero."
+    )
+
+
+def words_of_count(result: RunResult, found: Judgement | None) -> str:
+    """How many individuals a search tried: all evaluations, and how many of them are distinct."""
+    evaluated = result.evaluated or result.timing.evaluated
+    words = f"{counted(evaluated, 'individual')} evaluated"
+    if result.polished:
+        words += f", {number(result.polished)} to polish the front"
+    if found is not None and found.trials is not None and found.trials.evaluated:
+        words += f", {number(found.trials.evaluated)} of them distinct"
+    return words
 
 
 def _pick(found: Judgement) -> Iterator[Told]:
     if found.pick is not None:
-        pick = found.pick
-        strength = _number(pick.strength, "strength", pick.why)
-        yield (
-            "pick",
-            (
-                f"Individual {pick.member}, {counted(pick.trades, 'trade')}, which lie about "
-                f"{strength} standard errors above zero."
-            ),
-        )
+        yield "pick", words_of_pick(found.pick)
 
 
 def _null(found: Judgement) -> Iterator[Told]:
@@ -105,8 +129,8 @@ def _trials(found: Judgement) -> Iterator[Told]:
         yield (
             "trials",
             (
-                f"{trials.evaluated:,} individuals tried, {trials.judged:,} traded often enough, "
-                f"as different as {effective}."
+                f"{trials.evaluated:,} distinct individuals tried, {trials.judged:,} traded often "
+                f"enough, as different as {effective}."
             ),
         )
     if found.sharpe is not None:

@@ -31,6 +31,14 @@ class Setup(Protocol[Result_co]):
         ...
 
 
+class Doer(Protocol):
+    """Does jobs of one setup."""
+
+    def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
+        """Each job with what came of it; closing it leaves the rest."""
+        ...
+
+
 class Crew:
     """Processes that wait for work, kept from one setup to the next; leaving it ends them."""
 

@@ -1,0 +1,117 @@
+"""Which cluster a person means, and whether it may be spoken to."""
+
+import ipaddress
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from optimizer.errors import ConfigError
+
+FORMS = "local:N, tcp://HOST:PORT, tls://HOST:PORT, or the file that a scheduler wrote"
+
+MOST_LOCAL = 1024
+
+KEY_FILES = ("ca.pem", "cert.pem", "key.pem")
+"""In the folder of `--cluster-tls`: who signs, who this is, and the key to it."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A cluster that was named on the command line.
+
+    Args:
+        text: As it was named.
+        local: Workers to begin on this machine; 0 where others began them.
+        scheduler: Its address; empty of one that is to be begun here.
+        tls: Folder of `KEY_FILES`; None without encryption.
+        is_plaintext: Whether hosts may be spoken to that anybody between can read and command.
+
+    Raises:
+        ConfigError: When a host beyond this machine would be spoken to in the open unasked.
+    """
+
+    text: str
+    local: int = 0
+    scheduler: str = ""
+    tls: Path | None = None
+    is_plaintext: bool = False
+
+    def __post_init__(self) -> None:
+        if self.scheduler:
+            self.require_safe(self.scheduler, "the scheduler")
+
+    def require_safe(self, address: str, whose: str) -> None:
+        """Refuse an address beyond this machine that is not encrypted, unless that was asked for.
+
+        Raises:
+            ConfigError: Saying what that would mean.
+        """
+        if address.startswith("tls://") or self.is_plaintext or is_loopback(address):
+            return
+        raise ConfigError(
+            f"--cluster {self.text}: {whose} is at {address}, beyond this machine and not "
+            "encrypted: whoever reaches it can run any program as you and read all bars; use "
+            "tls:// with --cluster-tls FOLDER, or --cluster-plaintext on a network of your own"
+        )
+
+
+def parse_address(text: str, tls: Path | None = None, *, is_plaintext: bool = False) -> Address:
+    """Read what `--cluster`, `--cluster-tls` and `--cluster-plaintext` say.
+
+    >>> parse_address("local:4").local
+    4
+
+    Raises:
+        ConfigError: When it is none of `FORMS`, keys are missing, or it is not safe.
+    """
+    if found := re.fullmatch(r"local:([0-9]{1,4})", text):
+        count = int(found[1])
+        if not 1 <= count <= MOST_LOCAL or tls or is_plaintext:
+            raise ConfigError(
+                f"--cluster {text}: name 1 to {MOST_LOCAL:,} workers, and neither --cluster-tls "
+                "nor --cluster-plaintext: they never leave this machine"
+            )
+        return Address(text, local=count)
+    scheduler = text if "://" in text else _written_in(Path(text))
+    if not re.fullmatch(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}", scheduler):
+        raise ConfigError(f"--cluster '{text}' must be {FORMS}, got address {scheduler!r}")
+    if scheduler.startswith("tls://") != (tls is not None):
+        raise ConfigError(f"--cluster {text}: tls:// and --cluster-tls FOLDER need each other")
+    for name in KEY_FILES if tls else ():
+        if not (Path(str(tls)) / name).is_file():
+            raise ConfigError(f"--cluster-tls {tls}: needs {', '.join(KEY_FILES)}; no {name} there")
+    return Address(text, scheduler=scheduler, tls=tls, is_plaintext=is_plaintext)
+
+
+def host_of(address: str) -> str:
+    """The host of an address.
+
+    >>> host_of("tcp://10.0.0.1:8786"), host_of("tls://[::1]:8786")
+    ('10.0.0.1', '::1')
+    """
+    return address.partition("://")[2].rpartition(":")[0].strip("[]")
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address never leaves this machine."""
+    host = host_of(address)
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _written_in(path: Path) -> str:
+    """The address in a file that a scheduler wrote."""
+    # Only here: whoever names another form need not wait for it.
+    from optimizer.config.run_config import read_page
+
+    if not path.is_file():
+        raise ConfigError(f"--cluster '{path}' must be {FORMS}; there is no such file")
+    try:
+        return str(json.loads(read_page(path, "no file of a scheduler"))["address"])
+    except OSError as error:
+        raise ConfigError(f"--cluster {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise ConfigError(f"--cluster {path}: is no file that a scheduler wrote") from None

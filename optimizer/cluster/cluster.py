@@ -1,0 +1,223 @@
+"""Fit workers of a cluster: who is there, who is not fit, who is gone, and what all are doing."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from optimizer.cluster.address import Address
+from optimizer.cluster.hosts import Link, Ticket, Worker
+from optimizer.cluster.keeping import KEPT
+from optimizer.cluster.made import made_here
+from optimizer.cluster.work import Made
+from optimizer.errors import ConfigError, OptimizerError, WorkersLostError
+from optimizer.shown import counted
+
+log = logging.getLogger(__name__)
+doing = logging.getLogger("optimizer.cluster.doing")
+
+TELL_EVERY_S = 30.0
+
+PATIENCE_S = 60.0
+"""How long no worker may be there, and how long one may say nothing before it is named."""
+
+MEETING_S = 300.0
+"""How long a worker may take to say what it is: its first call compiles the engine, once."""
+
+NAMED = 8
+"""Workers of which a line of progress tells what they do."""
+
+
+class Cluster:
+    """Fit workers of a cluster, until it is left.
+
+    Args:
+        address: Of the scheduler, or how many workers to begin here.
+        folder: Where large bars are written for workers to read; None where there is none.
+        patience_s: As `PATIENCE_S`.
+        may_differ: Whether workers whose results would be others are only looked at.
+        link: A connection that is there already; one with `address` if None.
+
+    Attributes:
+        workers: Those that were there at the last look, by address.
+        made: What each that was there at the beginning is.
+        here: What this process is.
+        homes: The worker that has what the jobs of a home need.
+        looked: When it was last seen who is there.
+
+    Raises:
+        ConfigError: When a worker is not fit, by name.
+        SchedulerLostError: When nobody answers at the address.
+        WorkersLostError: When no worker comes.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        folder: Path | None = None,
+        patience_s: float = PATIENCE_S,
+        *,
+        may_differ: bool = False,
+        link: Link | None = None,
+    ) -> None:
+        self.address, self.folder, self._patience_s = address, folder, patience_s
+        self.workers: dict[str, Worker] = {}
+        self.made: dict[str, Made] = {}
+        self.here = made_here("cpu")
+        self.homes: dict[int, str] = {}
+        self._heard: dict[str, tuple[float, float]] = {}
+        self._silent: set[str] = set()
+        self.looked = self._told = self._peopled = time.monotonic()
+        self.link = link or Link(address)
+        try:
+            self._meet(may_differ=may_differ)
+        except BaseException:
+            self.link.close()
+            raise
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OptimizerError):
+            self.link.require()
+            # Rows of a search may take much memory.
+            self.link.leave(_forget, self.workers)
+        self.link.close()
+
+    def differences(self, made: Made) -> tuple[str, ...]:
+        """In what the results of a worker would be others than those of this process."""
+        return made.differences(self.here)
+
+    def shares(self) -> dict[str, int]:
+        """Host to how many workers share it."""
+        return dict(Counter(worker.host for worker in self.workers.values()))
+
+    def look(self) -> None:
+        """See who is there; say who came, who went, who says nothing, and what all are doing.
+
+        Raises:
+            SchedulerLostError: When the scheduler is.
+            WorkersLostError: When nobody has been there for long.
+            ConfigError: When somebody came who is not fit, as far as can be seen from here.
+        """
+        now = self.looked = time.monotonic()
+        seen = {worker.address: worker for worker in self.link.workers()}
+        for address in seen.keys() - self.workers.keys():
+            self._check(seen[address])
+            log.info("%s came", seen[address])
+        for address in self.workers.keys() - seen.keys():
+            log.info("%s is gone", self.workers[address])
+        self.workers = seen
+        if seen:
+            self._peopled = now
+        elif now - self._peopled > self._patience_s:
+            raise self._deserted()
+        if len(seen) < self.address.local:
+            self.link.mend()
+        self._listen(seen.values(), now)
+        if now - self._told > TELL_EVERY_S:
+            self._told = now
+            self._tell()
+
+    def _listen(self, workers: Iterable[Worker], now: float) -> None:
+        """Name whoever has said nothing for long, once."""
+        for worker in workers:
+            seen, since = self._heard.get(worker.address, (None, now))
+            if seen != worker.last_seen:
+                self._heard[worker.address] = worker.last_seen, now
+                self._silent.discard(worker.address)
+            elif now - since > self._patience_s and worker.address not in self._silent:
+                self._silent.add(worker.address)
+                log.info("%s has said nothing for %.0f s", worker, now - since)
+
+    def _tell(self) -> None:
+        busy = {address: names for address, names in self.link.asked_of().items() if names}
+        named = [
+            f"{self.name_of(address)}: {names[0]}"
+            for address, names in sorted(busy.items())[:NAMED]
+        ]
+        more = len(busy) - len(named)
+        if named:
+            doing.info("%s%s", "; ".join(named), f"; {more} more" if more else "")
+
+    def _meet(self, *, may_differ: bool) -> None:
+        """Wait for a worker, and ask each what it is; refuse those that are not fit."""
+        began = time.monotonic()
+        # A scheduler that begins workers itself knows how many there will be.
+        while len(found := self.link.workers()) < max(self.address.local, 1):
+            if time.monotonic() - began > self._patience_s:
+                raise self._deserted()
+            time.sleep(0.05)
+        self.workers = {worker.address: worker for worker in found}
+        for worker in found:
+            self._check(worker)
+        asked = {worker: self.link.begin(_made, worker=worker.address) for worker in found}
+        self.made = {
+            worker.address: self._told_by(worker, ticket) for worker, ticket in asked.items()
+        }
+        refused = [
+            f"{self.name_of(address)}: {', '.join(differing)}"
+            for address, made in self.made.items()
+            if (differing := self.differences(made))
+        ]
+        if refused and not may_differ:
+            raise ConfigError("; ".join(refused))
+        told = f"{counted(len(found), 'worker')} on {counted(len(self.shares()), 'host')}"
+        log.info("%s: %s", told, ", ".join(sorted({made.device for made in self.made.values()})))
+
+    def _told_by(self, worker: Worker, ticket: "Ticket[Made]") -> Made:
+        try:
+            made: Made = self.link.answer(ticket, MEETING_S)
+            return made
+        except TimeoutError:
+            raise WorkersLostError(
+                f"{worker} has not answered for {MEETING_S:.0f} s: end it, or wait until it "
+                "has done what another client left"
+            ) from None
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(f"{worker} has not this version installed ({error})") from None
+
+    def _check(self, worker: Worker) -> None:
+        self.address.require_safe(worker.address, str(worker))
+        if worker.threads != 1:
+            raise ConfigError(
+                f"{worker} does {worker.threads} pieces of work at a time: begin it with "
+                "--nthreads 1, each piece uses as many cores as its share of the host"
+            )
+
+    def send_away(self, address: str, made: Made) -> None:
+        """End a worker that came later and whose results would be others."""
+        told = ", ".join(self.differences(made))
+        log.info("%s is refused and sent away: %s", self.name_of(address), told)
+        self.link.send_away(address)
+        self.look()
+
+    def home_of(self, home: int) -> str:
+        """The worker of a home; where it is gone, the one that has fewest."""
+        if self.workers and self.homes.get(home) not in self.workers:
+            taken = Counter(self.homes.values())
+            self.homes[home] = min(self.workers, key=lambda one: (taken[one], one))
+        return self.homes.get(home, "")
+
+    def name_of(self, address: str) -> str:
+        """What to call a worker."""
+        return str(self.workers.get(address, f"a worker at {address}"))
+
+    def _deserted(self) -> WorkersLostError:
+        return WorkersLostError(
+            f"--cluster {self.address.text}: no worker for {self._patience_s:.0f} s"
+        )
+
+
+def _made() -> Made:
+    """On a worker: who it is; what it kept for an earlier client is let go."""
+    KEPT.forget()
+    return made_here()
+
+
+def _forget() -> None:
+    """On a worker: let go of what was kept."""
+    KEPT.forget()

@@ -1,0 +1,292 @@
+"""Schedulers and workers of Dask's `distributed`, which nobody else imports: connect, ask, stop."""
+
+import logging
+import queue
+import signal
+import uuid
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+from distributed import (
+    Client,
+    Future,
+    KilledWorker,
+    LocalCluster,
+    Security,
+    WorkerPlugin,
+    fire_and_forget,
+    get_worker,
+)
+from distributed import Worker as DaskWorker
+from distributed.client import FutureCancelledError
+from distributed.versions import VersionMismatchWarning
+
+from optimizer.cluster.address import KEY_FILES, Address, host_of
+from optimizer.errors import SchedulerLostError, WorkersLostError
+
+CALL_S = 30.0
+"""A scheduler that does not answer for so long is lost."""
+
+START_S = 45.0
+"""A worker of this machine that takes longer to begin is begun anew."""
+
+CONFIGURATION = {
+    "distributed.admin.large-graph-warning-threshold": "4GiB",
+    "distributed.diagnostics.computations.nframes": 0,
+}
+"""Sending bars is meant; nobody looks at where a call was written."""
+
+Ticket = Future
+"""A call that was begun."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A worker as the scheduler knows it.
+
+    Args:
+        address: Of its process.
+        name: That it was begun with.
+        threads: Calls it does at a time.
+        last_seen: When it last told the scheduler something, seconds of the scheduler's clock.
+    """
+
+    address: str
+    name: str
+    threads: int
+    last_seen: float
+
+    @property
+    def host(self) -> str:
+        """Of its address."""
+        return host_of(self.address)
+
+    def __str__(self) -> str:
+        own = self.name == self.address
+        return f"worker {self.name}" if own else f"worker {self.name} at {self.host}"
+
+
+class Link:
+    """A connection with a scheduler.
+
+    Args:
+        address: Where it is, or how many workers to begin here with a scheduler of their own.
+
+    Attributes:
+        ended: Calls that are over, as they end.
+
+    Raises:
+        SchedulerLostError: When nobody answers.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._begun: LocalCluster | None = None
+        self.ended: queue.SimpleQueue[Ticket[Any]] = queue.SimpleQueue()
+        _silence()
+        with ExitStack() as opened:
+            opened.enter_context(dask.config.set(CONFIGURATION))
+            self._client = self._connected(opened)
+            self._opened = opened.pop_all()
+
+    def close(self) -> None:
+        """End the connection, and workers that were begun here."""
+        self._opened.close()
+
+    def workers(self) -> tuple[Worker, ...]:
+        """All workers now, by address.
+
+        Raises:
+            SchedulerLostError: When the scheduler does not say.
+        """
+        self.require()
+        try:
+            ask = getattr(self._client.scheduler, "identity")  # noqa: B009
+            known = self._client.sync(ask, n_workers=-1, callback_timeout=CALL_S)
+        except (TimeoutError, OSError):
+            raise self._lost() from None
+        return tuple(
+            Worker(address, str(one["name"]), int(one["nthreads"]), float(one["last_seen"]))
+            for address, one in sorted(known["workers"].items())
+        )
+
+    def require(self) -> None:
+        """Refuse to go on without a scheduler.
+
+        Raises:
+            SchedulerLostError: When it is lost.
+        """
+        if self._client.status != "running":
+            raise self._lost()
+
+    def begin(
+        self,
+        function: Callable[..., Any],
+        *arguments: object,
+        name: str = "call",
+        worker: str = "",
+        may_move: bool = False,
+    ) -> "Ticket[Any]":
+        """Have a function called by some worker, or the one named, or another where it may move."""
+        ticket = self._client.submit(
+            function,
+            *arguments,
+            key=f"{name}|{uuid.uuid4().hex}",
+            workers=[worker] if worker else None,
+            allow_other_workers=bool(worker) and may_move,
+            pure=False,
+        )
+        self.await_again(ticket)
+        return ticket
+
+    def await_again(self, ticket: "Ticket[Any]") -> None:
+        """Put a call among those that ended, once it has."""
+        ticket.add_done_callback(self.ended.put)
+
+    def leave(self, function: Callable[[], object], workers: Iterable[str]) -> None:
+        """Have a function called by each of some workers, and do not wait for it."""
+        for worker in workers:
+            fire_and_forget(self._client.submit(function, workers=[worker], pure=False))
+
+    def answer(self, ticket: "Ticket[Any]", timeout: float = CALL_S) -> Any:  # noqa: ANN401
+        """What a call returned.
+
+        Raises:
+            SchedulerLostError: When the scheduler is lost with it.
+            WorkersLostError: When it ended every worker that began it.
+            TimeoutError: When it takes longer than `timeout` seconds.
+            Whatever the call raised.
+        """
+        if ticket.status in ("cancelled", "lost"):
+            raise self._lost()
+        try:
+            return ticket.result(timeout=timeout)
+        except FutureCancelledError:
+            raise self._lost() from None
+        except KilledWorker as error:
+            name = str(ticket.key).rpartition("|")[0]
+            raise WorkersLostError(
+                f"{name} ended {error.allowed_failures + 1} workers one after the other, the last "
+                f"at {error.last_worker.address}: memory, most likely"
+            ) from None
+        except TimeoutError:
+            raise
+        except OSError:
+            if ticket.status == "error":
+                raise  # The call itself.
+            # It ended well, and the connection broke while its result was fetched.
+            raise self._lost() from None
+
+    def cancel(self, tickets: "Sequence[Ticket[Any]]") -> None:
+        """Take back what has not begun."""
+        if tickets and self._client.status == "running":
+            with suppress(TimeoutError, OSError):
+                self._client.cancel(tickets, force=True)
+
+    def mend(self) -> None:
+        """Begin anew those workers of this machine that are gone.
+
+        Whoever watches one waits for ever for its first word where it ended before that.
+        """
+        if self._begun is not None:
+            self._begun.scale(self._address.local)
+
+    def send_away(self, worker: str) -> None:
+        """End a worker."""
+        with suppress(TimeoutError, OSError):
+            self._client.retire_workers([worker], close_workers=True)
+
+    def asked_of(self) -> Mapping[str, Sequence[str]]:
+        """Address of each worker to the names of the calls that it has, the oldest first."""
+        with suppress(TimeoutError, OSError):
+            found = self._client.processing()
+            return {
+                worker: [str(key).rpartition("|")[0] for key in keys]
+                for worker, keys in found.items()
+            }
+        return {}
+
+    def _lost(self) -> SchedulerLostError:
+        return SchedulerLostError(
+            f"the scheduler of --cluster {self._address.text} does not answer any more"
+        )
+
+    def _connected(self, opened: ExitStack) -> Client:
+        address, security, where = self._address, None, self._address.scheduler
+        try:
+            if address.local:
+                self._begun = opened.enter_context(_begun(address.local))
+                where = str(self._begun.scheduler_address)
+            if address.tls is not None:
+                ca, cert, key = (str(address.tls / name) for name in KEY_FILES)
+                security = Security(
+                    tls_ca_file=ca,
+                    tls_client_cert=cert,
+                    tls_client_key=key,
+                    require_encryption=True,
+                )
+            client = Client(where, security=security, set_as_default=False, timeout=CALL_S)
+        except (OSError, TimeoutError) as error:
+            told = (str(error) or type(error).__name__).splitlines()[0]
+            raise SchedulerLostError(
+                f"--cluster {address.text}: no scheduler answers ({told}): begin one with "
+                "dask scheduler"
+            ) from None
+        opened.callback(_close, client)
+        if address.local:
+            client.register_plugin(_Undisturbed())
+        return client
+
+
+def _silence() -> None:
+    """Leave it to whoever asks to say what went wrong; each of the library's logs has a level.
+
+    Versions that differ are found, and named by worker, in `optimizer.cluster.cluster`.
+    """
+    warnings.simplefilter("ignore", VersionMismatchWarning)
+    for name in ("distributed", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def own_address() -> str:
+    """The address of the worker that this is called on."""
+    return str(get_worker().address)
+
+
+class _Undisturbed(WorkerPlugin):
+    """Leaves Ctrl-C to the process that began a worker."""
+
+    def setup(self, worker: DaskWorker) -> None:
+        """Once on each worker, also on one that replaces another."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _begun(count: int) -> Iterator[LocalCluster]:
+    """A scheduler and workers on this machine alone."""
+    cluster = LocalCluster(
+        n_workers=count,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        worker_dashboard_address="127.0.0.1:0",
+        memory_limit=0,
+        death_timeout=START_S,
+        silence_logs=logging.CRITICAL,
+    )
+    try:
+        yield cluster
+    finally:
+        with suppress(TimeoutError, OSError):
+            cluster.close(timeout=10)
+
+
+def _close(client: Client) -> None:
+    with suppress(TimeoutError, OSError):
+        client.close(timeout=5)

@@ -1,0 +1,211 @@
+"""What a worker keeps by digest, and how it is packed: bars apart, so that they travel once.
+
+A setup is packed with the digests of its bars in their place. Whoever unpacks one asks for those
+that are missing. A few setups are kept, with what they have computed; bars live as long as one of
+these uses them.
+"""
+
+import hashlib
+import io
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from data import Bars
+from data.checks import COLUMNS
+from optimizer.cluster.work import Lacks
+from optimizer.errors import ConfigError
+from optimizer.written import write_whole
+
+MOST_KEPT = 64
+"""Setups that a worker keeps; a search on many symbols has a shard or some on each."""
+
+
+MOST_CARRIED = 256_000_000
+"""Bytes of bars that travel with a piece of work at most; more are read from a shared folder."""
+
+
+class Settled(Protocol):
+    """Does jobs on this host."""
+
+    def run(self, job: Any) -> object:  # noqa: ANN401 - of any kind
+        """Do one."""
+        ...
+
+
+class Setup(Protocol):
+    """What does jobs, wherever it is."""
+
+    def settled(self, share: int) -> Settled:
+        """The same on a host that so many workers share."""
+        ...
+
+
+class Parcel:
+    """A setup, packed.
+
+    Args:
+        setup: What does jobs.
+
+    Attributes:
+        digest: SHA-256, hexadecimal, of `body`.
+        body: The setup without its bars.
+        bars: Digest to bars.
+
+    Raises:
+        ConfigError: When it cannot be packed, such as functions of this very program.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self.bars: dict[str, Bars] = {}
+        into = io.BytesIO()
+        try:
+            _Packer(into, self.bars).dump(setup)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise ConfigError(f"other hosts cannot be given this strategy ({error})") from None
+        self.body = into.getvalue()
+        if b"__main__" in self.body:
+            raise ConfigError("other hosts do not know what this program itself defines")
+        self.digest = hashlib.sha256(self.body).hexdigest()
+
+    def carried(self, lacks: Lacks, folder: Path | None) -> tuple[dict[str, bytes], str]:
+        """What a worker that lacks something is given: bytes by digest, and a folder to read.
+
+        Large bars are written to the folder, which all hosts have to share.
+
+        Raises:
+            ConfigError: When bars are large and there is no folder.
+        """
+        wanted = {digest: self.bars[digest] for digest in lacks.digests}
+        size = sum(_n_bytes(bars) for bars in wanted.values())
+        if size <= MOST_CARRIED:
+            return {self.digest: self.body, **{one: _packed(wanted[one]) for one in wanted}}, ""
+        if folder is None:
+            raise ConfigError(f"{size / 1e6:,.0f} MB of bars are too many to send to a worker")
+        folder.mkdir(parents=True, exist_ok=True)
+        for digest, bars in wanted.items():
+            if not (folder / digest).is_file():
+                write_whole(folder / digest, _packed(bars))
+        return {self.digest: self.body}, str(folder.resolve())
+
+
+class Keep:
+    """Setups and bars of a process."""
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._setups: OrderedDict[str, Settled] = OrderedDict()
+        self._bars: WeakValueDictionary[str, Bars] = WeakValueDictionary()
+
+    def setup(self, digest: str) -> Settled | None:
+        """One that is kept; None where it is not."""
+        found = self._setups.get(digest)
+        if found is not None:
+            self._setups.move_to_end(digest)
+        return found
+
+    def unpack(
+        self, digest: str, carried: Mapping[str, bytes], folder: str, share: int
+    ) -> Settled | tuple[str, ...]:
+        """Unpack a setup and keep it; what is lacking where some of its bars are not here.
+
+        Args:
+            digest: Of the setup.
+            carried: Its body, and bars, by digest.
+            folder: Where bars lie as files; empty for none.
+            share: Workers on this host.
+
+        Raises:
+            ConfigError: When bytes are not what their digest says.
+        """
+        held: dict[str, Bars] = {}
+        lacking: list[str] = []
+
+        def bars_of(name: str) -> Bars | None:
+            found = self._bars.get(name) or _read(name, carried, folder)
+            if found is None:
+                lacking.append(name)
+                return None
+            held[name] = self._bars[name] = found
+            return found
+
+        setup = _Unpacker(io.BytesIO(_checked(digest, carried[digest])), bars_of).load()
+        if lacking:
+            return tuple(dict.fromkeys(lacking))
+        settled: Settled = setup.settled(share)
+        self._setups[digest] = settled
+        while len(self._setups) > self._most:
+            self._setups.popitem(last=False)
+        return settled
+
+    def forget(self) -> None:
+        """Let go of everything."""
+        self._setups.clear()
+
+
+KEPT = Keep()
+"""Of this process."""
+
+
+class _Packer(pickle.Pickler):
+    def __init__(self, into: io.BytesIO, bars: dict[str, Bars]) -> None:
+        super().__init__(into, protocol=5)
+        self._bars = bars
+
+    def persistent_id(self, obj: object) -> str | None:
+        """The digest that stands for bars; everything else is written."""
+        if not isinstance(obj, Bars):
+            return None
+        digest = _digest_of(obj)
+        self._bars[digest] = obj
+        return digest
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, source: io.BytesIO, bars_of: Callable[[str], Bars | None]) -> None:
+        super().__init__(source)
+        self._bars_of = bars_of
+
+    def persistent_load(self, pid: str) -> Bars | None:
+        """The bars of a digest."""
+        return self._bars_of(pid)
+
+
+_DIGESTS: WeakKeyDictionary[Bars, str] = WeakKeyDictionary()
+
+
+def _digest_of(bars: Bars) -> str:
+    """Digest of packed bars, worked out once for each."""
+    if bars not in _DIGESTS:
+        _DIGESTS[bars] = hashlib.sha256(_packed(bars)).hexdigest()
+    return _DIGESTS[bars]
+
+
+def _packed(bars: Bars) -> bytes:
+    """Bars as bytes, by their fields alone: what was worked out of them is no part of it."""
+    named = {part.name: getattr(bars, part.name) for part in fields(bars)}
+    return pickle.dumps(named, protocol=5)
+
+
+def _n_bytes(bars: Bars) -> int:
+    return 8 * len(bars) * (len(COLUMNS) + len(bars.extra))
+
+
+def _read(name: str, carried: Mapping[str, bytes], folder: str) -> Bars | None:
+    """Bars that came with the work, or lie in a folder; None where neither is so."""
+    body = carried.get(name)
+    if body is None and folder and (Path(folder) / name).is_file():
+        body = (Path(folder) / name).read_bytes()
+    if body is None:
+        return None
+    return Bars(**pickle.loads(_checked(name, body)))
+
+
+def _checked(digest: str, body: bytes) -> bytes:
+    if hashlib.sha256(body).hexdigest() != digest:
+        raise ConfigError(f"what came as {digest[:12]} has other bytes: it was changed on its way")
+    return body

@@ -1,0 +1,69 @@
+"""Whether results of this process are those of another: versions, own code, and bits."""
+
+import hashlib
+import importlib
+import platform
+import time
+from functools import cache
+from pathlib import Path
+
+from data import Window, load_bars
+from engine import ENGINE_VERSION
+from engine.batch import Engine
+from engine.compiling.loops import digest_of
+from engine.machine import available_cores, version_of
+from optimizer.cluster.work import Made
+from optimizer.search import SEARCH_VERSION
+from optimizer.search.operators import sample_genomes
+from optimizer.search.randomness import stream
+from strategy import find_strategy
+
+OWN = ("data", "strategy", "engine", "optimizer")
+
+LIBRARIES = ("numpy", "numba", "torch", "distributed", "cloudpickle")
+
+PROBED = 8
+"""Individuals of the sample that show whether the bits are the same."""
+
+
+@cache
+def made_here(device: str = "auto") -> Made:
+    """Versions and bits of this process, worked out once; `device` as `engine.batch.Engine`."""
+    began = time.perf_counter()
+    bits, used = _bits(device)
+    return Made(
+        versions=versions(),
+        bits=bits,
+        device=used,
+        host=platform.node(),
+        cores=available_cores(),
+        seconds=time.perf_counter() - began,
+    )
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of all that decides bits, and a hash of our own code."""
+    return {
+        "optimizer": version_of("exhaustion-optimizer"),
+        "engine": str(ENGINE_VERSION),
+        "search": str(SEARCH_VERSION),
+        **{f"code of {name}": _code_of(name) for name in OWN},
+        "python": platform.python_version(),
+        **{name: version_of(name) for name in LIBRARIES},
+    }
+
+
+def _bits(device: str) -> tuple[str, str]:
+    """Hash of what the engine says of a few individuals, and where it said so."""
+    bars = load_bars("sample")
+    spec = find_strategy("seller_exhaustion").for_timeframe(bars.timeframe_ns / 1e9)
+    genomes = sample_genomes(stream(1, 0, "initial"), spec.layout, PROBED)
+    genomes, _ = spec.layout.repair(genomes)
+    engine = Engine(spec, [bars], [Window.whole(bars)], device=device)
+    return hashlib.sha256(engine.evaluate(genomes).tobytes()).hexdigest(), engine.device
+
+
+def _code_of(package: str) -> str:
+    """Digest of a package's own files."""
+    return digest_of(Path(str(importlib.import_module(package).__file__)).parent)

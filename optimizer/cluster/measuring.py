@@ -1,0 +1,55 @@
+"""What each worker of a cluster is, and how fast it is reached; for doctor."""
+
+import time
+from dataclasses import dataclass
+from statistics import median
+
+from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.work import Made
+
+CALLS, SENT_BYTES = 9, 8_000_000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A worker, measured while the others rest.
+
+    Args:
+        name: With its host.
+        made: Versions, bits, device and cores.
+        differs: In what its results would be others than those of this process; empty if fit.
+        share: Workers on its host.
+        latency_s: Of a call and its answer, the median of some.
+        bytes_per_s: Of what is sent there and back.
+    """
+
+    name: str
+    made: Made
+    differs: tuple[str, ...]
+    share: int
+    latency_s: float
+    bytes_per_s: float
+
+
+def measured(cluster: Cluster) -> list[Measured]:
+    """All workers of a cluster, one after the other."""
+    shares, found = cluster.shares(), []
+    for address, made in cluster.made.items():
+        worker = cluster.workers[address]
+        latency = median(_seconds(cluster, address, b"") for _ in range(CALLS))
+        sending = _seconds(cluster, address, bytes(SENT_BYTES))
+        rate = 2 * SENT_BYTES / max(sending - latency, 1e-6)
+        differs = cluster.differences(made)
+        found.append(Measured(str(worker), made, differs, shares[worker.host], latency, rate))
+    return found
+
+
+def _seconds(cluster: Cluster, address: str, sent: bytes) -> float:
+    began = time.perf_counter()
+    cluster.link.answer(cluster.link.begin(_echo, sent, worker=address))
+    return time.perf_counter() - began
+
+
+def _echo(sent: bytes) -> bytes:
+    """On a worker: what came."""
+    return sent

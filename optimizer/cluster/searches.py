@@ -1,0 +1,93 @@
+"""Whole searches on a cluster: the place where a judge repeats them."""
+
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.free_memory import free_host_bytes
+from engine.machine import available_cores
+from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.keeping import Parcel, Settled
+from optimizer.cluster.shift import Asked, done
+from optimizer.cluster.work import Found
+from optimizer.judging.places import SearchSetup
+
+
+@dataclass(frozen=True)
+class Searches:
+    """Makes whole searches, with the part of a host that is a worker's.
+
+    Args:
+        setup: What repeats the search.
+    """
+
+    setup: SearchSetup
+
+    def settled(self, share: int) -> Settled:
+        """The same with as many cores and as much memory as `share` workers leave each other."""
+        config = self.setup.task.config
+        room = config.memory or free_host_bytes() // 2
+        settings = {"threads": threads_of(config.threads, share), "memory": room // share}
+        task = replace(self.setup.task, config=config.model_copy(update=settings))
+        return replace(self.setup, task=task)
+
+
+def threads_of(asked: int | None, share: int) -> int:
+    """Threads for one of `share` workers of a host; `asked` is a limit."""
+    own = max(1, available_cores() // share)
+    return own if asked is None else min(own, asked)
+
+
+class ClusterSearches:
+    """A place of a judge, as `optimizer.judging.places.Place`: all workers of a cluster.
+
+    What came of searches is told in the order of their numbers, so that a record is the same
+    whoever made them.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def doer(self, setup: SearchSetup, jobs: int, first: int | None = None) -> "_Doer":
+        """What makes the searches of a setup.
+
+        Raises:
+            ConfigError: When other hosts cannot be given the strategy.
+        """
+        # A worker may have a GPU, but those that were begun here would all have the same.
+        device = "cpu" if self._cluster.address.local else "auto"
+        config = setup.task.config.model_copy(update={"device": device})
+        anywhere = replace(setup, task=replace(setup.task, config=config))
+        return _Doer(self._cluster, Parcel(Searches(anywhere)), first)
+
+
+@dataclass(frozen=True)
+class _Doer:
+    cluster: Cluster
+    parcel: Parcel
+    first: int | None
+
+    def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
+        """As `optimizer.judging.workers.Doer`, in the order of the jobs."""
+        listed = list(jobs)
+        asked = (Asked(place, _name_of(job), self.parcel, job) for place, job in enumerate(listed))
+        with closing(done(self.cluster, asked, self.first)) as found:
+            for one in in_order(found):
+                yield listed[one.index], one.result
+
+
+def in_order(found: Iterable[Found]) -> Iterator[Found]:
+    """What was found by its index, 0, 1, ...; what came early is held back."""
+    early: dict[int, Found] = {}
+    due = 0
+    for one in found:
+        early[one.index] = one
+        while due in early:
+            yield early.pop(due)
+            due += 1
+
+
+def _name_of(job: object) -> str:
+    """A job for people."""
+    return f"fold {job}" if isinstance(job, int) else " ".join(map(str, job))  # type: ignore[call-overload]

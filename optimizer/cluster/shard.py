@@ -1,0 +1,113 @@
+"""A part of the series of a search, on a worker: what it is asked, and what it answers."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from data import Bars, Window
+from engine.batch import Engine
+from engine.costs import Costs
+from engine.free_memory import free_host_bytes
+from engine.metrics import Span, compute_metrics
+from engine.replay.certificate import replay
+from engine.replay.sample import Piece
+from optimizer.cluster.searches import threads_of
+from optimizer.search.generation import Floats
+from strategy.narrow import AnyStrategy
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some of the series of a search, to be evaluated by one worker.
+
+    Args:
+        spec: The strategy.
+        series: [S] of them.
+        costs: As of the search.
+        device: To evaluate on; ``"auto"`` is a GPU where the worker has one.
+        threads: Cores to use at most; all of a worker's if None.
+        memory: For rows, of one host; half of what is free if None.
+        beside: Shards of one worker.
+    """
+
+    spec: AnyStrategy
+    series: tuple[Bars, ...]
+    costs: Costs
+    device: str
+    threads: int | None
+    memory: int | None
+    beside: int
+
+    def settled(self, share: int) -> "_Held":
+        """An engine of it, on a host that `share` workers share."""
+        parts = share * self.beside
+        memory = self.memory or (free_host_bytes() // 2 if parts > 1 else None)
+        engine = Engine(
+            self.spec,
+            self.series,
+            [Window.whole(bars, number) for number, bars in enumerate(self.series)],
+            self.costs,
+            device=self.device,
+            threads=threads_of(self.threads, share),
+            memory_bytes=None if memory is None else memory // parts,
+        )
+        return _Held(engine)
+
+
+@dataclass(frozen=True)
+class _Held:
+    engine: Engine
+
+    def run(self, job: "Begin") -> object:
+        return job.of(self.engine.on(job.windows) if job.windows else self.engine)
+
+
+@dataclass(frozen=True, eq=False)
+class Begin:
+    """A question to a shard.
+
+    Args:
+        windows: [W] of its series; none for those that the engine has.
+    """
+
+    windows: tuple[Window, ...] = ()
+
+    def of(self, engine: Engine) -> object:
+        """Where it runs and with how many cores."""
+        return engine.device, engine.threads
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluate(Begin):
+    """What genomes [P, G] do."""
+
+    genomes: Floats = field(default_factory=lambda: np.empty((0, 0)))
+
+    def of(self, engine: Engine) -> Floats:
+        """Accumulators [P, W, A]."""
+        return engine.evaluate(self.genomes)
+
+
+@dataclass(frozen=True, eq=False)
+class Measure(Evaluate):
+    """Metrics of genomes, by name [M]; `spans` [W] are the lengths of the windows."""
+
+    spans: tuple[Span, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def of(self, engine: Engine) -> Any:  # noqa: ANN401 - three arrays
+        """Values [P, W, M], reasons [P, W, M], and who is ruined [P, W]."""
+        found = compute_metrics(engine.evaluate(self.genomes), self.spans, self.names)
+        return found.values, found.reasons, found.ruined
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayMembers(Evaluate):
+    """Genomes replayed by the reference, some pieces of them in plain Python."""
+
+    pieces: tuple[Piece, ...] = ()
+
+    def of(self, engine: Engine) -> Any:  # noqa: ANN401 - a Replay
+        """What was found, on the worker's cores."""
+        return replay(engine, self.genomes, self.pieces, threads=engine.threads)

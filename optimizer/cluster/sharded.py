@@ -1,0 +1,305 @@
+"""One search whose symbols are on workers: a generation goes out once and comes back once.
+
+Series are cut into consecutive shards. A worker keeps the bars, engine and rows of a shard; where
+one is gone, another begins with the bars anew. Metrics are joined in the order of windows, so that
+every number is that of one engine.
+"""
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from data import Bars, Window
+from engine.batch import Engine
+from engine.devices import Device
+from engine.ledger import ACCUMULATORS, Ledger
+from engine.metrics import MetricTable, Span
+from engine.replay.certificate import Certificate, Replay, certificate_of, data_hash
+from engine.replay.sample import Piece, chosen_pieces
+from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.keeping import Parcel
+from optimizer.cluster.shard import Begin, Evaluate, Measure, ReplayMembers, Shard
+from optimizer.cluster.shift import Asked, done
+from optimizer.errors import ConfigError
+from optimizer.goals.constraints import POOLED
+from optimizer.goals.objectives import Goals
+from optimizer.search.generation import Floats
+from optimizer.session.evaluating import Evaluation, Place, here
+from optimizer.session.problem import EngineProblem
+from optimizer.session.task import Task
+
+log = logging.getLogger("optimizer.cluster.cluster")
+
+LEAST_GENERATION_S = 0.5
+"""Below so much work a generation, sending it around takes longer than it saves."""
+
+GATHERED_BYTES = 256_000_000
+"""Of what comes back at a time."""
+
+REPLAYED_AT_ONCE = 64
+"""Individuals whose ledgers are on their way at a time."""
+
+TIMED_INDIVIDUALS = 64
+
+Places = npt.NDArray[np.intp]
+
+
+class ShardedEngine:
+    """An engine whose series are on workers.
+
+    Args:
+        cluster: Whose workers.
+        task: Its strategy, costs and settings; its series are not read here.
+        series: [S] that windows refer to.
+        windows: [W].
+        device: To evaluate on, of each worker.
+        shards: Into how many series are cut; one a worker if None.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        task: Task,
+        series: Sequence[Bars],
+        windows: Sequence[Window],
+        device: str,
+        shards: int | None = None,
+    ) -> None:
+        self.spec, self.windows, self.series = task.spec, tuple(windows), tuple(series)
+        self._cluster, config = cluster, task.config
+        workers = len(cluster.workers)
+        self._borders = _borders([len(bars) for bars in series], shards or workers)
+        beside = -(-(len(self._borders) - 1) // workers)
+        self._parcels = [
+            Parcel(
+                Shard(
+                    task.spec,
+                    self.series[begin:end],
+                    task.costs,
+                    device,
+                    config.threads,
+                    config.memory,
+                    beside,
+                )
+            )
+            for begin, end in zip(self._borders[:-1], self._borders[1:], strict=True)
+        ]
+        self._cut()
+        told = [one for _, one in self._ask("begin with", [Begin()] * len(self._parcels))]
+        self.device = ", ".join(sorted({where for where, _ in told}))
+        self.threads = sum(threads for _, threads in told)
+        self.device_reason = f"{len(told)} shards of {len(series)} series on {workers} workers"
+
+    def on(self, windows: Sequence[Window]) -> "ShardedEngine":
+        """The same shards for other windows of their series."""
+        other = object.__new__(ShardedEngine)
+        other.__dict__.update(self.__dict__, windows=tuple(windows))
+        other._cut()
+        return other
+
+    def memory_plan(self, individuals: int) -> str:
+        """For people."""
+        room = individuals * len(self.windows) * len(ACCUMULATORS) * 8
+        return f"{individuals:,} individuals: {room / 1e6:,.1f} MB of results a generation here"
+
+    def evaluate(self, genomes: Floats) -> Floats:
+        """Backtest genomes [P, G] in every window; as `engine.batch.Engine.evaluate`."""
+        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
+        for part in self._parts(len(genomes), out.itemsize * len(ACCUMULATORS)):
+            asks = [Evaluate(windows, genomes[part]) for windows in self._own]
+            for place, found in self._ask("evaluate", asks):
+                out[part, self._places[place]] = found
+        return out
+
+    def metrics(self, genomes: Floats, spans: Sequence[Span], names: Sequence[str]) -> MetricTable:
+        """Metrics of each window of genomes [P, G], worked out where these are."""
+        shape = len(genomes), len(self.windows), len(names)
+        values, reasons = np.empty(shape), np.empty(shape, np.int8)
+        ruined = np.empty(shape[:2], np.bool_)
+        for part in self._parts(len(genomes), 9 * len(names) + 1):
+            asks = [
+                Measure(windows, genomes[part], tuple(spans[w] for w in places), tuple(names))
+                for windows, places in zip(self._own, self._places, strict=True)
+            ]
+            for place, found in self._ask("evaluate", asks):
+                own = self._places[place]
+                values[part, own], reasons[part, own], ruined[part, own] = found
+        return MetricTable(values, reasons, ruined, tuple(names))
+
+    def certify(self, genomes: Floats) -> Certificate:
+        """Replay individuals [N, G] where the bars are; as `engine.replay.certificate.certify`."""
+        content = data_hash(self.series)
+        replays = self._replays(genomes)
+        return certificate_of(self.spec, self.windows, content, self.device, genomes, replays)
+
+    def _replays(self, genomes: Floats) -> Iterator[Replay]:
+        pieces = chosen_pieces(self.spec, self.windows, genomes)
+        for begin in range(0, len(genomes), REPLAYED_AT_ONCE):
+            members = genomes[begin : begin + REPLAYED_AT_ONCE]
+            asks = []
+            for windows, places in zip(self._own, self._places, strict=True):
+                own = {place: number for number, place in enumerate(places.tolist())}
+                mine = tuple(
+                    Piece(i - begin, own[w], bars)
+                    for i, w, bars in pieces
+                    if w in own and 0 <= i - begin < len(members)
+                )
+                asks.append(ReplayMembers(windows, members, mine))
+            yield self._joined(self._ask("replay", asks), len(members))
+
+    def _joined(self, parts: Iterator[tuple[int, Replay]], members: int) -> Replay:
+        """Replays of all shards as one of all windows."""
+        rows: list[dict[int, Ledger]] = [{} for _ in range(members)]
+        problems: dict[tuple[int, int], str] = {}
+        uncompiled: dict[str, str] = {}
+        individuals = bars = 0
+        for place, found in parts:
+            own = self._places[place].tolist()
+            for row, ledgers in zip(rows, found.ledgers, strict=True):
+                row |= dict(zip(own, ledgers, strict=True))
+            problems |= {(i, own[w]): text for (i, w), text in found.problems.items()}
+            uncompiled |= found.uncompiled
+            individuals, bars = individuals + found.plain_individuals, bars + found.plain_bars
+        in_order = [[row[w] for w in range(len(self.windows))] for row in rows]
+        return Replay(in_order, problems, individuals, bars, uncompiled)
+
+    def _cut(self) -> None:
+        """Windows and their places among all, of each shard."""
+        series = np.array([window.series for window in self.windows])
+        self._places: list[Places] = []
+        self._own: list[tuple[Window, ...]] = []
+        for begin, end in zip(self._borders[:-1], self._borders[1:], strict=True):
+            places = np.flatnonzero((series >= begin) & (series < end))
+            own = [self.windows[place] for place in places]
+            self._places.append(places)
+            self._own.append(tuple(Window(one.series - begin, one.start, one.end) for one in own))
+
+    def _parts(self, individuals: int, pair_bytes: int) -> Iterator[slice]:
+        step = max(1, GATHERED_BYTES // (pair_bytes * len(self.windows)))
+        return (slice(begin, begin + step) for begin in range(0, individuals, step))
+
+    def _ask(self, what: str, asks: Sequence[Begin]) -> Iterator[tuple[int, Any]]:
+        """Number of each shard with its answer, as they come; a shard without windows is left."""
+        asked = (
+            Asked(number, f"{what} shard {number}", parcel, ask, home=number)
+            for number, (parcel, ask) in enumerate(zip(self._parcels, asks, strict=True))
+            if ask.windows or type(ask) is Begin
+        )
+        with closing(done(self._cluster, asked)) as answers:
+            for found in answers:
+                yield found.index, found.result
+
+
+class ShardedProblem(EngineProblem):
+    """Judges what shards evaluate; metrics travel where no goal pools windows."""
+
+    def __init__(self, goals: Goals, spans: Sequence[Span], engine: ShardedEngine) -> None:
+        super().__init__(goals, spans, engine)
+        self._shards = engine
+        own = [*(one.over for one in goals.objectives), *(one.over for one in goals.constraints)]
+        self._is_pooled = POOLED in (goals.over, *own)
+
+    def _seen(self, genomes: Floats) -> tuple[MetricTable, Floats]:
+        """Metrics of genomes [P, G], and their trades [P] over all windows."""
+        if self._is_pooled:
+            return super()._seen(genomes)
+        table = self._shards.metrics(genomes, self.spans, self.goals.metrics)
+        return table, table.column("trades").sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Sharded:
+    """Evaluates a task on shards; as `optimizer.session.evaluating.Evaluation`."""
+
+    task: Task
+    engine: ShardedEngine
+
+    @classmethod
+    def of(cls, cluster: Cluster, task: Task, shards: int | None = None) -> "Sharded":
+        """The windows that a task searches on."""
+        markets, device = task.markets, task.config.device
+        engine = ShardedEngine(cluster, task, markets.searched, markets.windows, device, shards)
+        return cls(task, engine)
+
+    def problem(self) -> ShardedProblem:
+        """The search's view of it."""
+        spans = self.task.markets.spans(self.task.markets.windows)
+        return ShardedProblem(self.task.goals, spans, self.engine)
+
+    def certify(self, genomes: Floats) -> Certificate:
+        """Replay individuals [N, G] where the bars are."""
+        return self.engine.certify(genomes)
+
+
+def on_shards(cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENERATION_S) -> Place:
+    """Evaluates on a cluster where that pays.
+
+    Args:
+        cluster: Whose workers.
+        is_judged: Whether the cluster has whole searches to make afterwards; then a search that
+            does not pay there is made here, and said so, else it is refused.
+        least_s: Seconds that a generation takes on this machine, from which on it pays.
+    """
+
+    def place(task: Task, device: Device) -> Evaluation:
+        why = _hinders(task, least_s)
+        if not why:
+            return Sharded.of(cluster, task)
+        if not is_judged:
+            raise ConfigError(f"--cluster {cluster.address.text}: {why}; leave it out")
+        log.info("searching on this machine: %s", why)
+        return here(task, device)
+
+    return place
+
+
+def _hinders(task: Task, least_s: float) -> str:
+    """Why a search is not to be divided; empty where it is."""
+    if len(task.markets.searched) < 2:
+        return "one series is not divided among workers"
+    seconds = _generation_s(task) if least_s else 0.0
+    if seconds >= least_s:
+        return ""
+    return (
+        f"a generation takes about {seconds:.2f} s on this machine, below {least_s:g} s sending it "
+        "around takes longer than it saves"
+    )
+
+
+def _generation_s(task: Task) -> float:
+    """About how long a generation takes on all cores of this machine, by the first series."""
+    markets = task.markets
+    first = [window for window in markets.windows if window.series == 0]
+    config = task.config
+    engine = Engine(
+        task.spec, markets.searched[:1], first, task.costs, device="cpu", threads=config.threads
+    )
+    genomes = task.random_individuals(2 * TIMED_INDIVIDUALS)
+    engine.evaluate(genomes[:TIMED_INDIVIDUALS])
+    began = time.perf_counter()
+    engine.evaluate(genomes[TIMED_INDIVIDUALS:])
+    seconds = time.perf_counter() - began
+    share = sum(map(len, first)) / markets.n_bars
+    return seconds / share * config.population / TIMED_INDIVIDUALS
+
+
+def _borders(lengths: Sequence[int], shards: int) -> list[int]:
+    """Where shards of series begin and end, [shards + 1 at most]: about as many bars in each.
+
+    >>> _borders([5, 5, 5, 5], 2), _borders([9, 1, 1], 2), _borders([1, 1], 5)
+    ([0, 2, 4], [0, 1, 3], [0, 1, 2])
+    """
+    sums = [0, *accumulate(lengths)]
+    borders = [0]
+    for shard in range(1, min(shards, len(lengths))):
+        wanted = sums[-1] * shard / shards
+        low, high = borders[-1] + 1, len(lengths) - (min(shards, len(lengths)) - shard)
+        borders.append(min(range(low, high + 1), key=lambda end: abs(sums[end] - wanted)))
+    return [*borders, len(lengths)]

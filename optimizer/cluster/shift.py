@@ -1,0 +1,228 @@
+"""Jobs that are asked for together: handed out, sent what they lack, and done once each."""
+
+import queue
+import time
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from engine.errors import DeviceError, EngineError
+from optimizer.cluster.address import host_of
+from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.hosts import Ticket, own_address
+from optimizer.cluster.keeping import Parcel
+from optimizer.cluster.solving import solve
+from optimizer.cluster.work import Found, Lacks, Made, Work
+from optimizer.errors import ConfigError, LostError, OptimizerError, WorkersLostError
+from strategy.errors import StrategyError
+
+IN_FLIGHT = 2
+"""Pieces of work a worker has at most, so that it need not wait for the next one."""
+
+LOOK_EVERY_S = 1.0
+
+MOST_LACKS = 8
+"""A job whose workers still lack something after so many answers will not be done."""
+
+MOST_MOVES = 3
+"""A job that was meant for one worker more than that, each of which ended, ends workers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A job to be done.
+
+    Args:
+        index: Its number.
+        name: For people.
+        parcel: Of the setup that does it.
+        job: Of the setup.
+        home: Jobs of one home go to one worker as long as it is there; None to any.
+    """
+
+    index: int
+    name: str
+    parcel: Parcel
+    job: object
+    home: int | None = None
+
+
+class FailedError(OptimizerError):
+    """A job raised something on a worker; the exit code is that of what it raised."""
+
+    def __init__(self, message: str, error: Exception) -> None:
+        super().__init__(message)
+        refused = (EngineError, StrategyError, MemoryError)
+        own = 5 if isinstance(error, DeviceError) else 2 if isinstance(error, refused) else 1
+        self.exit_code = getattr(error, "exit_code", own)
+
+
+@dataclass(frozen=True, eq=False)
+class _Running:
+    """A job that is under way.
+
+    Args:
+        asked: The job.
+        ticket: Of the call.
+        worker: That it is meant for; empty for any.
+        folder: In which its bars lie; empty where they were sent.
+        tries: How often something was lacking.
+        moves: How often the worker that it was meant for ended.
+    """
+
+    asked: Asked
+    ticket: "Ticket[Any]"
+    worker: str
+    folder: str
+    tries: int
+    moves: int
+
+
+def done(
+    cluster: Cluster, asked: Iterable[Asked], first: int | None = None
+) -> Generator[Found, None, None]:
+    """Do jobs on all workers; what came of each, as they end. Closing it cancels the rest.
+
+    Args:
+        cluster: Whose workers.
+        asked: Taken as there is room for them.
+        first: So many are begun at first, then as many again as were done; None for no limit.
+
+    Raises:
+        SchedulerLostError, WorkersLostError: When either is gone.
+        FailedError: When a job raises something, with its name; it is not tried again.
+    """
+    shift = _Shift(cluster, iter(asked), first)
+    try:
+        while (found := shift.next()) is not None:
+            yield found
+    finally:
+        shift.end()
+
+
+class _Shift:
+    """Jobs under way on a cluster; arguments as of `done`."""
+
+    def __init__(self, cluster: Cluster, pending: Iterator[Asked], first: int | None) -> None:
+        self._cluster, self._pending, self._first = cluster, pending, first
+        self._running: dict[str, _Running] = {}
+        self._n_done = 0
+
+    def next(self) -> Found | None:
+        """What came of the next job that ends; None where all are done."""
+        while True:
+            self._feed()
+            if not self._running:
+                return None
+            found = self._answered()
+            if found is not None:
+                self._n_done += 1
+                return found
+
+    def end(self) -> None:
+        """Take back what has not begun."""
+        self._cluster.link.cancel([one.ticket for one in self._running.values()])
+
+    def _feed(self) -> None:
+        most = IN_FLIGHT * max(len(self._cluster.workers), 1)
+        if self._first is not None:
+            most = min(most, max(self._first, self._n_done))
+        while len(self._running) < most and (asked := next(self._pending, None)) is not None:
+            self._begin(asked)
+
+    def _begin(
+        self, asked: Asked, lacks: Lacks | None = None, *, tries: int = 0, moves: int = 0
+    ) -> None:
+        """Hand out a job, with what was said to be lacking."""
+        cluster = self._cluster
+        carried, folder = ({}, "") if lacks is None else asked.parcel.carried(lacks, cluster.folder)
+        work = Work(
+            index=asked.index,
+            setup=asked.parcel.digest,
+            job=asked.job,
+            made_for=cluster.here.digest,
+            shares=cluster.shares(),
+            folder=folder,
+            carried=carried,
+        )
+        worker = "" if asked.home is None else cluster.home_of(asked.home)
+        ticket = cluster.link.begin(_solve, work, name=asked.name, worker=worker, may_move=True)
+        self._running[str(ticket.key)] = _Running(asked, ticket, worker, folder, tries, moves)
+
+    def _answered(self) -> Found | None:
+        """Wait for a piece of work; None where nothing came, or not yet a result."""
+        if time.monotonic() - self._cluster.looked > LOOK_EVERY_S:
+            self._cluster.look()
+            self._move()
+        try:
+            ticket = self._cluster.link.ended.get(timeout=LOOK_EVERY_S)
+        except queue.Empty:
+            return None
+        one = self._running.pop(str(ticket.key), None)
+        if one is None:
+            # Of jobs that were left, or a call that nobody waits for.
+            return None
+        try:
+            address, answer = self._answer_of(one)
+        except TimeoutError:
+            # Whoever had the result is gone; somebody else makes it again.
+            self._running[str(ticket.key)] = one
+            self._cluster.link.await_again(ticket)
+            return None
+        if isinstance(answer, Found):
+            if one.asked.home is not None:
+                self._cluster.homes[one.asked.home] = address
+            return answer
+        if isinstance(answer, Made):
+            self._cluster.send_away(address, answer)
+            self._begin(one.asked, tries=one.tries, moves=one.moves)
+        else:
+            self._give(one, address, answer)
+        return None
+
+    def _answer_of(self, one: _Running) -> tuple[str, Found | Lacks | Made]:
+        try:
+            found: tuple[str, Found | Lacks | Made] = self._cluster.link.answer(one.ticket)
+            return found
+        except LostError:
+            raise
+        except Exception as error:
+            if isinstance(error, TimeoutError) and one.ticket.status != "error":
+                raise
+            told = f"{one.asked.name}: {type(error).__name__}: {error}"
+            raise FailedError(told, error) from error
+
+    def _give(self, one: _Running, address: str, lacks: Lacks) -> None:
+        """Hand out a job once more, with what a worker lacks."""
+        who = self._cluster.name_of(address)
+        if one.folder and lacks.digests:
+            raise ConfigError(
+                f"{who} cannot read bars in {one.folder}, and they are too large to be sent: "
+                "record the run (--runs) on a disk that all hosts share"
+            )
+        if one.tries >= MOST_LACKS:
+            raise ConfigError(f"{who} has no room for what {one.asked.name} needs")
+        self._begin(one.asked, lacks, tries=one.tries + 1, moves=one.moves)
+
+    def _move(self) -> None:
+        """Hand out anew what was meant for workers that are gone.
+
+        Where all were gone at once the scheduler waits for just these for ever.
+        """
+        here = self._cluster.workers
+        for key, one in list(self._running.items()):
+            if not here or not one.worker or one.worker in here:
+                continue
+            if one.moves == MOST_MOVES:
+                raise WorkersLostError(
+                    f"{one.asked.name} was meant for {MOST_MOVES + 1} workers, all of which ended"
+                )
+            del self._running[key]
+            self._cluster.link.cancel([one.ticket])
+            self._begin(one.asked, tries=one.tries, moves=one.moves + 1)
+
+
+def _solve(work: Work) -> tuple[str, Found | Lacks | Made]:
+    """On a worker: do a piece of work, and say who did."""
+    address = own_address()
+    return address, solve(work, host_of(address))

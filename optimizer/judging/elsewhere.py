@@ -1,0 +1,100 @@
+"""The front of a recorded run, on its own bars or on others, at its own costs or at others."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine.replay.certificate import data_hash
+from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
+from optimizer.config.run_config import RunConfig, flag_of
+from optimizer.errors import ConfigError
+from optimizer.judging.opened import bars_of, overlap
+from optimizer.runs import RunStore
+from optimizer.runs.result import RunHeader
+from optimizer.search.generation import Floats
+from optimizer.session.exported import newest_front, require_result
+from optimizer.session.header import (
+    is_opened,
+    recorded_config,
+    recorded_strategy,
+    shown_task,
+)
+from optimizer.session.identity import identity_of, require_identity, require_same
+from optimizer.session.task import Task, prepare
+
+WINDOWS, ASKED = (
+    set(WindowSettings.model_fields),
+    {
+        *DataSettings.model_fields,
+        *WindowSettings.model_fields,
+        *CostSettings.model_fields,
+    },
+)
+
+
+def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floats]:
+    """The task of a run as flags change it, and the genomes [F, G] of its newest front.
+
+    Other bars are taken whole unless flags cut them: ranges and held-out parts of the run are of
+    its own bars, and hold where the bars are the same and have only moved.
+
+    Raises:
+        ConfigError: When a flag contradicts the run, or bars are among those that the run held out
+            and nobody has opened.
+        StoreError: When members would trade otherwise than in the run, naming what differs.
+    """
+    with RunStore.open(path) as store:
+        front = newest_front(store).genomes
+        for name in StrategySettings.model_fields:
+            if name in flags:
+                raise ConfigError(
+                    f"{flag_of(name)}: run '{store.run_id}' says strategy and bounds; leave it out"
+                )
+        if not flags.keys() & ASKED:
+            return shown_task(store, flags), front
+        task, has_own = _asked(store, flags)
+        _require_same_bars(store, task)
+        recorded, present = require_identity(store), identity_of(task, None)
+        kept: dict[str, Any] = {"costs": present.costs}
+        if not has_own:
+            kept |= {"data_hash": present.data_hash, "windows": present.windows}
+        require_same(store.run_id, replace(recorded, **kept), present, only_values=True)
+        if is_opened(store):
+            return task, front
+        if has_own:
+            return task.closed, front
+        _refuse_held_out(store, task)
+        return task, front
+
+
+def _asked(store: RunStore, flags: Mapping[str, object]) -> tuple[Task, bool]:
+    """What flags ask for, and whether that are bars and windows of the run's own."""
+    config, known = recorded_config(store, flags), recorded_strategy(store)
+    own = not flags.keys() & WINDOWS
+    if own and "data" in flags:
+        unset = {name: RunConfig.model_fields[name].default for name in WINDOWS}
+        task = prepare(config.model_copy(update=unset), known=known)
+        if data_hash(task.markets.series) != require_identity(store).data_hash:
+            return task, False
+    return prepare(config, known=known), own
+
+
+def _require_same_bars(store: RunStore, task: Task) -> None:
+    """Refuse bars of another duration, because genes count bars."""
+    searched, now = RunHeader.read(store.header).data.rsplit(" ", 1)[-1], task.markets.timeframe
+    if now != searched:
+        raise ConfigError(
+            f"run '{store.run_id}' searched bars of {searched}, these are of {now}: lengths count "
+            f"bars, so its members would mean something else; add --timeframe {searched}"
+        )
+
+
+def _refuse_held_out(store: RunStore, task: Task) -> None:
+    """Refuse bars that a run held out: who looks at them does so once, and is counted."""
+    held_out = [one for one in require_result(store).data.windows if one.is_held_out]
+    if overlap(bars_of(held_out), bars_of(task.markets.describe())):
+        raise ConfigError(
+            f"run '{store.run_id}' held out bars that are among these, and nobody has opened them: "
+            f"python -m optimizer judge {store.run_id} --open counts the look"
+        )

@@ -1,0 +1,44 @@
+"""Where whole searches are made: on the cores of this machine, or wherever a caller says."""
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+from engine.free_memory import free_host_bytes
+from engine.machine import available_cores
+from optimizer.judging.folds import FoldSetup
+from optimizer.judging.null import NullSetup
+from optimizer.judging.workers import Crew, Doer, Workers
+
+SearchSetup = NullSetup | FoldSetup
+"""What repeats the search of a task."""
+
+
+class Place(Protocol):
+    """Where searches are made; it decides no result."""
+
+    def doer(self, setup: SearchSetup, jobs: int, first: int | None = None) -> Doer:
+        """What makes the searches of a setup.
+
+        Args:
+            setup: Its task says how many threads and how much memory may be used.
+            jobs: How many searches there will be.
+            first: With so many the rest may be superfluous; None where all are wanted.
+        """
+        ...
+
+
+class ThisMachine:
+    """Processes of this machine, one a core; they come from a crew and go back to it."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+
+    def doer(self, setup: SearchSetup, jobs: int, first: int | None = None) -> Workers[Any]:
+        """As `Place`; nothing is begun before a core is free for it, so `first` means nothing."""
+        config = setup.task.config
+        threads = config.threads or available_cores()
+        cores = max(1, min(threads, jobs))
+        room = (config.memory or free_host_bytes() // 2) // cores
+        settings = {"threads": threads // cores, "memory": room, "device": "cpu"}
+        alone = replace(setup.task, config=config.model_copy(update=settings))
+        return Workers(replace(setup, task=alone), cores, self._crew)

@@ -1,0 +1,160 @@
+"""Schedulers and workers of a test's own, as a person begins them, and setups to be carried."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from data import Bars
+from optimizer.search.evolution import front_hash
+from optimizer.session.search import numbered_front
+from tests.support.evidence import planted
+from tests.support.judging import task_on
+
+ROOT = Path(__file__).parents[2]
+
+QUIET = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+
+
+class Begun:
+    """A scheduler and workers on loopback, each a process of its own.
+
+    Args:
+        folder: For the file of the scheduler.
+        tls: Flags of encryption; none for none.
+        environment: Variables of the scheduler.
+    """
+
+    def __init__(self, folder, tls=(), environment=None):
+        self.file, self._tls = Path(folder) / "scheduler.json", tls
+        self._opened = ExitStack()
+        self.scheduler = self._start(
+            "scheduler", "--port", "0", "--scheduler-file", self.file, environment=environment
+        )
+        wait_for(self.file.exists)
+
+    def worker(self, *flags, environment=None):
+        """One more worker, with a process that begins it anew when it ends."""
+        given = ("--nthreads", "1", "--memory-limit", "0", "--death-timeout", "60", *flags)
+        file = ("--scheduler-file", self.file)
+        return self._start("worker", *file, *given, environment=environment)
+
+    def close(self):
+        """Kill all of them."""
+        self._opened.close()
+
+    def _start(self, what, *flags, environment):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dask", what, *QUIET, *map(str, (*flags, *self._tls))],
+            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self._opened.callback(end_all, process)
+        return process
+
+
+@contextmanager
+def begun(folder, workers=2, **options):
+    """A scheduler with workers, to the end of the context."""
+    found = Begun(folder, **options)
+    try:
+        if workers:
+            found.worker("--nworkers", workers)
+        yield found
+    finally:
+        found.close()
+
+
+def wait_for(is_so, limit_s=60.0):
+    """Wait until something is so."""
+    until = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < until, "it never came to that"
+        time.sleep(0.02)
+
+
+def own_workers():
+    """Processes of workers that this process began and that are alive."""
+    found = []
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if "spawn_main" in " ".join(one.cmdline()):
+                found.append(one)
+    return found
+
+
+def end_all(process):
+    """Kill a process that was begun here, and all that it began."""
+    with suppress(psutil.NoSuchProcess):
+        for one in psutil.Process(process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+    process.kill()
+    process.wait()
+
+
+@dataclass(frozen=True)
+class Hung:
+    """Does jobs that end its process, hold it up, or fail, as they say.
+
+    Args:
+        bars: It is made with.
+        seen: Folder in which each begun job leaves its process.
+    """
+
+    bars: Bars | None = None
+    seen: str = ""
+    known: dict = field(default_factory=dict)
+
+    def settled(self, share):
+        """The same."""
+        return replace(self, known={"share": share})
+
+    def run(self, job):
+        """What a job says: its name, and a number."""
+        what, number = job
+        if self.seen:
+            (Path(self.seen) / f"{number}-{os.getpid()}").touch()
+        if what == "kill":
+            # Who begins a worker anew does not notice its end before it has said that it is there.
+            time.sleep(0.5)
+            os.kill(os.getpid(), signal.SIGKILL)
+        if what == "raise":
+            raise ValueError(f"no {number}")
+        if what == "sleep":
+            time.sleep(number)
+        if what == "stop once" and len(list(Path(self.seen).glob(f"{number}-*"))) == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if what == "echo":
+            return number
+        return os.getpid(), self.known["share"]
+
+
+SERIES = tuple(replace(planted(i, 500 + 50 * i, 8), symbol=f"S{i}") for i in range(7))
+"""Seven symbols of different lengths."""
+
+
+def search_on_seven(**settings):
+    """A task whose search takes a blink, on seven windows."""
+    given = {"generations": 4, "population": 32, "min_trades": 3, "polish": 64, **settings}
+    return task_on(*SERIES, **given)
+
+
+def searched(evaluation):
+    """All that a search found, and its certificate; equal where every bit is."""
+    task, problem = evaluation.task, evaluation.problem()
+    problem.keep_trials()
+    *_, last = task.generations(problem, None, None)
+    front, polished = numbered_front(task, problem, last)
+    trials = problem.trials()
+    hashed = front_hash(front.genomes, front.objectives)
+    bits = trials.genomes.tobytes(), np.asarray(trials.trades).tobytes()
+    return hashed, polished, bits, evaluation.certify(front.genomes)

@@ -1,0 +1,91 @@
+"""Which cluster is meant, and whether it may be spoken to."""
+
+import json
+
+import pytest
+
+from optimizer.cluster.address import KEY_FILES, host_of, is_loopback, parse_address
+from optimizer.errors import ConfigError
+
+
+def keys(folder):
+    """A folder with files of the right names."""
+    for name in KEY_FILES:
+        (folder / name).touch()
+    return folder
+
+
+def test_workers_of_this_machine_are_counted():
+    """And need neither keys nor permission."""
+    found = parse_address("local:4")
+    assert (found.local, found.scheduler) == (4, "")
+    for text in ("local:0", "local:9999", "local:x", "local:"):
+        with pytest.raises(ConfigError, match="--cluster"):
+            parse_address(text)
+    with pytest.raises(ConfigError, match="never leave this machine"):
+        parse_address("local:2", is_plaintext=True)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.8.8.8"])
+def test_loopback_needs_no_encryption(host):
+    """Nobody else can reach it."""
+    assert parse_address(f"tcp://{host}:8786").scheduler == f"tcp://{host}:8786"
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "example.org", "[fe80::1]", "0.0.0.0", "localhost.x"])
+def test_other_hosts_are_refused_without_encryption(host):
+    """It is said what that would mean, and what to do; one flag takes the risk."""
+    with pytest.raises(ConfigError, match=r"any program as you.*--cluster-plaintext"):
+        parse_address(f"tcp://{host}:8786")
+    found = parse_address(f"tcp://{host}:8786", is_plaintext=True)
+    found.require_safe("tcp://10.0.0.2:40000", "worker b")
+
+
+def test_a_worker_elsewhere_is_refused_by_name():
+    """Also where the scheduler is on loopback."""
+    found = parse_address("tcp://127.0.0.1:8786")
+    found.require_safe("tcp://127.0.0.1:40000", "worker a")
+    with pytest.raises(ConfigError, match=r"worker b is at tcp://10\.0\.0\.2:40000"):
+        found.require_safe("tcp://10.0.0.2:40000", "worker b")
+
+
+def test_encryption_needs_all_keys(tmp_path):
+    """And keys need encryption."""
+    with pytest.raises(ConfigError, match=r"no ca\.pem there"):
+        parse_address("tls://10.0.0.1:8786", tmp_path)
+    assert parse_address("tls://10.0.0.1:8786", keys(tmp_path)).tls == tmp_path
+    for text, folder in (("tls://10.0.0.1:8786", None), ("tcp://127.0.0.1:8786", tmp_path)):
+        with pytest.raises(ConfigError, match="need each other"):
+            parse_address(text, folder)
+
+
+def test_the_file_of_a_scheduler_is_read(tmp_path):
+    """Its address is as safe as any other."""
+    path = tmp_path / "scheduler.json"
+    path.write_text(json.dumps({"address": "tcp://127.0.0.1:8786", "workers": {}}))
+    assert parse_address(str(path)).scheduler == "tcp://127.0.0.1:8786"
+    path.write_text(json.dumps({"address": "tcp://10.0.0.1:8786"}))
+    with pytest.raises(ConfigError, match="not encrypted"):
+        parse_address(str(path))
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '"x"', '{"address": 3}', "\x00"])
+def test_other_files_are_refused(tmp_path, content):
+    """In one line."""
+    path = tmp_path / "x"
+    path.write_text(content)
+    with pytest.raises(ConfigError, match="--cluster"):
+        parse_address(str(path))
+
+
+@pytest.mark.parametrize("text", ["", "x", "udp://127.0.0.1:1", "tcp://127.0.0.1", "tcp://a b:1"])
+def test_what_is_no_address_is_refused(text):
+    """With the forms that there are."""
+    with pytest.raises(ConfigError, match="local:N, tcp://HOST:PORT"):
+        parse_address(text)
+
+
+def test_hosts_of_addresses():
+    """With and without brackets; a name that only begins like one of ours is another machine."""
+    assert host_of("tls://[fe80::1]:8786") == "fe80::1"
+    assert not is_loopback("tcp://127.0.0.1.example.org:1")

@@ -1,0 +1,296 @@
+"""Work goes out in time, comes back once, and whoever is not fit is refused by name."""
+
+import itertools
+import logging
+import queue
+from dataclasses import dataclass, replace
+
+import pytest
+
+from optimizer.cluster import cluster as module
+from optimizer.cluster.address import Address
+from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.hosts import Worker
+from optimizer.cluster.keeping import Keep, Parcel
+from optimizer.cluster.shift import Asked, FailedError, done
+from optimizer.cluster.solving import solve
+from optimizer.cluster.work import Made, Work
+from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
+from tests.support.clusters import Hung
+from tests.support.evidence import planted
+
+HERE = Made({"engine": "4"}, "bits", device="cpu")
+PARCEL = Parcel(Hung(planted(3, 300, 0)))
+FAR = Address("tcp://10.0.0.1:1", scheduler="tcp://10.0.0.1:1", is_plaintext=True)
+
+
+@dataclass(eq=False)
+class Call:
+    """A call that was begun."""
+
+    key: str
+    function: object
+    arguments: tuple
+    worker: str
+
+
+class Script:
+    """A connection whose workers are played: each does what it has when somebody waits.
+
+    Args:
+        made: Address to what that worker is.
+    """
+
+    def __init__(self, made):
+        self.made, self.keeps = dict(made), {}
+        self.ended, self.begun, self.cancelled, self.away = _Queue(self), [], [], []
+        self.seen, self.numbers, self.is_lost = 0.0, itertools.count(), False
+
+    def workers(self):
+        """Those that are played."""
+        self.require()
+        return tuple(Worker(address, address[-1], 1, self.seen) for address in sorted(self.made))
+
+    def require(self):
+        """As if the scheduler were there."""
+        if self.is_lost:
+            raise SchedulerLostError("lost")
+
+    def begin(self, function, *arguments, name="call", worker="", may_move=False):
+        """Note a call."""
+        self.begun.append(Call(f"{name}|{next(self.numbers)}", function, arguments, worker))
+        return self.begun[-1]
+
+    def answer(self, call, timeout=0):
+        """Play it."""
+        self.require()
+        address = call.worker if call.worker in self.made else sorted(self.made)[0]
+        if call.arguments and isinstance(call.arguments[0], Work):
+            keep = self.keeps.setdefault(address, Keep())
+            module_made = self.made[address]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("optimizer.cluster.solving.made_here", lambda: module_made)
+                return address, solve(call.arguments[0], address, keep)
+        return self.made[address]
+
+    def cancel(self, calls):
+        """Note what was taken back."""
+        self.cancelled += [call.key for call in calls]
+
+    def send_away(self, worker):
+        """It goes."""
+        self.away.append(worker)
+        del self.made[worker]
+
+    def asked_of(self):
+        """Nothing."""
+        return {}
+
+    def leave(self, function, workers):
+        """Nobody waits."""
+
+    def close(self):
+        """Nothing was opened."""
+
+
+class _Queue:
+    """Ends calls in the order in which they were begun, when asked for one."""
+
+    def __init__(self, script):
+        self._script, self._taken = script, 0
+
+    def get(self, timeout):
+        """The next that was begun."""
+        calls = [one for one in self._script.begun if one.arguments]
+        if self._taken == len(calls):
+            raise queue.Empty
+        self._taken += 1
+        return calls[self._taken - 1]
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """A clock that a test moves on, and nothing compiled."""
+    found = {"now": 100.0}
+    monkeypatch.setattr(module.time, "monotonic", lambda: found["now"])
+    monkeypatch.setattr(module.time, "sleep", lambda s: found.__setitem__("now", found["now"] + s))
+    monkeypatch.setattr(module, "made_here", lambda device: HERE)
+    return found
+
+
+@pytest.fixture
+def said(caplog):
+    """What was told."""
+    caplog.set_level(logging.INFO, "optimizer.cluster.cluster")
+    return caplog
+
+
+def asked(count, job="echo"):
+    """So many jobs."""
+    return [Asked(n, f"job {n}", PARCEL, (job, n)) for n in range(count)]
+
+
+def joined(made=None, **options):
+    """A cluster of two workers, or those that are named."""
+    script = Script(made or {"tcp://10.0.0.2:1": HERE, "tcp://10.0.0.2:2": HERE})
+    return Cluster(FAR, link=script, **options), script
+
+
+def test_every_job_is_done_once():
+    """Whoever lacks the setup is sent it, and nothing is lost on the way."""
+    cluster, script = joined()
+    found = list(done(cluster, asked(9)))
+    assert sorted((one.index, one.result) for one in found) == [(n, n) for n in range(9)]
+    assert list(done(cluster, [])) == []
+    assert script.cancelled == []
+
+
+def test_at_most_two_pieces_a_worker_are_under_way():
+    """The rest waits here, and is left when nobody wants it."""
+    cluster, script = joined()
+    running = done(cluster, asked(50))
+    next(running)
+    assert len(taken(script)) <= 5
+    running.close()
+    assert len(taken(script)) <= 5
+    assert script.cancelled
+
+
+def test_what_may_be_superfluous_is_begun_by_and_by():
+    """So many at first, then as many again as were done."""
+    made = {f"tcp://10.0.0.2:{n}": HERE for n in range(1, 9)}
+    cluster, script = joined(made)
+    running = done(cluster, asked(64), first=4)
+    begun = []
+    for _ in range(12):
+        next(running)
+        begun.append(len(taken(script)))
+    # Done + under way: 4 until 4 are done, then twice what was done.
+    assert begun == [4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 20, 22]
+
+
+def taken(script):
+    """Jobs that were begun, each once."""
+    return {one.arguments[0].index for one in script.begun if one.arguments}
+
+
+def test_other_versions_are_refused_by_name():
+    """All of them at once, before anything is done."""
+    old = replace(HERE, versions={"engine": "2"})
+    with pytest.raises(ConfigError, match=r"worker 2 at 10\.0\.0\.2: engine 2, here 4"):
+        joined({"tcp://10.0.0.2:1": HERE, "tcp://10.0.0.2:2": old})
+    cluster, _ = joined({"tcp://10.0.0.2:2": old}, may_differ=True)
+    assert cluster.differences(old) == ("engine 2, here 4",)
+
+
+def test_other_bits_are_refused_by_name():
+    """Though all versions are the same."""
+    with pytest.raises(ConfigError, match=r"worker 2 at 10\.0\.0\.2: bits of the sample other"):
+        joined({"tcp://10.0.0.2:2": replace(HERE, bits="other")})
+
+
+def test_a_late_worker_of_another_version_is_sent_away(said, clock):
+    """Its piece is done by another, and it is said why."""
+    cluster, script = joined({"tcp://10.0.0.2:2": HERE})
+    script.made["tcp://10.0.0.2:1"] = replace(HERE, versions={"engine": "2"})
+    clock["now"] += 10
+    assert sorted(one.index for one in done(cluster, asked(6))) == list(range(6))
+    assert script.away == ["tcp://10.0.0.2:1"]
+    assert "worker 1 at 10.0.0.2 is refused and sent away: engine 2, here 4" in said.text
+    assert "worker 1 at 10.0.0.2 came" in said.text
+
+
+def test_a_worker_elsewhere_or_of_many_threads_is_refused(monkeypatch):
+    """By name, whatever it is made by."""
+    script = Script({"tcp://10.0.0.2:1": HERE})
+    here = Address("tcp://127.0.0.1:1", scheduler="tcp://127.0.0.1:1")
+    with pytest.raises(ConfigError, match=r"worker 1 at 10\.0\.0\.2 is at tcp://10\.0\.0\.2:1"):
+        Cluster(here, link=script)
+    many = Worker("tcp://10.0.0.2:1", "1", 4, 0.0)
+    monkeypatch.setattr(script, "workers", lambda: (many,))
+    with pytest.raises(ConfigError, match="4 pieces of work at a time: begin it with --nthreads 1"):
+        Cluster(FAR, link=script)
+
+
+def test_nobody_there_is_an_error_after_a_while(clock):
+    """At the beginning, and in the middle; workers may come back until then."""
+    with pytest.raises(WorkersLostError, match="no worker for 60 s"):
+        Cluster(FAR, link=Script({}))
+    cluster, script = joined()
+    running = done(cluster, asked(8))
+    next(running)
+    gone, script.made = script.made, {}
+    clock["now"] += 5
+    cluster.look()
+    clock["now"] += 50
+    cluster.look()
+    script.made = gone
+    clock["now"] += 50
+    cluster.look()
+    script.made = {}
+    clock["now"] += 61
+    with pytest.raises(WorkersLostError, match=r"10\.0\.0\.1:1: no worker for 60 s"):
+        cluster.look()
+    assert WorkersLostError("").exit_code == 5
+
+
+def test_a_lost_scheduler_is_an_error_at_once():
+    """Whatever was under way."""
+    cluster, script = joined()
+    running = done(cluster, asked(8))
+    next(running)
+    script.is_lost = True
+    with pytest.raises(SchedulerLostError):
+        list(running)
+    assert SchedulerLostError("").exit_code == 4
+
+
+def test_who_says_nothing_for_long_is_named_once(said, clock):
+    """Until it says something again."""
+    cluster, script = joined({"tcp://10.0.0.2:1": HERE})
+    for _ in range(8):
+        clock["now"] += 20
+        cluster.look()
+    assert said.text.count("worker 1 at 10.0.0.2 has said nothing for 80 s") == 1
+    assert said.text.count("has said nothing") == 1
+    script.seen = 1.0
+    for _ in range(8):
+        clock["now"] += 20
+        cluster.look()
+    assert said.text.count("has said nothing") == 2
+
+
+def test_an_error_of_a_job_names_it_and_is_not_tried_again():
+    """And what else was begun is taken back."""
+    cluster, script = joined()
+    with pytest.raises(FailedError, match="job 3: ValueError: no 3") as caught:
+        list(done(cluster, [*asked(3), *asked(9, "raise")[3:]]))
+    assert caught.value.exit_code == 1
+    assert sum(one.key.startswith("job 3|") for one in script.begun) <= 3
+    assert script.cancelled
+
+
+@pytest.mark.parametrize("raised", [ConfigError("x"), MemoryError("x")])
+def test_errors_keep_their_exit_code(raised):
+    """Refused there is refused here."""
+    assert FailedError("x", raised).exit_code == 2
+
+
+def test_jobs_of_one_home_stay_together():
+    """On the worker that has what they need; where it is gone, on another."""
+    cluster, script = joined()
+    jobs = [Asked(n, f"job {n}", PARCEL, ("echo", n), home=n % 2) for n in range(8)]
+    list(done(cluster, jobs))
+    homes = {}
+    for call in script.begun:
+        if call.arguments:
+            homes.setdefault(call.arguments[0].index % 2, set()).add(call.worker)
+    assert [len(homes[n]) for n in (0, 1)] == [1, 1]
+    assert homes[0] != homes[1]
+    (gone,) = homes[0]
+    del script.made[gone]
+    cluster.look()
+    script.begun.clear()
+    script.ended = _Queue(script)
+    assert len(list(done(cluster, jobs))) == 8
+    assert {call.worker for call in script.begun if call.arguments} == homes[1]

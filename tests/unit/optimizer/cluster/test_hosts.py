@@ -1,0 +1,63 @@
+"""Whose fault it is when the result of a call does not come: the call's or the connection's."""
+
+from dataclasses import dataclass
+
+import pytest
+from distributed.client import FutureCancelledError
+from distributed.comm import CommClosedError
+
+from optimizer.cluster.address import Address
+from optimizer.cluster.hosts import Link
+from optimizer.errors import SchedulerLostError
+
+CLOSED = CommClosedError("in <TCP (closed) ConnectionPool.gather>: Connection reset by peer")
+
+
+@dataclass
+class Ended:
+    """A call that is over, whose result raises an error when it is fetched."""
+
+    status: str
+    error: Exception
+    key: str = "job 3|0"
+
+    def result(self, timeout):
+        """As of a future."""
+        raise self.error
+
+
+def answer(call):
+    """Of a connection that nobody opened."""
+    link = Link.__new__(Link)
+    link._address = Address("tcp://10.0.0.1:1")
+    return link.answer(call)
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        ("finished", CLOSED),
+        ("finished", ConnectionResetError(104, "Connection reset by peer")),
+        ("pending", FutureCancelledError("job 3", "scheduler-connection-lost")),
+        ("cancelled", ValueError("never asked for")),
+        ("lost", ValueError("never asked for")),
+    ],
+)
+def test_a_result_that_cannot_be_fetched_is_a_lost_scheduler(status, error):
+    """However the connection ended, it is said in the same words."""
+    with pytest.raises(SchedulerLostError, match=r"tcp://10\.0\.0\.1:1 does not answer any more"):
+        answer(Ended(status, error))
+
+
+@pytest.mark.parametrize("error", [CLOSED, FileNotFoundError("bars"), TimeoutError("vendor")])
+def test_an_error_of_the_call_itself_stays_what_it_is(error):
+    """A worker may find no file, and may be refused by somebody else."""
+    with pytest.raises(type(error)) as caught:
+        answer(Ended("error", error))
+    assert caught.value is error
+
+
+def test_a_result_that_is_late_is_no_lost_scheduler():
+    """Whoever asked may ask again."""
+    with pytest.raises(TimeoutError):
+        answer(Ended("pending", TimeoutError()))

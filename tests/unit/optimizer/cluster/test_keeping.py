@@ -1,0 +1,158 @@
+"""Setups are packed without their bars, kept by digest, and refused where a byte is another."""
+
+import gc
+import pickle
+
+import numpy as np
+import pytest
+
+from optimizer.cluster import keeping
+from optimizer.cluster.keeping import Keep, Parcel
+from optimizer.cluster.solving import solve
+from optimizer.cluster.work import Found, Lacks, Made, Work
+from optimizer.errors import ConfigError
+from tests.support.clusters import Hung
+from tests.support.evidence import planted
+
+BARS = planted(3, 400, 0)
+SETUP = Hung(BARS)
+HERE = Made({"engine": "4"}, "bits")
+
+
+@pytest.fixture(autouse=True)
+def _as_made_here(monkeypatch):
+    """Nothing is compiled to say who this is."""
+    monkeypatch.setattr("optimizer.cluster.solving.made_here", lambda: HERE)
+
+
+def work(parcel, job=("echo", 1), **changes):
+    """A piece of work for a setup."""
+    return Work(0, parcel.digest, job, HERE.digest, **changes)
+
+
+def answered(parcel, lacks, keep, folder=None, **changes):
+    """What comes of it once what was lacking is sent."""
+    carried, where = parcel.carried(lacks, folder)
+    return solve(work(parcel, carried=carried, folder=where, **changes), keep=keep)
+
+
+def test_a_setup_travels_once_and_its_bars_too():
+    """First the setup is asked for, then its bars; then neither."""
+    keep, parcel = Keep(), Parcel(SETUP)
+    assert len(parcel.body) < 1000
+    assert solve(work(parcel), keep=keep) == Lacks()
+    lacks = answered(parcel, Lacks(), keep)
+    assert lacks == Lacks(tuple(parcel.bars))
+    assert answered(parcel, lacks, keep).result == 1
+    assert isinstance(solve(work(parcel, ("echo", 2)), keep=keep), Found)
+    other = Parcel(Hung(BARS, known={"another": 1}))
+    assert other.digest != parcel.digest
+    assert isinstance(answered(other, Lacks(), keep), Found)
+
+
+def test_bars_are_the_same_to_the_last_bit():
+    """Hash, notes and all; what was worked out of them is no part of the parcel."""
+    before = Parcel(SETUP)
+    assert BARS.content_hash
+    parcel, keep = Parcel(SETUP), Keep()
+    assert (parcel.digest, parcel.bars.keys()) == (before.digest, before.bars.keys())
+    carried, _ = parcel.carried(Lacks(tuple(parcel.bars)), None)
+    found = keep.unpack(parcel.digest, carried, "", 1)
+    assert found.bars is not BARS
+    assert found.bars.content_hash == BARS.content_hash
+    assert found.bars.notes == BARS.notes
+
+
+def test_signs_and_nan_come_back_as_they_were():
+    """Whatever a result holds."""
+    parcel, keep = Parcel(SETUP), Keep()
+    odd = np.array([np.nan, -0.0, np.inf, 5e-324, np.frombuffer(b"\1" * 6 + b"\xf8\x7f")[0]])
+    lacks = Lacks(tuple(parcel.bars))
+    sent = pickle.loads(pickle.dumps(work(parcel, ("echo", odd))))
+    carried, _ = parcel.carried(lacks, None)
+    keep.unpack(parcel.digest, carried, "", 1)
+    found = pickle.loads(pickle.dumps(solve(sent, keep=keep)))
+    assert found.result.tobytes() == odd.tobytes()
+
+
+@pytest.mark.parametrize("what", ["setup", "bars"])
+def test_other_bytes_are_refused(what):
+    """By what they came as."""
+    parcel = Parcel(SETUP)
+    carried, _ = parcel.carried(Lacks(tuple(parcel.bars)), None)
+    digest = parcel.digest if what == "setup" else next(iter(parcel.bars))
+    carried[digest] = carried[digest][:-1] + b"x"
+    with pytest.raises(ConfigError, match=f"{digest[:12]} has other bytes"):
+        solve(work(parcel, carried=carried), keep=Keep())
+
+
+def test_large_bars_are_read_from_a_shared_folder(tmp_path, monkeypatch):
+    """Written once; who cannot read them lacks them still, and without a folder it is refused."""
+    monkeypatch.setattr(keeping, "MOST_CARRIED", 1000)
+    parcel = Parcel(SETUP)
+    lacks = Lacks(tuple(parcel.bars))
+    found = answered(parcel, lacks, Keep(), tmp_path / "large")
+    assert found.result == 1
+    (file,) = (tmp_path / "large").iterdir()
+    assert file.name == next(iter(parcel.bars))
+    carried, folder = parcel.carried(lacks, tmp_path / "large")
+    assert list(carried) == [parcel.digest]
+    assert folder == str(tmp_path / "large")
+    assert solve(work(parcel, carried=carried, folder="/nowhere"), keep=Keep()) == lacks
+    file.write_bytes(b"x")
+    with pytest.raises(ConfigError, match="other bytes"):
+        answered(parcel, lacks, Keep(), tmp_path / "large")
+    with pytest.raises(ConfigError, match="too many to send"):
+        parcel.carried(lacks, None)
+
+
+def test_only_so_many_setups_are_kept_and_bars_with_them():
+    """The one that was used longest ago goes; bars go with the last that uses them."""
+    keep = Keep(most=2)
+    parcels = [Parcel(Hung(planted(seed, 300, 0))) for seed in (1, 2, 3)]
+    for parcel in parcels[:2]:
+        answered(parcel, Lacks(tuple(parcel.bars)), keep)
+    assert isinstance(solve(work(parcels[0]), keep=keep), Found)
+    answered(parcels[2], Lacks(tuple(parcels[2].bars)), keep)
+    assert isinstance(solve(work(parcels[0]), keep=keep), Found)
+    assert solve(work(parcels[1]), keep=keep) == Lacks()
+    gc.collect()
+    assert answered(parcels[1], Lacks(), keep) == Lacks(tuple(parcels[1].bars))
+    keep.forget()
+    gc.collect()
+    assert answered(parcels[0], Lacks(), keep) == Lacks(tuple(parcels[0].bars))
+
+
+def test_who_would_find_other_bits_says_who_it_is(monkeypatch):
+    """And does nothing; in words that name each version."""
+    other = Made({"engine": "2", "numpy": "1"}, "others", device="cuda", host="b", cores=9)
+    monkeypatch.setattr("optimizer.cluster.solving.made_here", lambda: other)
+    assert solve(work(Parcel(SETUP)), keep=Keep()) == other
+    told = ("engine 2, here 4", "numpy 1, here none", "bits of the sample others, here bits")
+    assert other.differences(HERE) == told
+    same = Made(HERE.versions, HERE.bits, device="cuda", host="b", cores=9)
+    assert same.digest == HERE.digest
+    assert same.differences(HERE) == ()
+
+
+def test_a_worker_knows_how_many_share_its_host():
+    """By the name under which it is known."""
+    parcel, keep = Parcel(SETUP), Keep()
+    carried, _ = parcel.carried(Lacks(tuple(parcel.bars)), None)
+    job = work(parcel, ("who", 0), carried=carried, shares={"10.0.0.1": 8, "10.0.0.2": 1})
+    assert solve(job, host="10.0.0.1", keep=keep).result[1] == 8
+
+
+def test_what_cannot_be_packed_is_refused():
+    """Functions of a program, and what has none."""
+    with pytest.raises(ConfigError, match="cannot be given this strategy"):
+        Parcel(Hung(seen=lambda: None))
+    kind = type("Mine", (Hung,), {"__module__": "__main__"})
+    import __main__
+
+    __main__.Mine = kind
+    try:
+        with pytest.raises(ConfigError, match="this program itself defines"):
+            Parcel(kind())
+    finally:
+        del __main__.Mine

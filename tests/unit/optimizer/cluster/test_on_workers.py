@@ -1,0 +1,120 @@
+"""On workers of this machine everything is found that is found without them, bit for bit."""
+
+import shutil
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from optimizer.cluster.address import parse_address
+from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.searches import ClusterSearches
+from optimizer.cluster.sharded import Sharded, on_shards
+from optimizer.errors import ConfigError
+from optimizer.judging.judge import judge_run
+from optimizer.judging.plan import Plan
+from optimizer.runs import RunStore
+from optimizer.session.evaluating import Here, here
+from tests.support.clusters import search_on_seven, searched
+from tests.support.evidence import planted
+from tests.support.judging import recorded_run, task_on
+
+PLAN = Plan(null=12, stop_after=3, folds=2, train=2, purge=8, cpcv=(4, 1), embargo=8, blocks=0)
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Two workers."""
+    with Cluster(parse_address("local:2")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run to be judged, and what is found out about it here."""
+    folder = tmp_path_factory.mktemp("judged")
+    path = recorded_run(folder, planted(7, 900, 8), generations=3, min_trades=10, polish=16)
+    alone = shutil.copytree(path, folder / "alone" / path.name)
+    return path, judge_run(alone, PLAN, {}, lambda *told: None)
+
+
+def judged_on(cluster, path, to, plan=PLAN):
+    """What is found out about a copy of a run on a cluster, and where the copy is."""
+    copy = shutil.copytree(path, to / path.name)
+    place = ClusterSearches(cluster)
+    return judge_run(copy, plan, {}, lambda *told: None, place=place), copy
+
+
+def rows_of(path):
+    """Searches that were recorded, in the order in which they were."""
+    with RunStore.open(path) as store:
+        assert store.verify() == []
+        return [name for name, _ in store.evidence if name[:4] in ("null", "fold", "cpcv")]
+
+
+def test_a_judgement_is_the_same_on_workers(two, run, tmp_path):
+    """p, folds, paths and verdict; recorded in the order of numbers."""
+    path, expected = run
+    found, copy = judged_on(two, path, tmp_path)
+    assert replace(found, verdict=expected.verdict) == expected
+    assert found.verdict.grade == expected.verdict.grade
+    rows = rows_of(copy)
+    assert [int(name.rpartition("/")[2]) for name in rows if name.startswith("null/")] == list(
+        range(1, expected.null.shuffled.run + 1)
+    )
+
+
+def test_a_null_begun_here_goes_on_there_and_back(two, run, tmp_path):
+    """Rows are rows, wherever they were made."""
+    path, expected = run
+    begun = replace(PLAN, null=2, folds=0, cpcv=None)
+    copy = shutil.copytree(path, tmp_path / path.name)
+    judge_run(copy, begun, {}, lambda *told: None)
+    place = ClusterSearches(two)
+    judge_run(copy, replace(begun, null=5), {}, lambda *told: None, place=place)
+    found = judge_run(copy, replace(begun, null=12), {}, lambda *told: None)
+    assert found.null == expected.null
+    assert len(rows_of(copy)) == len(set(rows_of(copy)))
+
+
+@pytest.mark.parametrize("over", ["pooled", "mean", "worst", "q25"])
+def test_a_front_of_seven_symbols_is_the_same_on_workers(two, over):
+    """Front, trials and certificate, into however many shards they are cut."""
+    task = search_on_seven(over_windows=over)
+    expected = searched(Here(task, task.engine()))
+    assert expected[3].is_green
+    assert expected[3].trades
+    for shards in (1, 3, 7) if over == "mean" else (2,):
+        assert searched(Sharded.of(two, task, shards)) == expected
+
+
+def test_neighbours_and_parts_are_asked_for_on_workers_too(two):
+    """Windows of one symbol stay together, whatever objectives ask."""
+    task = search_on_seven(objectives="strength@near,total_return@worst", parts=2, generations=1)
+    assert searched(Sharded.of(two, task)) == searched(Here(task, task.engine()))
+
+
+def test_a_search_that_is_not_worth_it_is_refused(two):
+    """And said why; with whole searches to be made afterwards it is made here."""
+    small = search_on_seven()
+    with pytest.raises(ConfigError, match=r"a generation takes about 0\.\d\d s on this machine"):
+        on_shards(two, is_judged=False)(small, small.device())
+    one = task_on(planted(1, 300, 0))
+    with pytest.raises(ConfigError, match="one series is not divided"):
+        on_shards(two, is_judged=False, least_s=0.0)(one, one.device())
+    made = on_shards(two, is_judged=True)(one, one.device())
+    assert type(made) is type(here(one, one.device()))
+    assert isinstance(on_shards(two, is_judged=False, least_s=0.0)(small, small.device()), Sharded)
+
+
+def test_workers_of_this_machine_listen_on_loopback_only(two):
+    """Scheduler, workers and what else they open."""
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    heard = [
+        one.laddr.ip
+        for process in family
+        for one in process.net_connections("inet")
+        if one.status == psutil.CONN_LISTEN
+    ]
+    assert len(heard) >= 3
+    assert set(heard) == {"127.0.0.1"}
