@@ -1,7 +1,9 @@
 """Search for parameter sets, record what was found, show it.
 
-``evolve`` searches, ``judge`` finds out whether that is more than luck, ``load_run`` opens what was
-recorded; its front, generations and trades are pandas frames. ``scan`` classes many symbols.
+``evolve`` searches, ``backtest`` tries one individual, ``judge`` finds out whether a front is more
+than luck, ``load_run`` opens what was recorded; its front, generations and trades are pandas
+frames. ``scan`` classes many symbols, ``forecast`` fits a model that a strategy then reads as a
+column.
 """
 
 import os
@@ -13,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from optimizer.forecasts.column import Forecast
     from optimizer.report import Run
     from optimizer.scanning.result import Scan
 
-__all__ = ["evolve", "judge", "load_run", "scan"]
+__all__ = ["backtest", "evolve", "forecast", "judge", "load_run", "scan"]
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 """Where our packages lie."""
@@ -41,6 +44,8 @@ IS_PROGRAM = os.path.basename(sys.argv[0]) == __name__ or (
 """Whether this process is our program, as far as that is known while it begins."""
 
 if IS_PROGRAM:
+    # Looking for plugins among all installed packages takes a tenth of what `--help` takes.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
     if sys.argv[0] == "-m" and sys.path[0] == os.getcwd() != ROOT:
         # Files in the folder that it is started from are not meant, whatever their names.
         del sys.path[0]
@@ -55,7 +60,8 @@ def evolve(**settings: object) -> "Run":
     Args:
         settings: Fields of `optimizer.config.run_config.RunConfig`, such as ``population=64``;
             what is not named has its default. ``strategy`` may also be a strategy itself, and
-            ``bars``, in place of ``data``, a pandas frame of bars, which is kept under ``runs``.
+            ``bars``, in place of ``data``, a frame of bars, of pandas or polars, with the columns
+            timestamp (or as its index), open, high, low, close, volume; kept under ``runs``.
 
     Returns:
         The recorded run.
@@ -68,6 +74,46 @@ def evolve(**settings: object) -> "Run":
     from optimizer.report.run import evolve as search
 
     return search(settings)
+
+
+def backtest(genes: Mapping[str, float] | None = None, **settings: object) -> "Run":
+    """Backtest one individual.
+
+    Args:
+        genes: Values by name; those that are not named have their default.
+        settings: As of `evolve`, also ``strategy`` and ``bars``.
+
+    Returns:
+        What a run of this one member would be: its ``front`` has one row, ``trades(0)`` its trades.
+
+    Raises:
+        ConfigError: When a setting or a gene is unknown or wrong.
+
+    >>> len(backtest({"reward_r": 3.0}).trades(0))
+    118
+    """
+    from optimizer.report.run import backtest as trade
+
+    return trade(settings, genes or {})
+
+
+def forecast(out: str | Path, **settings: object) -> "Forecast":
+    """Fit a model walk-forward, keep what it forecasts as a file, and say how good it was.
+
+    Args:
+        out: File to write, .parquet; other forecasts of its folder on the same bars are trials.
+        settings: Fields of `optimizer.forecasts.settings.ForecastSettings`, such as
+            ``model="gru"``, and what says which bars, such as ``data=["bars"]``.
+
+    Returns:
+        The forecasts, and their record; its ``skill`` says what to believe.
+
+    Raises:
+        ConfigError: When a setting is unknown or wrong, or does not fit the bars.
+    """
+    from optimizer.session.forecasting import forecast_by_settings
+
+    return forecast_by_settings(Path(out), settings)
 
 
 def judge(

@@ -1,8 +1,8 @@
 """The command line: ``python -m optimizer COMMAND``.
 
 Exit codes: 0 done; 2 usage, configuration or data refused; 3 bars could not be fetched; 4 run
-store or cache; 5 device; 130 interrupted, with everything recorded so far kept; 1 a defect of
-ours, or engines that disagree.
+store, cache, or the scheduler of a cluster; 5 device, or the workers of a cluster; 130
+interrupted, with everything recorded so far kept; 1 a defect of ours, or engines that disagree.
 """
 
 import contextlib
@@ -17,8 +17,11 @@ from typing import TextIO
 from typer.exceptions import TyperException
 
 from optimizer.commands.app import app
-from optimizer.commands.notes import LOGGERS, heard_by, note, stop_now, telling
+from optimizer.commands.help import ASKED_FOR_ALL
+from optimizer.commands.notes import LOGGERS, heard_by, note, stop_now, tell, telling
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
+
+PACKAGE = "exhaustion-optimizer"
 
 CLOSED_PIPE = 141
 """What a shell reports for a program whose reader went away."""
@@ -30,6 +33,11 @@ UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.ENOTDIR)
 
 LONGEST_NAME = 255
 """Longer names no file system has; they are cut where they are shown."""
+
+COMPLETE = "_OPTIMIZER_COMPLETE"
+"""In the environment where a shell asks what may follow."""
+
+ASKS_FOR_COMPLETION = {"--install-completion", "--show-completion"}
 
 FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -58,6 +66,10 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
     given = list(arguments)
     is_debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
+    ASKED_FOR_ALL.set("--help-all" in given)
+    given = ["--help" if argument == "--help-all" else argument for argument in given]
+    if COMPLETE in os.environ or ASKS_FOR_COMPLETION.intersection(given):
+        return _completed(given)
     _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character must not end the command.
@@ -65,6 +77,12 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         with heard_by(stop_now), telling(LOGGERS, note):
+            if given == ["--version"]:
+                # Only here, because it imports much.
+                from importlib.metadata import version
+
+                sys.stdout.write(f"{PACKAGE} {version(PACKAGE)}\n")
+                return 0
             words = given or ["--help"]
             code = app(words, standalone_mode=False, prog_name="python -m optimizer", obj=own)
             sys.stdout.flush()
@@ -76,6 +94,15 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
         return CLOSED_PIPE
     except (Exception, KeyboardInterrupt) as error:
         return _failed(error, is_debug=is_debug)
+
+
+def _completed(given: list[str]) -> int:
+    """Answer a shell that completes the installed command, or say how to make it do so."""
+    try:
+        app(given, prog_name="optimizer", complete_var=COMPLETE, standalone_mode=False)
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
 
 
 def _end_at_once(code: int) -> None:
@@ -109,7 +136,7 @@ def _failed(error: BaseException, *, is_debug: bool = False) -> int:
 def _tell(text: str) -> None:
     """Print on stderr; where that is full or gone too, the exit code is all that is left."""
     try:
-        print(text, file=sys.stderr, flush=True)
+        tell(text)
     except OSError:
         _forget(sys.stderr)
 

@@ -17,6 +17,22 @@ class StoreError(OptimizerError):
     exit_code = 4
 
 
+class LostError(OptimizerError):
+    """What a search was computed on is gone; what was recorded until then is kept."""
+
+
+class SchedulerLostError(LostError):
+    """The scheduler of a cluster does not answer any more."""
+
+    exit_code = 4
+
+
+class WorkersLostError(LostError):
+    """A cluster has no worker left, or a piece of work ends every worker that begins it."""
+
+    exit_code = 5
+
+
 class ParityError(OptimizerError):
     """The reference and the engine disagree, which is always a defect of ours."""
 

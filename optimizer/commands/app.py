@@ -5,8 +5,12 @@ from typing import Annotated, Literal
 
 import typer
 
+from optimizer.cluster.address import Address
+from optimizer.commands.clusters import cluster_flags
+from optimizer.commands.completing import run_names
 from optimizer.commands.flags import config_flags, option, parse_settings
 from optimizer.commands.groups import GROUPS
+from optimizer.commands.help import Sectioned
 from optimizer.commands.shared import (
     ALL,
     JUDGED,
@@ -26,8 +30,9 @@ from optimizer.scanning.knobs import NARROWER, SCANNED
 app = typer.Typer(
     name="optimizer",
     help="Find trading parameters by a genetic search, every trade checked against a reference.",
-    epilog="Any command takes --debug, which shows the traceback of an error.",
-    add_completion=False,
+    epilog="Any command takes --debug, which shows the traceback of an error; --version says which "
+    "version this is. The command is also installed as `optimizer`, whose words, flags, runs and "
+    "strategies a shell completes after optimizer --install-completion.",
     context_settings={"max_content_width": 100},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -38,12 +43,14 @@ for _name, _group in GROUPS.items():
     app.add_typer(_group, name=_name)
 
 
-@app.command()
+@app.command(cls=Sectioned)
 @config_flags(*ALL)
+@cluster_flags
 def evolve(
     context: typer.Context,
     *,
     flags: dict[str, object],
+    cluster: Address | None,
     config: ConfigFile = None,
     resume: Annotated[str | None, option("--resume", "Go on with a recorded run.", "RUN")] = None,
     as_json: AsJson = False,
@@ -54,21 +61,30 @@ def evolve(
 
     # Before anything heavy is imported, so that what is wrong is refused at once.
     begun = resolve_config(config, flags) if resume is None else None
-    from optimizer.commands.evolve import evolve_command
+    from optimizer.commands.evolve import Shown, evolve_command
 
-    evolve_command(flags, config, resume, begun, own=context.obj, as_json=as_json, quiet=quiet)
+    shown = Shown(as_json=as_json, quiet=quiet)
+    evolve_command(flags, config, resume, begun, own=context.obj, shown=shown, cluster=cluster)
 
 
-@app.command()
+@app.command(cls=Sectioned)
 @config_flags(*TRADES)
 def backtest(  # noqa: PLR0913 - one argument a flag
+    front: Annotated[
+        str | None,
+        typer.Argument(
+            help="A run, to backtest a member of its front.",
+            metavar="RUN",
+            autocompletion=run_names,
+        ),
+    ] = None,
     *,
     flags: dict[str, object],
     config: ConfigFile = None,
     genes: Annotated[
         Path | None, option("--genes", "Genes as JSON or CSV, or what a command wrote.", "FILE")
     ] = None,
-    run: Annotated[str | None, option("--run", "A member of this run's front.", "RUN")] = None,
+    run: Annotated[str | None, option("--run", "The same as RUN.", "RUN")] = None,
     runs: Runs = Path("runs"),
     member: Member = None,
     set_: Annotated[list[str], option("--set", "One gene; repeatable.", "GENE=VALUE")] = [],  # noqa: B006 - typer copies it
@@ -83,17 +99,21 @@ def backtest(  # noqa: PLR0913 - one argument a flag
     """Backtest one individual: the strategy's default genes unless others are given."""
     from optimizer.commands.backtest import Source, backtest_command
 
-    source = Source(genes, run, runs, member)
+    if front is not None and run is not None:
+        raise ConfigError(f"'{front}' and --run {run}: name the run once")
+    source = Source(genes, front or run, runs, member)
     backtest_command(
         flags, config, source, set_, engine=engine, trades=trades, plot=plot, as_json=as_json
     )
 
 
-@app.command()
+@app.command(cls=Sectioned)
 @config_flags(*TRADES, "seed")
-def parity(
+@cluster_flags
+def parity(  # noqa: PLR0913 - one argument a flag
     *,
     flags: dict[str, object],
+    cluster: Address | None,
     config: ConfigFile = None,
     individuals: Annotated[
         int, option("--individuals", "Random individuals to compare.", "COUNT", min=1, max=MOST)
@@ -113,15 +133,19 @@ def parity(
     if run is None and member is not None:
         raise ConfigError("--member chooses from the front of a run: add --run")
     front = None if run is None else (run, runs, member)
-    parity_command(flags, config, individuals, front=front, engine=engine, as_json=as_json)
+    parity_command(
+        flags, config, individuals, front=front, engine=engine, as_json=as_json, cluster=cluster
+    )
 
 
-@app.command()
+@app.command(cls=Sectioned)
 @config_flags(*JUDGED)
+@cluster_flags
 def judge(
     run: RunName,
     *,
     flags: dict[str, object],
+    cluster: Address | None,
     runs: Runs = Path("runs"),
     pick: Annotated[
         int | None,
@@ -134,9 +158,10 @@ def judge(
     quiet: Quiet = False,
 ) -> None:
     """Find out whether a run's front is more than luck, and say so in plain words."""
-    from optimizer.commands.judge import judge_command
+    from optimizer.commands.judge import Asked, judge_command
 
-    judge_command(run, runs, flags, pick, is_open=open_, as_json=as_json, quiet=quiet)
+    asked = Asked(flags, pick, is_open=open_)
+    judge_command(run, runs, asked, as_json=as_json, quiet=quiet, cluster=cluster)
 
 
 @app.command()
@@ -159,7 +184,7 @@ def report(
     report_command(flags, run, runs, out, member)
 
 
-@app.command()
+@app.command(cls=Sectioned)
 @config_flags(*SCANNED, descriptions=NARROWER)
 def scan(  # noqa: PLR0913 - one argument a flag
     *,
@@ -205,7 +230,7 @@ def scan(  # noqa: PLR0913 - one argument a flag
     scan_command(flags, config, question, ways, files, is_kept=keep, as_json=as_json, quiet=quiet)
 
 
-@app.command()
+@app.command(cls=Sectioned)
 @config_flags(*MARKET, "device")
 def bench(
     *,
@@ -237,14 +262,18 @@ def bench(
 
 
 @app.command()
-def doctor(*, as_json: AsJson = False) -> None:
-    """Say what was found on this machine, and why a GPU is not used."""
-    from optimizer.commands.doctor import doctor_command
+@cluster_flags
+def doctor(*, cluster: Address | None, as_json: AsJson = False) -> None:
+    """Say what was found on this machine, or on each worker, and why a GPU is not used."""
+    from optimizer.commands.doctor import cluster_command, doctor_command
 
-    doctor_command(as_json=as_json)
+    if cluster is None:
+        doctor_command(as_json=as_json)
+    else:
+        cluster_command(cluster, as_json=as_json)
 
 
-@app.command()
+@app.command(cls=Sectioned)
 @config_flags(*ALL)
 def config(*, flags: dict[str, object], config: ConfigFile = None) -> None:
     """Print the configuration as TOML, each key under its meaning."""

@@ -11,7 +11,6 @@ from engine.language_reference import reference_of
 from engine.ledger import ACCUMULATORS, Ledger, Trade
 from engine.replay.certificate import data_hash
 from optimizer.commands.console import (
-    columns_table,
     csv_text,
     facts_table,
     print_json,
@@ -19,10 +18,10 @@ from optimizer.commands.console import (
     stdout,
 )
 from optimizer.commands.flags import parse_settings
-from optimizer.commands.tables import windows_table
+from optimizer.commands.tables import metrics_table, windows_table
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
-from optimizer.goals.constraints import POOLED
+from optimizer.judging.elsewhere import front_elsewhere
 from optimizer.runs import find_run
 from optimizer.runs.result import (
     DataDescription,
@@ -34,11 +33,10 @@ from optimizer.runs.result import (
 )
 from optimizer.search.generation import Floats
 from optimizer.session.genes_file import Values, chosen_individual, chosen_member, genome_of
-from optimizer.session.header import recorded_front
 from optimizer.session.individuals import figures_of, metrics_over
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
-from optimizer.shown import counted, metric
+from optimizer.shown import counted
 from optimizer.written import write_whole
 
 BY_WINDOW = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
@@ -121,15 +119,17 @@ def _asked(
     if source.run is not None:
         if source.genes is not None or config_file is not None:
             other = "--genes" if source.genes is not None else "--config"
-            raise ConfigError(f"--run and {other} both say what to backtest: leave one out")
-        task, front = recorded_front(find_run(source.runs, source.run), flags)
+            raise ConfigError(f"a run and {other} both say what to backtest: leave one out")
+        task, front = front_elsewhere(find_run(source.runs, source.run), flags)
         place = chosen_member(f"run '{source.run}'", len(front), source.member)
         return task, task.spec.layout.decode(front[place])
     task = prepare(resolve_config(config_file, flags))
     if source.genes is not None:
         return task, chosen_individual(source.genes, source.member)
     if source.member is not None:
-        raise ConfigError("--member chooses from a file or a run: add --genes or --run")
+        raise ConfigError(
+            "--member chooses from a run or a file: name a run, or add --genes or --run"
+        )
     return task, {}
 
 
@@ -252,24 +252,10 @@ def _print(found: Backtest) -> None:
     console.print()
     console.print(facts_table(found.genes, "Genes"))
     console.print()
-    columns = {"": _in_words(found)}
-    if found.held_out is not None:
-        columns = {"searched on": _in_words(found), "held out": _in_words(found.held_out)}
     has_several = sum(not window.is_held_out for window in found.windows) > 1
-    how = " (pooled)" if found.over_windows == POOLED else " (means)"
-    console.print(columns_table(columns, "Metrics" + (how if has_several else "")))
+    console.print(metrics_table(found, found.over_windows if has_several else ""))
     if has_several:
         by_window = {name: [one.metrics[name] for one in found.windows] for name in BY_WINDOW}
         noun = noun_of(found.windows)
         console.print()
         console.print(windows_table(found.windows, by_window, f"{noun} by {noun}".capitalize()))
-
-
-def _in_words(part: Figures) -> dict[str, str]:
-    """Metrics in words, with the reason of those that are undefined."""
-    return {
-        name: f"undefined: {part.undefined[name].replace('_', ' ')}"
-        if name in part.undefined
-        else metric(name, value)
-        for name, value in part.metrics.items()
-    }

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from data import Bars, Window
 from engine.batch import Engine
-from engine.devices import choose_device
+from engine.devices import device_of
 from engine.ledger import ACCUMULATOR_INDEX
 from engine.machine import describe_processor, versions
 from engine.replay.certificate import certify
@@ -65,7 +65,8 @@ def bench_command(
     if n_bars > len(series):
         raise ConfigError(f"--bars {n_bars}: there are {len(series)} bars in {series.source}")
     bars, threads = extended(series, n_bars), task.config.threads
-    device = choose_device(task.config.device, Workload(population * n_bars * repeats, 0, threads))
+    workload = Workload(population * n_bars * repeats, 0, threads)
+    device = device_of(task.spec, task.config.device, workload)
 
     def fresh() -> Engine:
         return Engine(task.spec, [bars], [Window.whole(bars)], threads=threads, device=device)

@@ -8,20 +8,24 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TextIO
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, OverflowMethod
 from rich.table import Table
 
+from optimizer.commands.notes import wrapped
 from optimizer.shown import number
 
 WIDTH_OF_A_FILE = 160
 """Columns when the output is no terminal, so that a table in a file is not cut."""
+
+LEAST_CELL = 8
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """A cell of text that begins so would run as a formula in a spreadsheet."""
 
 
 class Lines(Console):
-    """A console that takes text as it is, and also whole lines, which it never breaks.
+    """A console that takes text as it is, and also whole lines, whose words it never breaks.
 
     Args:
         stream: Where to write.
@@ -37,8 +41,9 @@ class Lines(Console):
         )
 
     def say(self, text: str, style: str | None = None) -> None:
-        """Print one line, however long, so that a program can read it as one."""
-        self.print(text, style=style, soft_wrap=True)
+        """Print a line: for a program however long, in a terminal broken between words."""
+        said = wrapped(text, self.width) if self.is_terminal else text
+        self.print(said, style=style, soft_wrap=True)
 
 
 def stdout() -> Lines:
@@ -61,6 +66,26 @@ def plain_table(
         overflow: OverflowMethod = "fold" if is_folded and not is_right else "ellipsis"
         table.add_column(heading, justify="right" if is_right else "left", overflow=overflow)
     return table
+
+
+def long_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, right: Collection[str] = ()
+) -> str:
+    """The same for thousands of rows, at once; first cells are cut where a line is too wide."""
+    columns = list(zip(headings, *rows, strict=True))
+    widths = [max(map(cell_len, column)) for column in columns]
+    widths[0] = min(widths[0], max(width - sum(widths[1:]) - len(widths[1:]), LEAST_CELL))
+    lines = []
+    for row in (headings, *rows):
+        first = row[0]
+        if cell_len(first) > widths[0]:
+            first = f"{set_cell_size(first, widths[0] - 1)}…"
+        cells = [
+            " " * (wide - cell_len(cell)) + cell if heading in right else set_cell_size(cell, wide)
+            for heading, cell, wide in zip(headings, (first, *row[1:]), widths, strict=True)
+        ]
+        lines.append(" ".join(cells).rstrip())
+    return "\n".join(lines)
 
 
 def facts_table(facts: Mapping[str, object], title: str = "") -> Table:

@@ -1,16 +1,28 @@
 """doctor: what this machine offers, and why a GPU is not used."""
 
-import importlib.metadata
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rich.table import Table
 
 from data import load_bars
 from data.cache import measure_cache
 from data.vendor.account import tell_key
+from engine import ENGINE_VERSION
 from engine.compiling.kept_code import kernels_folder, loops_folder
 from engine.devices import BACKENDS, Choice, choose_backend
 from engine.errors import DeviceError
 from engine.gpus import describe_gpus
-from engine.machine import available_cores, describe_processor, versions
+from engine.machine import available_cores, describe_processor, version_of, versions
+from optimizer.cluster.address import Address
+from optimizer.commands.clusters import joined
 from optimizer.commands.console import facts_table, print_json, stdout
+from optimizer.errors import ConfigError
+from optimizer.search import SEARCH_VERSION
+
+if TYPE_CHECKING:
+    from optimizer.cluster.measuring import Measured
 
 OPTIONAL = ("triton", "polygon-api-client", "massive", "plotly", "distributed", "optuna")
 
@@ -21,9 +33,10 @@ def doctor_command(*, as_json: bool) -> None:
     bars = load_bars("sample")
     folder, series, size = measure_cache()
     facts: dict[str, object] = {
-        "optimizer": _version("exhaustion-optimizer"),
+        "optimizer": version_of("exhaustion-optimizer"),
+        "engine, search": f"version {ENGINE_VERSION}, version {SEARCH_VERSION}",
         **versions(),
-        **{name: _version(name) for name in ("torch", "pandas", "deap", "moocore", *OPTIONAL)},
+        **{name: version_of(name) for name in ("torch", "pandas", "deap", "moocore", *OPTIONAL)},
         "processor": describe_processor(),
         "cores for this process": available_cores(),
         "backends": ", ".join(sorted(BACKENDS)),
@@ -41,6 +54,40 @@ def doctor_command(*, as_json: bool) -> None:
         stdout().print(facts_table(facts))
 
 
+def cluster_command(address: Address, *, as_json: bool) -> None:
+    """Print what each worker of a cluster is; one that is not fit is an error at the end."""
+    with joined(address, may_differ=True) as cluster:
+        assert cluster is not None
+        from optimizer.cluster.measuring import measured
+
+        found, versions = measured(cluster), cluster.here.versions
+    if as_json:
+        print_json({"workers": [{**asdict(one), "fit": not one.differs} for one in found]})
+    else:
+        stdout().print(_workers_table(found))
+        stdout().print(f"here: {', '.join(map(' '.join, versions.items()))}")
+    if unfit := [f"{one.name}: {', '.join(one.differs)}" for one in found if one.differs]:
+        raise ConfigError("; ".join(unfit))
+
+
+def _workers_table(found: "Sequence[Measured]") -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("worker", "device", "cores", "on host", "probe s", "latency ms", "MB/s", "fit"):
+        table.add_column(name, overflow="fold")
+    for one in found:
+        table.add_row(
+            one.name,
+            one.made.device,
+            str(one.made.cores),
+            str(one.share),
+            f"{one.made.seconds:.2f}",
+            f"{1000 * one.latency_s:.1f}",
+            f"{one.bytes_per_s / 1e6:,.0f}",
+            ", ".join(one.differs) or "yes",
+        )
+    return table
+
+
 def _auto(choice: Choice) -> str:
     if choice.name == "cpu":
         return f"cpu ({choice.reason})"
@@ -52,10 +99,3 @@ def _kernels() -> str:
         return str(kernels_folder())
     except DeviceError as error:
         return str(error)
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"

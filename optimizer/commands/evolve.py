@@ -2,8 +2,12 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from optimizer.cluster.address import Address
+from optimizer.commands.clusters import joined
 from optimizer.commands.console import Lines, print_json, stderr, stdout
 from optimizer.commands.judge import judged_after_search, say_verdict
 from optimizer.commands.live import Watcher
@@ -11,9 +15,9 @@ from optimizer.commands.report import write_run_report
 from optimizer.commands.restart import Restart
 from optimizer.commands.tables import (
     certificate_line,
-    front_table,
+    front_tables,
     front_title,
-    genes_table,
+    genes_tables,
     held_out_table,
     shown_members,
     windows_table,
@@ -25,13 +29,26 @@ from optimizer.goals.constraints import MEAN, POOLED
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.opened import recorded_judgement, with_held_out
-from optimizer.judging.verdict import verdict_of
+from optimizer.judging.verdict import picked, verdict_of
+from optimizer.judging.words import words_of_count, words_of_pick
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunResult, noun_of, quality_lines, refuse_red
 from optimizer.search.lattice import Regret
+from optimizer.session.evaluating import Place, here
 from optimizer.session.header import recorded_config
 from optimizer.session.workflow import resume_run, start_run
 from optimizer.shown import counted, fraction, number
+
+if TYPE_CHECKING:
+    from optimizer.cluster.cluster import Cluster
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a person sees of a search: a result as JSON, no progress."""
+
+    as_json: bool = False
+    quiet: bool = False
 
 
 def evolve_command(
@@ -41,14 +58,15 @@ def evolve_command(
     begun: RunConfig | None,
     *,
     own: Sequence[str] | None,
-    as_json: bool,
-    quiet: bool,
+    shown: Shown,
+    cluster: Address | None = None,
 ) -> None:
     """Evolve or go on, print the result, and fail when the certificate is red.
 
     `begun` is the configuration of a new run, `resume` the name of one to go on with; `own` are
-    the arguments of this process, where it may begin them anew.
+    the arguments of this process, where it may begin them anew; `cluster` is where to compute.
     """
+    as_json, quiet = shown.as_json, shown.quiet
     if resume is not None and config_file is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")
     restart = None
@@ -57,14 +75,20 @@ def evolve_command(
         kept["--debug"] = "--debug" in own
         flags_kept = [flag for flag, is_given in kept.items() if is_given]
         restart = Restart.of_command(own, flags_kept, is_resumed=resume is not None)
-    with Watcher(quiet=quiet, restart=restart).listening() as watcher:
+    runs = Path(str(flags.get("runs", RunConfig.model_fields["runs"].default)))
+    runs = runs if begun is None else Path(begun.runs)
+    with (
+        joined(cluster, runs, quiet=quiet) as workers,
+        Watcher(quiet=quiet, restart=restart).listening() as watcher,
+    ):
+        is_judged = flags.get("judge", begun is None or begun.judge) is not False
+        place = _place(workers, is_judged=is_judged)
         if begun is not None:
-            result = start_run(begun, watcher, watcher.should_stop)
+            result = start_run(begun, watcher, watcher.should_stop, place)
         else:
-            runs = Path(str(flags.get("runs", RunConfig.model_fields["runs"].default)))
             path = find_run(runs, resume or "latest")
-            result = resume_run(path, flags, watcher, watcher.should_stop)
-        judgement = _judged(result, begun, flags, watcher, quiet=quiet)
+            result = resume_run(path, flags, watcher, watcher.should_stop, place)
+        judgement = _judged(result, begun, flags, watcher, workers)
     result = with_held_out(result, judgement)
     if as_json:
         print_json(result_json(result, judgement))
@@ -75,13 +99,21 @@ def evolve_command(
     refuse_red(result.certificate)
 
 
+def _place(workers: "Cluster | None", *, is_judged: bool) -> Place:
+    """Where individuals are evaluated: on a cluster where that pays."""
+    if workers is None:
+        return here
+    from optimizer.cluster.sharded import on_shards
+
+    return on_shards(workers, is_judged=is_judged)
+
+
 def _judged(
     result: RunResult,
     begun: RunConfig | None,
     flags: Mapping[str, object],
     watcher: Watcher,
-    *,
-    quiet: bool,
+    workers: "Cluster | None",
 ) -> Judgement | None:
     """Judge a run as far as was asked for; one that had ended before only where flags ask."""
     path = Path(result.path)
@@ -92,35 +124,49 @@ def _judged(
     if begun is None:
         with RunStore.open(path) as store:
             begun = recorded_config(store, flags)
-    return judged_after_search(path, begun, watcher.trials, quiet=quiet)
+    return judged_after_search(path, begun, watcher.trials, quiet=watcher.quiet, workers=workers)
 
 
 def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, object]:
-    """A result behind its judgement; where there is none, the verdict alone says so."""
-    verdict = {"verdict": verdict_of(result, None).payload()}
-    return {"judgement": judgement.payload() if judgement else verdict, **result.payload()}
+    """A result behind its judgement; where there is none, the verdict says so, and the pick.
+
+    ``counted`` says how its counts of individuals go together.
+    """
+    verdict: dict[str, object] = {"verdict": verdict_of(result, None).payload()}
+    if judgement is None and (pick := picked(result, None)) is not None:
+        verdict["pick"] = pick.payload()
+    judged = judgement.payload() if judgement else verdict
+    told = words_of_count(result, judgement)
+    return {"judgement": judged, **result.payload(), "counted": told}
 
 
 def print_result(result: RunResult, judgement: Judgement | None) -> None:
     """Print the verdict, the front, its certificate and where it is recorded."""
     console, data = stdout(), result.data
     say_verdict(console, verdict_of(result, judgement))
+    pick = picked(result, judgement)
+    if pick is not None:
+        console.say(f"Pick: {words_of_pick(pick)}")
+        console.say(
+            "See it: python -m optimizer runs show "
+            f"{shlex.quote(result.path)} --member {pick.member}"
+        )
+        console.print()
     if result.resumed:
         console.say(f"run {result.run} had {result.resumed}; this is its result")
     simulated = ", a SIMULATED market" if data.is_simulated else ""
     kept = f" and {counted(data.held_out_bars, 'bar')} held out" if data.held_out_bars else ""
     console.say(
         f"{result.strategy} on {data.symbol} {data.timeframe}, "
-        f"{counted(data.bars, 'bar')}{kept}{simulated}; "
-        f"{counted(result.timing.evaluated, 'individual')} evaluated in "
-        f"{result.timing.search_s:.1f} s"
+        f"{counted(data.bars, 'bar')}{kept}{simulated}"
     )
+    console.say(f"{words_of_count(result, judgement)}, {_seconds(result)}")
     for line in quality_lines(data.windows):
         console.say(line)
     _say_diversity(console, result)
     console.print()
     if result.front:
-        _print_front(console, result)
+        _print_front(console, result, None if pick is None else pick.member)
     else:
         found = result.infeasible.items()
         reasons = ", ".join(f"{name.replace('_', ' ')} {number(count)}" for name, count in found)
@@ -135,14 +181,14 @@ def print_result(result: RunResult, judgement: Judgement | None) -> None:
     console.say(f"front {result.front_hash[:12]}, recorded in {result.path}")
 
 
-def _print_front(console: Lines, result: RunResult) -> None:
+def _print_front(console: Lines, result: RunResult, pick: int | None) -> None:
     """Members and their genes, what was held out, and the first member window by window."""
-    members, data = shown_members(result.front, result.objectives), result.data
-    title = front_title(len(result.front), len(members)) + _means(result)
+    members, data = shown_members(result.front, result.objectives, pick), result.data
+    title = front_title(len(result.front), len(members), pick) + _means(result)
     console.say(title, style="italic")
-    console.print(front_table(members, result.objectives))
+    console.print(*front_tables(members, result.objectives, console.width, pick))
     console.print()
-    console.print(genes_table(members))
+    console.print(*genes_tables(members, console.width))
     if result.front[0].held_out is not None:
         console.print()
         console.print(held_out_table(members, result.objectives))
@@ -162,6 +208,15 @@ def _print_front(console: Lines, result: RunResult) -> None:
         if windows:
             console.print()
             console.print(windows_table(windows, by_window, title))
+
+
+def _seconds(result: RunResult) -> str:
+    """How long the search took; compiling, done once for a machine, is told apart."""
+    timing = result.timing
+    is_part = timing.evaluated < result.evaluated
+    last = f"the last {number(timing.evaluated)} of them " if is_part else ""
+    compiled = f", and {timing.compile_s:.1f} s of compiling" if timing.compile_s >= 0.05 else ""
+    return f"{last}in {timing.warm_s:.1f} s{compiled}"
 
 
 def _say_diversity(console: Lines, result: RunResult) -> None:

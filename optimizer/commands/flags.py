@@ -2,14 +2,18 @@
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields
 from functools import wraps
 from typing import Any, get_args, get_origin
 
 import typer
 
+from optimizer.commands.completing import among, run_names, strategy_names
 from optimizer.config.run_config import RunConfig, flag_of, kind_of, words_of
 from optimizer.config.values import AMOUNT, format_bytes, said_of
 from optimizer.errors import ConfigError
+from optimizer.forecasts.settings import ForecastSettings
+from optimizer.forecasts.settings import flag_of as forecast_flag_of
 
 Command = Callable[..., None]
 
@@ -18,7 +22,8 @@ def option(
     flag: str, text: str, form: str | None = None, *, min: int | None = None, max: int | None = None
 ) -> Any:  # noqa: ANN401 - as the library has it
     """A flag of one command alone: its help, what stands behind it, and its limits."""
-    return typer.Option(flag, help=text, metavar=form, min=min, max=max)
+    completed = run_names if form == "RUN" else None
+    return typer.Option(flag, help=text, metavar=form, min=min, max=max, autocompletion=completed)
 
 
 def config_flags(
@@ -45,6 +50,36 @@ def config_flags(
         return command
 
     return decorate
+
+
+def forecast_flags(function: Command) -> Command:
+    """Give a command the flags of `ForecastSettings`; it receives them as ``settings``."""
+    knobs = fields(ForecastSettings)
+
+    @wraps(function)
+    def command(**given: object) -> None:
+        chosen = {one.name: given.pop(one.name) for one in knobs}
+        function(settings=ForecastSettings(**chosen), **given)  # type: ignore[arg-type]
+
+    own = [p for p in inspect.signature(function).parameters.values() if p.name != "settings"]
+    parameters = own + [
+        inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=typer.Option(
+                one.default,
+                forecast_flag_of(one.name),
+                help=one.metadata["text"],
+                metavar=one.metadata["form"] or None,
+                show_default=not isinstance(one.default, bool),
+            ),
+            annotation=type(one.default),
+        )
+        for one in knobs
+    ]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    return command
 
 
 def given_fields(flags: Mapping[str, object]) -> dict[str, object]:
@@ -130,6 +165,14 @@ PARSERS: Mapping[str, Callable[[Sequence[str]], object]] = {
 """How the entries of a flag that repeats are read, by their form; others are taken as they are."""
 
 
+COMPLETED: Mapping[str, Callable[..., list[str]]] = {
+    "strategy": strategy_names,
+    "warm_start": run_names,
+    "device": among(("auto", "cpu", "cuda")),
+}
+"""What a shell completes where the type of a field does not say it."""
+
+
 def _parameter(name: str, narrower: str | None) -> inspect.Parameter:
     field = RunConfig.model_fields[name]
     words, kind, flag = words_of(field), kind_of(field), flag_of(name)
@@ -147,7 +190,10 @@ def _parameter(name: str, narrower: str | None) -> inspect.Parameter:
         form = words.form if words is not None else ""
         metavar = form or choices or {int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")
         names = [also] if (also := said_of(field, "also")) else []
-        option = typer.Option(None, *names, flag, help=text, metavar=metavar)
+        completed = COMPLETED.get(name) or (among(choices.split("|")) if choices else None)
+        option = typer.Option(
+            None, *names, flag, help=text, metavar=metavar, autocompletion=completed
+        )
         annotation = str | None
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=annotation

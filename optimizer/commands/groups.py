@@ -1,11 +1,11 @@
-"""Commands under one word: runs, strategies, objectives, data."""
+"""Commands under one word: runs, strategies, objectives, data, forecast."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from optimizer.commands.flags import config_flags, option
+from optimizer.commands.flags import config_flags, forecast_flags, option
 from optimizer.commands.shared import (
     DATA,
     FETCH,
@@ -14,11 +14,14 @@ from optimizer.commands.shared import (
     TRADES,
     AnyJson,
     AsJson,
+    Member,
+    Quiet,
     RunName,
     Runs,
     Specs,
 )
 from optimizer.errors import ConfigError
+from optimizer.forecasts.settings import ForecastSettings
 
 
 def _group(text: str) -> typer.Typer:
@@ -30,12 +33,14 @@ runs_app = _group("Recorded runs: list, show, export, compare, verify, source, d
 data_app = _group("Look at bars, check and keep them.")
 strategies_app = _group("Strategies: list, new, check.")
 objectives_app = _group("What a search can strive for.")
+forecast_app = _group("Forecasts as columns of bars: fit, show, list.")
 
 GROUPS = {
     "runs": runs_app,
     "data": data_app,
     "strategies": strategies_app,
     "objectives": objectives_app,
+    "forecast": forecast_app,
 }
 
 
@@ -48,11 +53,27 @@ def runs_list(*, runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
 
 
 @runs_app.command("show")
-def runs_show(run: RunName, *, runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
-    """What a run found."""
-    from optimizer.commands.runs import show_command
+def runs_show(
+    run: RunName,
+    *,
+    runs: Runs = Path("runs"),
+    member: Member = None,
+    importance: Annotated[
+        bool, option("--importance", "How much of each objective each gene explains.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """What a run found; or one member of its front in full, or what its genes explain."""
+    from optimizer.commands.runs import importance_command, member_command, show_command
 
-    show_command(run, runs, as_json=as_json)
+    if importance and member is not None:
+        raise ConfigError("--importance is of all trials, --member of one: leave one out")
+    if importance:
+        importance_command(run, runs, as_json=as_json)
+    elif member is not None:
+        member_command(run, runs, member, as_json=as_json)
+    else:
+        show_command(run, runs, as_json=as_json)
 
 
 @runs_app.command("export")
@@ -61,7 +82,8 @@ def runs_export(
     to: Annotated[
         Path,
         typer.Argument(
-            help="File to write: .csv, .json, .parquet, or .journal for Optuna.", metavar="FILE"
+            help="File to write: .csv, .json, .parquet, .journal for Optuna, or .py with --as.",
+            metavar="FILE",
         ),
     ],
     *,
@@ -73,11 +95,21 @@ def runs_export(
     sample: Annotated[
         int, option("--sample", "Individuals beside the front in a .journal.", "COUNT", min=0)
     ] = 500,
+    member: Member = None,
+    platform: Annotated[
+        Literal["backtesting.py", "vectorbt"] | None,
+        option("--as", "A member as a program of this platform.", "backtesting.py|vectorbt"),
+    ] = None,
 ) -> None:
-    """Write what a run recorded to a file, exactly."""
-    from optimizer.commands.runs import export_command
+    """Write what a run recorded to a file, exactly; or a member as another platform's program."""
+    from optimizer.commands.runs import export_command, program_command
 
-    export_command(run, to, runs, what=what, sample=sample)
+    if platform is not None:
+        program_command(run, to, runs, member, platform)
+    elif member is not None:
+        raise ConfigError("--member chooses one to write as a program: add --as")
+    else:
+        export_command(run, to, runs, what=what, sample=sample)
 
 
 @runs_app.command("compare")
@@ -166,6 +198,52 @@ def objectives_list() -> None:
     from optimizer.commands.objectives import objectives_command
 
     objectives_command()
+
+
+@forecast_app.command("fit")
+@config_flags(*DATA)
+@forecast_flags
+def forecast_fit(
+    *,
+    flags: dict[str, object],
+    settings: ForecastSettings,
+    out: Annotated[
+        Path | None, option("--out", "File to write, of forecasts if unset.", "FILE.parquet")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a model walk-forward, write its forecasts, and say how good they were."""
+    from optimizer.commands.forecast import fit_command
+
+    where = out or Path("forecasts") / f"{settings.model}.parquet"
+    fit_command(flags, settings, where, as_json=as_json, quiet=quiet)
+
+
+@forecast_app.command("show")
+def forecast_show(
+    file: Annotated[Path, typer.Argument(help="A forecast.", metavar="FILE")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """How a forecast was made, and how good it was."""
+    from optimizer.commands.forecast import show_command
+
+    show_command(file, as_json=as_json)
+
+
+@forecast_app.command("list")
+def forecast_list(
+    folder: Annotated[Path, typer.Argument(help="Of forecasts.", metavar="FOLDER")] = Path(
+        "forecasts"
+    ),
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """The forecasts of a folder."""
+    from optimizer.commands.forecast import list_command
+
+    list_command(folder, as_json=as_json)
 
 
 @data_app.command("show")

@@ -1,15 +1,22 @@
 """judge: whether a run's front is more than luck, and all evidence in plain words."""
 
+import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from optimizer.cluster.address import Address
+from optimizer.commands.clusters import joined
 from optimizer.commands.console import Lines, print_json, stderr, stdout
 from optimizer.config.evidence import EvidenceSettings
-from optimizer.config.run_config import make_config
-from optimizer.errors import StoppedError
+from optimizer.config.run_config import flag_of, make_config
+from optimizer.errors import LostError, StoppedError
+from optimizer.evidence.compared import DEFAULT_SEARCHES
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement, VerdictRecord
 from optimizer.judging.opened import recorded_judgement
@@ -18,6 +25,10 @@ from optimizer.judging.weighed import weighed
 from optimizer.judging.words import sentences
 from optimizer.runs import RunStore, find_run
 from optimizer.session.problem import Trials
+
+if TYPE_CHECKING:
+    from optimizer.cluster.cluster import Cluster
+    from optimizer.cluster.searches import ClusterSearches
 
 LINE_EVERY_S = 1.0
 
@@ -57,27 +68,40 @@ class Progress:
         self._console.say("judging: " + ", ".join(told))
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a person asks about a run.
+
+    Args:
+        flags: Those that were given, by field.
+        pick: Number of another member than the strongest.
+        is_open: Whether to look at held-out bars.
+    """
+
+    flags: Mapping[str, object]
+    pick: int | None = None
+    is_open: bool = False
+
+
 def judge_command(
     name: str,
     runs: Path,
-    flags: Mapping[str, object],
-    pick: int | None,
+    asked: Asked,
     *,
-    is_open: bool,
     as_json: bool,
     quiet: bool,
+    cluster: Address | None = None,
 ) -> None:
-    """Judge a recorded run and print what was found out."""
-    path = find_run(runs, name)
+    """Judge a recorded run and print what was found out; searches are made on a cluster, if any."""
+    path, flags = find_run(runs, name), asked.flags
     with RunStore.open(path) as store:
         earlier = recorded_judgement(store)
     settings = make_config(flags, where="judge", flags=flags)
-    plan = plan_of(settings, flags, earlier, pick=pick, is_open=is_open)
+    plan = plan_of(settings, flags, earlier, pick=asked.pick, is_open=asked.is_open)
     own = {key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields}
-    try:
-        found = judge_run(path, plan, own, Progress(stderr(), quiet=quiet))
-    except KeyboardInterrupt:
-        raise StoppedError(stopped_words(path)) from None
+    watch = Progress(stderr(), quiet=quiet)
+    with resumable(path, settings, asked), joined(cluster, path.parent, quiet=quiet) as workers:
+        found = judge_run(path, plan, own, watch, place=place_on(workers))
     if as_json:
         print_json({"run": path.name, "judgement": found.payload()})
         return
@@ -101,20 +125,53 @@ def say_verdict(console: Lines, verdict: VerdictRecord) -> None:
 
 
 def judged_after_search(
-    path: Path, settings: EvidenceSettings, trials: Trials | None, *, quiet: bool
+    path: Path,
+    settings: EvidenceSettings,
+    trials: Trials | None,
+    *,
+    quiet: bool,
+    workers: "Cluster | None" = None,
 ) -> Judgement | None:
     """Judge a run that has just ended, as far as was asked for; None where nobody asked."""
     if settings.judge is False:
         return None
+    watch = Progress(stderr(), quiet=quiet)
+    with resumable(path, settings):
+        return judge_run(path, plan_of(settings), {}, watch, trials, place_on(workers))
+
+
+def place_on(workers: "Cluster | None") -> "ClusterSearches | None":
+    """Where whole searches are made: on a cluster; None for this machine."""
+    if workers is None:
+        return None
+    from optimizer.cluster.searches import ClusterSearches
+
+    return ClusterSearches(workers)
+
+
+@contextmanager
+def resumable(path: Path, settings: EvidenceSettings, asked: Asked | None = None) -> Iterator[None]:
+    """Say how to go on with a judge that was stopped, or whose cluster was lost."""
     try:
-        return judge_run(path, plan_of(settings), {}, Progress(stderr(), quiet=quiet), trials)
+        yield
     except KeyboardInterrupt:
-        raise StoppedError(stopped_words(path)) from None
+        raise StoppedError(f"stopped; {kept_words(path, settings, asked)}") from None
+    except LostError as error:
+        raise type(error)(f"{error}; {kept_words(path, settings, asked)}") from error
 
 
-def stopped_words(path: Path) -> str:
-    """What a person is told who stops a judge."""
-    return (
-        "stopped; the front is recorded, and so is what was found out about it, go on with: "
-        f"python -m optimizer judge {path}"
+def kept_words(path: Path, settings: EvidenceSettings, asked: Asked | None = None) -> str:
+    """What is kept of a judge, and the command that goes on with it."""
+    null = settings.null or (DEFAULT_SEARCHES if settings.judge else 0)
+    wanted = {**settings.model_dump(include=set(EvidenceSettings.model_fields)), "null": null}
+    default = {name: field.default for name, field in EvidenceSettings.model_fields.items()}
+    flags = [
+        flag_of(name) + ("" if value is True else f" {value}")
+        for name, value in wanted.items()
+        if value != default[name] and name != "judge"
+    ]
+    if asked is not None:
+        flags += [f"--pick {asked.pick}"] * (asked.pick is not None) + ["--open"] * asked.is_open
+    return "the front is recorded, and so is what was found out about it, go on with: " + " ".join(
+        [f"python -m optimizer judge {shlex.quote(str(path))}", *flags]
     )

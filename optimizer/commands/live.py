@@ -1,23 +1,20 @@
-"""Progress on stderr: a live table in a terminal, a line a second elsewhere, nothing if quiet."""
+"""Progress on stderr: a live view in a terminal, a line a second elsewhere, nothing if quiet."""
 
 import contextlib
-import math
 import time
 from collections.abc import Iterator
 from types import FrameType
 
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
-from engine.batch import Engine
 from engine.errors import DeviceLostError
 from optimizer.commands.console import stderr
 from optimizer.commands.notes import COMPILES, heard_by, stop_now, telling
 from optimizer.commands.restart import Restart
+from optimizer.commands.view import SearchView, left_of, rate_of, volume_of
 from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
-from optimizer.session.problem import Trials
+from optimizer.session.problem import Evaluator, Trials
 from optimizer.session.progress import Progress
 from optimizer.session.task import Task
 from optimizer.session.workflow import Observer, record_bytes
@@ -35,9 +32,10 @@ class Watcher(Observer):
 
     def __init__(self, *, quiet: bool = False, restart: Restart | None = None) -> None:
         self._console = stderr()
-        self._quiet = quiet
+        self.quiet = quiet
         self._restart = restart
         self._objectives: list[str] = []
+        self._view = SearchView(())
         self._live: Live | None = None
         self._last_shown = 0.0
         self._last_generation = 0
@@ -59,14 +57,14 @@ class Watcher(Observer):
         """Whether a person asked to stop."""
         return self._is_stopping
 
-    def started(self, task: Task, engine: Engine, store: RunStore) -> None:
+    def started(self, task: Task, engine: Evaluator, store: RunStore) -> None:
         """Say what is searched, on what, and where it is recorded."""
         self._is_searching = True
         self._objectives = list(task.goals.names)
         self._last_generation = task.config.generations
         for note in (*task.notes, *store.warnings):
             self._console.say(f"note: {note}")
-        if self._quiet:
+        if self.quiet:
             return
         plan = engine.memory_plan(task.config.population)
         self._console.say(
@@ -78,15 +76,15 @@ class Watcher(Observer):
         room = f"{record_bytes(task) / 1e6:,.0f} MB at most"
         self._console.say(f"run {store.run_id} in {store.path}, {room}")
         if self._console.is_terminal and not self._console.is_dumb_terminal:
-            waiting = Text("evaluating the initial population", style="dim")
-            self._live = Live(waiting, console=self._console, refresh_per_second=8, transient=True)
+            self._view = view = SearchView(self._objectives)
+            self._live = Live(view, console=self._console, refresh_per_second=8, transient=True)
             self._live.start()
 
     def is_due(self, generation: int) -> bool:
         """Whether a person could see it: a line a second, a frame ten times a second, the last."""
         every = LINE_EVERY_S if self._live is None else FRAME_EVERY_S
         is_time = time.monotonic() - self._last_shown >= every
-        if self._quiet or self._is_stopping:
+        if self.quiet or self._is_stopping:
             # After a hang-up nothing can be shown any more.
             return False
         return is_time or generation == self._last_generation
@@ -95,18 +93,18 @@ class Watcher(Observer):
         """Show a generation."""
         self._last_shown = time.monotonic()
         if self._live is not None:
-            self._live.update(self._table(progress))
+            self._view.update(progress)
             return
         self._console.say(
             f"generation {progress.generation}/{progress.generations}: "
             f"front {progress.front}, feasible {progress.feasible:.0%}, "
-            f"hypervolume {_volume(progress)}, {self._best(progress)}"
-            + "".join(f", {told}" for told in (_rate(progress), _left(progress)) if told)
+            f"hypervolume {volume_of(progress)}, {self._best(progress)}"
+            + "".join(f", {told}" for told in (rate_of(progress), left_of(progress)) if told)
         )
 
     def _say(self, text: str) -> None:
         """Say a line, unless the person wants none."""
-        if not self._quiet:
+        if not self.quiet:
             self._console.say(text)
 
     def searched(self, trials: Trials | None) -> None:
@@ -117,7 +115,7 @@ class Watcher(Observer):
         """Say that the front is being replayed."""
         self._is_searching = False
         self._end_live()
-        if not self._quiet and members:
+        if not self.quiet and members:
             told = counted(members, "member")
             self._console.say(f"replaying {told} of the front on the reference")
 
@@ -132,46 +130,12 @@ class Watcher(Observer):
         pairs = zip(self._objectives, progress.best, strict=True)
         return ", ".join(f"{name} {metric(name, value)}" for name, value in pairs)
 
-    def _table(self, progress: Progress) -> Table:
-        table = Table.grid(padding=(0, 2))
-        table.add_column(style="dim", justify="right")
-        table.add_column()
-        table.add_row("generation", f"{progress.generation:,} of {progress.generations:,}")
-        table.add_row("evaluated", f"{progress.evaluated:,}")
-        table.add_row("front", f"{progress.front:,}")
-        table.add_row("feasible", f"{progress.feasible:.0%}")
-        table.add_row("hypervolume", _volume(progress))
-        for name, value in zip(self._objectives, progress.best, strict=True):
-            table.add_row(f"best {name}", metric(name, value))
-        rejected = ", ".join(f"{name} {count}" for name, count in progress.rejected.items())
-        table.add_row("rejected", rejected or "none")
-        table.add_row("rate", _rate(progress) or "-")
-        left = "stopping" if self._is_stopping else _left(progress)
-        table.add_row("time", f"{progress.seconds:.1f} s" + (f", {left}" if left else ""))
-        return table
-
     def _on_signal(self, received: int, frame: FrameType | None) -> None:
         if self._is_stopping or not self._is_searching:
             stop_now(received, frame)
-        self._is_stopping = True
+        self._is_stopping = self._view.is_stopping = True
 
     def _end_live(self) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None
-
-
-def _left(progress: Progress) -> str:
-    return "" if math.isnan(progress.eta_s) else f"{progress.eta_s:,.0f} s left"
-
-
-def _volume(progress: Progress) -> str:
-    return f"{progress.hypervolume:.4f} (first box = 1)" if progress.hypervolume else "-"
-
-
-def _rate(progress: Progress) -> str:
-    rate = progress.individual_bars_per_s
-    if math.isnan(rate):
-        return ""
-    shown = f"{rate / 1e9:.2f} G" if rate >= 1e8 else f"{rate / 1e6:.2f} M"
-    return f"{shown} individual-bars/s"

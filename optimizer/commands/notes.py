@@ -2,16 +2,30 @@
 
 import contextlib
 import logging
+import os
+import re
 import signal
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
-LOGGERS = ("data.vendor", "engine.compiling.forms", "optimizer.runs.writer")
+LOGGERS = (
+    "data.vendor",
+    "engine.compiling.forms",
+    "optimizer.runs.writer",
+    "optimizer.cluster.cluster",
+    "optimizer.session.columns",
+)
 """Whose lines a person wants to see."""
 
 COMPILES = "engine.compiling.loops"
 """The log that says when loops are compiled, which is a long silence where nobody says so."""
+
+COMMAND = re.compile(
+    r"python -m optimizer \w+(?: (?:latest|show|list|new|check|source|OTHER|-\S+|\S*[\d/.]\S*))*"
+)
+"""A command to copy in a line for people: words, flags, and names with a digit or a dot."""
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -66,5 +80,24 @@ def heard_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]
 
 def note(text: str) -> None:
     """Tell a person something beside the result."""
-    sys.stderr.write(f"note: {text}\n")
+    tell(f"note: {text}")
+
+
+def tell(text: str) -> None:
+    """Print a line on stderr; in a terminal no word of it is broken."""
+    if sys.stderr.isatty():
+        text = wrapped(text, os.get_terminal_size(sys.stderr.fileno()).columns or 80)
+    sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
+
+
+def wrapped(text: str, width: int) -> str:
+    """The same in lines of whole words; a command to copy stays in one piece, however long."""
+    whole = COMMAND.sub(lambda found: found[0].replace(" ", "\0"), text)
+    lines = []
+    for line in whole.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += textwrap.wrap(
+            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        ) or [""]
+    return "\n".join(lines).replace("\0", " ")

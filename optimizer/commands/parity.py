@@ -2,16 +2,23 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from engine.replay.certificate import certify
+from engine.replay.certificate import Certificate, certify
+from optimizer.cluster.address import Address
+from optimizer.commands.clusters import joined
 from optimizer.commands.console import print_json, stderr, stdout
 from optimizer.commands.tables import certificate_line
 from optimizer.config.run_config import resolve_config
 from optimizer.runs import find_run
 from optimizer.runs.result import refuse_red
+from optimizer.search.generation import Floats
 from optimizer.session.genes_file import chosen_member
 from optimizer.session.header import recorded_front
-from optimizer.session.task import prepare
+from optimizer.session.task import Task, prepare
+
+if TYPE_CHECKING:
+    from optimizer.cluster.cluster import Cluster
 
 
 def parity_command(
@@ -22,6 +29,7 @@ def parity_command(
     front: tuple[str, Path, int | None] | None,
     engine: str,
     as_json: bool,
+    cluster: Address | None = None,
 ) -> None:
     """Compare individuals and print the certificate; red is an error.
 
@@ -38,9 +46,21 @@ def parity_command(
             genomes = genomes[place : place + 1]
     for note in task.notes:
         stderr().say(f"note: {note}")
-    certificate = certify(task.full_engine(device=engine), genomes)
+    with joined(cluster, Path(task.config.runs)) as workers:
+        certificate = _certified(task, genomes, engine, workers)
     if as_json:
         print_json(certificate.as_dict())
     else:
         stdout().say(certificate_line(certificate))
     refuse_red(certificate)
+
+
+def _certified(task: Task, genomes: Floats, device: str, workers: "Cluster | None") -> Certificate:
+    """The certificate of individuals [N, G]; on a cluster, where its workers hold the bars."""
+    if workers is None:
+        return certify(task.full_engine(device=device), genomes)
+    from optimizer.cluster.sharded import ShardedEngine
+
+    markets = task.markets
+    engine = ShardedEngine(workers, task, markets.series, markets.all_windows, device)
+    return engine.certify(genomes)

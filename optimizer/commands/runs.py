@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
@@ -20,15 +21,28 @@ from optimizer.commands.console import (
     without_nan,
 )
 from optimizer.commands.evolve import print_result, result_json
+from optimizer.commands.judge import say_verdict
+from optimizer.commands.tables import importance_tables, metrics_table
 from optimizer.errors import ConfigError, StoreError
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.opened import opened_result
+from optimizer.judging.verdict import picked, verdict_of
+from optimizer.judging.words import words_of_pick
 from optimizer.runs import RunStore, delete_run, find_run, list_runs
-from optimizer.runs.result import Member, RunResult, recorded_result, refuse_red, words_of
+from optimizer.runs.result import (
+    Member,
+    RunHeader,
+    RunResult,
+    recorded_result,
+    refuse_red,
+    words_of,
+)
 from optimizer.session.exported import Columns, What, front_table, require_result, table_of
+from optimizer.session.genes_file import chosen_member
 from optimizer.session.header import recorded_front
+from optimizer.session.importance import METHOD, importance_in
 from optimizer.session.individuals import describe_individuals
-from optimizer.shown import number
+from optimizer.shown import counted, number
 from optimizer.written import write_whole
 
 STUDY = ".journal"
@@ -75,6 +89,65 @@ def show_command(name: str, runs: Path, *, as_json: bool) -> None:
             "go on with": f"python -m optimizer evolve --resume {store.path}",
         }
         stdout().print(facts_table(facts))
+
+
+def member_command(name: str, runs: Path, member: int, *, as_json: bool) -> None:
+    """Print one member of a run's front in full."""
+    with RunStore.open(find_run(runs, name)) as store:
+        result, judgement = _judged(store)
+    place = chosen_member(f"run '{result.run}'", len(result.front), member)
+    one, pick, data = result.front[place], picked(result, judgement), result.data
+    is_pick = pick is not None and pick.member == place
+    if as_json:
+        print_json({"run": result.run, "member": place, "is_pick": is_pick, **one.payload()})
+        return
+    console = stdout()
+    say_verdict(console, verdict_of(result, judgement))
+    if pick is not None:
+        console.say(("" if is_pick else "Not the pick. ") + f"Pick: {words_of_pick(pick)}")
+    console.say(f"{result.strategy} on {data.symbol} {data.timeframe}, member {place}")
+    console.print()
+    console.print(facts_table(one.genes, "Genes"))
+    console.print()
+    console.print(metrics_table(one, result.over_windows if len(one.by_window) else ""))
+    console.print()
+    backtest = f"python -m optimizer backtest {shlex.quote(result.path)} --member {place}"
+    console.say(f"Its trades: {backtest}")
+    console.say(f"On other bars: {backtest} --data OTHER")
+
+
+def importance_command(name: str, runs: Path, *, as_json: bool) -> None:
+    """Print how much of each objective each gene explains, over the trials of a run."""
+    with RunStore.open(find_run(runs, name)) as store:
+        found, genes = importance_in(store), RunHeader.read(store.header).gene_names
+        run = store.run_id
+    trials = next(iter(found.values())).trials
+    if as_json:
+        told = {
+            objective: {
+                "together": one.together,
+                "noise": dict(zip(("alone", "beyond"), one.noise, strict=True)),
+                "genes": {
+                    gene: {"alone": float(one.alone[place]), "beyond": float(one.beyond[place])}
+                    for place, gene in enumerate(genes)
+                },
+            }
+            for objective, one in found.items()
+        }
+        print_json({"run": run, "trials": trials, "method": METHOD, "objectives": told})
+        return
+    console = stdout()
+    console.say(f"What genes explain, of the variance over {counted(trials, 'feasible trial')}")
+    console.say("It describes where this search went, and says nothing of the market.", "dim")
+    console.print()
+    for table in importance_tables(found, genes, console.width):
+        console.print(table)
+    console.print()
+    console.say(
+        f"{METHOD}; a dash: no more than shuffled values reach. A gene that is high alone "
+        "and nothing beyond came along with others.",
+        "dim",
+    )
 
 
 def verify_command(name: str, runs: Path, individuals: int) -> None:
@@ -135,7 +208,7 @@ def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) 
     """Write what a run recorded to a file, of the kind that its name says."""
     if to.suffix != STUDY and to.suffix not in WRITERS:
         known = ", ".join([*WRITERS, STUDY])
-        raise ConfigError(f"{to}: unknown kind of file; name it {known}")
+        raise ConfigError(f"{to}: unknown kind of file; name it {known}; or .py with --as")
     with RunStore.open(find_run(runs, name)) as store:
         if to.suffix == STUDY:
             from optimizer.commands.study import write_study
@@ -147,6 +220,20 @@ def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) 
             table = front_table(_judged(store)[0]) if what == "front" else table_of(store, what)
             line = _written(to, WRITERS[to.suffix](table))
     stdout().say(line)
+
+
+def program_command(name: str, to: Path, runs: Path, member: int | None, platform: str) -> None:
+    """Write a member of a run's front as a program of another platform."""
+    from optimizer.exporting.programs import ENDINGS, program_of
+
+    wanted = ENDINGS[platform]
+    if to.suffix != wanted:
+        raise ConfigError(f"{to}: a program for {platform} is named *{wanted}")
+    path = find_run(runs, name)
+    task, front = recorded_front(path, {})
+    place = chosen_member(f"run '{path.name}'", len(front), member)
+    program = program_of(task, front[place], f"Member {place} of run {path.name}.", platform)
+    stdout().say(_written(to, program))
 
 
 def _judged(store: RunStore) -> tuple[RunResult, Judgement | None]:

@@ -5,12 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from rich.table import Table
-
 from optimizer.commands.console import (
     FORMULA_STARTS,
     Lines,
-    plain_table,
+    long_table,
     print_json,
     stderr,
     stdout,
@@ -113,13 +111,13 @@ def parameters_of(genes: Path | None, member: int | None) -> dict[str, float]:
 
 def _print(console: Lines, found: Scan, history: int) -> None:
     if found.symbols:
-        console.print(_stands(found.symbols, is_wide=console.width >= WIDE))
-        console.print()
+        console.say(_stands(found.symbols, console.width))
+        console.say("")
     for one in found.too_short:
         console.say(f"too short: {one.symbol}, {counted(one.bars, 'bar')} of {one.needed:,} needed")
     if history:
-        console.print(_runs(found.symbols))
-        console.print()
+        console.say(_runs(found.symbols, console.width))
+        console.say("")
     for change in found.changes:
         console.say(
             f"changed: {change.symbol} was {change.was} at {_shown(change.was_at)}, "
@@ -152,36 +150,32 @@ def _until(symbols: Sequence[SymbolTrend]) -> str:
     return f", the last at {' to '.join(dict.fromkeys((times[0], times[-1])))}" if times else ""
 
 
-def _stands(symbols: Sequence[SymbolTrend], *, is_wide: bool) -> Table:
+def _stands(symbols: Sequence[SymbolTrend], width: int) -> str:
     """A line a symbol."""
+    is_wide = width >= WIDE
     headings = ["symbol", "class", "trend", "bars", "since", "direction"]
     headings += ["since", *FAMILIES] if is_wide else []
     headings += ["close", "last bar"] if is_wide else ["close"]
-    table = plain_table(*headings, right=("trend", "bars", "close", *FAMILIES))
-    table.collapse_padding, table.pad_edge = True, False
-    for column in table.columns[1:]:
-        column.no_wrap = True
+    rows = []
     for one in symbols:
         cells = [one.symbol, one.class_, f"{one.trend:.6f}", f"{one.bars:,}", _shown(one.since)]
         cells.append(one.direction or "-")
         if is_wide:
             cells += [_shown(one.direction_since), *map(str, one.votes.values())]
-        cells += [f"{one.close:.8g}", _shown(one.last)][: 2 if is_wide else 1]
-        table.add_row(*cells)
-    return table
+        rows.append(cells + [f"{one.close:.8g}", _shown(one.last)][: 2 if is_wide else 1])
+    return long_table(headings, rows, width, right=("trend", "bars", "close", *FAMILIES))
 
 
-def _runs(symbols: Sequence[SymbolTrend]) -> Table:
+def _runs(symbols: Sequence[SymbolTrend], width: int) -> str:
     """The last runs of each symbol."""
     headings = ("symbol", "since", "class", "bars", "trend", "price")
-    table = plain_table(*headings, right=("bars", "trend", "price"), title="Last runs")
-    table.collapse_padding, table.pad_edge = True, False
-    for one in symbols:
-        for nth, run in enumerate(one.history):
-            name = "" if nth else one.symbol
-            cells = (f"{run.bars:,}", f"{run.trend:.6f}", fraction(run.change))
-            table.add_row(name, _shown(run.first), run.class_, *cells)
-    return table
+    rows = [
+        ("" if nth else one.symbol, _shown(run.first), run.class_, f"{run.bars:,}",
+         f"{run.trend:.6f}", fraction(run.change))
+        for one in symbols
+        for nth, run in enumerate(one.history)
+    ]  # fmt: skip
+    return "Last runs\n" + long_table(headings, rows, width, right=("bars", "trend", "price"))
 
 
 def _shown(time: str | None) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from optimizer.commands.completing import run_names
 from optimizer.commands.flags import option
 from optimizer.config.compute import ComputeSettings
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
@@ -20,7 +21,12 @@ Member = Annotated[
     option("--member", "Which individual, by its number in the front.", "NUMBER", min=0),
 ]
 RunName = Annotated[
-    str, typer.Argument(help="A run's id, its beginning, its path, or latest.", metavar="RUN")
+    str,
+    typer.Argument(
+        help="A run's id, its beginning, its path, or latest.",
+        metavar="RUN",
+        autocompletion=run_names,
+    ),
 ]
 Specs = Annotated[
     list[str] | None, typer.Argument(help="Bars, as --data names them.", metavar="SPEC")

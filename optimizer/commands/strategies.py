@@ -12,6 +12,7 @@ from engine.ledger import REASONS, Ledger
 from engine.replay.certificate import certify
 from optimizer.commands.console import Lines, plain_table, stdout
 from optimizer.commands.data import price_chart
+from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.commands.tables import certificate_line
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
@@ -31,7 +32,7 @@ BEGINNING = '''"""{title}: say here in a sentence what it waits for.
 
 Check it:   python -m optimizer strategies check {path}
 Search it:  python -m optimizer evolve --strategy {path} --judge
-All words:  docs/strategies.md
+All words:  docs/howto/strategy.md
 """
 
 from strategy.words import *
@@ -75,6 +76,7 @@ def new_command(name: str) -> None:
     stdout().say(f"wrote {path}; check it: python -m optimizer strategies check {path}")
 
 
+@telling((COMPILES,), note)
 def check_command(address: str, flags: Mapping[str, object]) -> None:
     """Say what a strategy does on some bars with its default genes, by both engines.
 

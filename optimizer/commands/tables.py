@@ -6,17 +6,28 @@ import numpy as np
 from rich.table import Table
 
 from engine.replay.certificate import Certificate
+from optimizer.commands.console import WIDTH_OF_A_FILE, columns_table
+from optimizer.goals.constraints import POOLED
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs.result import Figure, Figures, Member, WindowDescription, noun_of, words_of
-from optimizer.shown import counted, metric, number
+from optimizer.session.importance import Importance
+from optimizer.shown import counted, fraction, metric, number
 
 SHOWN_INDIVIDUALS = 20
 
 SHOWN_LABELS = 100
 
+IMPORTANCE_WIDTH = 20
+"""Columns that two shares of an objective take."""
 
-def shown_members(front: Sequence[Member], objectives: Sequence[str]) -> Mapping[int, Member]:
-    """Those members of a front that are shown: all, or those that differ most.
+PICK = "*"
+"""Stands before the number of the member that is the one answer."""
+
+
+def shown_members(
+    front: Sequence[Member], objectives: Sequence[str], pick: int | None = None
+) -> Mapping[int, Member]:
+    """Those members of a front that are shown: all, or the pick and those that differ most.
 
     At most `SHOWN_INDIVIDUALS`, by their places in the front.
 
@@ -31,7 +42,8 @@ def shown_members(front: Sequence[Member], objectives: Sequence[str]) -> Mapping
     values *= signs
     low, high = values.min(axis=0), values.max(axis=0)
     scaled = (values - low) / np.where(high > low, high - low, 1.0)
-    chosen = list(dict.fromkeys([0, *scaled.argmin(axis=0).tolist()]))[:SHOWN_INDIVIDUALS]
+    first = [0 if pick is None else pick, 0, *scaled.argmin(axis=0).tolist()]
+    chosen = list(dict.fromkeys(first))[:SHOWN_INDIVIDUALS]
     distance = np.min([((scaled - scaled[place]) ** 2).sum(axis=1) for place in chosen], axis=0)
     while len(chosen) < SHOWN_INDIVIDUALS and distance.max() > 0:
         chosen.append(int(distance.argmax()))
@@ -39,39 +51,138 @@ def shown_members(front: Sequence[Member], objectives: Sequence[str]) -> Mapping
     return {place: front[place] for place in sorted(chosen)}
 
 
-def front_title(count: int, shown: int) -> str:
-    """How many members a front has, and what is shown of them."""
+def front_title(count: int, shown: int, pick: int | None = None) -> str:
+    """How many members a front has, what is shown of them, and how the pick is marked."""
     rest = f", shown are {shown} that differ most" if count > shown else ""
-    return f"Front: {counted(count, 'individual')}{rest}"
+    marked = "" if pick is None else f", {PICK} is the pick"
+    return f"Front: {counted(count, 'individual')}{rest}{marked}"
 
 
-def front_table(members: Mapping[int, Member], objectives: Sequence[str]) -> Table:
-    """The best known compromises: objectives, then the metrics that put them in perspective."""
+def front_tables(
+    members: Mapping[int, Member],
+    objectives: Sequence[str],
+    width: int = WIDTH_OF_A_FILE,
+    pick: int | None = None,
+) -> list[Table]:
+    """The best known compromises: objectives, then as many metrics beside them as there is room.
+
+    Args:
+        members: By their numbers.
+        objectives: Names; where they are too wide for one table, others follow.
+        width: Columns that there are.
+        pick: Number of the one that is marked.
+    """
     said = {name.partition(":")[0] for name in objectives}
     beside = [name for name in ("trades", "win_rate", "mean_r", "exposure") if name not in said]
-    table = Table(box=None)
-    table.add_column("#", justify="right", style="dim")
-    for name in objectives:
-        table.add_column(heading(name), justify="right", style="bold")
-    for name in beside:
-        table.add_column(heading(name), justify="right")
+    rows = {}
     for place, individual in members.items():
         values = {**individual.objectives, **individual.metrics}
-        shown = [metric(name, values.get(name)) for name in (*objectives, *beside)]
-        table.add_row(str(place), *shown)
-    return table
+        rows[place] = {name: metric(name, values.get(name)) for name in (*objectives, *beside)}
+    blocks = _blocks([*objectives, *beside], rows, width)
+    # What does not fit is among the metrics of each member, which `runs show` tells.
+    shown = [names for names in blocks if set(names) & set(objectives)]
+    return [_numbers_table(names, rows, bold=objectives, pick=pick) for names in shown]
 
 
-def genes_table(members: Mapping[int, Member]) -> Table:
-    """The genes of the same individuals, in the same order."""
-    table = Table(title="Their genes", title_justify="left", box=None)
-    table.add_column("#", justify="right", style="dim")
-    names = list(next(iter(members.values())).genes)
+def genes_tables(members: Mapping[int, Member], width: int = WIDTH_OF_A_FILE) -> list[Table]:
+    """The genes of the same individuals, in the same order; below each other what is too wide."""
+    rows = {
+        place: {name: number(value) for name, value in individual.genes.items()}
+        for place, individual in members.items()
+    }
+    blocks = _blocks(list(next(iter(rows.values()))), rows, width)
+    tables = [_numbers_table(names, rows) for names in blocks]
+    tables[0].title, tables[0].title_justify = "Their genes", "left"
+    return tables
+
+
+def _numbers_table(
+    names: Sequence[str],
+    rows: Mapping[int, Mapping[str, str]],
+    bold: Sequence[str] = (),
+    pick: int | None = None,
+) -> Table:
+    """A row a member, under its number."""
+    table = Table(box=None)
+    table.add_column("#", justify="right", style="dim", no_wrap=True)
     for name in names:
-        table.add_column(heading(name), justify="right")
-    for place, individual in members.items():
-        table.add_row(str(place), *(number(individual.genes[name]) for name in names))
+        style = "bold" if name in bold else ""
+        table.add_column(heading(name), justify="right", style=style, no_wrap=True)
+    for place, row in rows.items():
+        mark = PICK if place == pick else ""
+        table.add_row(f"{mark}{place}", *(row[name] for name in names))
     return table
+
+
+def _blocks(
+    names: Sequence[str], rows: Mapping[int, Mapping[str, str]], width: int
+) -> list[list[str]]:
+    """Columns in as few groups as fit side by side, each behind the numbers of the members."""
+    first = max(len(str(place)) for place in rows) + len(PICK) + 2
+    blocks: list[list[str]] = [[]]
+    left = width - first
+    for name in names:
+        words = heading(name).split("\n")
+        wide = max(map(len, (*words, *(row[name] for row in rows.values())))) + 2
+        if wide > left and blocks[-1]:
+            blocks.append([])
+            left = width - first
+        blocks[-1].append(name)
+        left -= wide
+    return blocks
+
+
+def metrics_table(one: Member, over_windows: str = "") -> Table:
+    """All metrics of an individual, beside them those on bars that are held out.
+
+    `over_windows` says how several windows are taken together; empty where there is one.
+    """
+    columns = {"": _in_words(one)}
+    if one.held_out is not None:
+        columns = {"searched on": _in_words(one), "held out": _in_words(one.held_out)}
+    how = " (pooled)" if over_windows == POOLED else " (means)"
+    return columns_table(columns, "Metrics" + (how if over_windows else ""))
+
+
+def _in_words(part: Figures) -> dict[str, str]:
+    """Metrics in words, with the reason of those that are undefined."""
+    return {
+        name: f"undefined: {part.undefined[name].replace('_', ' ')}"
+        if name in part.undefined
+        else metric(name, value)
+        for name, value in part.metrics.items()
+    }
+
+
+def importance_tables(
+    found: Mapping[str, Importance], genes: Sequence[str], width: int
+) -> list[Table]:
+    """Shares of genes, those of the first objective greatest first; objectives as far as fit."""
+    first = next(iter(found.values()))
+    order = np.argsort(-first.alone, kind="stable")
+    widest = max(map(len, genes))
+    at_once = max((width - widest - 2) // IMPORTANCE_WIDTH, 1)
+    names, tables = list(found), []
+    for begin in range(0, len(names), at_once):
+        table = Table(box=None)
+        table.add_column("gene", no_wrap=True)
+        shown = names[begin : begin + at_once]
+        for name in shown:
+            table.add_column(f"{heading(name)}\nalone", justify="right")
+            table.add_column("\nbeyond", justify="right", vertical="bottom")
+        for place in order:
+            cells = [
+                fraction(float(share)) if share > noise else "-"
+                for one in (found[name] for name in shown)
+                for share, noise in zip(
+                    (one.alone[place], one.beyond[place]), one.noise, strict=True
+                )
+            ]
+            table.add_row(genes[place], *cells)
+        sums = [cell for name in shown for cell in (fraction(found[name].together), "")]
+        table.add_row("all together", *sums, style="dim")
+        tables.append(table)
+    return tables
 
 
 def certificate_line(certificate: Certificate) -> str:

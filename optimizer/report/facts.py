@@ -11,7 +11,7 @@ from optimizer.report.tables import Tables
 from optimizer.runs.result import quality_lines, words_of
 from optimizer.search.generation import Floats
 from optimizer.session.markets import Markets
-from optimizer.shown import HELD_OUT, counted, metric, minute, number
+from optimizer.shown import HELD_OUT, counted, minute, number
 
 AT_A_BOUND = 0.01
 """Nearer to a bound than this share of the range is at the bound."""
@@ -70,18 +70,22 @@ def _searched(run: Tables) -> list[Fact]:
     return [
         ("Certificate", certificate_words(run)),
         ("Objectives", ", ".join(words(name) for name in run.objectives)),
-        (
-            "Tried",
-            f"at most {counted(tried(run), 'distinct candidate')} in "
-            f"{counted(len(run.summaries), 'generation')}, seed {run.header.seed}{ended}",
-        ),
+        ("Tried", f"{tried(run)}; seed {run.header.seed}{ended}"),
     ]
 
 
-def tried(run: Tables) -> int:
-    """Candidates that were evaluated; one that had died out may have come again."""
+def tried(run: Tables) -> str:
+    """How many individuals were evaluated, where, and how many of them are distinct."""
+    generations = counted(len(run.summaries), "generation")
+    count = sum(summary.evaluated for summary in run.summaries)
     polished = 0 if run.result is None else run.result.polished
-    return sum(summary.evaluated for summary in run.summaries) + polished
+    told = f"{counted(count, 'individual')} evaluated in {generations}"
+    if polished:
+        told += f" and {number(polished)} in polishing, {number(count + polished)} in all"
+    trials = None if run.judgement is None else run.judgement.trials
+    if trials is not None and trials.evaluated:
+        told += f"; {number(trials.evaluated)} of them distinct"
+    return told
 
 
 def certificate_words(run: Tables) -> str:
@@ -100,33 +104,6 @@ def cautions(run: Tables) -> list[Caution]:
         found += [*_held_out(run), *_bounds(run), *_rejected(run)]
     found += [Caution("quirk", note) for note in run.header.notes]
     return sorted(found, key=lambda warning: not warning.is_grave)
-
-
-@dataclass(frozen=True)
-class Samples:
-    """The same figures in-sample and held out, side by side.
-
-    Args:
-        rows: For each member its number and its figures, as people read them.
-    """
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def samples_of(run: Tables, members: Sequence[int]) -> Samples | None:
-    """Objectives and trades of members, in-sample and held out; None when nothing was held out."""
-    names = [n for n in dict.fromkeys([*run.objectives, "trades", "mean_r"]) if n in run.front]
-    names = [name for name in names if f"{HELD_OUT}{name}" in run.front]
-    if not names:
-        return None
-    columns = tuple(f"{words(n)}{part}" for n in names for part in (", in-sample", ", held out"))
-    rows = []
-    for member in members:
-        row = run.front.iloc[member]
-        figures = [metric(n, float(row[f"{part}{n}"])) for n in names for part in ("", HELD_OUT)]
-        rows.append((str(member), *figures))
-    return Samples(columns, tuple(rows))
 
 
 def _grave(run: Tables) -> list[Caution]:
@@ -195,7 +172,9 @@ def _rejected(run: Tables) -> list[Caution]:
         return []
     reasons = ", ".join(f"{words(name)} {number(count)}" for name, count in sorted(counts.items()))
     total = sum(summary.evaluated for summary in run.summaries)
-    return [Caution("rejected", f"Rejected candidates: {reasons}, of {number(total)} evaluated.")]
+    return [
+        Caution("rejected", f"Rejected: {reasons}, of {number(total)} evaluated in generations.")
+    ]
 
 
 def _range(markets: Markets, windows: Sequence[Window]) -> str:

@@ -3,6 +3,8 @@
 import numpy as np
 
 from optimizer.errors import ConfigError
+from optimizer.report.account import buy_and_hold, monthly_returns, rolling_sharpe
+from optimizer.report.charts import account as account_charts
 from optimizer.report.charts import front as front_charts
 from optimizer.report.charts import judged, price, progress, results
 from optimizer.report.charts.chart import Chart
@@ -11,10 +13,8 @@ from optimizer.report.trades import (
     Bools,
     Groups,
     Trades,
-    buy_and_hold,
     by_hour,
     by_label,
-    by_month,
     by_reason,
     by_side,
     by_weekday,
@@ -24,7 +24,7 @@ from optimizer.runs.result import noun_of
 from optimizer.search.generation import Floats
 from strategy.errors import unknown
 
-GROUPS = ("month", "hour", "weekday", "symbol", "reason", "side")
+GROUPS = ("hour", "weekday", "symbol", "reason", "side")
 """What trades can be put together by."""
 
 HOLD_POINTS = 1_000
@@ -101,25 +101,36 @@ def equity_frame(run: Tables, others: list[Trades]) -> Chart:
     curves = [run.equity_curve(trades) for trades in others]
     starts = {held_out_ns(run, series) for series in range(len(run.series))}
     # One line says it only where all series are held out from the same time on.
-    return results.equity_frame(hold, curves, starts.pop() if len(starts) == 1 else None)
+    return account_charts.equity_frame(hold, curves, starts.pop() if len(starts) == 1 else None)
 
 
 def equity(run: Tables, member: int, trades: Trades) -> Chart:
     """Equity and drawdown of a member."""
-    return results.equity(run.equity_curve(trades), f"member {member}")
+    return account_charts.equity(run.equity_curve(trades), f"member {member}")
+
+
+def monthly(run: Tables, member: int, trades: Trades) -> Chart:
+    """What each month made of a member's equity."""
+    end_ns = int(run.bar_times[-1])
+    years, table = monthly_returns(run.equity_curve(trades), end_ns)
+    return account_charts.monthly(years, table, f"member {member}")
+
+
+def sharpe_over_time(run: Tables, member: int, trades: Trades) -> Chart:
+    """Sharpe ratio of a member over the days up to each."""
+    ratios = rolling_sharpe(trades, run.days)
+    return account_charts.sharpe_over_time(run.days, ratios, f"member {member}")
 
 
 def market(run: Tables, series: int) -> Chart:
     """Prices of a series."""
     chart = price.market(run.series[series], run.task.markets.ranges[series])
-    layout = {**chart.layout, **results.border(held_out_ns(run, series))}
+    layout = {**chart.layout, **account_charts.border(held_out_ns(run, series))}
     return Chart(chart.title, chart.alt, chart.data, layout)
 
 
 def grouped(run: Tables, trades: Trades, by: str) -> Chart:
     """Results of trades by something that they share, one of `GROUPS`."""
-    if by == "month":
-        return results.grouped(trades, by_month, "results by month")
     if by == "hour":
         return results.grouped(trades, by_hour, "results by hour, UTC")
     if by == "weekday":

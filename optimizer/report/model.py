@@ -13,7 +13,7 @@ from optimizer.report.charts.front import metric_axis
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Trades
 from optimizer.runs.result import noun_of
-from optimizer.shown import HELD_OUT, MEANINGS, metric, number
+from optimizer.shown import HELD_OUT, MEANINGS, fraction, metric, minute, number
 
 MOST_MEMBERS = 1_000
 """Members that a page names."""
@@ -32,6 +32,9 @@ MOST_SERIES = 24
 
 MOST_LEDGERS = 3_000
 """Ledgers that are listed for a page, one a member and window; the first member's in any case."""
+
+HELD_BESIDE = ("trades", "mean_r")
+"""What the table of the front shows held out too, beside the objectives."""
 
 Plain = dict[str, object]
 
@@ -114,8 +117,13 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
 def member_rows(run: Tables) -> tuple[list[str], list[list[tuple[str, float]]]]:
     """Columns of the table of the front, and for each member its cells: text and number."""
     beside = [n for n in ("trades", "win_rate", "mean_r", "exposure") if n not in run.objectives]
-    columns = [*run.objectives, *beside, *run.genes]
     frame = run.front
+    columns: list[str] = []
+    for one in [*run.objectives, *beside]:
+        columns.append(one)
+        if one in {*run.objectives, *HELD_BESIDE} and f"{HELD_OUT}{one}" in frame:
+            columns.append(f"{HELD_OUT}{one}")
+    columns += run.genes
     rows = []
     for i in range(min(len(frame), MOST_MEMBERS)):
         values = [float(frame[name].iloc[i]) for name in columns]
@@ -198,18 +206,28 @@ def _details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
     described = run.task.markets.describe()
     return {
         "details": {
-            member: {"charts": _charts(run, member, own, shown), "trades": _columns(own)}
+            member: {
+                "charts": _charts(run, member, own, shown),
+                "drawdowns": _drawdowns(run, own),
+                "trades": _columns(own),
+            }
             for member, own in trades.items()
         },
         "shownSeries": [{"series": s, "name": run.task.markets.titles[s]} for s in shown],
         "windows": [
-            {"label": one.label, "series": window.series, "sample": one.sample}
+            {
+                "symbol": one.symbol,
+                "label": one.label,
+                "series": window.series,
+                "sample": one.sample,
+            }
             for one, window in zip(described, run.windows, strict=True)
         ],
         "noun": noun_of(described),
         "hasHeldOut": run.has_held_out,
         "hasShorts": any(bool((own.side < 0).any()) for own in trades.values()),
         "costPerSide": run.task.costs.per_side,
+        "signalBefore": 1 + run.task.costs.entry_delay,
         "bars": _bars(run, list(trades.values())),
     }
 
@@ -241,10 +259,26 @@ def _charts(run: Tables, member: int, trades: Trades, shown: Sequence[int]) -> P
     return {
         "equity": _chart(gallery.equity(run, member, trades)),
         "price": {str(s): _chart(price.entries_and_exits(trades, s)) for s in shown},
+        "month": _chart(gallery.monthly(run, member, trades)),
+        "sharpe": _chart(gallery.sharpe_over_time(run, member, trades)),
         "distribution": _chart(results.distribution(trades)),
         "costs": _chart(gallery.costs(run, trades)),
         **{by: _chart(gallery.grouped(run, trades, by)) for by in groups},
     }
+
+
+def _drawdowns(run: Tables, trades: Trades) -> list[list[str]]:
+    """The worst drawdowns of a member as people read them, a row each."""
+    return [
+        [
+            fraction(one.depth),
+            minute(one.from_ns),
+            minute(one.to_ns),
+            "not yet" if one.recovered_ns is None else minute(one.recovered_ns),
+            number(one.bars),
+        ]
+        for one in run.worst_drawdowns(trades)
+    ]
 
 
 def _columns(trades: Trades) -> Plain:

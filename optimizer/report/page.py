@@ -16,19 +16,17 @@ from jinja2 import Environment, StrictUndefined
 
 from optimizer.report.charts.chart import words
 from optimizer.report.evidence import FOLD_COLUMNS, answer
-from optimizer.report.facts import cautions, data_facts, samples_of, search_facts
-from optimizer.report.model import MOST_MEMBERS, Chosen, choose, member_rows, page_data
+from optimizer.report.facts import cautions, data_facts, search_facts
+from optimizer.report.glossary import anchor, terms
+from optimizer.report.model import MOST_MEMBERS, choose, member_rows, page_data
 from optimizer.report.tables import Tables
-from optimizer.shown import counted
+from optimizer.shown import HELD_OUT, counted
 from optimizer.written import write_whole
 
 FILE_NAME = "report.html"
 """Name of a run's report in the run's directory."""
 
-MOST_SIDE_BY_SIDE = 10
-"""Members whose in-sample and held-out figures stand at the top."""
-
-PARTS = ("verdict", "front", "individual", "trades", "search")
+PARTS = ("verdict", "front", "individual", "trades", "search", "glossary")
 PARTS_OF_A_SEARCH = ("front", "search")
 
 LONGEST_TEXT = 400
@@ -73,7 +71,7 @@ def page_html(run: Tables, member: int | None = None) -> str:
     environment.filters["short"] = short
     template = environment.from_string((assets / "report.html").read_text(encoding="utf-8"))
     return template.render(
-        page=_static(run, chosen),
+        page=_static(run),
         policy=policy(script.encode(), library),
         style=(assets / "report.css").read_text(encoding="utf-8"),
         script=script,
@@ -140,7 +138,7 @@ class _Arrays:
         return place
 
 
-def _static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
+def _static(run: Tables) -> Mapping[str, object]:
     """What the page says before any script runs."""
     columns, rows = member_rows(run)
     names = ("member", *columns)
@@ -159,7 +157,6 @@ def _static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
         "fold_columns": FOLD_COLUMNS,
         "cautions": cautions(run),
         "facts": [*data_facts(run), *search_facts(run)],
-        "samples": samples_of(run, chosen.order[:MOST_SIDE_BY_SIDE] if chosen else ()),
         "columns": [{"title": words(n), "kind": _kind(run, n)} for n in names],
         "rows": [
             {
@@ -172,6 +169,9 @@ def _static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
             for i, cells in enumerate(rows)
         ],
         "table_caption": f"{shown}, best {words(run.objectives[0])} first",
+        "closed": _closed(run),
+        "glossary": [(name, anchor(name), meaning) for name, meaning in terms(run).items()],
+        "anchors": {name: anchor(name) for name in terms(run)},
         "metrics_caption": "Metrics, in-sample and held out" if run.has_held_out else "Metrics",
         "search_note": _search_note(run),
         "footer": _footer(run),
@@ -182,7 +182,17 @@ def _static(run: Tables, chosen: Chosen | None) -> Mapping[str, object]:
 def _kind(run: Tables, column: str) -> str:
     if column in run.objectives:
         return "objective"
+    if column.startswith(HELD_OUT):
+        return "held-out"
     return "gene" if column in run.genes else "number"
+
+
+def _closed(run: Tables) -> str:
+    """What a reader who looks for held-out figures must know."""
+    if run.has_held_out:
+        return ""
+    is_closed = bool(run.header.held_out)
+    return "Held-out bars are closed." if is_closed else "No bars were held out."
 
 
 def _search_note(run: Tables) -> str:

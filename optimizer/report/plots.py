@@ -56,6 +56,16 @@ class Plots:
             traces += gallery.equity(run, member, run.trade_columns(member)).data
         return Chart(frame.title, frame.alt, traces, frame.layout).figure()
 
+    def monthly(self, member: int) -> "Figure":
+        """What each month made of a member's equity, year by year."""
+        run = self._run
+        return gallery.monthly(run, member, run.trade_columns(member)).figure()
+
+    def rolling_sharpe(self, member: int) -> "Figure":
+        """Sharpe ratio a day of a member over the 90 days up to each."""
+        run = self._run
+        return gallery.sharpe_over_time(run, member, run.trade_columns(member)).figure()
+
     def price(self, member: int, series: int = 0) -> "Figure":
         """Prices of a series with the entries and exits of a member."""
         run = self._run
@@ -75,7 +85,7 @@ class Plots:
         return results.distribution(self._run.trade_columns(member)).figure()
 
     def by(self, member: int, group: str) -> "Figure":
-        """Results of a member by month, hour, weekday, symbol, side, or exits by reason."""
+        """Results of a member by hour, weekday, symbol, side, or exits by reason."""
         return gallery.grouped(self._run, self._run.trade_columns(member), group).figure()
 
     def costs(self, member: int) -> "Figure":

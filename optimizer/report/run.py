@@ -23,11 +23,12 @@ from optimizer.report.tables import Specs, Tables
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunHeader, refuse_red
 from optimizer.search.generation import Floats
+from optimizer.session.genes_file import genome_of
 from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.problem import Trials
-from optimizer.session.task import Task, prepare
+from optimizer.session.task import Task, check_genome_fits, prepare
 from optimizer.session.workflow import Observer, start_run
 from strategy import StrategySpec, register
 from strategy.model import Strategy
@@ -97,6 +98,14 @@ def judge(
     return Run(path, data)
 
 
+def backtest(settings: Mapping[str, object], genes: Mapping[str, float]) -> "Single":
+    """Backtest one individual; see `optimizer.backtest`."""
+    task = prepare(make_config(_as_configured(settings), where="backtest"))
+    genome = genome_of(task.spec.layout, genes)
+    check_genome_fits(task, genome)
+    return Single(task, genome)
+
+
 class Single(Run):
     """An individual with its task; everything that a `Run` of one member offers."""
 
@@ -131,8 +140,10 @@ def _as_configured(settings: Mapping[str, object]) -> dict[str, object]:
         found["strategy"] = register(known).name
     bars = found.pop("bars", None)
     if bars is not None:
+        # Of polars or pyarrow.
+        bars = bars.to_pandas() if hasattr(bars, "to_pandas") else bars
         if "data" in found or not isinstance(bars, pd.DataFrame):
-            raise ConfigError("bars is a pandas frame, and given in place of data")
+            raise ConfigError("bars is a frame of pandas or polars, and given in place of data")
         found["data"] = [_file_of(bars, Path(str(found.get("runs", "runs"))))]
     return found
 

@@ -14,17 +14,21 @@ from engine.batch import Engine
 from engine.errors import EngineError
 from engine.metrics import METRICS
 from optimizer.errors import ConfigError, OptimizerError, StoreError
-from optimizer.judging.judgement import VerdictRecord
+from optimizer.evidence.returns import days_of
+from optimizer.exporting.programs import program_of
+from optimizer.judging.judgement import PickRecord, VerdictRecord
 from optimizer.judging.opened import opened_result
-from optimizer.judging.verdict import unfinished, verdict_of
+from optimizer.judging.verdict import picked, unfinished, verdict_of
+from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_weight, knee, weights_of
-from optimizer.report.trades import Curve, Trades, collect_trades, equity_curve, trades_frame
+from optimizer.report.trades import Ints, Trades, collect_trades, trades_frame
 from optimizer.runs import GenerationSummary, RunStore
 from optimizer.runs.result import Figures, Member, RunHeader, RunResult, best_first
 from optimizer.search.evolution import final_front
 from optimizer.search.generation import Floats
 from optimizer.session.header import shown_task
+from optimizer.session.importance import importance_in
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.task import Task
 from optimizer.shown import HELD_OUT
@@ -84,6 +88,16 @@ class Tables:
         if self.result is None:
             return unfinished(self.path, is_simulated=self.header.is_simulated)
         return verdict_of(self.result, self.judgement)
+
+    @property
+    def pick(self) -> PickRecord | None:
+        """The one answer: the member of greatest strength, or who was judged; None without a front.
+
+        >>> from optimizer import load_run
+        >>> load_run(example).pick.member
+        0
+        """
+        return None if self.result is None else picked(self.result, self.judgement)
 
     @property
     def id(self) -> str:
@@ -237,6 +251,19 @@ class Tables:
         """
         return trades_frame(self.trade_columns(member), self.task.markets.symbols, self.windows)
 
+    def program(self, member: int, platform: str = "backtesting.py") -> str:
+        """A member as a program of another platform, which says at its head what differs there.
+
+        Args:
+            member: Its number in the front.
+            platform: ``backtesting.py`` or ``vectorbt``.
+
+        Raises:
+            ConfigError: When there is no such member, or the platform cannot say what it does.
+        """
+        genome = self.genomes[self.check_member(member)]
+        return program_of(self.task, genome, f"Member {member} of run {self.id}.", platform)
+
     def equity(self, member: int) -> pd.Series:
         """Equity of a member after each of its trades, from 1, by time."""
         curve = self.equity_curve(self.trade_columns(member))
@@ -246,10 +273,44 @@ class Tables:
         return pd.Series(curve.value, index=index, name=f"member {member}")
 
     def equity_curve(self, trades: Trades) -> Curve:
-        """Equity after each of some trades; see `trades.equity_curve`."""
+        """Equity after each of some trades; see `account.equity_curve`."""
         markets, fraction = self.task.markets, self.task.costs.risk_fraction
         start = min(self.series[w.series].timestamp[w.start] for w in self.windows)
         return equity_curve(trades, markets.symbols, fraction, int(start))
+
+    def drawdowns(self, member: int) -> pd.DataFrame:
+        """The deepest falls of a member's equity, a row each, the deepest first.
+
+        Depth is a share of the peak; `recovered` is NaT where equity has not been there again;
+        `bars` are those from the peak to the recovery, or else to the last bar.
+        """
+        found = self.worst_drawdowns(self.trade_columns(member))
+        times = {
+            name: pd.to_datetime([getattr(one, f"{name}_ns") for one in found], unit="ns", utc=True)
+            for name in ("from", "to", "recovered")
+        }
+        depths, bars = [one.depth for one in found], [one.bars for one in found]
+        return pd.DataFrame({"depth": depths, **times, "bars": bars})
+
+    def worst_drawdowns(self, trades: Trades) -> list[Drawdown]:
+        """The deepest falls of equity after each of some trades."""
+        return worst_drawdowns(self.equity_curve(trades), self.bar_times)
+
+    @cached_property
+    def bar_times(self) -> Ints:
+        """When bars in some window open, nanoseconds UTC; of several markets, of the longest."""
+        markets = self.task.markets
+        times: dict[str, list[Ints]] = {}
+        for name, one in zip(markets.names, markets.ranges, strict=True):
+            own = markets.series[one.series].timestamp[one.start : one.end]
+            times.setdefault(name, []).append(own)
+        longest = max(times.values(), key=lambda parts: sum(map(len, parts)))
+        return np.sort(np.concatenate(longest))
+
+    @cached_property
+    def days(self) -> Ints:
+        """The dates on which some window has a bar, [D] days since 1970 UTC."""
+        return days_of(self.series, self.windows)
 
     def population(self, generation: int) -> pd.DataFrame:
         """All individuals of a generation: their genes, objectives, and whether they are feasible.
@@ -285,6 +346,30 @@ class Tables:
         """
         self.check_member(0)
         return by_weight(self.minimised, weights_of(self.objectives, weights))
+
+    def importance(self, objective: str | None = None) -> pd.DataFrame:
+        """How much of an objective's variance over the recorded trials each gene explains.
+
+        It describes where this search went, and nothing of the market.
+
+        Args:
+            objective: Its name; the first one if None.
+
+        Returns:
+            A row a gene: its share alone, its share beyond the others, and what chance reaches of
+            either, as `optimizer.session.importance` says.
+
+        Raises:
+            ConfigError: When there is no such objective, or too few trials.
+        """
+        name = self.objectives[0] if objective is None else objective
+        if name not in self.objectives:
+            raise ConfigError(unknown("objective", name, list(self.objectives)))
+        with RunStore.open(self.path) as store:
+            found = importance_in(store)[name]
+        shares = {"alone": found.alone, "beyond": found.beyond}
+        noise = zip(("alone_noise", "beyond_noise"), found.noise, strict=True)
+        return pd.DataFrame({**shares, **dict(noise)}, index=pd.Index(self.genes, name="gene"))
 
     def number_of_gene(self, gene: str) -> int:
         """Place of a gene among those of the run, refused with the nearest one when unknown."""

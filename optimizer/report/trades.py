@@ -1,4 +1,4 @@
-"""Trades of one individual as columns, and what follows from them: equity, costs, groups."""
+"""Trades of one individual as columns, and what follows from them: costs, groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,19 +75,6 @@ class Trades:
     def bars_held(self) -> Ints:
         """Bars from the entry bar to the exit bar, both counted, [K]."""
         return self.exit_bar - self.entry_bar + 1
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """A value that changes at certain times.
-
-    Args:
-        time_ns: [N] int64, nanoseconds UTC, ascending.
-        value: [N], from then on.
-    """
-
-    time_ns: Ints
-    value: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,65 +172,6 @@ def trades_frame(trades: Trades, symbols: Sequence[str], windows: Sequence[Windo
     )
 
 
-def equity_curve(
-    trades: Trades, accounts: Sequence[str], risk_fraction: float, start_ns: int
-) -> Curve:
-    """Equity after each trade, from 1.
-
-    `accounts` names each window's market, [W]; `risk_fraction` is what one R is worth. [K + 1]
-    at the time of each exit bar; with one window the last value is the law's.
-
-    A market is an account, which goes from window to window. Several are of equal size and stand
-    side by side; their mean is shown.
-    """
-    names, owner = numbered(accounts)
-    order = np.argsort(trades.exit_ns, kind="stable")
-    r, account = trades.r[order], owner[trades.window[order]]
-    steps = np.empty(len(trades))
-    for number in range(len(names)):
-        own = np.flatnonzero(account == number)
-        value = np.multiply.accumulate(1.0 + risk_fraction * r[own])
-        # Ruin is for ever.
-        value[np.logical_or.accumulate(~(value > 0.0))] = 0.0
-        steps[own] = value if len(names) == 1 else np.diff(value, prepend=1.0)
-    value = steps if len(names) == 1 else 1.0 + np.cumsum(steps) / len(names)
-    return Curve(_begun(start_ns, trades.exit_ns[order]), np.concatenate([[1.0], value]))
-
-
-def drawdown(curve: Curve) -> Floats:
-    """How far equity lies below its peak so far, a fraction of the peak, [N] from 0 down."""
-    peak = np.maximum.accumulate(curve.value)
-    fallen: Floats = curve.value / peak - 1.0
-    return fallen
-
-
-def buy_and_hold(
-    ranges: Sequence[Window],
-    series: Sequence[Bars],
-    accounts: Sequence[str],
-    costs: Costs,
-    points: int,
-) -> Curve:
-    """What buying at the first open and holding would have given, from 1, entry cost paid.
-
-    `points` values at even times from the first bar to the last, the mean of all accounts [S];
-    an account goes from one part to the next. One that has not begun yet is worth 1, one whose
-    bars are over what it was worth at their end.
-    """
-    first = min(series[w.series].timestamp[w.start] for w in ranges)
-    end = max(series[w.series].timestamp[w.end - 1] for w in ranges)
-    time_ns = np.linspace(int(first), int(end), points).astype(np.int64)
-    names, owner = numbered(accounts)
-    values = np.ones((len(names), points))
-    for window in ranges:
-        own = series[window.series]
-        last = np.searchsorted(own.timestamp, time_ns, side="right") - 1
-        known = np.clip(last, window.start, window.end - 1)
-        value = own.close[known] / (own.open[window.start] * (1.0 + costs.per_side))
-        values[owner[window.series]] *= np.where(last < window.start, 1.0, value)
-    return Curve(time_ns, values.sum(axis=0) / len(names))
-
-
 def cost_facts(trades: Trades, chosen: Bools, costs: Costs) -> CostFacts:
     """What the chosen [K] trades cost, and how much they could have borne.
 
@@ -266,16 +194,6 @@ def by_reason(trades: Trades, chosen: Bools) -> Groups:
 def by_side(trades: Trades, chosen: Bools) -> Groups:
     """Longs and shorts apart."""
     return _grouped(trades, chosen, (1 - trades.side) // 2, SIDES)
-
-
-def by_month(trades: Trades, chosen: Bools) -> Groups:
-    """Trades by the month of their entry, UTC, from the first to the last, none left out."""
-    months = trades.entry_ns.astype("datetime64[ns]").astype("datetime64[M]").astype(np.int64)
-    if not len(months):
-        return _grouped(trades, chosen, months, ())
-    first, last = int(months.min()), int(months.max())
-    labels = np.arange(first, last + 1).astype("datetime64[M]").astype(str).tolist()
-    return _grouped(trades, chosen, months - first, tuple(labels))
 
 
 def by_hour(trades: Trades, chosen: Bools) -> Groups:
@@ -314,8 +232,3 @@ def _grouped(trades: Trades, chosen: Bools, keys: Ints, labels: tuple[str, ...])
 
 def _joined(parts: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.generic]:
     return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _begun(start_ns: int, time_ns: Ints) -> Ints:
-    """Times with the opening of the account before them."""
-    return np.concatenate([np.array([start_ns], np.int64), time_ns])

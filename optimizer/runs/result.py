@@ -104,12 +104,24 @@ class Member(Figures):
 
 @dataclass(frozen=True)
 class Timing(Payload):
-    """Seconds of a search and of replaying its front, in the process that ended the run."""
+    """Seconds of a search and of replaying its front, in the process that ended the run.
+
+    Args:
+        evaluated: Individuals that this process evaluated.
+        individual_bars_per_s: Its rate, without what it compiled.
+        compile_s: Of the search, the seconds in which loops and kernels were compiled.
+    """
 
     search_s: float
     certificate_s: float
     evaluated: int
     individual_bars_per_s: float
+    compile_s: Annotated[float, OPTIONAL] = 0.0
+
+    @property
+    def warm_s(self) -> float:
+        """Seconds of the search without compiling."""
+        return self.search_s - self.compile_s
 
 
 @dataclass(frozen=True)
@@ -131,6 +143,8 @@ class RunResult(Payload):
         front: Its members; as recorded in the order in which they were certified.
         front_hash: SHA-256 of genes and objectives of the front, in whatever order.
         hypervolume: What the front dominates, as `Generation` says.
+        evaluated: Individuals that the whole search evaluated, by whatever processes, repeats
+            and those of the polish among them; 0 where a version did not count.
         polished: Individuals that were tried to polish the front.
         regret: How a genetic search fares on the lattice; None where nobody asked.
         resumed: Set where a run was to be resumed and was finished already.
@@ -156,6 +170,7 @@ class RunResult(Payload):
     device: DeviceUsed
     hypervolume: float = 0.0
     stopped_by: str = "generations"
+    evaluated: int = 0
     polished: int = 0
     regret: Regret | None = None
     timing: Timing

@@ -17,6 +17,7 @@ from strategy.genes import Floats
 from strategy.indicators.adaptive_trend import FAMILIES
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
     from plotly.graph_objects import Figure
 
 Column = npt.NDArray[Any]
@@ -196,6 +197,19 @@ class Scan:
             symbol, row.timestamp, row.close, layers, high=asked.high, low=asked.low, last=last
         )
         return chart.figure()
+
+    def frame(self) -> "DataFrame":
+        """A row a symbol, in their order, with the vote of each family in a column of its name.
+
+        Columns: symbol, class, trend, bars, since, since_bar, direction, direction_since,
+        direction_since_bar, close, last, ema to kama. All bars: ``pandas.DataFrame(columns())``.
+        """
+        from pandas import DataFrame
+
+        told = [vars(one) | {"class": one.class_, **one.votes} for one in self.symbols]
+        turned = ("direction", "direction_since", "direction_since_bar")
+        columns = ("symbol", "class", "trend", "bars", "since", "since_bar", *turned)
+        return DataFrame(told, columns=[*columns, "close", "last", *FAMILIES])
 
     def columns(self) -> dict[str, Column]:
         """All rows as a table, symbols by name, bars oldest first: name of a column to values."""

@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -153,11 +154,12 @@ def _loaded(config: RunConfig, say: Callable[[str], None]) -> tuple[Bars, ...]:
     """The series that a configuration names; how far it is, is said a line a second."""
     options, specs = load_options(config), named_specs(config)
     found, said = [], time.monotonic()
-    for spec in specs:
-        found.append(load_bars(spec, options))
-        if time.monotonic() - said >= LINE_EVERY_S:
-            say(f"loaded {len(found):,} of {len(specs):,} sources")
-            said = time.monotonic()
+    with ThreadPoolExecutor(config.threads or available_cores()) as pool:
+        for bars in pool.map(lambda spec: load_bars(spec, options), specs):
+            found.append(bars)
+            if time.monotonic() - said >= LINE_EVERY_S:
+                say(f"loaded {len(found):,} of {len(specs):,} sources")
+                said = time.monotonic()
     return tuple(found)
 
 

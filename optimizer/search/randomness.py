@@ -41,10 +41,13 @@ PURPOSES = {
     "reorder": 16,
     "near": 17,
     "null_mirror": 18,
+    "forecast_weights": 19,
+    "forecast_batches": 20,
 }
 """What a stream is drawn for; a number is part of every recorded run and is never reused.
 
-From `null_body` on they are drawn from as words, by `optimizer.evidence`.
+From `null_body` to `null_mirror` they are drawn from as words, by `optimizer.evidence`; the last
+two by `optimizer.forecasts`, of folds in place of generations.
 """
 
 

@@ -1,14 +1,27 @@
-"""Extra columns of series, from files that a configuration names."""
+"""Extra columns of series, from files that a configuration names and a run keeps beside it."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 from data import Bars
 from data.dated import read_dated
 from optimizer.errors import ConfigError
+from optimizer.runs import RunStore
+from optimizer.written import write_whole
 from strategy.columns import DatedColumn
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy
+
+log = logging.getLogger(__name__)
+
+FOLDER = "columns"
+"""In a run's directory: its column files as they were, by the names of the columns."""
+
+FITS = "forecast_fits"
+"""In a run's header: forecasts that were fitted on its bars, by the column that is read."""
 
 FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
@@ -51,6 +64,62 @@ def require_columns(spec: AnyStrategy, series: Sequence[Bars]) -> None:
                     f"strategy '{spec.name}' reads column '{name}', which {bars.symbol} has not: "
                     f"add --column-file {name}=FILE"
                 )
+
+
+def fits_of(spec: AnyStrategy, files: Sequence[str]) -> dict[str, int]:
+    """Forecasts that were fitted until one was chosen, for each of those that a strategy reads."""
+    # Only now: few runs read a forecast.
+    from optimizer.forecasts.column import record_of
+
+    names = spec.extra_columns if isinstance(spec, Strategy) else ()
+    places = {name: Path(path) for name, path, _ in map(_parsed, files) if name in names}
+    records = {name: record_of(path) for name, path in places.items()}
+    return {name: record.fits for name, record in records.items() if record is not None}
+
+
+def recorded_fits(store: RunStore) -> int:
+    """Forecasts that were fitted on a run's bars, of all columns that its strategy reads."""
+    fits = store.header.get(FITS)
+    return sum(map(int, fits.values())) if isinstance(fits, dict) else 0
+
+
+def keep_columns(files: Sequence[str], run: Path) -> None:
+    """Copy column files into a run's directory, so that it can go anywhere with them.
+
+    Raises:
+        OptimizerError: When one cannot be written.
+    """
+    for name, path, _ in map(_parsed, files):
+        (run / FOLDER).mkdir(exist_ok=True)
+        write_whole(_copy(run, name, path), Path(path).read_bytes(), may_follow=False)
+
+
+def kept_columns(files: Sequence[str], run: Path) -> list[str]:
+    """Column files of a run: as they were named while they are what they were, else its copies."""
+    found = []
+    for text in files:
+        name, path, _ = _parsed(text)
+        copy = _copy(run, name, path)
+        if not copy.is_file() or _is_same(Path(path), copy):
+            found.append(text)
+            continue
+        _say_once(name, path, copy)
+        found.append(text.replace(f"{name}={path}", f"{name}={copy}", 1))
+    return found
+
+
+@cache
+def _say_once(name: str, path: str, copy: Path) -> None:
+    """A run's configuration is read several times by one command."""
+    log.info("column '%s': %s is not what it was; the run's own copy is read", name, path)
+
+
+def _copy(run: Path, name: str, path: str) -> Path:
+    return run / FOLDER / f"{name}{Path(path).suffix}"
+
+
+def _is_same(path: Path, copy: Path) -> bool:
+    return path.is_file() and path.read_bytes() == copy.read_bytes()
 
 
 def _parsed(text: str) -> tuple[str, str, float | None]:

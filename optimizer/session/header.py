@@ -11,6 +11,7 @@ from optimizer.config.run_config import RunConfig, make_config, overlaid
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
 from optimizer.search.generation import Floats
+from optimizer.session.columns import FITS, fits_of, kept_columns
 from optimizer.session.exported import newest_front
 from optimizer.session.identity import (
     Identity,
@@ -40,6 +41,7 @@ def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
         "command": config.model_dump(mode="json"),
         "strategy": task.spec.name,
         "strategy_file": _file_of(task.spec),
+        **({FITS: fits} if (fits := fits_of(task.spec, config.column_file)) else {}),
         "genes": strategy["genes"],
         "data": f"{markets.symbol} {markets.timeframe}",
         "is_simulated": markets.is_simulated,
@@ -85,7 +87,7 @@ def recorded_strategy(store: RunStore) -> AnyStrategy | None:
 def strategy_to_go_on_with(store: RunStore) -> AnyStrategy | None:
     """The strategy that a run recorded, where its file is gone; None where it is read again."""
     file = store.header.get("strategy_file")
-    is_there = isinstance(file, dict) and Path(str(file["path"])).exists()
+    is_there = isinstance(file, dict) and _place_of(file) is not None
     return None if is_there else recorded_strategy(store)
 
 
@@ -107,7 +109,17 @@ def _file_of(spec: AnyStrategy) -> dict[str, object] | None:
     """The file that a strategy came from, with its text; None of one that came from elsewhere."""
     origin = in_words(spec)
     source = None if origin is None else origin.source
-    return None if source is None else {**asdict(source), "summary": spec.summary}
+    if source is None:
+        return None
+    return {**asdict(source), "folder": str(Path.cwd()), "summary": spec.summary}
+
+
+def _place_of(file: Mapping[str, object]) -> Path | None:
+    """Where the file of a strategy is now: from where the run began, else from here; None: gone."""
+    path = Path(str(file["path"]))
+    # Runs of former versions do not say where they began.
+    places = (Path(str(file.get("folder", ""))) / path, path)
+    return next((place for place in places if place.is_file()), None)
 
 
 def _zones_of(spec: AnyStrategy) -> dict[str, str]:
@@ -120,7 +132,7 @@ def _own_indicators(run_id: str, file: Mapping[str, str]) -> dict[str, OwnIndica
     """A person's own indicators by name, from their file as it was."""
     path, how = file["path"], f"python -m optimizer runs source {run_id}"
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = (_place_of(file) or Path(path)).read_text(encoding="utf-8")
     except OSError as error:
         raise StoreError(
             f"run '{run_id}' needs functions of {path}, which cannot be read "
@@ -162,6 +174,14 @@ def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
     if isinstance(threads := known.get("threads"), int) and threads > available_cores():
         # Another machine may have had more, and it decides nothing.
         known["threads"] = None
+    file = store.header.get("strategy_file")
+    if isinstance(file, dict) and (place := _place_of(file)) is not None:
+        path = Path(str(file["path"]))
+        # Said as it was given where that is the same file, so that nothing seems to have changed.
+        if not (path.is_file() and path.samefile(place)):
+            known["strategy"] = str(known["strategy"]).replace(str(path), str(place), 1)
+    if isinstance(files := known.get("column_file"), list):
+        known["column_file"] = kept_columns(files, store.path)
     return make_config(overlaid(known, flags), where=f"run '{store.run_id}'", flags=flags)
 
 

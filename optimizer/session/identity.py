@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from engine.batch import ENGINE_VERSION
+from engine import ENGINE_VERSION
 from engine.replay.certificate import data_hash
 from optimizer.errors import StoreError
 from optimizer.goals.objectives import Goals

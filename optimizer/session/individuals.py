@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.batch import Engine
 from engine.metrics import METRICS, OVERFLOW, UNDEFINED, MetricTable, Span, compute_metrics
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.runs.result import Figure, Figures, Member
 from optimizer.search.generation import Floats
-from optimizer.session.problem import EngineProblem
+from optimizer.session.problem import EngineProblem, Evaluator
 from optimizer.session.task import Task
 
 BY_WINDOW = ("trades", "win_rate", "mean_r", "sum_r", "total_return", "max_drawdown")
@@ -18,7 +17,7 @@ BY_WINDOW = ("trades", "win_rate", "mean_r", "sum_r", "total_return", "max_drawd
 
 
 def describe_individuals(
-    task: Task, engine: Engine, genomes: Floats, objectives: Floats | None = None
+    task: Task, engine: Evaluator, genomes: Floats, objectives: Floats | None = None
 ) -> tuple[Member, ...]:
     """Individuals for people and JSON.
 

@@ -1,20 +1,58 @@
 """The search's view of an engine, and the trials that it made of it."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
-from engine.batch import Engine
+from data import Window
 from engine.ledger import ACCUMULATOR_INDEX
 from engine.metrics import MetricTable, Span, compute_metrics
 from optimizer.goals.objectives import Goals
 from optimizer.search.generation import Evaluation, Floats
 from strategy import GenomeLayout
+from strategy.narrow import AnyStrategy
 
 MOST_TRIAL_BYTES = 2**28
 """Trials that take more than this, three million of ten genes, are not kept."""
 
 TRADES = ACCUMULATOR_INDEX["trades"]
+
+
+class Evaluator(Protocol):
+    """What a search asks of an `engine.batch.Engine`, wherever its windows are."""
+
+    @property
+    def spec(self) -> AnyStrategy:
+        """The strategy."""
+        ...
+
+    @property
+    def device(self) -> str:
+        """Where it evaluates."""
+        ...
+
+    @property
+    def device_reason(self) -> str:
+        """Why there."""
+        ...
+
+    @property
+    def threads(self) -> int:
+        """Cores that it uses."""
+        ...
+
+    def evaluate(self, genomes: Floats) -> Floats:
+        """Accumulators [P, W, A] of genomes [P, G]."""
+        ...
+
+    def on(self, windows: Sequence[Window]) -> "Evaluator":
+        """The same for other windows of its series."""
+        ...
+
+    def memory_plan(self, individuals: int) -> object:
+        """What a population will take; its text is for people."""
+        ...
 
 
 class Trials:
@@ -40,7 +78,7 @@ class Trials:
 class EngineProblem:
     """Judges what an engine evaluates; `spans` [W] are the lengths of its windows."""
 
-    def __init__(self, goals: Goals, spans: Sequence[Span], engine: Engine) -> None:
+    def __init__(self, goals: Goals, spans: Sequence[Span], engine: Evaluator) -> None:
         self.goals = goals
         self.spans = tuple(spans)
         self.engine = engine
@@ -64,18 +102,17 @@ class EngineProblem:
 
     def evaluate(self, genomes: Floats) -> Evaluation:
         """Judge genomes [P, G]."""
-        accumulators = self.engine.evaluate(genomes)
+        metrics, trades = self._seen(genomes)
         if self._judged is not None:
-            self._keep(genomes, accumulators[:, :, TRADES].sum(axis=1))
-        return self.goals.judge(self._metrics(accumulators), self._near(genomes))
+            self._keep(genomes, trades)
+        return self.goals.judge(metrics, self._near(genomes))
 
     def reached(self, genomes: Floats) -> Floats:
         """What genomes [P, G] reach in each objective, feasible or not, [P, O]; NaN if undefined.
 
         That of soft constraints is not among them.
         """
-        metrics = self._metrics(self.engine.evaluate(genomes))
-        return self.goals.achieved(metrics, self._near(genomes))
+        return self.goals.achieved(self._seen(genomes)[0], self._near(genomes))
 
     def keep_trials(self) -> None:
         """From now on keep all that is judged, while it fits memory."""
@@ -90,12 +127,13 @@ class EngineProblem:
         return Trials(genomes, trades, len(judged[0][0]))
 
     def _near(self, genomes: Floats) -> Floats | None:
-        return self.goals.values_near(
-            self.layout, genomes, lambda around: self._metrics(self.engine.evaluate(around))
-        )
+        return self.goals.values_near(self.layout, genomes, lambda around: self._seen(around)[0])
 
-    def _metrics(self, accumulators: Floats) -> MetricTable:
-        return compute_metrics(accumulators, self.spans, self.goals.metrics)
+    def _seen(self, genomes: Floats) -> tuple[MetricTable, Floats]:
+        """Metrics of genomes [P, G], and their trades [P] over all windows."""
+        accumulators = self.engine.evaluate(genomes)
+        metrics = compute_metrics(accumulators, self.spans, self.goals.metrics)
+        return metrics, accumulators[:, :, TRADES].sum(axis=1)
 
     def _keep(self, genomes: Floats, trades: Floats) -> None:
         self._n_bytes += genomes.nbytes + trades.nbytes

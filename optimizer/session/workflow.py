@@ -13,18 +13,19 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.batch import Engine
-from engine.devices import Device
+from engine.compiling.spent import compile_seconds
 from engine.errors import DeviceError, DeviceLostError
-from engine.replay.certificate import Certificate, certify, data_hash
+from engine.replay.certificate import Certificate, data_hash
 from optimizer.config.run_config import RunConfig, names_deciding
-from optimizer.errors import ConfigError, StoppedError, StoreError
+from optimizer.errors import ConfigError, LostError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
 from optimizer.runs.lock import NO_GENERATION
 from optimizer.runs.result import DeviceUsed, RunResult, Timing, best_first, recorded_result
 from optimizer.search.evolution import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.stopping import stop_reason
+from optimizer.session.columns import keep_columns
+from optimizer.session.evaluating import Evaluation, Place, here
 from optimizer.session.header import (
     changed_circumstances,
     header_of,
@@ -34,7 +35,7 @@ from optimizer.session.header import (
 )
 from optimizer.session.identity import identity_of, require_identity, require_same
 from optimizer.session.individuals import describe_individuals
-from optimizer.session.problem import EngineProblem, Trials
+from optimizer.session.problem import EngineProblem, Evaluator, Trials
 from optimizer.session.progress import WARMING, Mark, Progress, progress_of
 from optimizer.session.search import numbered_front
 from optimizer.session.task import Task, check_limit_fits, describe_data, prepare
@@ -49,7 +50,7 @@ ShouldStop = Callable[[], bool]
 class Observer:
     """Who watches a run; this one sees nothing."""
 
-    def started(self, task: Task, engine: Engine, store: RunStore) -> None:
+    def started(self, task: Task, engine: Evaluator, store: RunStore) -> None:
         """The search is about to begin."""
 
     def is_due(self, generation: int) -> bool:
@@ -72,12 +73,17 @@ class Observer:
         """
 
 
-def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) -> RunResult:
+def start_run(
+    config: RunConfig, observer: Observer, should_stop: ShouldStop, place: Place = here
+) -> RunResult:
     """Evolve from the beginning; `should_stop` is asked after each generation.
+
+    `place` makes what evaluates individuals; it decides no result.
 
     Raises:
         StoppedError: When asked to stop; the run can be resumed.
         StoreError: When it can no longer be recorded, with how to go on when it can.
+        LostError: When what evaluates is gone, with how to go on.
         OptimizerError, DataError, StrategyError, EngineError: When something does not fit; no run
             was recorded if nothing had been evaluated.
     """
@@ -88,20 +94,21 @@ def start_run(config: RunConfig, observer: Observer, should_stop: ShouldStop) ->
             f"strategy '{task.spec.name}' has no genes, so there is nothing to search: give it "
             "gene(...) or length(...), or use backtest"
         )
-    device = task.device()
     with _resumable(config, observer):
-        engine = task.engine(device)
+        evaluation = place(task, task.device())
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
     task, warm_start = _warm_start(task)
-    header = header_of(task, engine.device, identity_of(task, hash_of(warm_start)))
+    header = header_of(task, evaluation.engine.device, identity_of(task, hash_of(warm_start)))
     with (
         RunStore.create(
             runs, new_run_id(), header, keep=config.keep, budget=config.budget
         ) as store,
         _resumable(config, observer, store),
     ):
-        return _search(_Job(task, device, engine, store, warm_start), None, observer, should_stop)
+        keep_columns(config.column_file, store.path)
+        job = _Job(task, evaluation, store, warm_start)
+        return _search(job, None, observer, should_stop)
 
 
 def record_bytes(task: Task) -> int:
@@ -119,7 +126,11 @@ def record_bytes(task: Task) -> int:
 
 
 def resume_run(
-    path: Path, flags: Mapping[str, object], observer: Observer, should_stop: ShouldStop
+    path: Path,
+    flags: Mapping[str, object],
+    observer: Observer,
+    should_stop: ShouldStop,
+    place: Place = here,
 ) -> RunResult:
     """Go on with a recorded run; of the configuration only what changes no result may be new.
 
@@ -156,16 +167,15 @@ def resume_run(
             raise ConfigError(
                 f"--generations {config.generations}: run '{store.run_id}' has {done} already"
             )
-        device = task.device(done=done)
         with _resumable(config, observer, store):
-            engine = task.engine(device)
-        header = header_of(task, engine.device, identity)
+            evaluation = place(task, task.device(done=done))
+        header = header_of(task, evaluation.engine.device, identity)
         differences = changed_circumstances(store.header, header)
         store.note_resumption(differences, task.config.generations)
         with _resumable(config, observer, store):
             if last is not None:
-                _reverify(task.problem(engine), last)
-            job = _Job(task, device, engine, store, warm_start)
+                _reverify(evaluation.problem(), last)
+            job = _Job(task, evaluation, store, warm_start)
             return _search(job, last, observer, should_stop)
 
 
@@ -197,8 +207,7 @@ class _Job:
     """What one search needs: its task, where it is judged and recorded, what it begins with."""
 
     task: Task
-    device: Device
-    engine: Engine
+    evaluation: Evaluation
     store: RunStore
     warm_start: Floats | None
 
@@ -225,7 +234,7 @@ def _search(
         return _searched(job, last, observer, should_stop)
     except KeyboardInterrupt:
         raise StoppedError(f"stopped at once; {resume_hint(job.store)}") from None
-    except StoreError as error:
+    except (StoreError, LostError) as error:
         raise type(error)(f"{error}; {resume_hint(job.store)}") from error
 
 
@@ -253,10 +262,10 @@ def resume_hint(store: RunStore) -> str:
 def _searched(
     job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> RunResult:
-    task, engine, store = job.task, job.engine, job.store
-    observer.started(task, engine, store)
-    began = perf_counter()
-    problem = task.problem(engine)
+    task, store = job.task, job.store
+    observer.started(task, job.evaluation.engine, store)
+    began, compiled = perf_counter(), compile_seconds()
+    problem = job.evaluation.problem()
     if last is None and task.config.judge is not False:
         problem.keep_trials()
     now, warm = Mark(0, 0, 0.0), None
@@ -281,20 +290,22 @@ def _searched(
     front, n_polished = numbered_front(task, problem, last)
     observer.searched(problem.trials())
     regret = None if why else task.regret(problem, front.objectives)
-    searched = perf_counter() - began
+    searched, compiling = perf_counter() - began, compile_seconds() - compiled
     observer.certifying(len(front))
     # Neither replayed nor described where it is held out: nobody has looked there yet.
-    certificate = certify(engine, front.genomes)
+    certificate = job.evaluation.certify(front.genomes)
     evaluated = now.evaluated + n_polished
     timing = Timing(
         search_s=searched,
         certificate_s=perf_counter() - began - searched,
         evaluated=evaluated,
-        individual_bars_per_s=evaluated * task.markets.n_bars / searched,
+        individual_bars_per_s=evaluated * task.markets.n_bars / (searched - compiling),
+        compile_s=compiling,
     )
     result = replace(
         _result(job, last, front, certificate, timing),
         stopped_by=why or "generations",
+        evaluated=sum(one.evaluated for one in store.generations()) + n_polished,
         polished=n_polished,
         regret=regret,
     )
@@ -309,7 +320,7 @@ def _result(
     certificate: Certificate,
     timing: Timing,
 ) -> RunResult:
-    task, engine, store = job.task, job.engine, job.store
+    task, engine, store = job.task, job.evaluation.engine, job.store
     return RunResult(
         run=store.run_id,
         path=str(store.path),

@@ -12,6 +12,7 @@ and with everything new.
 import argparse
 import sys
 import time
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -19,11 +20,12 @@ import numpy as np
 
 from data import LoadOptions, load_bars
 from engine.compiling.forms import CompiledForm
+from engine.cpu.lanes import LANES
 from engine.cpu.threads import Threads
 from engine.cpu.trends import TrendForm
 from engine.kept import Kept
 from engine.machine import available_cores, versions
-from engine.trends import trends
+from engine.trends import rows as rows_of
 from strategy.indicators.adaptive_trend import adaptive_trend
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from tests.support.trend import A
@@ -81,17 +83,19 @@ def population(close, device):
         workers = Threads(available_cores())
 
         def make():
-            form = TrendForm(Kept(2**32))(adaptive_trend)
+            form = TrendForm(Kept(2**32))
 
             def rows(asked):
+                fours = range(0, len(asked), LANES)
                 found = {}
 
                 def work(thread):
-                    for number in range(thread, len(asked), workers.count):
-                        found[number] = form(close, *asked[number])
+                    for begin in fours[thread :: workers.count]:
+                        some = asked[begin : begin + LANES]
+                        found[begin] = form.rows(adaptive_trend, close, some)
 
-                workers.run(work, len(asked))
-                return [found[number] for number in range(len(asked))]
+                workers.run(work, len(fours))
+                return [row for begin in fours for row in found[begin]]
 
             return rows
 
@@ -101,10 +105,10 @@ def population(close, device):
     from engine.cuda.trends import Trends
 
     def on_device():
-        kept = Trends(close, 2**34, torch.device(device))
+        kept = Trends(close[None], 2**34, torch.device(device))
 
         def rows(asked):
-            found = kept.rows(asked, is_script=False)
+            found = kept.rows(np.array(asked), is_script=False)[:, 0]
             torch.cuda.synchronize()
             return found
 
@@ -122,11 +126,11 @@ def main():
     given = parser.parse_args()
     closes = closes_of(given.folder)
     print(f"{versions()}, {available_cores()} cores, {given.device}")
-    if given.device == "cpu":
-        for count, bars in SYMBOLS:
-            some = cut(closes, count, bars)
-            verify("symbols", [one.row for one in trends(some, A)], [(one, A) for one in some])
-            timed(f"{count} x {bars}, one tuple", lambda: trends(some, A), given.repeats)  # noqa: B023
+    for count, bars in SYMBOLS:
+        some = cut(closes, count, bars)
+        work = partial(rows_of, some, A, device=given.device)
+        verify("symbols", work(), [(one, A) for one in some])
+        timed(f"{count} x {bars}, one tuple", work, given.repeats)
     (close,) = cut(closes, 1, BARS)
     genomes = random_genomes(ADAPTIVE_TREND, POPULATION, seed=1)
     asked = [(*map(int, genome[:9]), *A[9:]) for genome in genomes]

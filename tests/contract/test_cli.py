@@ -1,13 +1,18 @@
 """The command line: exit codes, one line for an error, strict JSON for a result."""
 
+from importlib.metadata import version
+
 import pytest
 
 from engine.devices import why_absent
 from engine.ledger import ACCUMULATORS
 from engine.metrics import METRICS
+from optimizer.__main__ import PACKAGE, main
 from optimizer.commands import evolve as evolve_module
+from optimizer.commands.help import EVERYDAY, SECTIONS
 from optimizer.config.run_config import RunConfig, flag_of, make_config, resolve_config
 from optimizer.goals.objectives import OBJECTIVES
+from optimizer.runs.files import DATABASE
 from strategy import STRATEGIES
 from tests.support.commands import SMALL, write_market
 
@@ -23,7 +28,7 @@ def flat_market(tmp_path_factory):
 def test_every_knob_is_a_flag_of_evolve(command, name):
     """Help shows the flag, its meaning and its default."""
     field = RunConfig.model_fields[name]
-    text = " ".join(command("evolve", "--help").out.split())
+    text = " ".join(command("evolve", "--help-all").out.split())
     assert f"{flag_of(name)} " in text
     assert field.description in text
 
@@ -31,9 +36,34 @@ def test_every_knob_is_a_flag_of_evolve(command, name):
 @pytest.mark.parametrize("name", ["evolve", "backtest", "parity", "bench", "config", "data show"])
 def test_every_command_that_takes_data_takes_all_that_reads_it(command, name):
     """Whoever names data can say how to read it."""
-    text = command(*name.split(), "--help").out
+    text = command(*name.split(), "--help-all").out
     for flag in ("--data", "--timeframe", "--tz", "--dedupe", "--drop-bad-bars"):
         assert f"{flag} " in text
+
+
+def test_help_begins_with_what_is_needed_every_day(command):
+    """By sections, on a page; it says how many flags there are beside these."""
+    text = command("evolve", "--help").out
+    headings = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
+    assert headings == [f"{name}:" for name in ("Options", *SECTIONS)]
+    assert "--population" in text
+    assert "--mutation-eta" not in text
+    hidden = len(set(RunConfig.model_fields) - EVERYDAY)
+    assert f"{hidden} more flags: --help-all shows them too." in " ".join(text.split())
+    assert "more flags" not in command("evolve", "--help-all").out
+
+
+def test_all_knobs_have_a_section():
+    """A new group would be shown among a command's own flags."""
+    fields = [name for groups in SECTIONS.values() for one in groups for name in one.model_fields]
+    assert sorted(fields) == sorted(RunConfig.model_fields)
+    assert set(fields) >= EVERYDAY
+
+
+def test_version_is_told(command):
+    """On one line."""
+    outcome = command("--version")
+    assert (outcome.code, outcome.out) == (0, f"{PACKAGE} {version(PACKAGE)}\n")
 
 
 def test_no_command_at_all_shows_help(command):
@@ -177,9 +207,9 @@ def test_a_market_without_trades_is_no_error(command, flat_market):
 
 def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, market, monkeypatch):
     """Engines that disagree are never passed over, and the run is shown all the same."""
-    from optimizer.session import workflow
+    from optimizer.session import evaluating
 
-    honest = workflow.certify
+    honest = evaluating.certify
 
     def red(engine, genomes):
         from dataclasses import replace
@@ -188,7 +218,7 @@ def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, mar
         found = honest(engine, genomes)
         return replace(found, mismatches=2, first_mismatch=told)
 
-    monkeypatch.setattr(workflow, "certify", red)
+    monkeypatch.setattr(evaluating, "certify", red)
     outcome = command("evolve", "--data", market, *SMALL)
     assert outcome.code == 1
     assert "2 MISMATCHES" in outcome.out
@@ -325,3 +355,26 @@ def test_parity_fails_with_the_first_mismatch_in_full(command, market, monkeypat
     assert "accumulator bars_in_market differs: reference" in outcome.err
     assert "genes: {" in outcome.err
     assert "2 MISMATCHES" in outcome.out
+
+
+def test_a_shell_completes_commands_flags_strategies_and_runs(monkeypatch, tmp_path, capsys):
+    """The installed command answers what bash asks it."""
+    (tmp_path / "runs" / "20260101-000000-abcdef").mkdir(parents=True)
+    (tmp_path / "runs" / "20260101-000000-abcdef" / DATABASE).touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("_OPTIMIZER_COMPLETE", "complete_bash")
+    asked = {
+        "optimizer ev": "evolve",
+        "optimizer runs ver": "verify",
+        "optimizer evolve --objec": "--objectives",
+        "optimizer evolve --strategy sell": "seller_exhaustion",
+        "optimizer evolve --device cu": "cuda",
+        "optimizer runs show 2026": "20260101-000000-abcdef",
+        "optimizer backtest 2026": "20260101-000000-abcdef",
+        "optimizer evolve --resume la": "latest",
+    }
+    for words, expected in asked.items():
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        assert main([]) == 0
+        assert expected in capsys.readouterr().out.split(), words

@@ -239,7 +239,7 @@ FLAGS = {
 @pytest.mark.parametrize("name", FLAGS)
 def test_help_names_every_knob_that_a_command_offers(command, name):
     """The flag, its meaning, and its default where there is one."""
-    text = " ".join(command(*name.split(), "--help").out.split())
+    text = " ".join(command(*name.split(), "--help-all").out.split())
     for field in FLAGS[name]:
         assert f"{flag_of(field)} " in text
         assert RunConfig.model_fields[field].description in text

@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from wsgiref.util import setup_testing_defaults
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -133,6 +134,61 @@ def test_a_study_holds_the_front_and_a_sample(command, result):
     failed = [trial for trial in trials if trial.state.name == "FAIL"]
     assert all("failure" in trial.user_attrs for trial in failed)
     assert all("generation" in trial.user_attrs for trial in trials)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_the_dashboard_opens_a_study(command, result):
+    """Its pages' own interface tells of the study, its directions and every trial."""
+    reason = "the dashboard is not installed"
+    dashboard = pytest.importorskip("optuna_dashboard", reason=reason)
+    backend = pytest.importorskip("optuna").storages.journal.JournalFileBackend
+    storage = pytest.importorskip("optuna").storages.JournalStorage
+    assert command("runs", "export", "latest", "study.journal", "--sample", "3").code == 0
+    app = dashboard.wsgi(storage(backend("study.journal")))
+    (study,) = answered(app, "/api/studies")["study_summaries"]
+    assert study["study_name"] == result["run"]
+    assert study["directions"] == ["maximize", "maximize", "minimize"]
+    found = answered(app, f"/api/studies/{study['study_id']}")
+    trials = [trial for trial in found["trials"] if trial["state"] == "Complete"]
+    values = [list(member["objectives"].values()) for member in result["front"]]
+    assert all(value in [trial["values"] for trial in trials] for value in values)
+    assert len(found["trials"]) == len(values) + 3
+
+
+def answered(app, path):
+    """What a web application answers to a request, as JSON."""
+    environment = {"PATH_INFO": path}
+    setup_testing_defaults(environment)
+    told = []
+    body = b"".join(app(environment, lambda status, *_: told.append(status)))
+    assert told == ["200 OK"]
+    return json.loads(body)
+
+
+def test_a_member_is_exported_as_a_script(command, result, tmp_path):
+    """The same text as in Python, which says at its head what differs; it compiles."""
+    for platform in ("backtesting.py", "vectorbt"):
+        arguments = ("member.py", "--as", platform, "--member", "0")
+        assert command("runs", "export", "latest", *arguments).code == 0
+        text = (tmp_path / "member.py").read_text(encoding="utf-8")
+        assert text == load_run("latest").program(0, platform)
+        assert "# What differs, and what that does:" in text
+        compile(text, "member.py", "exec")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("member.txt", "--as", "vectorbt", "--member", "0"), "is named *.py"),
+        (("member.py", "--as", "vectorbt", "--member", "99"), "--member 0 to"),
+        (("member.py", "--member", "0"), "add --as"),
+        (("member.py", "--as", "pine"), "is not one of"),
+    ],
+)
+def test_a_program_that_cannot_be_is_refused(command, result, arguments, told):
+    """In one line, which says what is wrong."""
+    outcome = command("runs", "export", "latest", *arguments)
+    assert (outcome.code, told in outcome.error) == (2, True), outcome.error
 
 
 def test_a_study_is_written_whole_and_replaces_the_one_before(command, result):

@@ -45,7 +45,7 @@ def test_a_run_that_was_never_judged_says_so(command, run):
     """With the command that would, in the terminal and in JSON."""
     shown = command("runs", "show", "latest").out.splitlines()[0]
     assert shown == run["judgement"]["verdict"]["sentence"]
-    assert set(run["judgement"]) == {"verdict"}
+    assert set(run["judgement"]) == {"verdict", "pick"}
     assert shown.startswith(("Not judged yet: python -m optimizer judge ", "Too little to judge"))
 
 

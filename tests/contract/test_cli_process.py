@@ -22,7 +22,7 @@ QUIETLY = ("--json", "--quiet", "--no-report", "--no-judge")
 
 def finish(process):
     """Wait for a process to end; it must not go on with what would take minutes."""
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     return Outcome(process.returncode, out or "", err)
 
 

@@ -1,16 +1,16 @@
 """The command scan, as a person runs it."""
 
 import csv
-import io
 import json
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
+from rich.cells import cell_len
 
 from optimizer import scan
 from optimizer.commands.scan import _runs, _stands
@@ -209,14 +209,29 @@ def test_python_refuses_settings_that_a_scan_would_not_heed():
 def test_tables_fit_a_terminal(folder):
     """Nothing is cut or folded at 80 columns, nor at 140 with the votes."""
     found = scan(data=f"csv:{folder}", is_kept=False, history=3)
-    for width, is_wide in ((80, False), (140, True)):
-        out = Console(file=io.StringIO(), width=width)
-        out.print(_stands(found.symbols, is_wide=is_wide))
-        assert len(out.file.getvalue().splitlines()) == 1 + len(found.symbols)
-        out.print(_runs(found.symbols))
-        text = out.file.getvalue()
+    for width in (80, 140):
+        stands = _stands(found.symbols, width)
+        assert len(stands.splitlines()) == 1 + len(found.symbols)
+        text = f"{stands}\n{_runs(found.symbols, width)}"
         assert "…" not in text
         assert max(map(len, text.splitlines())) <= width
+
+
+def test_a_scan_is_a_frame(folder):
+    """A row a symbol, as the line that the command prints."""
+    found = scan(data=f"csv:{folder}", is_kept=False)
+    frame = found.frame()
+    assert frame["symbol"].tolist() == [one.symbol for one in found.symbols]
+    assert frame["class"].tolist() == [one.class_ for one in found.symbols]
+    assert frame["kama"].tolist() == [one.votes["kama"] for one in found.symbols]
+
+
+def test_a_long_symbol_is_cut_where_a_line_is_too_wide(folder):
+    """And said to be; wide letters count as two columns."""
+    symbols = scan(data=f"csv:{folder}", is_kept=False).symbols
+    named = [replace(one, symbol="漢" * 60) for one in symbols]
+    _, *lines = _stands(named, 80).splitlines()
+    assert all(cell_len(line) <= 80 and "…" in line for line in lines)
 
 
 def test_a_symbol_that_would_be_a_formula_is_text_in_a_spreadsheet(command, tmp_path):

@@ -1,10 +1,12 @@
 """A strategy in a file of one's own goes the whole way, and what is wrong in it is told."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import optimizer
@@ -97,6 +99,14 @@ def test_it_is_searched_certified_judged_and_shown(command, market, pullback):
     assert again.json["generation"] == 4
 
 
+def test_the_engine_is_timed_with_it(command, market, pullback):
+    """A strategy in words runs on the engine that was made for it."""
+    sizes = ("--population", "4", "--bars", "300", "--repeats", "3")
+    timed = command("bench", "--data", market, "--strategy", pullback, *sizes, "--json")
+    assert timed.code == 0, timed.err
+    assert timed.json["certificate"]["mismatches"] == 0
+
+
 def test_an_edited_strategy_is_refused_and_an_edited_comment_is_not(command, market, pullback):
     """By what differs; other words for the same are the same strategy."""
     searched(command, market, pullback)
@@ -128,6 +138,31 @@ def test_functions_of_ones_own_come_from_their_file_alone(command, market, own):
     assert "runs source" in gone.error
     own.write_text(command("runs", "source", "latest").out)
     assert "0 mismatches" in command("runs", "verify", "latest").out
+
+
+@pytest.mark.parametrize("text", [PULLBACK, OWN], ids=["words", "own"])
+def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkeypatch, text):
+    """The file is that of the folder where the run began, not one of the same name here."""
+    name, elsewhere = "idea.py", tmp_path / "elsewhere"
+    (tmp_path / name).write_text(text)
+    found = searched(command, market, name)
+    assert found["certificate"]["mismatches"] == 0
+    shutil.copytree("runs", elsewhere / "runs")
+    (elsewhere / name).write_text("raise SystemExit('another file')")
+    monkeypatch.chdir(elsewhere)
+    assert "0 mismatches" in command("runs", "verify", "latest").out
+    for given in (
+        ("backtest", "--run", "latest", "--member", "0"),
+        ("report", "latest"),
+        ("evolve", "--resume", "latest", "--generations", "3", "--json"),
+        ("evolve", "--resume", "latest", "--generations", "4", "--json"),
+    ):
+        outcome = command(*given)
+        assert outcome.code == 0, outcome.err
+    assert outcome.json["generation"] == 4
+    edited = text.replace("share(gene", "share( gene").replace("> 65", "> 64")
+    (tmp_path / name).write_text(edited)
+    assert command("evolve", "--resume", "latest", "--generations", "5").code == 4
 
 
 def test_an_indicator_that_looks_ahead_is_refused_before_the_search(command, market, own):
@@ -211,6 +246,20 @@ def test_a_strategy_and_bars_in_memory(command, market, tmp_path, monkeypatch):
         optimizer.evolve(bars=frame, data=["sample"], **small)
 
 
+def test_one_individual_is_backtested_in_memory(command, market, tmp_path, monkeypatch):
+    """A frame of any library that can give one of pandas; the trades are those of the command."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.read_csv(market.removeprefix("csv:"))
+    genes = {"close_location_min": 0.3, "vol_z_min": 0.5}
+    run = optimizer.backtest(genes, bars=pa.Table.from_pandas(frame))
+    given = [part for name, value in genes.items() for part in ("--set", f"{name}={value}")]
+    found = command("backtest", "--data", market, *given, "--json").json
+    assert run.front["trades"][0] == found["metrics"]["trades"] > 0
+    assert run.trades(0)["r"].sum() == pytest.approx(found["metrics"]["sum_r"], rel=1e-12)
+    with pytest.raises(ConfigError, match="of pandas or polars"):
+        optimizer.backtest(bars=frame.to_numpy())
+
+
 def test_zones_are_recorded_with_their_version(command, market, pullback):
     """Another version of the zone data may say another time."""
     pullback.write_text(
@@ -249,7 +298,13 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     judged = command("judge", "latest", "--json", "--folds", "0", "--null", "1")
     assert judged.json["judgement"]["causal"]["mismatches"] == 0
     (tmp_path / "mood.csv").write_text("\n".join(["known_at,value", *values[:5]]))
-    assert command("evolve", "--resume", "latest", "--generations", "3").code == 4
+    resumed = command("evolve", "--resume", "latest", "--generations", "3")
+    assert resumed.code == 0
+    told = "note: column 'mood': mood.csv is not what it was; the run's own copy is read"
+    assert resumed.err.count(told) == 1
+    (copy,) = tmp_path.glob("runs/*/columns/mood.csv")
+    copy.write_text((tmp_path / "mood.csv").read_text())
+    assert command("evolve", "--resume", "latest", "--generations", "4").code == 4
     missing = command("evolve", "--data", market, "--strategy", pullback, *SMALL)
     assert "reads column 'mood', which bars has not: add --column-file" in missing.error
     wrong = command("evolve", "--data", market, "--column-file", "mood", *SMALL)

@@ -114,7 +114,7 @@ def test_both_tables_are_shown(command, folder):
     assert "1,520 bars held out, which nobody has looked at" in command("evolve", *arguments).out
     opened(command)
     out = command("runs", "show", "latest").out
-    assert "on 3 symbols 15m, 6,080 bars and 1,520 bars held out; " in out
+    assert "on 3 symbols 15m, 6,080 bars and 1,520 bars held out\n" in out
     assert "Held out: bars that the search never saw" in out
     assert "Individual 0, symbol by symbol" in out
     assert "; 3 symbols pooled as one list of trades, which is no" in out

@@ -70,10 +70,15 @@ BANNED = {
 
 
 ALLOWED = {
-    "pickle": ["optimizer/judging/worker.py", "optimizer/judging/workers.py"],
+    "pickle": [
+        "optimizer/cluster/keeping.py",
+        "optimizer/judging/worker.py",
+        "optimizer/judging/workers.py",
+    ],
     "eval": ["strategy/files.py"],
 }
-"""Pickles go between a process and those that it began, over pipes that nobody else can write to.
+"""Pickles go between a process and those that it began, over pipes that nobody else can write to,
+and within a cluster, whose members run each other's programs anyhow.
 A person's own file is run, as Python runs it; never the text that a record holds."""
 
 
@@ -83,6 +88,13 @@ def test_what_is_banned_is_absent(what):
     pattern = re.compile(BANNED[what], re.MULTILINE)
     found = [str(p.relative_to(ROOT)) for p in source_files() if pattern.search(p.read_text())]
     assert found == ALLOWED.get(what, [])
+
+
+def test_hosts_are_spoken_to_in_one_file():
+    """Everything else would work with another library."""
+    pattern = re.compile(r"^ *(import|from) +(distributed|dask)\b", re.MULTILINE)
+    found = [str(p.relative_to(ROOT)) for p in source_files() if pattern.search(p.read_text())]
+    assert found == ["optimizer/cluster/hosts.py"]
 
 
 def test_files_stay_readable():

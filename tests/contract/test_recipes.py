@@ -13,7 +13,7 @@ from tests.support.commands import ROOT, write_market
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("README.md", "docs/searching.md")
+PAGES = ("README.md", "docs/howto/search.md")
 NEEDS_A_KEY = "polygon:"
 
 
@@ -25,16 +25,18 @@ def commands_of(page):
     return [line for line in lines if line.startswith(begin) and NEEDS_A_KEY not in line]
 
 
-def test_the_strategy_of_the_notebook_runs_from_its_file(command, tmp_path):
-    """The file that the notebook writes is a strategy that reference and engine agree on."""
+def test_strategies_of_the_notebook_run_from_their_files(command, tmp_path):
+    """Each file that the notebook writes is a strategy that reference and engine agree on."""
     book = json.loads((ROOT / "notebooks" / "your_strategy.ipynb").read_text())
     cells = ["".join(cell["source"]) for cell in book["cells"]]
-    (text,) = re.findall(r"write_text\('''\n(.*?)'''", "\n".join(cells), re.DOTALL)
-    (tmp_path / "stepped_in.py").write_text(text)
+    texts = re.findall(r"write_text\('''\n(.*?)'''", "\n".join(cells), re.DOTALL)
+    assert len(texts) == 2
     market = write_market(tmp_path / "bars.csv")
-    found = command("parity", "--data", market, "--strategy", "stepped_in.py")
-    assert found.code == 0, found.err
-    assert "0 mismatches" in found.out
+    for text in texts:
+        (tmp_path / "mine.py").write_text(text)
+        found = command("parity", "--data", market, "--strategy", "mine.py")
+        assert found.code == 0, found.err
+        assert "0 mismatches" in found.out
 
 
 def test_the_strategy_of_the_front_page_runs_from_a_file(command, tmp_path):

@@ -10,6 +10,8 @@ import pytest
 
 from data import Window
 from optimizer import load_run
+from optimizer.commands.backtest import ledger_table
+from optimizer.commands.console import csv_text
 from optimizer.config.run_config import RunConfig
 from optimizer.report import write_report
 from optimizer.report.run import Single
@@ -165,7 +167,10 @@ def test_windows_of_one_series_are_a_page(chromium, tmp_path):
             found.page.select_option("#f-symbol", label)
             count = int((trades["window"] == number).sum())
             assert found.text("#trade-count").startswith(f"{count} of {len(trades)} trades")
-            assert label in found.text('figure[data-chart="symbol"]')
+            # It is drawn anew after the table.
+            found.page.locator('figure[data-chart="symbol"]', has_text=label).first.wait_for()
+        expected = csv_text(*ledger_table(task.markets, single.engine.trades(single.genomes[0])))
+        assert found.download("#csv") == expected
         found.page.select_option("#f-symbol", "")
         found.page.select_option("#f-sample", "held out")
         count = int((trades["sample"] == "held out").sum())

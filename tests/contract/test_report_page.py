@@ -5,16 +5,18 @@ import shutil
 import pytest
 
 from optimizer import load_run
+from optimizer.commands.backtest import ledger_table
+from optimizer.commands.console import csv_text
 from optimizer.evidence.verdict import GRADES
 from optimizer.report import write_report
 from optimizer.shown import MEANINGS, metric
-from tests.support.browser import opened
+from tests.support.browser import ALL_DRAWN, opened
 from tests.support.judged import judgement, record_judgement
 from tests.support.runs import record_run
 
 pytestmark = pytest.mark.slow
 
-SECTIONS = ("verdict", "front", "individual", "trades", "search")
+SECTIONS = ("verdict", "front", "individual", "trades", "search", "glossary")
 CHARTS = (
     "front",
     "front3d",
@@ -25,6 +27,7 @@ CHARTS = (
     "distribution",
     "reason",
     "month",
+    "sharpe",
     "weekday",
     "hour",
     "costs",
@@ -100,18 +103,14 @@ def test_metrics_say_what_they_are(chromium, page_file):
 
 
 def test_the_theme_can_be_changed_and_the_page_printed(chromium, page_file):
-    """The button turns the page dark; printing draws every chart on white."""
+    """The button turns the page dark; once it is loaded, printing draws every chart."""
     with opened(chromium, page_file) as found:
         before = found.page.evaluate("getComputedStyle(document.body).backgroundColor")
         found.page.click("#theme")
         after = found.page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert before != after
-        found.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        undrawn = found.page.eval_on_selector_all(
-            "figure:not([hidden]) .plot",
-            "all => all.filter(p => !p.querySelector('.main-svg')).length",
-        )
-        assert undrawn == 0
+        found.page.reload()
+        assert found.page.evaluate(f"dispatchEvent(new Event('beforeprint')) && ({ALL_DRAWN})()")
         assert found.errors == []
 
 
@@ -133,9 +132,9 @@ def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_the_page_draws_everything_and_asks_for_nothing(chromium, page_file, width, scheme):
     """No error, no request, every section and chart is there, nothing is wider than the window."""
-    with opened(chromium, page_file, width=width, scheme=scheme) as found:
+    with opened(chromium, page_file, width=width, scheme=scheme, deep=True) as found:
         found.draw_all()
-        found.page.wait_for_timeout(500)
+        assert found.page.evaluate("scrollY") == 0
         assert found.errors == []
         assert found.requests == []
         for section in SECTIONS:
@@ -144,6 +143,51 @@ def test_the_page_draws_everything_and_asks_for_nothing(chromium, page_file, wid
             place = found.page.locator(f'figure[data-chart="{chart}"] .plot .main-svg')
             assert place.count() > 0, chart
         assert found.page.evaluate("document.documentElement.scrollWidth") == width
+        covered = found.page.eval_on_selector_all("figure:not([hidden])", COVERED)
+        assert covered == []
+
+
+COVERED = """figures => figures.filter(figure => {
+    const box = (name) => figure.querySelector(name).getBoundingClientRect();
+    const words = document.createRange();
+    words.selectNodeContents(figure.querySelector("summary"));
+    const bar = box(".modebar");
+    return !bar.width || bar.top < box(".plot").bottom - 1 || bar.bottom > box("details").bottom + 8
+        || bar.left < words.getBoundingClientRect().right;
+}).map(figure => figure.dataset.chart)"""
+"""Charts whose toolbar is not beside the words below the chart."""
+
+
+def test_the_account_of_a_member_is_shown_as_asked_for(chromium, run, page_file):
+    """Log axis and benchmark are boxes to tick; trades leave as `backtest --trades` writes them."""
+    plot = 'figure[data-chart="equity"] .plot'
+    with opened(chromium, page_file) as found:
+        found.draw_all()
+        assert found.page.eval_on_selector(plot, "plot => plot.layout.yaxis.type") == "linear"
+        assert "buy and hold" in found.legend("equity")
+        found.page.check("#log")
+        found.page.uncheck("#hold")
+        found.page.click("#front-table tbody tr:last-child")
+        assert found.page.eval_on_selector(plot, "plot => plot.layout.yaxis.type") == "log"
+        assert "buy and hold" not in found.legend("equity")
+        rows = found.texts("#drawdowns tbody tr")
+        depths = [f"{depth:.2%}" for depth in run.drawdowns(len(run.front) - 1)["depth"]]
+        assert [row.split()[0] for row in rows] == depths
+        ledgers = run.engine.trades(run.genomes[-1])
+        assert found.download("#csv") == csv_text(*ledger_table(run.task.markets, ledgers))
+        assert found.errors == []
+
+
+def test_a_browser_without_three_dimensions_is_told_so(chromium, page_file):
+    """A sentence stands in for that chart; all others are drawn."""
+    with opened(chromium, page_file) as found:
+        found.draw_all()
+        told = "This browser draws no three dimensions."
+        assert found.text('figure[data-chart="front3d"] .plot').startswith(told)
+        for chart in set(CHARTS) - {"front3d"}:
+            place = found.page.locator(f'figure[data-chart="{chart}"] .plot .main-svg')
+            assert place.count() > 0, chart
+        assert found.errors == []
 
 
 def test_a_click_on_the_front_shows_the_trades_of_that_member(chromium, run, page_file):
@@ -151,12 +195,9 @@ def test_a_click_on_the_front_shows_the_trades_of_that_member(chromium, run, pag
     member = len(run.front) - 1
     with opened(chromium, page_file) as found:
         found.draw_all()
-        found.page.wait_for_timeout(500)
         points = found.page.locator('figure[data-chart="front"] .points path')
         assert points.count() == len(run.front)
-        points.nth(member).scroll_into_view_if_needed()
-        box = points.nth(member).bounding_box()
-        found.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        points.nth(member).click(force=True)
         found.page.wait_for_function(f"location.hash === '#member={member}'")
         trades = run.trades(member)
         assert found.text("#chosen").startswith(f"Member {member}")
@@ -208,6 +249,11 @@ def test_all_evidence_is_on_the_page(chromium, run, tmp_path, grade, width):
         first = "for" if grade == "luck" else "against"
         assert speaks[: speaks.count(first)] == [first] * speaks.count(first)
         evidence = found.text("#evidence")
+        nowhere = found.page.eval_on_selector_all(
+            'a[href^="#"]', "all => all.filter(a => !document.querySelector(a.hash)).length"
+        )
+        assert nowhere == 0
+        assert found.page.locator('#evidence a[href="#term-folds"]').count() == 1
         assert "41 of 52 near neighbours keep half of its strength." in evidence
         assert "No trade of any member uses a later bar: 60 cuts, 0 differences." in evidence
         assert found.page.locator("#folds tbody tr").count() == 2

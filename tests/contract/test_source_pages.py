@@ -57,6 +57,6 @@ def test_every_file_of_the_page_is_used(place):
 
 def test_every_option_that_the_page_names_exists(command):
     """Flags that are renamed are renamed here too."""
-    known = command("evolve", "--help").out + command("data", "import", "--help").out
+    known = command("evolve", "--help-all").out + command("data", "import", "--help-all").out
     named = set(re.findall(r"--[a-z][a-z-]+", PAGE))
     assert {flag for flag in named if flag not in known} == set()

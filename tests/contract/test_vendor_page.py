@@ -71,5 +71,5 @@ def test_the_settings_of_the_page_are_legal():
 
 def test_every_option_that_the_page_names_exists(command):
     """Flags that are renamed are renamed here too."""
-    known = command("evolve", "--help").out + command("data", "fetch", "--help").out
+    known = command("evolve", "--help-all").out + command("data", "fetch", "--help-all").out
     assert {flag for flag in re.findall(r"--[a-z][a-z-]+", PAGE) if flag not in known} == set()

@@ -42,24 +42,26 @@ class Opened:
         """Texts of all elements that fit."""
         return self.page.locator(selector).all_inner_texts()
 
+    def legend(self, chart):
+        """Text of a chart's legend."""
+        place = f'figure[data-chart="{chart}"] .legend'
+        return self.page.locator(place).first.text_content()
+
+    def download(self, selector):
+        """Text of the file that a click on an element gives."""
+        with self.page.expect_download() as found:
+            self.page.click(selector)
+        return found.value.path().read_text(encoding="utf-8")
+
     def draw_all(self):
-        """Scroll through the page, so that every chart is drawn."""
-        self.page.evaluate(
-            """async () => {
-                for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight / 2) {
-                    scrollTo({ top: y, behavior: "instant" });
-                    await new Promise((done) => setTimeout(done, 30));
-                }
-                // On a busy machine the page may be past a chart before that is drawn.
-                for (let tries = 0; tries < 1200; tries++) {
-                    const plots = [...document.querySelectorAll("figure:not([hidden]) .plot")];
-                    const left = plots.find((plot) => !plot.querySelector(".main-svg"));
-                    if (!left) break;
-                    left.scrollIntoView({ behavior: "instant" });
-                    await new Promise((done) => setTimeout(done, 50));
-                }
-            }"""
-        )
+        """Wait, without scrolling, until all charts are drawn or say why they are not."""
+        self.page.wait_for_function(ALL_DRAWN, polling=50)
+
+
+ALL_DRAWN = """() => {
+    const plots = [...document.querySelectorAll("figure:not([hidden]) .plot")];
+    return plots.every((plot) => plot.querySelector(".main-svg, .note"));
+}"""
 
 
 @pytest.fixture(scope="session")
@@ -75,8 +77,17 @@ def chromium():
         browser.close()
 
 
+FLAT = """{
+    const own = HTMLCanvasElement.prototype.getContext;
+    HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+        return kind.includes("webgl") ? null : own.call(this, kind, ...rest);
+    };
+}"""
+"""A browser that draws no three dimensions, which takes seconds without a graphics card."""
+
+
 @contextmanager
-def opened(browser, path, *, width=1280, height=900, scheme="light", fragment=""):
+def opened(browser, path, *, width=1280, height=900, scheme="light", fragment="", deep=False):
     """Open a file and wait until its script is done.
 
     Args:
@@ -86,10 +97,13 @@ def opened(browser, path, *, width=1280, height=900, scheme="light", fragment=""
         height: Likewise.
         scheme: ``light`` or ``dark``.
         fragment: What follows the address.
+        deep: Whether it draws three dimensions.
     """
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, offline=True
     )
+    if not deep:
+        context.add_init_script(FLAT)
     page = context.new_page()
     page.set_default_timeout(PATIENCE_MS)
     found = Opened(page)
@@ -107,7 +121,9 @@ def opened(browser, path, *, width=1280, height=900, scheme="light", fragment=""
             else None
         ),
     )
-    page.goto(address)
-    page.wait_for_selector("html[data-ready=yes]")
-    yield found
-    context.close()
+    try:
+        page.goto(address)
+        page.wait_for_selector("html[data-ready=yes]")
+        yield found
+    finally:
+        context.close()

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 
 from data import load_bars
-from engine.cuda.trends import Trends
-from engine.trends import trends
+from engine.cuda import trends as trends_on_device
+from engine.cuda.trends import Trends, rows_of
+from engine.trends import rows, trends
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
 from tests.support.interpreter import repeat_nothing
 from tests.support.trend import A, B
@@ -24,12 +25,23 @@ SHORT = (9, 10, 9, 9, 10, 9, 0, 900, 25, 3, 40, -20, 10, 0, 5, 1000, 10, 15)
 
 def compare(close, parameters, device, work_bytes=2**30):
     """Every bit of rows of both forms."""
-    rows = Trends(close, work_bytes, device)
+    kept = Trends(close[None], work_bytes, device)
     for is_script in (False, True):
-        found = rows.rows(parameters, is_script=is_script).cpu().numpy()
+        found = kept.rows(np.array(parameters), is_script=is_script)[:, 0].cpu().numpy()
         for one, row in zip(parameters, found, strict=True):
             (expected,) = trends([close], one, is_script=is_script)
             assert np.ascontiguousarray(row).tobytes() == expected.row.tobytes(), one
+
+
+def compare_many(closes, device):
+    """Every bit of the rows of many series."""
+    for is_script in (False, True):
+        expected = rows(closes, SHORT, is_script=is_script)
+        every = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+        for name in every if device.type == "cuda" else ["cpu"]:
+            found = rows_of(closes, SHORT, is_script=is_script, device=name)
+            for one, row in zip(found, expected, strict=True):
+                assert np.ascontiguousarray(one).tobytes() == row.tobytes(), (name, len(row))
 
 
 def drawn(count, seed):
@@ -42,13 +54,16 @@ def main(device):
     """Compare few bars where kernels are interpreted, many where they run."""
     if device.type == "cpu":
         repeat_nothing()
+        trends_on_device.SEGMENT, trends_on_device.UNROLL, trends_on_device.TILE = 16, 4, 8
         compare(make_bars(3, 27, tick=0.5, flat=0.1).close, [SHORT], device)
+        compare_many([make_bars(seed, 20 - seed).close for seed in range(2)], device)
     else:
         bars = load_bars("sample")
         compare(bars.close, [A, B, SHORT, *drawn(200, 1)], device)
         compare(bars.close[:3000], [A, *drawn(40, 2)], device, work_bytes=2**22)
         for count in (1, 2, 27, 28, 29, 100, 1024, 1025):
             compare(bars.close[:count], [A, B, SHORT], device)
+        compare_many([bars.close[: 7 * k] for k in range(1, 500)], device)
     print("rows: every bit equal")
 
 

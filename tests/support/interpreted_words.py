@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from data.bars import Window
 from engine.batch import Engine
 from engine.costs import Costs
-from engine.cuda import accounts
+from engine.cuda import accounts, trends
 from engine.cuda.accounts import Accounts, Asked, Each
 from engine.cuda.formulas import ROW
 from engine.cuda.language import SHARES, CudaLanguageBackend, CudaLanguageMaker
@@ -27,6 +27,7 @@ from engine.devices import Device
 from engine.ledger import ACCUMULATOR_INDEX
 from engine.orders import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE
 from engine.replay.parity import compare_ledgers
+from strategy import words
 from strategy.files import strategies_of
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_bits
@@ -158,6 +159,25 @@ def compare_memory():
     print("memory: every bit equal")
 
 
+def compare_trends():
+    """Rows that are made on the device beside those of the host, of both forms."""
+    trends.SEGMENT, trends.UNROLL, trends.TILE = 16, 4, 8
+    lengths = (words.length("base", 9, 9, 10), *(9,) * 5)
+    up = words.adaptive_trend(*lengths)
+    strategy = words.strategy(
+        "Follows one form of the trend, and leaves with the other.",
+        long=(up > 0) & (words.close > words.sma(words.close, 3)),
+        exit_long=words.adaptive_trend_script(*lengths) < 0,
+        stop=words.beyond_bar(3 * words.atr(5)),
+        name="trends",
+    )
+    bars = make_bars(3, 40)
+    genomes = np.array([[9.0], [10.0]])
+    found = assert_same_everywhere(strategy, genomes, [bars], [Window.whole(bars)])
+    assert found[:, :, 0].sum() > 0, "nothing was compared"
+    print(f"trends: {found[:, :, 0].sum():.0f} trades, every bit equal")
+
+
 @WORLDS
 @given(data=st.data(), seed=st.integers(0, 2**32), charged=costs())
 def compare_asks(data, seed, charged):
@@ -169,7 +189,7 @@ def compare_asks(data, seed, charged):
     expected, listed = by_cpu(bars, given_asks, charged, windows)
     charges = np.array([charged.per_side, charged.min_risk, charged.risk_fraction])
     device = Accounts(prices_of(bars, HOST), charges, 2**26, HOST)
-    asked = on_device(population_of(bars, given_asks))
+    asked = on_device(*population_of(bars, given_asks))
     assert_same_bits(expected, device.fold(*asked, windows), "accumulators")
     for left, right in zip(listed, device.ledgers(*asked, windows), strict=True):
         assert_same_ledgers(left, right, "ledgers")
@@ -180,7 +200,7 @@ SEEN = []
 """Trades of each world."""
 
 
-def on_device(asked):
+def on_device(asked, rows, read):
     """What individuals ask of the CPU, as the device takes it: each form reads a row of its own."""
     words = torch.from_numpy(asked.words.view(np.int64))
     reads = [[READS(form, 2 * k + side) for side, form in enumerate(pair)]
@@ -197,15 +217,17 @@ def on_device(asked):
         reads=whole(reads),
         code=whole([number for k in range(6) for number in (ROW, k)]),
         constants=torch.zeros(1, dtype=torch.float64),
-        rows=torch.from_numpy(np.vstack([asked.rows, np.zeros(asked.rows.shape[1])])),
+        rows=torch.from_numpy(np.vstack([rows, np.zeros(rows.shape[1])])),
         moves=bool((asked.forms[2] != NONE).any() or not np.isnan(asked.break_even).all()),
     ), Each(
         entries=whole(asked.entries),
         exits=whole(asked.exits),
         # A form that reads nothing is never asked for its row.
-        slots=whole(np.maximum(asked.reads.reshape(p, 6), 0)),
+        slots=whole(np.maximum(read.reshape(p, 6), 0)),
         genomes=torch.zeros((p, 1), dtype=torch.float64),
-        numbers=torch.from_numpy(asked.numbers),
+        numbers=torch.from_numpy(
+            np.ascontiguousarray(asked.numbers.reshape(p, 2, 4).transpose(0, 2, 1))
+        ),
         break_even=torch.from_numpy(asked.break_even),
         bars=whole(bars),
         session_of=whole(asked.session_of),
@@ -241,6 +263,7 @@ PARTS = {
     "positions": compare_positions,
     "drawn": compare_drawn,
     "memory": compare_memory,
+    "trends": compare_trends,
     **{name: (lambda name=name: compare_example(name)) for name in NINE},
 }
 """What is compared."""

@@ -1,13 +1,18 @@
-"""Ledgers from single trades."""
+"""Ledgers and columns from single trades."""
 
 from dataclasses import fields
 
 import numpy as np
 
+from data.bars import Window
+from engine.costs import Costs
 from engine.ledger import Ledger, Trade
+from optimizer.report.trades import collect_trades
 
 KINDS = {"signal_bar": np.int64, "entry_bar": np.int64, "exit_bar": np.int64, "reason": np.int8,
          "side": np.int8}  # fmt: skip
+
+COSTS = Costs(fee_bp=10, slippage_bp=0)
 
 
 def ledger_of(trades):
@@ -22,3 +27,17 @@ def ledger_of(trades):
 def trade_of(r):
     """A trade with that result; all else is of no interest."""
     return Trade(0, 1, 1, 0, 1.0, 0.5, 2.0, 1.0, r, 1, 0.5)
+
+
+def trade(bar, reason, entry, stop, leave):
+    """A trade that is entered after `bar` and left two bars later, at given prices."""
+    risk = entry - stop
+    r = ((leave - entry) - COSTS.per_side * (entry + leave)) / risk
+    return Trade(bar, bar + 1, bar + 3, reason, entry, stop, entry + 2 * risk, leave, r, 1, stop)
+
+
+def collected(bars, *ledgers):
+    """Trades of ledgers, each in a window of its own over the same bars, all but one held out."""
+    roles = ["search", *["held_out"] * len(ledgers)]
+    windows = [Window(0, i * 100, (i + 1) * 100, roles[i]) for i in range(len(ledgers))]
+    return collect_trades([ledger_of(one) for one in ledgers], windows, [bars], COSTS)

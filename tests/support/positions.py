@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from engine.cpu.extremes import extremes_of
-from engine.cpu.population import Population, fold_population, list_population
-from engine.cpu.positions import Charges, session_exits
+from engine.cpu.formulas import LEAF
+from engine.cpu.population import fold_population, list_population
+from engine.cpu.positions import Charges, Population, session_exits
 from engine.cpu.threads import Threads
 from engine.cpu.words import words_of
 from engine.folding import accumulators_of, fold_results
@@ -82,7 +83,10 @@ def by_reference(bars, ask, costs, window, form):
 
 
 def population_of(bars, asks):
-    """Individuals that share forms, as the batch engine of the CPU takes them."""
+    """Individuals that share forms, as the batch engine of the CPU takes them.
+
+    Also their rows [R, T], and which of them each one's stop, target and trail read [P, 3, 2].
+    """
     words, rows, sessions = [], [], []
 
     def placed(found, made):
@@ -111,31 +115,40 @@ def population_of(bars, asks):
     ]
     session_of = [session(ask) for ask in asks]
     n = len(bars)
-    return Population(
+    rows = np.array(rows, np.float64).reshape(-1, n)
+    reads = np.array(reads, np.int64)
+    by_side = np.ascontiguousarray(np.array(numbers, np.float64).transpose(0, 2, 1))
+    # A leaf each: a row, or where none is read a number that nobody asks for.
+    addresses = np.where(reads < 0, 0, rows.ctypes.data + 8 * n * reads).reshape(len(asks), 6)
+    population = Population(
         words=np.array(words or np.zeros((1, (n + 63) // 64)), np.uint64),
-        rows=np.array(rows, np.float64).reshape(-1, n),
+        steps=np.array([[LEAF, leaf] for leaf in range(6)], np.int64),
+        spans=np.array([[leaf, leaf + 1] for leaf in range(6)], np.int64),
+        rows=addresses,
+        leaves=np.zeros((len(asks), 6)),
         sessions=np.array(sessions or np.zeros((1, n)), np.int64),
         forms=np.array([[form[0] for form in pair] for pair in parts[0]], np.int64),
         entries=np.array(entries, np.int64),
         exits=np.array(exits, np.int64),
-        reads=np.array(reads, np.int64),
-        scales=np.ones((len(asks), 3, 2)),
-        numbers=np.array(numbers, np.float64),
+        numbers=by_side.reshape(-1, 4),
         break_even=np.array([ask.break_even for ask in asks], np.float64),
         max_hold=np.array([ask.max_hold for ask in asks], np.int64),
         delay=np.array([ask.delay for ask in asks], np.int64),
         warm_up=np.array([ask.warm_up for ask in asks], np.int64),
         session_of=np.array(session_of, np.int64),
     )
+    return population, rows, reads
 
 
 def by_cpu(bars, asks, costs, windows, threads=1):
     """Accumulators [P, W, A] and ledgers [P][W] of individuals that share forms."""
     prices = extremes_of(bars.open, bars.high, bars.low, bars.close)
-    population = population_of(bars, asks)
+    population, rows, _ = population_of(bars, asks)
     charges = Charges(costs.per_side, costs.min_risk, costs.risk_fraction)
     given = prices, population, charges, np.array(windows, np.int64), THREADS[threads]
-    return fold_population(*given), list_population(*given)
+    found = fold_population(*given), list_population(*given)
+    assert rows.ndim == 2, "rows are there as long as their addresses are read"
+    return found
 
 
 def everywhere(bars, asks, costs, windows, *, forms, threads=1):

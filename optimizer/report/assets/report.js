@@ -8,7 +8,7 @@
   const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
   const byId = (id) => document.getElementById(id);
   const drawn = new Map();
-  let data, seen, theme = "", member = -1, seriesShown = 0;
+  let data, seen, isIdle = false, theme = "", member = -1, seriesShown = 0;
   let columns = [], trades = [], page = 0, chosenTrade = -1;
 
   // Everything that comes from data becomes text, never markup.
@@ -109,6 +109,20 @@
     if (figure.ondrawn) figure.ondrawn(plot);
   }
 
+  // What nobody has scrolled to is drawn when nothing else is to do, three dimensions last.
+  const idle = (then) => (window.requestIdleCallback ? requestIdleCallback(then, { timeout: 500 }) : setTimeout(then, 50));
+  function drawLater() {
+    const left = [...document.querySelectorAll("figure:not([hidden])")].filter((one) => one.chart && !drawn.has(one) && one.getClientRects().length);
+    const next = left.find((one) => one.dataset.chart !== "front3d") ?? left[0];
+    if (isIdle || !next) return;
+    isIdle = true;
+    idle(() => {
+      isIdle = false;
+      if (next.chart && !drawn.has(next)) { seen.unobserve(next); draw(next); }
+      drawLater();
+    });
+  }
+
   function drawAll() {
     for (const figure of document.querySelectorAll("figure")) if (figure.chart && !figure.hidden) draw(figure);
   }
@@ -120,7 +134,8 @@
     for (const title of ["", "x", "y"]) head.append(element("th", title, { scope: "col" }));
     const when = figure.chart.layout?.xaxis?.type === "date";
     for (const trace of figure.chart.data) {
-      const y = trace.y ?? trace.close ?? [];
+      trace.z?.forEach((row, i) => row.forEach((value, j) => tableRow(body, trace.y[i], trace.x[j], value)));
+      const y = trace.z ? [] : trace.y ?? trace.close ?? [];
       for (let i = 0; i < y.length && body.rows.length < 500; i++) {
         tableRow(body, trace.name ?? "", when ? time(trace.x[i]) : trace.x[i], y[i]);
       }
@@ -258,6 +273,7 @@
     if (detail) showDetail(detail);
     if (follow) byId("individual").scrollIntoView();
     history.replaceState(null, "", `#member=${number}`);
+    drawLater();
   }
 
   function pairs(id, rows) {
@@ -265,7 +281,8 @@
     body.replaceChildren(...rows.map(([name, texts, share]) => {
       const row = element("tr");
       const meaning = data.meanings[name];
-      const head = element("th", name, meaning ? { scope: "row", title: meaning } : { scope: "row" });
+      const head = element("th", meaning ? "" : name, meaning ? { scope: "row", title: meaning } : { scope: "row" });
+      if (meaning) head.append(element("a", name, { href: `#term-${name.replaceAll(" ", "-")}` }));
       row.append(head, ...texts.map((text) => element("td", text)));
       if (share !== undefined) {
         const cell = element("td"), bar = element("span", undefined, { class: "range", "aria-hidden": "true" });
@@ -278,15 +295,28 @@
 
   function showDetail(detail) {
     const find = (name) => document.querySelector(`figure[data-chart="${name}"]`);
-    for (const name of ["equity", "distribution", "reason", "month", "weekday", "hour", "symbol", "side", "costs"]) {
+    for (const name of ["month", "sharpe", "distribution", "reason", "weekday", "hour", "symbol", "side", "costs"]) {
       show(find(name), merged(data.shared[name], detail.charts[name]));
     }
+    showEquity();
     showPrice();
+    byId("drawdowns").tBodies[0].replaceChildren(...detail.drawdowns.map((cells) => {
+      const row = element("tr");
+      row.append(...cells.map((cell, i) => element("td", cell, { class: i % 4 ? "text" : "" })));
+      return row;
+    }));
     unroll(detail.trades);
     trades = Array.from({ length: detail.trades.r.length }, (_, i) => i);
     chosenTrade = -1;
     filterTrades();
     showTrade(trades.length ? trades[0] : -1);
+  }
+
+  function showEquity() {
+    const chart = merged(data.shared.equity, data.details[member].charts.equity);
+    if (!byId("hold").checked) chart.data = chart.data.filter((trace) => trace.name !== "buy and hold");
+    chart.layout.yaxis = { ...chart.layout.yaxis, type: byId("log").checked ? "log" : "linear" };
+    show(document.querySelector('figure[data-chart="equity"]'), chart);
   }
 
   function showPrice() {
@@ -331,6 +361,11 @@
     for (const id of ["f-reason", "f-result", "f-symbol", "f-sample", "f-time"]) byId(id).addEventListener("input", filterTrades);
     byId("earlier").addEventListener("click", () => { page -= 1; fillTrades(); });
     byId("later").addEventListener("click", () => { page += 1; fillTrades(); });
+    for (const id of ["log", "hold"]) byId(id).addEventListener("change", showEquity);
+    byId("csv").addEventListener("click", () => {
+      const file = new Blob([ledger(data.details[member].trades)], { type: "text/csv" });
+      element("a", undefined, { href: URL.createObjectURL(file), download: `trades-member-${member}.csv` }).click();
+    });
     const body = byId("trade-table").tBodies[0];
     const chosen = (event) => { const row = event.target.closest("tr"); if (row) showTrade(Number(row.dataset.trade)); };
     body.addEventListener("click", chosen);
@@ -339,6 +374,34 @@
     data.shownSeries.forEach((one) => control.append(element("option", one.name)));
     byId("series-control").hidden = data.shownSeries.length < 2;
     control.addEventListener("change", () => { seriesShown = control.selectedIndex; showPrice(); });
+  }
+
+  // All trades as `backtest --trades` writes them, byte for byte.
+  function ledger(t) {
+    const text = (cell) => {
+      const safe = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+      return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+    };
+    const whose = data.windows.length === 1 ? [] : data.noun === "window" ? ["symbol", "label", "sample"] : ["symbol", "sample"];
+    const second = (ms) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+    const named = [
+      ...whose.map((name) => [name, (i) => text(windowOf(t, i)[name])]),
+      ["signal_bar", (i) => t.entry_bar[i] - data.signalBefore], ["entry_bar", (i) => t.entry_bar[i]], ["exit_bar", (i) => t.exit_bar[i]],
+      ["reason", (i) => data.reasons[t.reason[i]].replaceAll(" ", "_")],
+      ...["entry", "stop", "target", "exit", "r"].map((name) => [name, (i) => float(t[name][i])]),
+      ["side", (i) => t.side[i]], ["last_stop", (i) => float(t.last_stop[i])],
+      ["entry_time", (i) => second(t.entry_ms[i])], ["exit_time", (i) => second(t.exit_ms[i])],
+    ];
+    const lines = Array.from(t.r, (_, i) => named.map(([, cell]) => cell(i)).join(","));
+    return [named.map(([name]) => name).join(","), ...lines, ""].join("\n");
+  }
+
+  // A float as Python writes it: the same digits, another form of very great and very small ones.
+  function float(value) {
+    if (!Number.isFinite(value)) return Number.isNaN(value) ? "" : value > 0 ? "inf" : "-inf";
+    const size = Math.abs(value);
+    if (size && (size < 1e-4 || size >= 1e16)) return value.toExponential().replace(/e(.)(\d)$/, (_, sign, digit) => `e${sign}0${digit}`);
+    return `${Object.is(value, -0) ? "-0" : value}${Number.isInteger(value) ? ".0" : ""}`;
   }
 
   function filterTrades() {
@@ -429,6 +492,10 @@
   addEventListener("beforeprint", () => { theme = "light"; drawAll(); });
   addEventListener("afterprint", () => setTheme(wanted()));
 
+  // A frame that is still being written keeps the page from being loaded, and so from being printed.
+  const waiting = element("iframe", undefined, { hidden: "" });
+  document.body.append(waiting);
+  waiting.contentDocument.open();
   try {
     byId("status").textContent = "Drawing the charts …";
     data = unpack(await inflate("packed-data"));
@@ -452,8 +519,11 @@
     if (data.members.length) select(asked && Number(asked[1]) in data.members ? Number(asked[1]) : data.first);
     byId("status").textContent = "";
     document.documentElement.dataset.ready = "yes";
+    drawLater();
   } catch (error) {
     byId("status").textContent = `The charts could not be drawn: ${error.message}. A browser of 2023 or later is needed.`;
     throw error;
+  } finally {
+    waiting.remove();
   }
 })();

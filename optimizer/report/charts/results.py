@@ -1,4 +1,4 @@
-"""Charts of an individual's results: equity, R, groups of trades, costs."""
+"""Charts of an individual's trades: R, groups, costs."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,7 +8,6 @@ from engine.costs import Costs
 from optimizer.report.charts.chart import (
     BLUE,
     GREEN,
-    GREY,
     LEGEND,
     ORANGE,
     RED,
@@ -17,14 +16,12 @@ from optimizer.report.charts.chart import (
     Trace,
     axis,
     bar,
-    milliseconds,
     name,
     scatter,
-    thinned,
 )
-from optimizer.report.trades import Bools, CostFacts, Curve, Groups, Trades, drawdown
+from optimizer.report.trades import Bools, CostFacts, Groups, Trades
 from optimizer.search.generation import Floats
-from optimizer.shown import counted, fraction, number
+from optimizer.shown import counted, number
 
 Grouping = Callable[[Trades, Bools], Groups]
 
@@ -36,54 +33,6 @@ OUTERMOST_R = 15.0
 
 MOST_GROUPS = 30
 """Most groups that a chart of bars shows apart."""
-
-EQUITY_LAYOUT = {
-    "xaxis": {"type": "date", "anchor": "y2", "automargin": True},
-    "yaxis": axis("equity", domain=[0.36, 1.0], tickformat=".2f"),
-    "yaxis2": axis("drawdown", domain=[0.0, 0.3], tickformat=".0%", rangemode="tozero"),
-    "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-    "hovermode": "closest",
-}
-
-
-def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) -> Chart:
-    """What the equity of one individual is seen against: holding, and members of the front.
-
-    `held_out_ns` is when the bars begin that were held out; None without any.
-    """
-    x, y = _broken([_drawn(curve) for curve in others])
-    faint = {"color": GREY, "width": 0.8, "shape": "hv"}
-    data: list[Trace] = []
-    if others:
-        data.append(
-            scatter("lines", x, y, name="other members", opacity=0.55, line=faint, hoverinfo="skip")
-        )
-    data += _curve(hold, "buy and hold", ORANGE, shape="linear")
-    alt = f"buying and holding ends at {number(float(hold.value[-1]))}"
-    return Chart("equity and drawdown", alt, data, {**EQUITY_LAYOUT, **border(held_out_ns)})
-
-
-def border(held_out_ns: int | None) -> Layout:
-    """A line where the bars begin that were held out."""
-    if held_out_ns is None:
-        return {}
-    at = held_out_ns / 1e6
-    line = {"color": ORANGE, "width": 2, "dash": "dot"}
-    shape = {"type": "line", "xref": "x", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1}
-    place = {"xref": "x", "yref": "paper", "x": at, "y": 1, "xanchor": "left", "yanchor": "top"}
-    note = {**place, "text": "held out", "showarrow": False}
-    return {"shapes": [{**shape, "line": line}], "annotations": [note]}
-
-
-def equity(curve: Curve, label: str) -> Chart:
-    """Equity and drawdown of one individual."""
-    data = _curve(curve, label, BLUE, shape="hv")
-    ends = float(curve.value[-1])
-    alt = (
-        f"{label}: equity ends at {number(ends)} after {counted(len(curve.value) - 1, 'trade')}, "
-        f"its deepest drawdown is {fraction(float(-drawdown(curve).min()))}"
-    )
-    return Chart("equity and drawdown", alt, data, EQUITY_LAYOUT)
 
 
 def distribution(trades: Trades) -> Chart:
@@ -209,41 +158,6 @@ def cost_line(
         "legend": LEGEND,
     }
     return Chart("costs", alt, data, layout)
-
-
-def _curve(curve: Curve, label: str, colour: str, *, shape: str) -> list[Trace]:
-    """A line of equity and the drawdown below it."""
-    fallen = drawdown(curve)
-    parts = ((curve.value, "y", {"width": 2}), (fallen, "y2", {"width": 1}))
-    traces: list[Trace] = []
-    for values, place, width in parts:
-        at = thinned(values)
-        traces.append(
-            scatter(
-                "lines",
-                milliseconds(curve.time_ns[at]),
-                values[at],
-                yaxis=place,
-                name=name(label),
-                legendgroup=name(label),
-                showlegend=place == "y",
-                line={"color": colour, "shape": shape, **width},
-            )
-        )
-    return traces
-
-
-def _drawn(curve: Curve) -> tuple[Floats, Floats]:
-    at = thinned(curve.value, 400)
-    return milliseconds(curve.time_ns[at]), curve.value[at]
-
-
-def _broken(lines: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    """Many lines as one, a gap after each."""
-    gap = np.array([np.nan])
-    x = [part for line in lines for part in (line[0], gap)]
-    y = [part for line in lines for part in (line[1], gap)]
-    return (np.concatenate(x), np.concatenate(y)) if lines else (gap, gap)
 
 
 def _legend(data: Sequence[Trace]) -> Layout:

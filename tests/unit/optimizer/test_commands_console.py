@@ -2,17 +2,19 @@
 
 import io
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from optimizer.commands.console import WIDTH_OF_A_FILE, Lines, facts_table
+from optimizer.commands.notes import wrapped
 from optimizer.commands.tables import (
     SHOWN_INDIVIDUALS,
     certificate_line,
-    front_table,
+    front_tables,
     front_title,
-    genes_table,
+    genes_tables,
     shown_members,
 )
 from optimizer.runs.result import Member
@@ -93,7 +95,7 @@ def test_a_large_front_is_shown_by_those_that_differ_most():
     assert {0, 16, 29, 49} <= set(shown)
     assert all(crowd[place] is one for place, one in shown.items())
     assert front_title(50, 20) == "Front: 50 individuals, shown are 20 that differ most"
-    text = printed(front_table(shown, ["sharpe", "max_drawdown"]))
+    text = printed(*front_tables(shown, ["sharpe", "max_drawdown"]))
     assert [int(line.split()[0]) for line in text.splitlines()[2:]] == list(shown)
 
 
@@ -113,18 +115,52 @@ def test_a_small_front_is_shown_whole():
 
 def test_the_front_shows_objectives_first_and_no_metric_twice():
     """What was asked for, then what puts it in perspective; what is undefined is a dash."""
-    text = printed(front_table(dict(enumerate(individuals(1))), ["win_rate", "sharpe"]))
+    text = printed(*front_tables(dict(enumerate(individuals(1))), ["win_rate", "sharpe"]))
     row = text.splitlines()[-1].split()
     assert row == ["0", "50.00%", "1", "1,234", "-", "25.00%"]
     turned = individuals(1)
     turned[0].objectives["trades:min"] = 1234.0
-    row = printed(front_table(dict(enumerate(turned)), ["trades:min"])).splitlines()[-1].split()
+    row = printed(*front_tables(dict(enumerate(turned)), ["trades:min"])).splitlines()[-1].split()
     assert row == ["0", "1,234", "50.00%", "-", "25.00%"]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_tables_fit_and_the_pick_is_marked(width):
+    """Metrics beside the objectives give way, many genes go on below; no number is cut."""
+    genes = {f"gene_{place}": 1234.5 + place for place in range(15)}
+    crowd = [replace(one, genes=genes) for one in individuals(50)]
+    shown = shown_members(crowd, ["sharpe", "max_drawdown"], 27)
+    assert 27 in shown
+    front = front_tables(shown, ["sharpe", "max_drawdown"], width, 27)
+    text = printed(*front, *genes_tables(shown, width))
+    assert max(map(len, map(str.rstrip, text.splitlines()))) <= width
+    assert "…" not in text
+    assert [line.split()[0] for line in text.splitlines() if "*" in line] == ["*27"]
+    assert all(f"{1234.5 + place:,.0f}" in text for place in range(15))
+    assert front_title(50, 20, 27).endswith(", * is the pick")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a note: what is long", ["a note:", "  what is", "  long"]),
+        (
+            "do: python -m optimizer judge runs/x-1 --open now",
+            ["do:", "  python -m optimizer judge runs/x-1 --open", "  now"],
+        ),
+        ("  a reason.", ["  a", "    reason."]),
+        ("unbreakable-hyphens.and/a/path", ["unbreakable-hyphens.and/a/path"]),
+        ("", [""]),
+    ],
+)
+def test_lines_break_between_words_and_never_within_a_command(text, lines):
+    """In a terminal of ten columns."""
+    assert wrapped(text, 10).split("\n") == lines
 
 
 def test_genes_stand_in_the_order_of_the_front():
     """The number of an individual is the same in both tables."""
-    rows = printed(genes_table({7: individuals(2)[0], 9: individuals(2)[1]})).splitlines()[-2:]
+    rows = printed(*genes_tables({7: individuals(2)[0], 9: individuals(2)[1]})).splitlines()[-2:]
     assert [row.split()[:2] for row in rows] == [["7", "10"], ["9", "11"]]
 
 

@@ -1,15 +1,18 @@
 """Progress is one line a second, a table in a terminal, nothing if quiet; signals are heard."""
 
 import io
+import re
 import signal
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 from engine.compiling import loops as compiled
 from optimizer.commands import live
 from optimizer.commands.console import Lines
 from optimizer.commands.live import Watcher
+from optimizer.commands.view import SearchView
 from optimizer.config.run_config import RunConfig
 from optimizer.session.progress import Progress
 from optimizer.session.task import prepare
@@ -17,6 +20,7 @@ from optimizer.session.workflow import record_bytes
 from tests.support.commands import write_market
 
 NAN = float("nan")
+ANSI = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 STORE = SimpleNamespace(run_id="a-run", path="runs/a-run", warnings=("a row was damaged",))
 
 
@@ -145,6 +149,41 @@ def test_a_terminal_shows_a_table(monkeypatch, task):
         assert "stopping" in stream.getvalue()
         watcher.certifying(1)
     assert stream.getvalue().endswith("replaying 1 member of the front on the reference\n")
+
+
+def drawn(view, width, **options):
+    """Lines of a view in a terminal of some columns."""
+    stream = Terminal()
+    Console(file=stream, width=width, force_terminal=True, no_color=True, **options).print(view)
+    return [ANSI.sub("", line).rstrip() for line in stream.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_the_view_fits_and_breaks_no_word(monkeypatch, width):
+    """Bar, clock and trends at any width; whatever is long goes on in the next line."""
+    monkeypatch.setenv("TERM", "xterm")
+    view = SearchView(["strength", "total_return", "max_drawdown"])
+    for generation in range(9):
+        best = (0.1 * generation, 0.4772, 0.05)
+        rejected = {"too_few_trades": 12, "objective_undefined": 7, "drawdown_beyond": 120}
+        view.update(progress(generation, best=best, rejected=rejected))
+    lines = drawn(view, width)
+    assert max(map(len, lines)) <= width
+    assert "generation 8 of 9" in lines[0]
+    assert "10 s, 3 s left" in lines[0]
+    assert "━" in lines[0]
+    assert lines[1].split() == ["best", "strength", "0.8", "▁▂▃▄▅▅▆▇█"]
+    words = " ".join(" ".join(lines).split())
+    assert "rejected: too_few_trades 12, objective_undefined 7, drawdown_beyond 120" in words
+
+
+def test_a_best_value_that_stays_is_told(monkeypatch):
+    """After so many generations a person may want to stop."""
+    monkeypatch.setenv("TERM", "xterm")
+    view = SearchView(["strength"])
+    for generation in range(0, 40, 5):
+        view.update(progress(generation, generations=99, best=(min(generation, 20) / 10,)))
+    assert "the same for 15 generations" in drawn(view, 80)[1]
 
 
 def test_an_empty_front_is_not_said_to_be_replayed(monkeypatch, task):

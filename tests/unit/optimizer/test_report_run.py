@@ -1,15 +1,20 @@
 """A run as frames and figures: rows are members, figures are legal, absent names are refused."""
 
+import shutil
+
 import numpy as np
 import pytest
 
 from engine.metrics import METRICS
 from optimizer import load_run
 from optimizer.errors import ConfigError, StoreError
-from optimizer.report import compare_runs
+from optimizer.report import compare_runs, page_html
 from optimizer.report.charts.chart import name, thinned
 from optimizer.report.charts.front import MOST_LINES, parallel
+from optimizer.report.facts import tried
+from optimizer.report.model import member_rows
 from tests.support.commands import write_market
+from tests.support.judged import judgement, record_judgement
 from tests.support.runs import open_held_out, record_run
 
 
@@ -35,6 +40,28 @@ def test_the_front_holds_what_was_recorded(run):
         assert frame["ema_fast"][member] == recorded.genes["ema_fast"]
 
 
+def test_held_out_figures_stand_beside_those_searched_on(run, example_run):
+    """Objectives, trades and mean R; where none are, a sentence says why."""
+    columns, rows = member_rows(run)
+    for metric in (*run.objectives, "trades", "mean_r"):
+        place = columns.index(metric) + 1
+        assert columns[place] == f"held_out_{metric}"
+        assert rows[0][place][1] == pytest.approx(run.front[columns[place]][0], nan_ok=True)
+    assert "No bars were held out." in page_html(load_run(example_run))
+
+
+def test_one_sentence_says_how_many_were_evaluated(example_run, tmp_path):
+    """In generations, in polishing, and how many of them are distinct once that is known."""
+    run = load_run(example_run)
+    count, polished = int(run.generations["evaluated"].sum()), run.result.polished
+    told = f"{count} individuals evaluated in {len(run.summaries)} generations"
+    told += f" and {polished} in polishing, {count + polished} in all"
+    assert tried(run) == told
+    shutil.copytree(example_run, tmp_path / "run")
+    record_judgement(tmp_path / "run", judgement("luck"))
+    assert tried(load_run(str(tmp_path / "run"))) == f"{told}; 400 of them distinct"
+
+
 def test_trades_are_those_of_all_windows(run):
     """Two symbols in-sample and two held out; counts are the recorded ones."""
     trades = run.trades(0)
@@ -53,6 +80,15 @@ def test_equity_of_one_symbol_ends_with_the_recorded_return(example_run):
     run = load_run(example_run)
     for member in range(len(run.members)):
         assert run.equity(member).iloc[-1] - 1.0 == run.front["total_return"][member]
+
+
+def test_the_deepest_drawdown_is_the_recorded_one(example_run):
+    """One market on one account: depth is the metric; the five are in order."""
+    run = load_run(example_run)
+    found = run.drawdowns(0)
+    assert found["depth"][0] == pytest.approx(run.front["max_drawdown"][0], rel=1e-12)
+    assert found["depth"].is_monotonic_decreasing
+    assert (found["from"] < found["to"]).all()
 
 
 def test_generations_and_populations_are_frames(run):
@@ -80,7 +116,9 @@ def test_every_figure_is_one_that_plotly_takes(run):
         plot.price(0, 1),
         plot.trade(0, 0),
         plot.distribution(0),
-        *(plot.by(0, group) for group in ("month", "hour", "weekday", "symbol", "side", "reason")),
+        plot.monthly(0),
+        plot.rolling_sharpe(0),
+        *(plot.by(0, group) for group in ("hour", "weekday", "symbol", "side", "reason")),
         plot.costs(0),
     ]
     assert all(figure.layout.title.text and figure.data for figure in figures)

@@ -15,7 +15,7 @@ from optimizer.errors import ConfigError, StoppedError, StoreError
 from optimizer.runs import RunStore, list_runs
 from optimizer.runs.result import recorded_result
 from optimizer.search.evolution import front_hash
-from optimizer.session import workflow
+from optimizer.session import evaluating, workflow
 from optimizer.session.problem import EngineProblem
 from optimizer.session.task import prepare
 from optimizer.session.workflow import resume_run, start_run
@@ -392,7 +392,7 @@ def test_what_interrupts_a_search_is_only_what_is_meant_to(config, monkeypatch):
     def broken(*args):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(workflow, "certify", broken)
+    monkeypatch.setattr(evaluating, "certify", broken)
     with pytest.raises(ZeroDivisionError):
         begin(config, Witness())
     assert list_runs(Path(config.runs))[0].status == "interrupted"
@@ -404,7 +404,7 @@ def test_a_device_that_fails_for_good_says_how_to_go_on(config, monkeypatch):
     def lost(*args):
         raise DeviceLostError("the device failed 3 times in a row")
 
-    monkeypatch.setattr(workflow, "certify", lost)
+    monkeypatch.setattr(evaluating, "certify", lost)
     witness = Witness()
     with pytest.raises(DeviceLostError, match=r"3 times in a row; .* go on with: python -m opt"):
         begin(config, witness)

@@ -260,7 +260,6 @@ WIDER = {
     "new_row": {"long": close > rma(close, 5)},
     "new_column": {"long": close > hl2},
     "extra": {"long": close > column("x")},
-    "average_with_holes": {"long": ema(close_location, 5) > gene("k", 0.5, 0.1, 0.9)},
     "own": {"long": close > own_words.efficiency(5)},
     "clock": {"long": close > vwap()},
     "stop": {"stop": from_entry(gene("room", 2, 1, 4) * atr(14))},

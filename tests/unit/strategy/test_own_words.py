@@ -196,3 +196,18 @@ def test_two_functions_of_one_name_are_two():
     assert both[0].own != both[1].own
     with pytest.raises(StrategyError, match="two own indicators are named 'f'"):
         strategy("x", long=both[0](3) > both[1](3), stop=share(0.1))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (1.5, r"efficiency needs n whole, got 1.5$"),
+        (gene("k", 1.5, 1, 2), r"gene 'k' is real, but n must be whole: write length\('k', "),
+    ],
+    ids=["number", "gene"],
+)
+def test_an_own_indicator_takes_whole_numbers(given, message):
+    """Constants or genes, of either sign: what is not whole is refused by its name."""
+    with pytest.raises(StrategyError, match=message):
+        efficiency(given)
+    assert efficiency(whole("k", -3, -5, 2)) is not None

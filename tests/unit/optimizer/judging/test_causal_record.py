@@ -16,7 +16,11 @@ from strategy import (
     Parameter,
     Row,
     find_strategy,
+    words,
 )
+from strategy.expressions import Call
+from strategy.language import Term
+from strategy.own import OwnIndicator
 from tests.support.evidence import planted
 from tests.support.judging import task_on
 from tests.support.worlds import random_genomes
@@ -86,6 +90,25 @@ def test_a_look_ahead_is_caught_and_named(given, delay):
     record, _, _ = record_of(strategy_with(*given), costs=Costs(entry_delay=delay))
     assert record.mismatches > 0
     assert "of PLANTED, in row 'ahead' of member" in record.first
+
+
+def test_a_look_ahead_of_a_strategy_in_words_is_named_as_written():
+    """Its row stands in the message as a person would write it; rows that do not look do not."""
+
+    def next_close(bars):
+        return np.append(bars.close[1:], bars.close[-1])
+
+    own = OwnIndicator("next_close", (), "0" * 64, function=next_close, warm_up=lambda: 0)
+    spec = words.strategy(
+        "Knows the next close.",
+        name="knowing",
+        long=(Term(Call(own)) > words.close) & (words.sma(words.close, 3) > 0),
+        stop=words.share(words.gene("stop", 0.02, 0.01, 0.05)),
+        target=words.share(0.01),
+    )
+    record, _, _ = record_of(spec)
+    assert record.mismatches > 0
+    assert "of PLANTED, in row 'next_close()' of member" in record.first
 
 
 def test_the_same_indicator_without_a_look_ahead_is_not():

@@ -1,0 +1,177 @@
+"""Pages made from code: what a block ``{made} NAME`` of a page stands for, as Markdown.
+
+Nothing is listed here. Flags come from the command line itself, fields from the configuration,
+words from the language of strategies, objectives and their meanings from where searches find them.
+"""
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import typer
+
+from engine.metrics import METRICS
+from optimizer.commands.app import app
+from optimizer.commands.help import EVERYDAY, SECTIONS
+from optimizer.config.run_config import RunConfig, expected_of, flag_of
+from optimizer.config.values import said_of
+from optimizer.goals.objectives import OBJECTIVES
+from optimizer.shown import MEANINGS
+from strategy import STRATEGIES, words
+from strategy.kinds import COLUMNS, KINDS
+
+PROGRAM = "python -m optimizer"
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of Markdown; cells are as they stand there, but for what would end one."""
+    names = list(head)
+    lines = [names, ["---"] * len(names), *(list(row) for row in rows)]
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
+    )
+
+
+def plain(text: str) -> str:
+    """Text of a program, in which only backticks mean something to Markdown."""
+    parts = " ".join(text.split()).split("`")
+    parts[::2] = [re.sub(r"([*_<>\[\]#~])", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts)
+
+
+def code(text: object) -> str:
+    """A piece of code, or nothing where there is none."""
+    return f"`{text}`" if text not in ("", None) else ""
+
+
+def commands() -> str:
+    """Every command with its flags, as help has them."""
+    return "\n\n".join(
+        _described(name, command) for name, command in _walk(typer.main.get_command(app))
+    )
+
+
+def _walk(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - the library's own
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _walk(command, f"{before}{name} ")
+        else:
+            yield before + name, command
+
+
+def _described(name: str, command: Any) -> str:  # noqa: ANN401 - the library's own
+    context = typer.Context(command, info_name=name)
+    usage = " ".join(command.collect_usage_pieces(context))
+    parameters = [one for one in command.get_params(context) if one.get_help_record(context)]
+    knobs = {
+        field: word
+        for word, groups in SECTIONS.items()
+        for one in groups
+        for field in one.model_fields
+    }
+    parts = [f"## {name}", plain(command.help or ""), f"```text\n{PROGRAM} {name} {usage}\n```"]
+    for heading in ("", *SECTIONS):
+        records = [
+            one.get_help_record(context) for one in parameters if knobs.get(one.name, "") == heading
+        ]
+        if records:
+            rows = ([code(flag), plain(text)] for flag, text in records)
+            parts.append(table(["flag" if not heading else heading.lower(), ""], rows))
+    return "\n\n".join(parts)
+
+
+def configuration() -> str:
+    """Every field of the configuration, group by group."""
+    parts = []
+    for heading, groups in SECTIONS.items():
+        parts.append(f"## {heading}")
+        for name in (name for group in groups for name in group.model_fields):
+            field = RunConfig.model_fields[name]
+            default = field.get_default(call_default_factory=True)
+            facts = {
+                "default": "unset" if default is None else code(json.dumps(default)),
+                "may be": plain(expected_of(name)),
+                "decides": said_of(field, "decides"),
+                "flag": code(flag_of(name))
+                + ("" if name in EVERYDAY else ", shown by `--help-all`"),
+            }
+            told = "; ".join(f"{key}: {value}" for key, value in facts.items())
+            parts.append(f"### {name}\n\n{plain(field.description or '')}\n\n{told}")
+    return "\n\n".join(parts)
+
+
+def strategy_words() -> str:
+    """Every word of a strategy's file, by what it makes."""
+    kinds: dict[str, list[str]] = {"Columns": [], "Indicators": []}
+    made = {
+        "Term": "Other numbers and genes",
+        "Claim": "Conditions",
+        "Strategy": "The strategy itself",
+    }
+    for name in words.__all__:
+        word = getattr(words, name)
+        if name in COLUMNS:
+            kinds["Columns"].append(name)
+        elif name in KINDS:
+            kinds["Indicators"].append(name)
+        else:
+            result = inspect.signature(word).return_annotation
+            heading = made.get(
+                getattr(result, "__name__", ""), "Stops, targets, exits and the rest"
+            )
+            kinds.setdefault(heading, []).append(name)
+    return "\n\n".join(f"## {heading}\n\n{_words(names)}" for heading, names in kinds.items())
+
+
+def _words(names: list[str]) -> str:
+    if all(name in COLUMNS for name in names):
+        return ", ".join(map(code, names))
+    return "\n".join(f"- {code(_called(name))}: {_first_line(name)}" for name in names)
+
+
+def _called(name: str) -> str:
+    """A word with its arguments, without their types."""
+    signature = inspect.signature(getattr(words, name))
+    bare = [
+        one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()
+    ]
+    return name + str(inspect.Signature(bare))
+
+
+def _first_line(name: str) -> str:
+    reads = KINDS[name].columns if name in KINDS else ()
+    text = plain(str(getattr(words, name).__doc__).splitlines()[0])
+    return f"{text} It reads {', '.join(map(code, reads))}." if reads else text
+
+
+def objectives() -> str:
+    """Every metric: whether a search can strive for it, which way, and what it means."""
+    names = [*OBJECTIVES, *(name for name in METRICS if name not in OBJECTIVES)]
+    wanted = {name: "more" if one.maximise else "less" for name, one in OBJECTIVES.items()}
+    rows = (
+        [code(name), wanted.get(name, "only in constraints"), plain(MEANINGS[name])]
+        for name in names
+    )
+    return table(["name", "wanted", "what it is"], rows)
+
+
+def strategies() -> str:
+    """The strategies that ship, with their genes."""
+    parts = []
+    for spec in STRATEGIES.values():
+        rows = (
+            [code(g.name), f"{g.default:g}", f"{g.low:g} to {g.high:g}", g.unit]
+            for g in spec.layout.genes
+        )
+        parts.append(
+            f"## {spec.name}\n\n{plain(spec.summary)}\n\n"
+            + table(["gene", "default", "from, to", "unit"], rows)
+        )
+    return "\n\n".join(parts)
+
+
+MADE: dict[str, Callable[[], str]] = {
+    one.__name__: one for one in (commands, configuration, strategy_words, objectives, strategies)
+}

@@ -1,0 +1,96 @@
+"""Help by sections: everyday flags, and all of them with --help-all."""
+
+from contextvars import ContextVar
+from typing import Any
+
+from typer.core import TyperCommand
+
+from optimizer.config.compute import ComputeSettings, DeviceSettings, RecordSettings
+from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
+from optimizer.config.evidence import EvidenceSettings
+from optimizer.config.search import GoalSettings, SearchSettings
+from optimizer.config.values import Settings
+
+SECTIONS: dict[str, tuple[type[Settings], ...]] = {
+    "Data": (DataSettings, WindowSettings),
+    "Strategy": (StrategySettings, CostSettings),
+    "Goals": (GoalSettings,),
+    "Search": (SearchSettings,),
+    "Evidence": (EvidenceSettings,),
+    "Run": (DeviceSettings, ComputeSettings, RecordSettings),
+}
+"""Groups of knobs by the word that help has for them."""
+
+EVERYDAY = frozenset(
+    [
+        "data",
+        "timeframe",
+        "tz",
+        "dedupe",
+        "start",
+        "end",
+        "holdout",
+        "strategy",
+        "bounds",
+        "fee_bp",
+        "slippage_bp",
+        "objectives",
+        "constraints",
+        "min_trades",
+        "population",
+        "generations",
+        "seed",
+        "warm_start",
+        "member",
+        "judge",
+        "null",
+        "folds",
+        "device",
+        "threads",
+        "memory",
+        "runs",
+        "keep",
+        "report",
+    ]
+)
+"""Knobs that help shows without being asked for all."""
+
+ASKED_FOR_ALL = ContextVar("asked_for_all", default=False)
+"""Whether --help-all was given."""
+
+Records = list[tuple[str, str]]
+
+
+class Sectioned(TyperCommand):
+    """A command whose knobs are shown by sections, those that are not everyday with --help-all."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - the library's own
+        """Write arguments, the command's own flags, then knobs by section."""
+        sections: dict[str, Records] = {name: [] for name in ("Arguments", "Options", *SECTIONS)}
+        hidden = 0
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx)
+            name = one.name or ""
+            if record is None:
+                continue
+            if one.param_type_name == "argument":
+                sections["Arguments"].append(record)
+            elif ASKED_FOR_ALL.get() or name not in _SECTION_OF or name in EVERYDAY:
+                sections[_SECTION_OF.get(name, "Options")].append(record)
+            else:
+                hidden += 1
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+        if hidden:
+            formatter.write_paragraph()
+            formatter.write_text(f"{hidden} more flags: --help-all shows them too.")
+
+
+_SECTION_OF = {
+    name: section
+    for section, groups in SECTIONS.items()
+    for group in groups
+    for name in group.model_fields
+}

@@ -1,0 +1,118 @@
+"""One member of a front with all that its trades depend on, in the words of the language."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from engine.costs import Costs
+from optimizer.errors import ConfigError
+from optimizer.search.generation import Floats
+from optimizer.session.task import Task
+from strategy.conditions import AllOf, Compare
+from strategy.exits import BeyondBar, RMultiple
+from strategy.expressions import Arithmetic, Call, Column, GeneValue, Number
+from strategy.indicators import Indicator
+from strategy.model import Strategy
+from strategy.narrow import AnyStrategy, in_words
+from strategy.nodes import Node
+from strategy.rows import bound
+from strategy.spec import Row, StrategySpec
+
+Tree = TypeVar("Tree", bound=Node)
+
+
+@dataclass(frozen=True)
+class ExportedMember:
+    """A member of a front, for one series.
+
+    Args:
+        title: Run and member, for people.
+        strategy: In words.
+        genes: Value of each gene by name.
+        costs: Of its trades.
+        bar_ns: Duration of a bar, nanoseconds.
+
+    Raises:
+        ConfigError: When it has an indicator of a person's own, whose code no other program has.
+    """
+
+    title: str
+    strategy: Strategy
+    genes: Mapping[str, int | float]
+    costs: Costs
+    bar_ns: int
+
+    def __post_init__(self) -> None:
+        if self.strategy.own:
+            raise ConfigError(
+                f"own indicator '{min(self.strategy.own)}': its code is yours and is not exported"
+            )
+
+    def bound(self, tree: Tree) -> Tree:
+        """A tree in which genes have their values."""
+        return bound(tree, self.genes)
+
+    @property
+    def delay(self) -> int:
+        """Bars by which an entry is later than the bar after its signal."""
+        setting = self.bound(self.strategy.delay)
+        assert isinstance(setting, Number)
+        return int(setting.value) + self.costs.entry_delay
+
+    @property
+    def summary(self) -> Iterator[str]:
+        """What it is, a line each."""
+        yield f"{self.strategy.name or 'A strategy'}: {self.strategy.summary}"
+        yield self.title
+        yield "Genes: " + ", ".join(f"{name} {value:g}" for name, value in self.genes.items())
+
+
+def member_of(task: Task, genome: Floats, title: str) -> ExportedMember:
+    """A genome [G] of a task, ready to be written for another platform."""
+    bars = task.markets.series[0]
+    genes = task.spec.layout.decode(np.asarray(genome))
+    return ExportedMember(title, as_strategy(task.spec), genes, task.costs, bars.timeframe_ns)
+
+
+def as_strategy(spec: AnyStrategy) -> Strategy:
+    """A strategy in words that trades as the given one."""
+    found = in_words(spec)
+    if found is not None:
+        return found
+    assert isinstance(spec, StrategySpec)
+    rows = {row.name: _row(spec, row) for row in spec.rows}
+    bracket = spec.bracket
+
+    def valued(name: str) -> GeneValue:
+        return GeneValue(spec.layout.gene(name))
+
+    def compared(left: str, relation: str, right: str) -> Compare:
+        other = rows[right] if right in rows else valued(right)
+        return Compare(rows[left], ">" if relation == ">" else "<", other)
+
+    parts = tuple(compared(one.left, one.relation, one.right) for one in spec.entry)
+    return Strategy(
+        spec.name,
+        spec.summary,
+        long=AllOf(parts),
+        stop=BeyondBar(Arithmetic("*", valued(bracket.stop_mult), rows[bracket.stop_row])),
+        target=RMultiple(valued(bracket.reward)),
+        max_hold=valued(bracket.max_hold),
+        layout=spec.layout,
+    )
+
+
+def _row(spec: StrategySpec, row: Row) -> Column | Call:
+    """A row of the narrow shape as an expression."""
+    if isinstance(row.indicator, Indicator):
+        raise ConfigError(f"own indicator '{row.kind.name}': its code is yours and is not exported")
+    if row.indicator == "level":
+        return Column(row.reads)
+    parameters = tuple(
+        GeneValue(spec.layout.gene(one)) if isinstance(one, str) else Number(float(one))
+        for one in row.parameters
+    )
+    source = None if row.kind.fixed_source else Column(row.source)
+    return Call(row.indicator, source, parameters)

@@ -1,0 +1,28 @@
+"""A member of a front as a program of another platform."""
+
+from optimizer.exporting.member import member_of
+from optimizer.exporting.scripts import script_of
+from optimizer.search.generation import Floats
+from optimizer.session.task import Task
+from strategy.errors import StrategyError, unknown
+
+ENDINGS = {"backtesting.py": ".py", "vectorbt": ".py"}
+"""Platforms, each with the ending of its programs."""
+
+
+def program_of(task: Task, genome: Floats, title: str, platform: str) -> str:
+    """The text of a program that trades a genome [G] by another platform's engine.
+
+    Args:
+        task: What the genome was found for.
+        genome: Legal.
+        title: Whose it is, for people.
+        platform: A name of `ENDINGS`.
+
+    Raises:
+        ConfigError: When the strategy does what the platform cannot say.
+        StrategyError: When the platform is unknown.
+    """
+    if platform not in ENDINGS:
+        raise StrategyError(unknown("platform", platform, list(ENDINGS)))
+    return script_of(member_of(task, genome, title), platform)

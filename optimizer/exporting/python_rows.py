@@ -1,0 +1,161 @@
+"""Rows and conditions of a strategy as lines of Python, and the text of the functions they call."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import TypeVar, cast
+
+import numpy as np
+
+from strategy.clock import days_of_week, minutes_of_day, sessions_of
+from strategy.conditions import AllOf, AnyOf, Compare, Held, OverBars, Within
+from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
+from strategy.functions import constants, reached
+from strategy.indicators.opening import opening_high, opening_low
+from strategy.indicators.vwap import vwap
+from strategy.kinds import COMPUTED_COLUMNS, KINDS
+from strategy.nodes import Node
+from strategy.signals import bars_within, held_bars
+from strategy.wording import written
+
+MINUTE_NS = 60 * 10**9
+
+INDENT = "    "
+
+Kind = TypeVar("Kind", bound=Node)
+
+CLOCKED: dict[str, tuple[Callable[..., object], str]] = {
+    "minute_of_day": (minutes_of_day, "{local}"),
+    "day_of_week": (days_of_week, "{local}"),
+    "vwap": (vwap, "{hlc3}, bars.volume, sessions_of({local})"),
+    "opening_high": (
+        opening_high,
+        "bars.high, bars.timestamp, sessions_of({local}), BAR_NS, {span}",
+    ),
+    "opening_low": (opening_low, "bars.low, bars.timestamp, sessions_of({local}), BAR_NS, {span}"),
+}
+"""Rows ruled by the clock: the function, and what it is given."""
+
+
+class Lines:
+    """Python that computes rows of `bars`, each row once, in the order in which it is needed.
+
+    Attributes:
+        lines: What has to stand before whatever was asked for.
+        functions: What these lines call.
+    """
+
+    def __init__(self, functions: dict[Callable[..., object], None] | None = None) -> None:
+        self.lines: list[str] = []
+        self.functions = {} if functions is None else functions
+        self._names: dict[Node, str] = {}
+
+    def text(self, node: Node) -> str:
+        """An expression, a condition or a number as Python; its rows are named in `lines`."""
+        if isinstance(node, Number):
+            return repr(int(node.value) if node.value.is_integer() else node.value)
+        if isinstance(node, GeneValue):
+            return f"genes.{node.gene.name}"
+        if isinstance(node, Column):
+            return self._column(node)
+        if isinstance(node, Arithmetic):
+            return self._joined(node)
+        if isinstance(node, Call | Higher | Clock):
+            return self._named(node, node.label, self._row)
+        return self._condition(node)
+
+    def _column(self, node: Column) -> str:
+        if node.is_extra:
+            return f"bars.extra({node.name!r})"
+        if node.name not in COMPUTED_COLUMNS:
+            return f"bars.{node.name}"
+        return self._named(node, node.name, self._computed)
+
+    def _computed(self, node: Column) -> str:
+        loop, names = COMPUTED_COLUMNS[node.name]
+        return f"{self._called(loop)}({', '.join(f'bars.{name}' for name in names)})"
+
+    def _joined(self, node: Arithmetic) -> str:
+        sides = [self.text(one) for one in (node.left, node.right) if one is not None]
+        if node.operation in ("minimum", "maximum", "abs"):
+            return f"known(np.{node.operation}({', '.join(sides)}))"
+        if node.operation == "/":
+            return f"known(np.divide({', '.join(sides)}))"
+        return f"known({f' {node.operation} '.join(sides)})"
+
+    def _row(self, node: Call | Higher | Clock) -> str:
+        if isinstance(node, Higher):
+            inner = Lines(self.functions)
+            value = inner.text(node.inner)
+            name = f"row_of_{node.minutes}_minutes_{len(self._names) + 1}"
+            self.lines += [f"def {name}(bars):"]
+            self.lines += [f"{INDENT}{line}" for line in (*inner.lines, f"return {value}")]
+            return f"from_higher(bars, {node.minutes}, {node.offset}, {name})"
+        if isinstance(node, Clock):
+            loop, given = CLOCKED[node.name]
+            self._called(sessions_of)
+            span = f"{self.text(node.parameters[0])} * {MINUTE_NS}" if node.parameters else ""
+            hlc3 = self.text(Column("hlc3")) if node.name == "vwap" else ""
+            local = f"local_time(bars.timestamp, {node.offset!r})"
+            return f"{self._called(loop)}({given.format(local=local, span=span, hlc3=hlc3)})"
+        kind = KINDS[cast(str, node.indicator)]
+        read = [node.source] if node.source is not None else map(Column, kind.columns)
+        given = ", ".join(map(self.text, (*read, *node.parameters)))
+        return f"{self._called(kind.loop)}({given})"
+
+    def _condition(self, node: Node) -> str:
+        if isinstance(node, Compare):
+            found = f"({self.text(node.left)} {node.relation} {self.text(node.right)})"
+            return f"ago{found[:-1]}, {node.bars_ago})" if node.bars_ago else found
+        if isinstance(node, AllOf | AnyOf):
+            joint = " & " if isinstance(node, AllOf) else " | "
+            return f"({joint.join(map(self.text, node.conditions))})"
+        assert isinstance(node, OverBars)
+        loop = {Held: held_bars, Within: bars_within}[type(node)]
+        return f"{self._called(loop)}({self.text(node.condition)}, {self.text(node.bars)})"
+
+    def _named(self, node: Kind, label: str, computed: Callable[[Kind], str]) -> str:
+        """The name of a row, which a line of its own computes."""
+        if node not in self._names:
+            text = computed(node)
+            count = sum(name.startswith(f"{label}_") for name in self._names.values())
+            self._names[node] = f"{label}_{count + 1}"
+            self.lines.append(f"{self._names[node]} = {text}  # {written(node)}")
+        return self._names[node]
+
+    def _called(self, loop: Callable[..., object]) -> str:
+        self.functions[loop] = None
+        return loop.__name__
+
+
+def texts_of(functions: Iterable[Callable[..., object]]) -> str:
+    """The text of functions, of all that they call, and of the constants that these read.
+
+    They are the readable definitions themselves; of a docstring its first line is left.
+    """
+    needed: dict[FunctionType, None] = {}
+    for function in functions:
+        needed |= dict.fromkeys(reached(cast(FunctionType, function)))
+    values = {name: value for one in needed for name, value in constants(one).items()}
+    lines = [f"{name} = {_literal(value)}" for name, value in sorted(values.items())]
+    texts = [_shortened(one) for one in sorted(needed, key=lambda one: one.__name__)]
+    return "\n".join(lines) + "\n\n\n" * bool(lines) + "\n\n".join(texts)
+
+
+def _literal(value: object) -> str:
+    return f"np.array({value.tolist()!r})" if isinstance(value, np.ndarray) else repr(value)
+
+
+def _shortened(function: FunctionType) -> str:
+    """The text of a function with one line of its docstring."""
+    text = textwrap.dedent(inspect.getsource(function))
+    (made,) = ast.parse(text).body
+    assert isinstance(made, ast.FunctionDef)
+    told, first = ast.get_docstring(made), made.body[0]
+    if told is None:
+        return text
+    lines = text.splitlines(keepends=True)
+    summary = f'{INDENT}"""{told.splitlines()[0]}"""\n'
+    return "".join([*lines[: first.lineno - 1], summary, *lines[first.end_lineno :]])

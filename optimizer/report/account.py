@@ -1,0 +1,197 @@
+"""The account of one individual: its equity, drawdowns, months and Sharpe ratio over time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from data.bars import Bars, Window
+from data.timeframe import UNITS_NS
+from engine.costs import Costs
+from optimizer.evidence.returns import sharpe_ratios
+from optimizer.report.trades import Ints, Trades, numbered
+from optimizer.search.generation import Floats
+
+NS_PER_DAY = UNITS_NS["d"]
+
+SHARPE_DAYS = 90
+"""Days with bars over which a Sharpe ratio is taken, again and again."""
+
+MOST_DRAWDOWNS = 5
+"""Drawdowns that are named, the deepest first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A value that changes at certain times.
+
+    Args:
+        time_ns: [N] int64, nanoseconds UTC, ascending.
+        value: [N], from then on.
+    """
+
+    time_ns: Ints
+    value: Floats
+
+
+@dataclass(frozen=True)
+class Drawdown:
+    """A fall of equity below its peak.
+
+    Args:
+        depth: Share of the peak that was lost at the deepest point.
+        from_ns: When equity was at its peak for the last time, nanoseconds UTC.
+        to_ns: When it was deepest.
+        recovered_ns: When it was at its peak again; None where it has not been.
+        bars: From the peak to the recovery, or else to the last bar.
+    """
+
+    depth: float
+    from_ns: int
+    to_ns: int
+    recovered_ns: int | None
+    bars: int
+
+
+def equity_curve(
+    trades: Trades, accounts: Sequence[str], risk_fraction: float, start_ns: int
+) -> Curve:
+    """Equity after each trade, from 1.
+
+    `accounts` names each window's market, [W]; `risk_fraction` is what one R is worth. [K + 1]
+    at the time of each exit bar; with one window the last value is the law's.
+
+    A market is an account, which goes from window to window. Several are of equal size and stand
+    side by side; their mean is shown.
+    """
+    names, owner = numbered(accounts)
+    order = np.argsort(trades.exit_ns, kind="stable")
+    r, account = trades.r[order], owner[trades.window[order]]
+    steps = np.empty(len(trades))
+    for number in range(len(names)):
+        own = np.flatnonzero(account == number)
+        value = np.multiply.accumulate(1.0 + risk_fraction * r[own])
+        # Ruin is for ever.
+        value[np.logical_or.accumulate(~(value > 0.0))] = 0.0
+        steps[own] = value if len(names) == 1 else np.diff(value, prepend=1.0)
+    value = steps if len(names) == 1 else 1.0 + np.cumsum(steps) / len(names)
+    return Curve(_begun(start_ns, trades.exit_ns[order]), np.concatenate([[1.0], value]))
+
+
+def drawdown(curve: Curve) -> Floats:
+    """How far equity lies below its peak so far, a fraction of the peak, [N] from 0 down."""
+    peak = np.maximum.accumulate(curve.value)
+    fallen: Floats = curve.value / peak - 1.0
+    return fallen
+
+
+def buy_and_hold(
+    ranges: Sequence[Window],
+    series: Sequence[Bars],
+    accounts: Sequence[str],
+    costs: Costs,
+    points: int,
+) -> Curve:
+    """What buying at the first close and holding would have given, from 1, entry cost paid.
+
+    Not at the first open: on the bar of a listing that may be a price at which nobody could buy.
+
+    `points` values at even times from the first bar to the last, the mean of all accounts [S];
+    an account goes from one part to the next. One that has not begun yet is worth 1, one whose
+    bars are over what it was worth at their end.
+    """
+    first = min(series[w.series].timestamp[w.start] for w in ranges)
+    end = max(series[w.series].timestamp[w.end - 1] for w in ranges)
+    time_ns = np.linspace(int(first), int(end), points).astype(np.int64)
+    names, owner = numbered(accounts)
+    values = np.ones((len(names), points))
+    for window in ranges:
+        own = series[window.series]
+        last = np.searchsorted(own.timestamp, time_ns, side="right") - 1
+        known = np.clip(last, window.start, window.end - 1)
+        value = own.close[known] / (own.close[window.start] * (1.0 + costs.per_side))
+        values[owner[window.series]] *= np.where(last < window.start, 1.0, value)
+    return Curve(time_ns, values.sum(axis=0) / len(names))
+
+
+def worst_drawdowns(curve: Curve, bar_times: Ints, most: int = MOST_DRAWDOWNS) -> list[Drawdown]:
+    """The deepest falls of equity, the deepest first; `bar_times` [T] are those that are counted.
+
+    Equity is known after each trade: a loss that was still open is in none.
+    """
+    fallen = drawdown(curve)
+    is_below = np.concatenate([[False], fallen < 0.0, [False]])
+    begins, ends = np.flatnonzero(np.diff(is_below)).reshape(-1, 2).T
+    lowest = [a + int(fallen[a:b].argmin()) for a, b in zip(begins, ends, strict=True)]
+    found = []
+    for place in np.argsort(fallen[lowest], kind="stable")[:most].tolist():
+        peak, end = int(begins[place]) - 1, int(ends[place])
+        is_over = end < len(fallen)
+        last = int(curve.time_ns[end]) if is_over else int(bar_times[-1])
+        from_ns = int(curve.time_ns[peak])
+        first_bar, last_bar = np.searchsorted(bar_times, [from_ns, last], side="right").tolist()
+        found.append(
+            Drawdown(
+                -float(fallen[lowest[place]]),
+                from_ns,
+                int(curve.time_ns[lowest[place]]),
+                last if is_over else None,
+                last_bar - first_bar,
+            )
+        )
+    return found
+
+
+def monthly_returns(curve: Curve, end_ns: int) -> tuple[Ints, Floats]:
+    """What each month made of equity, by the month in which trades end, UTC.
+
+    Args:
+        curve: Equity after each trade.
+        end_ns: When the last bar opens, nanoseconds UTC.
+
+    Returns:
+        Years [Y], and [Y, 13] fractions: January to December, then the whole year; NaN for months
+        without a bar and after ruin.
+    """
+    first, last = (
+        int(np.datetime64(int(time), "ns").astype("datetime64[M]").astype(np.int64))
+        for time in (curve.time_ns[0], end_ns)
+    )
+    edges = np.arange(first + 1, last + 2).astype("datetime64[M]").astype("datetime64[ns]")
+    place = np.searchsorted(curve.time_ns, edges.astype(np.int64), side="left") - 1
+    value = np.concatenate([[1.0], curve.value[place]])  # [months + 1]
+    years = np.arange(first // 12, last // 12 + 1)
+    table = np.full((len(years), 13), np.nan)
+    months = np.arange(first, last + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table[months // 12 - years[0], months % 12] = value[1:] / value[:-1] - 1.0
+        begins = np.maximum(years * 12 - first, 0)
+        ends = np.minimum(years * 12 + 12 - first, len(months))
+        table[:, 12] = value[ends] / value[begins] - 1.0
+    return years + 1970, table
+
+
+def rolling_sharpe(trades: Trades, days: Ints) -> Floats:
+    """Sharpe ratio of the R of each day, per day, over the `SHARPE_DAYS` up to and with it.
+
+    Args:
+        trades: Of one individual.
+        days: [D] days since 1970 UTC with a bar, ascending.
+
+    Returns:
+        [max(D - SHARPE_DAYS + 1, 0)], the first one at `days[SHARPE_DAYS - 1]`; NaN where all of
+        these days are equal, as without a trade.
+
+    Source: `optimizer.evidence.returns`, whose daily R and Sharpe ratio it takes.
+    """
+    if len(days) < SHARPE_DAYS:
+        return np.empty(0)
+    closed = np.searchsorted(days, trades.exit_ns // NS_PER_DAY)
+    daily = np.bincount(closed, weights=trades.r, minlength=len(days)).astype(np.float64)
+    return sharpe_ratios(sliding_window_view(daily, SHARPE_DAYS).T)
+
+
+def _begun(start_ns: int, time_ns: Ints) -> Ints:
+    """Times with the opening of the account before them."""
+    return np.concatenate([np.array([start_ns], np.int64), time_ns])

@@ -1,0 +1,190 @@
+"""Charts of an individual's account: equity and drawdown, months, Sharpe ratio over time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from optimizer.report.account import NS_PER_DAY, SHARPE_DAYS, Curve, drawdown
+from optimizer.report.charts.chart import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    Chart,
+    Layout,
+    Trace,
+    axis,
+    milliseconds,
+    name,
+    scatter,
+    thinned,
+)
+from optimizer.report.trades import Ints
+from optimizer.search.generation import Floats
+from optimizer.shown import counted, fraction, number
+
+HOLD = "buy and hold"
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+MOST_SHARPES = 500
+"""Points of a line of Sharpe ratios."""
+
+EQUITY_LAYOUT = {
+    "xaxis": {"type": "date", "anchor": "y2", "automargin": True},
+    "yaxis": axis("equity", domain=[0.36, 1.0], tickformat=".2f"),
+    "yaxis2": axis("drawdown", domain=[0.0, 0.3], tickformat=".0%", rangemode="tozero"),
+    "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    "hovermode": "closest",
+}
+
+
+def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) -> Chart:
+    """What the equity of one individual is seen against: holding, and members of the front.
+
+    `held_out_ns` is when the bars begin that were held out; None without any.
+    """
+    x, y = _broken([_drawn(curve) for curve in others])
+    faint = {"color": GREY, "width": 0.8, "shape": "hv"}
+    data: list[Trace] = []
+    if others:
+        data.append(
+            scatter("lines", x, y, name="other members", opacity=0.55, line=faint, hoverinfo="skip")
+        )
+    data += _curve(hold, HOLD, ORANGE, shape="linear")
+    alt = f"buying and holding ends at {number(float(hold.value[-1]))}"
+    return Chart("equity and drawdown", alt, data, {**EQUITY_LAYOUT, **border(held_out_ns)})
+
+
+def border(held_out_ns: int | None) -> Layout:
+    """A line where the bars begin that were held out."""
+    if held_out_ns is None:
+        return {}
+    at = held_out_ns / 1e6
+    line = {"color": ORANGE, "width": 2, "dash": "dot"}
+    shape = {"type": "line", "xref": "x", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1}
+    place = {"xref": "x", "yref": "paper", "x": at, "y": 1, "xanchor": "left", "yanchor": "top"}
+    note = {**place, "text": "held out", "showarrow": False}
+    return {"shapes": [{**shape, "line": line}], "annotations": [note]}
+
+
+def equity(curve: Curve, label: str) -> Chart:
+    """Equity and drawdown of one individual."""
+    data = _curve(curve, label, BLUE, shape="hv")
+    ends = float(curve.value[-1])
+    alt = (
+        f"{label}: equity ends at {number(ends)} after {counted(len(curve.value) - 1, 'trade')}, "
+        f"its deepest drawdown is {fraction(float(-drawdown(curve).min()))}"
+    )
+    return Chart("equity and drawdown", alt, data, EQUITY_LAYOUT)
+
+
+def monthly(years: Ints, table: Floats, label: str) -> Chart:
+    """Months by year, each with what it made of equity; `table` is [Y, 13], as it is computed."""
+    percent = 100.0 * table
+    known = np.abs(percent[:, :12][np.isfinite(percent[:, :12])])
+    reach = float(known.max()) if len(known) and known.max() > 0 else 1.0
+    data = {
+        "type": "heatmap",
+        "x": [*MONTHS, "year"],
+        "y": [str(year) for year in years.tolist()],
+        "z": percent,
+        "zmin": -reach,
+        "zmax": reach,
+        "colorscale": [[0.0, RED], [0.5, "#e6e6e6"], [1.0, GREEN]],
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "texttemplate": "%{z:.1f}",
+        "textfont": {"size": 10},
+        "hovertemplate": "%{x} %{y}: %{z:.2f}%<extra></extra>",
+        "hoverongaps": False,
+    }
+    layout = {
+        "xaxis": {
+            "type": "category",
+            "side": "top",
+            "showgrid": False,
+            "dtick": 1,
+            "tickangle": 0,
+            "tickfont": {"size": 10},
+        },
+        "yaxis": {"type": "category", "autorange": "reversed", "showgrid": False},
+        "margin": {"l": 38, "r": 4, "t": 30, "b": 8},
+        "height": 46 + 34 * len(years),
+    }
+    return Chart(
+        "return of each month, percent", f"{label}: {_months_words(years, table)}", [data], layout
+    )
+
+
+def sharpe_over_time(days: Ints, ratios: Floats, label: str) -> Chart:
+    """Sharpe ratio a day over the days up to each [D], from day `SHARPE_DAYS` on."""
+    at = np.arange(0, len(ratios), max(-(-len(ratios) // MOST_SHARPES), 1))
+    x = milliseconds(days[len(days) - len(ratios) :] * NS_PER_DAY)
+    line = {"color": BLUE, "width": 2}
+    data = scatter("lines", x[at], ratios[at], line=line, name=label, connectgaps=False)
+    known = ratios[np.isfinite(ratios)]
+    alt = f"{label}: the R of each day over the {SHARPE_DAYS} days with bars up to it, per day"
+    if len(known):
+        alt += f"; between {number(float(known.min()))} and {number(float(known.max()))}"
+        alt += f", above 0 on {fraction(float((known > 0).mean()))} of days"
+    else:
+        alt += "; undefined: fewer days, or no trade in them"
+    layout = {
+        "xaxis": {"type": "date", "automargin": True},
+        "yaxis": axis("sharpe a day", zeroline=True, zerolinewidth=2),
+        "showlegend": False,
+    }
+    return Chart(f"rolling sharpe, {SHARPE_DAYS} days", alt, [data], layout)
+
+
+def _curve(curve: Curve, label: str, colour: str, *, shape: str) -> list[Trace]:
+    """A line of equity and the drawdown below it."""
+    fallen = drawdown(curve)
+    parts = ((curve.value, "y", {"width": 2}), (fallen, "y2", {"width": 1}))
+    traces: list[Trace] = []
+    for values, place, width in parts:
+        at = thinned(values)
+        traces.append(
+            scatter(
+                "lines",
+                milliseconds(curve.time_ns[at]),
+                values[at],
+                yaxis=place,
+                name=name(label),
+                legendgroup=name(label),
+                showlegend=place == "y",
+                line={"color": colour, "shape": shape, **width},
+            )
+        )
+    return traces
+
+
+def _drawn(curve: Curve) -> tuple[Floats, Floats]:
+    at = thinned(curve.value, 400)
+    return milliseconds(curve.time_ns[at]), curve.value[at]
+
+
+def _broken(lines: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Many lines as one, a gap after each."""
+    gap = np.array([np.nan])
+    x = [part for line in lines for part in (line[0], gap)]
+    y = [part for line in lines for part in (line[1], gap)]
+    return (np.concatenate(x), np.concatenate(y)) if lines else (gap, gap)
+
+
+def _months_words(years: Ints, table: Floats) -> str:
+    """How many months gained, and the best and the worst of them."""
+    found = [
+        (value, f"{MONTHS[month]} {year}")
+        for year, row in zip(years.tolist(), table.tolist(), strict=True)
+        for month, value in enumerate(row[:12])
+        if np.isfinite(value)
+    ]
+    if not found:
+        return "no month"
+    gained = sum(value > 0 for value, _ in found)
+    told = (f"{when} with {fraction(value)}" for value, when in (max(found), min(found)))
+    return f"{gained} of {counted(len(found), 'month')} gained; best " + ", worst ".join(told)

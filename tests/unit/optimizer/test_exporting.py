@@ -1,0 +1,126 @@
+"""Members as programs of other platforms: their rows, signals and prices, and what they trade."""
+
+import sys
+from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine.language_reference import reference_of
+from engine.ledger import Trade
+from optimizer.config.run_config import make_config
+from optimizer.errors import ConfigError
+from optimizer.exporting.programs import program_of
+from optimizer.session.task import ledger_rows, prepare
+from strategy import words
+from tests.support import examples, own_words
+from tests.support.worlds import make_bars
+
+EXAMPLES = sorted(name for name in vars(examples) if name.isupper())
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory):
+    """The path of 4,000 bars of a quarter of an hour."""
+    bars, path = make_bars(3, 4000), tmp_path_factory.mktemp("market") / "bars.csv"
+    names = ("open", "high", "low", "close", "volume")
+    columns = {name: getattr(bars, name) for name in names}
+    times = pd.to_datetime(bars.timestamp, utc=True) + pd.Timedelta("18262D")
+    pd.DataFrame({"timestamp": times, **columns}).to_csv(path, index=False)
+    return path
+
+
+def asked(strategy, market):
+    """The task of a strategy on a market."""
+    name = strategy if strategy.islower() else f"{examples.__file__}:{strategy}"
+    return prepare(make_config({"strategy": name, "data": [f"csv:{market}"]}, where="test"))
+
+
+def ledger_of(task):
+    """Trades of the default genes as a frame."""
+    (ledger,) = task.full_engine(device="cpu").trades(task.spec.layout.defaults)
+    return pd.DataFrame(list(ledger_rows(ledger)), columns=list(Trade._fields))
+
+
+def executed(task, platform):
+    """The names of a program that was run, but for its main part."""
+    text = program_of(task, task.spec.layout.defaults, "A try.", platform)
+    names = {"__name__": "program"}
+    exec(compile(text, "program", "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("strategy", ["seller_exhaustion", *EXAMPLES])
+def test_a_script_asks_for_what_the_reference_takes(strategy, market, monkeypatch):
+    """Every trade is asked for, with its entry, stop and target in every bit, and no bar more."""
+    library = ModuleType("backtesting")
+    library.Backtest = library.Strategy = object
+    monkeypatch.setitem(sys.modules, "backtesting", library)
+    task = asked(strategy, market)
+    names, ledger = executed(task, "backtesting.py"), ledger_of(task)
+    plan = names["plan_of"](names["read_bars"](str(market)))
+    signals = ledger["signal_bar"].to_numpy()
+    assert len(signals)
+    for name in ("side", "entry", "stop", "target"):
+        assert getattr(plan, name)[signals].tolist() == ledger[name].tolist()
+    reference = reference_of(task.spec, task.markets.series, task.markets.windows, task.costs)
+    (may,) = reference.signals(task.spec.layout.defaults)
+    (too_small,) = np.isin(may, np.flatnonzero(plan.side), invert=True).nonzero()
+    assert set(np.flatnonzero(plan.side)) <= set(may)
+    assert len(too_small) <= len(may) - len(signals)
+
+
+SAME = ["entry_bar", "exit_bar", "side", "reason", "entry", "stop", "target", "exit", "r"]
+
+
+def compared(task, market, platform):
+    """Trades of the run and of a library, side by side; bars of entry and prices there are equal.
+
+    Returns:
+        Both frames, and which trades are equal in every bit.
+    """
+    names, ledger = executed(task, platform), ledger_of(task)
+    trades = names["backtest"](names["read_bars"](str(market)))[-1]
+    for name in ("signal_bar", "entry_bar", "entry"):
+        assert ledger[name].tolist() == trades[name].tolist()
+    return ledger, trades, (ledger[SAME] == trades[SAME]).all(axis=1)
+
+
+@pytest.mark.filterwarnings("ignore:DatetimeIndex.dayofweek")
+@pytest.mark.parametrize("strategy", ["seller_exhaustion", "MACD_CROSS", "OPENING_RANGE"])
+def test_backtesting_py_trades_as_the_run(strategy, market):
+    """What differs is the time, the session or the end, one bar later or at the open."""
+    pytest.importorskip("backtesting", reason="the library is not installed")
+    task = asked(strategy, market)
+    ledger, trades, is_same = compared(task, market, "backtesting.py")
+    assert is_same.any()
+    other, theirs = ledger[~is_same], trades[~is_same]
+    assert other["reason"].isin(["time", "session", "end"]).all()
+    assert other["reason"].tolist() == theirs["reason"].tolist()
+    later = (other["reason"] != "end").to_numpy()
+    (bars,) = task.markets.series
+    assert (other["exit_bar"] + later).tolist() == theirs["exit_bar"].tolist()
+    assert bars.open[theirs["exit_bar"]].tolist() == theirs["exit"].tolist()
+
+
+@pytest.mark.slow
+def test_vectorbt_trades_as_the_run(market):
+    """Every trade, in every bit."""
+    pytest.importorskip("vectorbt", reason="the library is not installed")
+    *_, is_same = compared(asked("DONCHIAN_TRAIL", market), market, "vectorbt")
+    assert is_same.all()
+
+
+def test_code_of_a_person_is_not_exported(market):
+    """A strategy with an own indicator is refused, by its name."""
+    own = words.strategy(
+        "Follows what is straight.",
+        name="straight",
+        long=own_words.efficiency(20) > 0.5,
+        stop=words.share(0.02),
+    )
+    task = asked("seller_exhaustion", market)
+    with pytest.raises(ConfigError, match="own indicator 'efficiency'"):
+        program_of(replace(task, spec=own), own.layout.defaults, "A try.", "vectorbt")

@@ -1,0 +1,155 @@
+"""The account of an individual: equity, drawdowns, months and Sharpe ratios, by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from engine.ledger import REASONS
+from optimizer.evidence.returns import moments
+from optimizer.report.account import (
+    SHARPE_DAYS,
+    Curve,
+    buy_and_hold,
+    drawdown,
+    equity_curve,
+    monthly_returns,
+    rolling_sharpe,
+    worst_drawdowns,
+)
+from optimizer.report.trades import collect_trades
+from tests.support.ledgers import COSTS, collected, ledger_of, trade
+from tests.support.worlds import make_bars
+
+STOP, TARGET = REASONS.index("stop"), REASONS.index("target")
+DAY = 24 * 3_600_000_000_000
+
+
+@pytest.fixture
+def bars():
+    """Two hundred bars of fifteen minutes."""
+    return make_bars(1, 200)
+
+
+def test_equity_of_one_series_is_the_product_of_the_law(bars):
+    """Each trade multiplies equity by 1 + fraction of risk times r."""
+    given = [trade(3, TARGET, 100.0, 95.0, 110.0), trade(20, STOP, 100.0, 90.0, 90.0)]
+    trades = collected(bars, given)
+    curve = equity_curve(trades, ["ADA"], 0.01, int(bars.timestamp[0]))
+    first = 1.0 * (1 + 0.01 * trades.r[0])
+    assert curve.value.tolist() == [1.0, first, first * (1 + 0.01 * trades.r[1])]
+    assert curve.time_ns.tolist() == bars.timestamp[[0, 6, 23]].tolist()
+    assert drawdown(curve)[2] == curve.value[2] / curve.value[1] - 1
+
+
+def test_held_out_bars_go_on_with_the_same_account(bars):
+    """Equity after both windows is the product over all trades."""
+    given = [trade(3, TARGET, 100.0, 95.0, 110.0)], [trade(120, STOP, 100.0, 90.0, 90.0)]
+    trades = collected(bars, *given)
+    assert trades.has_held_out
+    assert trades.is_held_out.tolist() == [False, True]
+    curve = equity_curve(trades, ["ADA", "ADA"], 0.01, 0)
+    assert curve.value[-1] == (1 + 0.01 * trades.r[0]) * (1 + 0.01 * trades.r[1])
+
+
+def test_equity_ends_at_ruin(bars):
+    """What a loss of 1.4 R leaves of equity that is wholly at risk is nothing, for ever."""
+    loss, gain = trade(3, STOP, 100.0, 90.0, 86.0), trade(20, TARGET, 100.0, 95.0, 110.0)
+    trades = collected(bars, [loss, gain], [loss, gain])
+    alone = equity_curve(trades, ["ADA", "ADA"], 1.0, 0)
+    assert alone.value.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
+    beside = equity_curve(collected(bars, [loss, gain], []), ["ADA", "BTC"], 1.0, 0)
+    assert beside.value.tolist() == [1.0, 0.5, 0.5]
+
+
+def test_several_series_are_accounts_side_by_side(bars):
+    """Their mean is shown, in the order of time."""
+    other = make_bars(2, 200)
+    windows = [Window(0, 0, 200), Window(1, 0, 200)]
+    ledgers = [
+        ledger_of([trade(50, TARGET, 100.0, 95.0, 110.0)]),
+        ledger_of([trade(3, STOP, 100.0, 90.0, 90.0)]),
+    ]
+    trades = collect_trades(ledgers, windows, [bars, other], COSTS)
+    curve = equity_curve(trades, ["ADA", "BTC"], 0.01, 0)
+    loss, gain = 0.01 * trades.r[1], 0.01 * trades.r[0]
+    assert curve.value == pytest.approx([1.0, 1 + loss / 2, 1 + (loss + gain) / 2])
+
+
+def test_buying_and_holding_pays_one_entry(bars):
+    """The last value is the last close over the first one and its cost; before it begins, 1."""
+    late = Window(0, 100, 200)
+    curve = buy_and_hold([late], [bars], ["ADA"], COSTS, 50)
+    expected = bars.close[199] / (bars.close[100] * (1 + COSTS.per_side))
+    assert curve.value[-1] == expected
+    ranges = [Window(0, 0, 200), Window(1, 100, 200)]
+    both = buy_and_hold(ranges, [bars, bars], ["ADA", "BTC"], COSTS, 50)
+    first = bars.close[0] / (bars.close[0] * (1 + COSTS.per_side))
+    assert both.value[0] == (first + 1) / 2
+
+
+def test_parts_of_one_market_are_one_account(bars):
+    """Equity and holding go from part to part, in the order of time."""
+    late = replace(bars, timestamp=bars.timestamp + 10 * int(np.ptp(bars.timestamp)))
+    ledgers = [
+        ledger_of([trade(3, STOP, 100.0, 90.0, 90.0)]),
+        ledger_of([trade(50, TARGET, 100.0, 95.0, 110.0)]),
+    ]
+    windows = [Window(1, 0, 200), Window(0, 0, 200)]
+    trades = collect_trades(ledgers, windows, [bars, late], COSTS)
+    curve = equity_curve(trades, ["ADA", "ADA"], 0.01, 0)
+    gain = 1 + 0.01 * trades.r[1]
+    assert curve.value.tolist() == [1.0, gain, gain * (1 + 0.01 * trades.r[0])]
+    held = buy_and_hold(windows[::-1], [bars, late], ["ADA", "ADA"], COSTS, 50)
+    once = bars.close[-1] / (bars.close[0] * (1 + COSTS.per_side))
+    assert held.value[-1] == once * once
+
+
+def test_a_listing_bar_does_not_decide_what_holding_gave(bars):
+    """An open of a tenth of the close changes nothing: nobody could buy there."""
+    opens = bars.open.copy()
+    opens[0], lows = bars.close[0] / 10, bars.low.copy()
+    lows[0] = opens[0]
+    listed = replace(bars, open=opens, low=lows)
+    found, expected = (
+        buy_and_hold([Window(0, 0, 200)], [one], ["ADA"], COSTS, 50).value for one in (listed, bars)
+    )
+    assert found.tolist() == expected.tolist()
+
+
+def test_drawdowns_are_named_by_depth_with_their_bars():
+    """Peak, deepest point and recovery; one that goes on counts bars to the last."""
+    value = np.array([1.0, 2.0, 1.5, 1.0, 2.0, 2.5, 2.0, 2.25])
+    curve = Curve(np.arange(8) * DAY, value)
+    half, fifth = worst_drawdowns(curve, np.arange(0, 20) * DAY // 2)
+    assert (half.depth, half.from_ns, half.to_ns, half.recovered_ns) == (0.5, DAY, 3 * DAY, 4 * DAY)
+    assert (half.bars, fifth.bars) == (6, 9)
+    assert (fifth.depth, fifth.from_ns, fifth.recovered_ns) == (pytest.approx(0.2), 5 * DAY, None)
+    assert worst_drawdowns(Curve(np.arange(2), np.array([1.0, 2.0])), np.arange(2)) == []
+
+
+def test_months_and_years_multiply_to_the_end_of_equity():
+    """Months without a trade are 0, those without a bar unknown; years are their months."""
+    times = ["2023-11-03", "2023-11-20", "2024-01-31", "2024-02-01"]
+    time_ns = np.array(times, "datetime64[ns]").astype(np.int64)
+    end = int(np.datetime64("2024-03-05", "ns").astype(np.int64))
+    years, table = monthly_returns(Curve(time_ns, np.array([1.0, 1.1, 1.21, 0.605])), end)
+    assert years.tolist() == [2023, 2024]
+    assert np.isfinite(table[:, :12]).sum(axis=1).tolist() == [2, 3]
+    assert table[0, [10, 11, 12]] == pytest.approx([0.1, 0.0, 0.1])
+    assert table[1, [0, 1, 2, 12]] == pytest.approx([0.1, -0.5, 0.0, -0.45])
+
+
+def test_a_rolling_sharpe_is_that_of_its_days(bars):
+    """The last is the one of the evidence over those days; too few days have none."""
+    rng = np.random.Generator(np.random.PCG64(1))
+    trades = collected(bars, [trade(3, TARGET, 100.0, 95.0, 110.0)] * 200)
+    days = np.arange(100)
+    daily = rng.normal(0.1, 1.0, 200)
+    moved = replace(trades, r=daily, exit_ns=np.repeat(days, 2) * DAY + 1)
+    found = rolling_sharpe(moved, days)
+    assert len(found) == 100 - SHARPE_DAYS + 1
+    last = daily.reshape(100, 2).sum(axis=1)[-SHARPE_DAYS:]
+    assert found[-1] == pytest.approx(moments(last).sharpe.value, rel=1e-12)
+    assert len(rolling_sharpe(moved, days[: SHARPE_DAYS - 1])) == 0
