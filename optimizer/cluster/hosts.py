@@ -31,6 +31,9 @@ from optimizer.errors import SchedulerLostError, WorkersLostError
 CALL_S = 30.0
 """A scheduler that does not answer for so long is lost."""
 
+AGAIN_S = 1.0
+"""So long is waited for a result that its worker took with it, before somebody looks around."""
+
 START_S = 45.0
 """A worker of this machine that takes longer to begin is begun anew."""
 
@@ -158,11 +161,14 @@ class Link:
         Raises:
             SchedulerLostError: When the scheduler is lost with it.
             WorkersLostError: When it ended every worker that began it.
-            TimeoutError: When it takes longer than `timeout` seconds.
+            TimeoutError: When it takes longer than `timeout` seconds, and sooner when its worker
+                ended after the call did: the scheduler then has it called again.
             Whatever the call raised.
         """
-        if ticket.status in ("cancelled", "lost"):
+        if ticket.status == "cancelled":
             raise self._lost()
+        if ticket.status == "lost":
+            timeout = min(timeout, AGAIN_S)
         try:
             return ticket.result(timeout=timeout)
         except FutureCancelledError:

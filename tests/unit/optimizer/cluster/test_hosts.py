@@ -1,14 +1,17 @@
 """Whose fault it is when the result of a call does not come: the call's or the connection's."""
 
+import os
+from contextlib import closing
 from dataclasses import dataclass
 
 import pytest
 from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError
 
-from optimizer.cluster.address import Address
+from optimizer.cluster.address import Address, parse_address
 from optimizer.cluster.hosts import Link
 from optimizer.errors import SchedulerLostError
+from tests.support.clusters import own_workers, wait_for
 
 CLOSED = CommClosedError("in <TCP (closed) ConnectionPool.gather>: Connection reset by peer")
 
@@ -40,7 +43,6 @@ def answer(call):
         ("finished", ConnectionResetError(104, "Connection reset by peer")),
         ("pending", FutureCancelledError("job 3", "scheduler-connection-lost")),
         ("cancelled", ValueError("never asked for")),
-        ("lost", ValueError("never asked for")),
     ],
 )
 def test_a_result_that_cannot_be_fetched_is_a_lost_scheduler(status, error):
@@ -61,3 +63,18 @@ def test_a_result_that_is_late_is_no_lost_scheduler():
     """Whoever asked may ask again."""
     with pytest.raises(TimeoutError):
         answer(Ended("pending", TimeoutError()))
+
+
+def test_a_result_that_its_worker_took_with_it_is_made_again():
+    """While no worker is there the call is "lost", which says nothing of the scheduler."""
+    with closing(Link(parse_address("local:1"))) as link:
+        call = link.begin(os.getpid)
+        link.ended.get(timeout=60)
+        (worker,) = own_workers()
+        worker.kill()
+        wait_for(lambda: call.status == "lost")
+        with pytest.raises(TimeoutError):
+            link.answer(call, timeout=0.1)
+        link.mend()
+        wait_for(lambda: call.status == "finished")
+        assert link.answer(call) != worker.pid
