@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow
 
 PAGES = ("README.md", "docs/howto/search.md")
 NEEDS_A_KEY = "polygon:"
+FEW = ("--population", "64", "--generations", "4")
 
 
 def commands_of(page):
@@ -77,12 +78,12 @@ def folder(command, bars, tmp_path):
 @pytest.mark.parametrize("line", [line for page in PAGES for line in commands_of(page)])
 def test_a_command_of_a_page_runs_as_it_stands(command, folder, line, monkeypatch):
     """With bars under the names that it uses, and a run where it is about the latest."""
-    # Few null searches: the rest would be more of the same.
+    # Few null searches and generations: the rest would be more of the same.
     monkeypatch.setattr("optimizer.judging.plan.DEFAULT_SEARCHES", 5)
     if line.split()[3] == "judge":
         flags = ("--population", 8, "--generations", 1, "--no-report", "--no-judge")
         assert command("evolve", "--holdout", "20%", *flags).code == 0
     if "pullback.py" in line:
         assert command("strategies", "new", "pullback").code == 0
-    found = command(*shlex.split(line)[3:])
+    found = command(*shlex.split(line)[3:], *(FEW if line.split()[3] == "evolve" else ()))
     assert found.code == 0, found.err
