@@ -82,7 +82,7 @@ def runs_export(
     to: Annotated[
         Path,
         typer.Argument(
-            help="File to write: .csv, .json, .parquet, .journal for Optuna, or .py with --as.",
+            help="File to write: .csv, .json, .parquet, .journal (Optuna); .py, .pine with --as.",
             metavar="FILE",
         ),
     ],
@@ -97,8 +97,8 @@ def runs_export(
     ] = 500,
     member: Member = None,
     platform: Annotated[
-        Literal["backtesting.py", "vectorbt"] | None,
-        option("--as", "A member as a program of this platform.", "backtesting.py|vectorbt"),
+        Literal["backtesting.py", "vectorbt", "pine"] | None,
+        option("--as", "A member as a program of this platform.", "backtesting.py|vectorbt|pine"),
     ] = None,
 ) -> None:
     """Write what a run recorded to a file, exactly; or a member as another platform's program."""

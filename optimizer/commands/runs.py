@@ -208,7 +208,7 @@ def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) 
     """Write what a run recorded to a file, of the kind that its name says."""
     if to.suffix != STUDY and to.suffix not in WRITERS:
         known = ", ".join([*WRITERS, STUDY])
-        raise ConfigError(f"{to}: unknown kind of file; name it {known}; or .py with --as")
+        raise ConfigError(f"{to}: unknown kind of file; name it {known}; or .py, .pine with --as")
     with RunStore.open(find_run(runs, name)) as store:
         if to.suffix == STUDY:
             from optimizer.commands.study import write_study

@@ -1,12 +1,13 @@
 """A member of a front as a program of another platform."""
 
 from optimizer.exporting.member import member_of
+from optimizer.exporting.pine import pine_of
 from optimizer.exporting.scripts import script_of
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
 from strategy.errors import StrategyError, unknown
 
-ENDINGS = {"backtesting.py": ".py", "vectorbt": ".py"}
+ENDINGS = {"backtesting.py": ".py", "vectorbt": ".py", "pine": ".pine"}
 """Platforms, each with the ending of its programs."""
 
 
@@ -25,4 +26,5 @@ def program_of(task: Task, genome: Floats, title: str, platform: str) -> str:
     """
     if platform not in ENDINGS:
         raise StrategyError(unknown("platform", platform, list(ENDINGS)))
-    return script_of(member_of(task, genome, title), platform)
+    member = member_of(task, genome, title)
+    return pine_of(member) if platform == "pine" else script_of(member, platform)

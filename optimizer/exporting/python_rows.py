@@ -47,6 +47,8 @@ class Lines:
         functions: What these lines call.
     """
 
+    comment = "#"
+
     def __init__(self, functions: dict[Callable[..., object], None] | None = None) -> None:
         self.lines: list[str] = []
         self.functions = {} if functions is None else functions
@@ -122,7 +124,7 @@ class Lines:
             text = computed(node)
             count = sum(name.startswith(f"{label}_") for name in self._names.values())
             self._names[node] = f"{label}_{count + 1}"
-            self.lines.append(f"{self._names[node]} = {text}  # {written(node)}")
+            self.lines.append(f"{self._names[node]} = {text}  {self.comment} {written(node)}")
         return self._names[node]
 
     def _called(self, loop: Callable[..., object]) -> str:

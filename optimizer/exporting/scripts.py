@@ -98,10 +98,10 @@ def script_of(member: ExportedMember, target: str) -> str:
     plan, functions, clock = _plan(member)
     parts = (
         _head(member, target),
-        _asset("common").substitute(_constants(member), functions=functions, clock=clock),
+        asset("common.py").substitute(_constants(member), functions=functions, clock=clock),
         plan,
-        _asset("report").template,
-        _asset(target.removesuffix(".py")).template,
+        asset("report.py").template,
+        asset(f"{target.removesuffix('.py')}.py").template,
     )
     return "".join(parts)
 
@@ -130,8 +130,8 @@ def _constants(member: ExportedMember) -> dict[str, object]:
         "min_risk": repr(float(member.costs.min_risk)),
         "risk_fraction": repr(float(member.costs.risk_fraction)),
         "delay": member.delay,
-        "max_hold": int(_value(member, strategy.max_hold, 0.0)),
-        "break_even": _number(_value(member, strategy.break_even, math.inf)),
+        "max_hold": int(value_of(member, strategy.max_hold, 0.0)),
+        "break_even": _number(value_of(member, strategy.break_even, math.inf)),
         "warm_up": strategy.warm_up(member.genes),
         "bar_ns": member.bar_ns,
     }
@@ -164,8 +164,8 @@ def _plan(member: ExportedMember) -> tuple[str, str, str]:
         "short": holds(strategy.short),
         "stop": by_side(strategy.stop, placed("-")),
         "target": by_side(strategy.target, placed("+")),
-        "reach": by_side(strategy.trail, lambda one: _followed(lines, one, FromEntry)),
-        "share": by_side(strategy.trail, lambda one: _followed(lines, one, Share)),
+        "reach": by_side(strategy.trail, lambda one: followed(lines.text, one, FromEntry)),
+        "share": by_side(strategy.trail, lambda one: followed(lines.text, one, Share)),
         "after": by_side(strategy.trail, lambda one: _after(lines, one)),
         "worth": _worth(strategy.target, strategy.trail, by_side),
         "leave_long": holds(strategy.exit_long),
@@ -173,15 +173,15 @@ def _plan(member: ExportedMember) -> tuple[str, str, str]:
         **dict(zip(("session", "is_over"), _session(lines, strategy.session), strict=True)),
     }
     rows = "\n".join(f"{INDENT}{line}" for line in lines.lines)
-    text = _asset("rows").substitute(found, rows=rows)
+    text = asset("rows.py").substitute(found, rows=rows)
     is_clocked = any(isinstance(node, Clock | Higher | SessionExit) for node in walk(strategy))
-    return text, texts_of(lines.functions), _asset("clock").template if is_clocked else ""
+    return text, texts_of(lines.functions), asset("clock.py").template if is_clocked else ""
 
 
-def _followed(lines: Lines, trail: object, kind: type[FromEntry | Share]) -> str:
+def followed(text: Callable[[Node], str], trail: object, kind: type[FromEntry | Share]) -> str:
     """How far a stop follows, as a distance or as a share of the best price."""
     is_it = isinstance(trail, Trail) and isinstance(trail.form, kind)
-    return lines.text(trail.form.parts[0]) if is_it else "0.0"  # type: ignore[attr-defined]
+    return text(trail.form.parts[0]) if is_it else "0.0"  # type: ignore[attr-defined]
 
 
 def _after(lines: Lines, trail: object) -> str:
@@ -215,7 +215,8 @@ def _session(lines: Lines, session: SessionExit | None) -> Iterator[str]:
     yield f"{local} % DAY_NS + BAR_NS >= {lines.text(session.minute)} * 60_000_000_000"
 
 
-def _value(member: ExportedMember, setting: Setting | None, otherwise: float) -> float:
+def value_of(member: ExportedMember, setting: Setting | None, otherwise: float) -> float:
+    """The value of a setting, or another one where there is none."""
     if setting is None:
         return otherwise
     found = member.bound(setting)
@@ -228,6 +229,7 @@ def _number(value: float) -> str:
 
 
 @cache
-def _asset(name: str) -> Template:
-    place = files("optimizer.exporting") / "assets" / f"{name}.py.txt"
+def asset(name: str) -> Template:
+    """The text of a part that is the same for every member."""
+    place = files("optimizer.exporting") / "assets" / f"{name}.txt"
     return Template(place.read_text(encoding="utf-8"))

@@ -256,7 +256,7 @@ class Tables:
 
         Args:
             member: Its number in the front.
-            platform: ``backtesting.py`` or ``vectorbt``.
+            platform: ``backtesting.py``, ``vectorbt`` or ``pine`` (TradingView).
 
         Raises:
             ConfigError: When there is no such member, or the platform cannot say what it does.

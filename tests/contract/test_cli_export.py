@@ -182,7 +182,8 @@ def test_a_member_is_exported_as_a_script(command, result, tmp_path):
         (("member.txt", "--as", "vectorbt", "--member", "0"), "is named *.py"),
         (("member.py", "--as", "vectorbt", "--member", "99"), "--member 0 to"),
         (("member.py", "--member", "0"), "add --as"),
-        (("member.py", "--as", "pine"), "is not one of"),
+        (("member.py", "--as", "pine", "--member", "0"), "is named *.pine"),
+        (("member.py", "--as", "jesse"), "is not one of"),
     ],
 )
 def test_a_program_that_cannot_be_is_refused(command, result, arguments, told):

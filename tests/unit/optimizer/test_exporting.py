@@ -16,6 +16,7 @@ from optimizer.exporting.programs import program_of
 from optimizer.session.task import ledger_rows, prepare
 from strategy import words
 from tests.support import examples, own_words
+from tests.support.pine import run_pine
 from tests.support.worlds import make_bars
 
 EXAMPLES = sorted(name for name in vars(examples) if name.isupper())
@@ -124,3 +125,66 @@ def test_code_of_a_person_is_not_exported(market):
     task = asked("seller_exhaustion", market)
     with pytest.raises(ConfigError, match="own indicator 'efficiency'"):
         program_of(replace(task, spec=own), own.layout.defaults, "A try.", "vectorbt")
+
+
+UNSAID = {
+    "OPENING_RANGE": "opening_high",
+    "RSI_PULLBACK": "higher",
+    "SELLER_FIBONACCI": "swing_high",
+    "VWAP_REVERSION": "vwap",
+}
+
+
+def every_word():
+    """A strategy of the words that can be said in Pine and that no example says."""
+    rise, late = words.roc(words.close, 5), words.minute_of_day(60) >= 300
+    room = words.minimum(words.atr(20), abs(words.high - words.low) / 2)
+    return words.strategy(
+        "Of many words.",
+        name="of many words",
+        long=words.held(rise > 0, 2) & late & (words.stoch(14) < 90),
+        short=words.within(words.rsi(words.hl2, 7) < 45, 3) & (words.day_of_week(0) <= 4),
+        exit_long=words.plus_di(14) < words.minus_di(14),
+        stop=words.by_side(
+            long=words.from_entry(words.maximum(2 * room, words.std(words.close, 30))),
+            short=words.level(words.highest(words.high, 20)),
+        ),
+        target=words.by_side(
+            long=words.level(words.wma(words.close, 9) + 3 * words.atr(14)), short=words.share(0.02)
+        ),
+        trail=words.trail(words.from_entry(2 * words.rma(words.true_range, 14)), after=0.5),
+        session=words.session_exit(1200, 60),
+        max_hold=30,
+        delay=1,
+    )
+
+
+@pytest.mark.parametrize("strategy", ["seller_exhaustion", "every_word", *EXAMPLES])
+def test_pine_keeps_the_ledger_of_the_run(strategy, market):
+    """Every trade that ends before the bars do, or the refusal names the word that Pine lacks.
+
+    The tester begins and ends trades at the same bars; stop and target of an entry bar hang on the
+    close before it there, so that few trades end at another bar.
+    """
+    task = asked("seller_exhaustion" if strategy == "every_word" else strategy, market)
+    if strategy == "every_word":
+        task = replace(task, spec=every_word())
+    if strategy in UNSAID:
+        with pytest.raises(ConfigError, match=f"'{UNSAID[strategy]}' cannot be exported as Pine"):
+            program_of(task, task.spec.layout.defaults, "A try.", "pine")
+        return
+    text = program_of(task, task.spec.layout.defaults, "A try.", "pine")
+    log, fills = run_pine(text, task.markets.series[0])
+    ledger = ledger_of(task).query("reason != 'end'")
+    names = ["entry_bar", "exit_bar", "side", "reason", "entry", "exit", "r"]
+    kept = pd.DataFrame([line.split(",") for line in log], columns=names)
+    assert len(ledger) > 10
+    assert kept["reason"].tolist() == ledger["reason"].tolist()
+    for name in names[:3]:
+        assert kept[name].astype(int).tolist() == ledger[name].tolist()
+    for name in names[4:]:
+        np.testing.assert_allclose(kept[name].astype(float), ledger[name], rtol=1e-9, atol=1e-9)
+    ended = {(one.entry_bar, one.side): one.exit_bar for one in fills}
+    found = [ended.get(key) for key in zip(ledger["entry_bar"], ledger["side"], strict=True)]
+    apart = sum(one != bar for one, bar in zip(found, ledger["exit_bar"], strict=True))
+    assert apart <= 0.02 * len(ledger)

@@ -1,0 +1,329 @@
+"""Pine for tests: a script is turned into Python, strictly, and run bar by bar.
+
+It knows the part of Pine v6 that exported members are written in and refuses all else. Orders are
+filled by the rules of TradingView's broker emulator as its manual states them: market orders at
+the next open, stops and limits along open, nearer extreme, other extreme, close.
+"""
+
+import math
+import re
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+
+TOKEN = re.compile(r'\s*("[^"]*"|\d[\d.]*(?:e[-+]?\d+)?|[A-Za-z_]\w*|[<>=!]=|[-+*/%<>?:=.,()\[\]])')
+LEVELS = (("or",), ("and",), ("<", ">", "<=", ">=", "==", "!="), ("+", "-"), ("*", "/", "%"))
+TYPES = r"(?:(?:float|int|bool|string|table|Ledger) )"
+
+
+class State:
+    """What one place in the script remembers: its variables, and the past of its series."""
+
+    def __init__(self):
+        self.kept, self.past, self.below = {}, {}, {}
+
+    def at(self, place):
+        """The state of a call that stands at a place."""
+        return self.below.setdefault(place, State())
+
+    def keep(self, bar, name, value):
+        """Note the value of a series at a bar."""
+        self.past.setdefault(name, {})[bar] = value
+        return value
+
+    def ago(self, bar, name, bars):
+        """The value of a series so many bars ago."""
+        return self.past.get(name, {}).get(bar - int(bars), math.nan)
+
+
+class Program:
+    """Python of a script: names of `var` live in a state, all others are kept bar by bar."""
+
+    def __init__(self, text):
+        self.places, self.inner, self.kept, self.source = 0, None, set(), []
+        self.is_type = False
+        lines = [line.split("//")[0].rstrip() for line in text.splitlines()]
+        for line in filter(None, lines):
+            indent = len(line) - len(line.lstrip())
+            assert indent % 4 == 0, line
+            self._line(" " * indent, line.strip(), is_inner=indent > 0)
+        self._end()
+
+    def _line(self, indent, line, *, is_inner):
+        if not is_inner:
+            self._end()
+            self.is_type = line.startswith("type ")
+        if found := re.fullmatch(r"(\w+)\((.*)\) =>", line):
+            names = [one.split()[-1] for one in found[2].split(", ") if one]
+            self.inner, self.outer, self.kept = {*names}, self.kept, set()
+            self.source.append(f"def {found[1]}({', '.join(['S', *names])}):")
+            self.source += [f"    S.keep(T.bar_index, {name!r}, {name})" for name in names]
+        elif found := re.fullmatch(r"type (\w+)", line):
+            self.source.append(f"class {found[1]}(Fields):")
+        elif found := re.fullmatch(r"(else if|if) (.*)", line):
+            word = {"if": "if", "else if": "elif"}[found[1]]
+            self.source.append(f"{indent}{word} {self._expression(found[2])}:")
+        elif line == "else":
+            self.source.append(f"{indent}else:")
+        else:
+            self.source.append(indent + self._statement(line))
+
+    def _end(self):
+        """A function gives back its last line."""
+        if self.inner is not None:
+            self.source[-1] = f"    return {self.source[-1].strip()}"
+            self.inner, self.kept = None, self.outer
+
+    def _statement(self, line):
+        if found := re.fullmatch(rf"var {TYPES}(\w+) = (.*)", line):
+            self.kept.add(found[1])
+            place = f"S.kept[{found[1]!r}]"
+            return f"if {found[1]!r} not in S.kept: {place} = {self._expression(found[2])}"
+        if found := re.fullmatch(r"([\w.]+) := (.*)", line):
+            return f"{self._expression(found[1])} = {self._expression(found[2])}"
+        if found := re.fullmatch(rf"{TYPES}?(\w+) = (.*)", line):
+            if self.inner is not None:
+                self.inner.add(found[1])
+            value = self._expression(found[2])
+            if self.is_type:
+                return f"{found[1]} = {value}"
+            return f"{found[1]} = S.keep(T.bar_index, {found[1]!r}, {value})"
+        return self._expression(line)
+
+    def _expression(self, text):
+        self.tokens = TOKEN.findall(text)
+        assert "".join(self.tokens) == re.sub(r'\s+(?=(?:[^"]*"[^"]*")*[^"]*$)', "", text), text
+        found = self._ternary()
+        assert not self.tokens, (text, self.tokens)
+        return found
+
+    def _next(self, *wanted):
+        return self.tokens.pop(0) if self.tokens and self.tokens[0] in wanted else None
+
+    def _ternary(self):
+        test = self._joined(0)
+        if not self._next("?"):
+            return test
+        one = self._ternary()
+        assert self._next(":")
+        return f"({one} if {test} else {self._ternary()})"
+
+    def _joined(self, level):
+        if level == len(LEVELS):
+            return self._signed()
+        if level == 2 and self._next("not"):
+            return f"(not {self._joined(2)})"
+        left = self._joined(level + 1)
+        while sign := self._next(*LEVELS[level]):
+            left = f"({left} {sign} {self._joined(level + 1)})"
+        return left
+
+    def _signed(self):
+        return f"(-{self._signed()})" if self._next("-") else self._followed()
+
+    def _followed(self):
+        token = self.tokens.pop(0)
+        if token == "(":
+            found = self._ternary()
+            assert self._next(")")
+            return found
+        assert token[0].isalnum() or token[0] in '_"', token
+        found = {"true": "True", "false": "False"}.get(token, token)
+        if token in self.kept:
+            found = f"S.kept[{token!r}]"
+        while sign := self._next(".", "(", "["):
+            if sign == ".":
+                found += f".{self.tokens.pop(0)}"
+            elif sign == "[":
+                state = "S" if self.inner is not None and token in self.inner else "G"
+                found = f"{state}.ago(T.bar_index, {token!r}, {self._ternary()})"
+                assert self._next("]")
+            else:
+                found = self._call(found)
+        return found
+
+    def _call(self, name):
+        self.places += 1
+        given = [f"S.at({self.places})"] if name.startswith(("f_", "ta.", "math.sum")) else []
+        while not self._next(")"):
+            if len(self.tokens) > 1 and self.tokens[1] == "=":
+                given.append(f"{self.tokens.pop(0)}{self.tokens.pop(0)}{self._ternary()}")
+            else:
+                given.append(self._ternary())
+            assert self._next(",") or self.tokens[0] == ")"
+        return f"{'is_na' if name == 'na' else name}({', '.join(given)})"
+
+
+class Fields(SimpleNamespace):
+    """An object of a script's type."""
+
+    @classmethod
+    def new(cls):
+        """One with the values of its type."""
+        return cls()
+
+
+def _window(found):
+    def over(state, values, n):
+        newest = state.kept.setdefault("newest", [])
+        newest.append(values)
+        window = newest[-int(n) :]
+        return float(found(np.array(window))) if len(window) == n else math.nan
+
+    return over
+
+
+class Fill(NamedTuple):
+    """A trade of the strategy tester."""
+
+    entry_bar: int
+    exit_bar: int
+    side: int
+    entry: float
+    exit: float
+
+
+@dataclass
+class Tester:
+    """The broker emulator: at most one position."""
+
+    long: int = 1
+    short: int = -1
+    position_size: float = 0.0
+    equity: float = 1e6
+    commission: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(percent="percent"))
+    fills: list = field(default_factory=list)
+    waiting: list = field(default_factory=list)
+    brackets: dict = field(default_factory=dict)
+    held: tuple | None = None
+    leaves: bool = False
+    now: SimpleNamespace | None = None
+
+    def __call__(self, *_, **__):
+        """The script's declaration."""
+
+    def entry(self, name, side, units):
+        """A market order; an opposite position is closed by it."""
+        assert units > 0
+        self.waiting.append((name, side))
+
+    def exit(self, name, from_entry, stop, limit):
+        """Stop and limit of the position that an entry begins."""
+        self.brackets[from_entry] = (stop, limit)
+
+    def close_all(self, immediately=False):
+        """Out at the next open, or at once at the close."""
+        if immediately:
+            self._out(self.now.close)
+        else:
+            self.leaves = True
+
+    def begin(self, bar):
+        """Fill what the bar fills, before the script sees it."""
+        self.now = bar
+        if self.leaves:
+            self._out(bar.open)
+        for name, side in self.waiting:
+            self._out(bar.open)
+            self.held, self.position_size = (name, side, bar.bar_index, bar.open), float(side)
+        self.leaves, self.waiting = False, []
+        near_high = bar.high - bar.open < bar.open - bar.low
+        turns = (bar.high, bar.low) if near_high else (bar.low, bar.high)
+        for price in (bar.open, *turns):
+            self._touch(price, is_open=price == bar.open)
+
+    def _touch(self, price, *, is_open):
+        if self.held is None or self.held[0] not in self.brackets:
+            return
+        side = self.held[1]
+        stop, limit = self.brackets[self.held[0]]
+        if side * price <= side * stop:
+            self._out(price if is_open else stop)
+        elif side * price >= side * limit:
+            self._out(price if is_open else limit)
+
+    def _out(self, price):
+        if self.held is not None:
+            _, side, begun, entry = self.held
+            self.fills.append(Fill(begun, self.now.bar_index, side, entry, price))
+        self.held, self.position_size = None, 0.0
+
+
+def run_pine(text, bars):
+    """Run a script over bars.
+
+    Returns:
+        Lines of its log, and the trades of the strategy tester.
+    """
+    code = compile("\n".join(Program(text).source), "pine", "exec")
+    log, tester, state = [], Tester(), State()
+    ignored = SimpleNamespace(
+        new=lambda *_: None,
+        cell=lambda *_, **__: None,
+        style_linebr=0,
+        red=0,
+        green=0,
+        gray=0,
+        top_right=0,
+    )
+    names = {
+        "na": math.nan,
+        "is_na": lambda one: one != one,
+        "S": state,
+        "G": state,
+        "nz": lambda one: 0 if one != one else one,
+        "float": float,
+        "Fields": Fields,
+        "math": SimpleNamespace(max=max, min=min, abs=abs, floor=math.floor, sum=_window(np.sum)),
+        "ta": SimpleNamespace(
+            sma=_window(np.mean),
+            stdev=_window(np.std),
+            highest=_window(np.max),
+            lowest=_window(np.min),
+            wma=_window(lambda one: np.average(one, weights=np.arange(len(one)) + 1)),
+        ),
+        "log": SimpleNamespace(info=log.append),
+        "str": SimpleNamespace(tostring=str),
+        "runtime": SimpleNamespace(error=_refused),
+        "timeframe": SimpleNamespace(in_seconds=lambda: bars.timeframe_ns // 10**9),
+        "strategy": tester,
+        **dict.fromkeys(("table", "color", "position"), ignored),
+        "plot": _Plot(),
+    }
+    columns = [getattr(bars, name).tolist() for name in ("open", "high", "low", "close", "volume")]
+    for t, (opened, high, low, close, volume) in enumerate(zip(*columns, strict=True)):
+        bar = SimpleNamespace(
+            bar_index=t,
+            open=opened,
+            high=high,
+            low=low,
+            close=close,
+            volume=volume,
+            time=int(bars.timestamp[t]) // 10**6,
+            hl2=(high + low) / 2,
+            hlc3=(high + low + close) / 3,
+            ohlc4=(opened + high + low + close) / 4,
+        )
+        for name, value in vars(bar).items():
+            state.keep(t, name, value)
+        tester.begin(bar)
+        names |= {
+            **vars(bar),
+            "T": bar,
+            "barstate": SimpleNamespace(islast=t + 1 == len(bars.open)),
+        }
+        exec(code, names)
+    return log, tester.fills
+
+
+class _Plot:
+    style_linebr = 0
+
+    def __call__(self, *_, **__):
+        """Draw nothing."""
+
+
+def _refused(message):
+    raise AssertionError(message)
