@@ -1,6 +1,5 @@
 """What computes the numbers: processor, cores and versions, asked without importing libraries."""
 
-import importlib.metadata
 import os
 import platform
 
@@ -24,13 +23,16 @@ def available_cores() -> int:
 
 def versions() -> dict[str, str]:
     """Versions of what computes numbers, and the platform."""
-    found = {name: importlib.metadata.version(name) for name in ("numpy", "numba")}
+    found = {name: version_of(name) for name in ("numpy", "numba")}
     return {"python": platform.python_version(), **found, "platform": platform.platform()}
 
 
 def version_of(package: str) -> str:
     """Version of an installed package, or the words ``not installed``."""
+    # Only here: it takes as long as all else that help imports of ours.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
+        return version(package)
+    except PackageNotFoundError:
         return "not installed"

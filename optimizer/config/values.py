@@ -72,7 +72,10 @@ AMOUNT = Words("an amount of memory such as 512MiB", "AMOUNT")
 class Settings(BaseModel):
     """A group of knobs; the configuration is all groups together."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+    # Only the configuration as a whole is ever made, and help makes none.
+    model_config = ConfigDict(
+        strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True
+    )
 
 
 def knob(
