@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from engine.compiling.loops import compiled_inline, compiled_unlocked
 from optimizer.search.compiled.fronts import ONE, TWO, ZERO, Unsigned
-from optimizer.search.compiled.sorting import Floats, Places
+from optimizer.search.compiled.sorting import Floats, Places, rising_orders
 
 Cells = npt.NDArray[np.int64]
 Name = np.uint64
@@ -62,7 +62,7 @@ class Front:
         count = len(objectives)
         self._count, self._reference = count, reference
         self._columns = np.array(objectives.T, order="C")
-        self._orders: Places = self._columns[::2].argsort(axis=1)  # by x and by z
+        self._orders = rising_orders(self._columns[::2].copy())  # by x and by z
         self._members = np.empty((3, count), dtype=np.int64)
         self._members[0] = np.arange(count)
         self._values = np.empty(NODE * (count + 2), dtype=np.int64)

@@ -22,7 +22,7 @@ def values_of(seed, count):
     ][seed % 6]
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 7, 63, 1000])
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 63, 1000, 20_000])
 @each("seed", range(12))
 def test_rising_orders_are_those_of_a_stable_sort(seed, count):
     """Equal numbers, both zeros among them, stay in the order of their places, whatever else.
