@@ -61,7 +61,8 @@ def evolve(**settings: object) -> "Run":
         settings: Fields of `optimizer.config.run_config.RunConfig`, such as ``population=64``;
             what is not named has its default. ``strategy`` may also be a strategy itself, and
             ``bars``, in place of ``data``, a frame of bars, of pandas or polars, with the columns
-            timestamp (or as its index), open, high, low, close, volume; kept under ``runs``.
+            timestamp (or as its index), open, high, low, close, volume, or symbols with such a
+            frame each; kept under ``runs``.
 
     Returns:
         The recorded run.
@@ -103,7 +104,8 @@ def forecast(out: str | Path, **settings: object) -> "Forecast":
     Args:
         out: File to write, .parquet; other forecasts of its folder on the same bars are trials.
         settings: Fields of `optimizer.forecasts.settings.ForecastSettings`, such as
-            ``model="gru"``, and what says which bars, such as ``data=["bars"]``.
+            ``model="gru"``, and what says which bars, such as ``data=["bars"]``, or ``bars`` as
+            of `evolve`.
 
     Returns:
         The forecasts, and their record; its ``skill`` says what to believe.
@@ -112,8 +114,10 @@ def forecast(out: str | Path, **settings: object) -> "Forecast":
         ConfigError: When a setting is unknown or wrong, or does not fit the bars.
     """
     from optimizer.session.forecasting import forecast_by_settings
+    from optimizer.session.frames import for_a_while
 
-    return forecast_by_settings(Path(out), settings)
+    with for_a_while(settings) as given:
+        return forecast_by_settings(Path(out), given)
 
 
 def judge(
@@ -189,10 +193,12 @@ def scan(
         history: Runs of each symbol to list.
         verify: How many symbols the readable definition replays: one in fifty, or all.
         is_kept: Whether rows are kept for the next scan, and earlier ones gone on from.
-        settings: What says which bars, such as ``data=["bars"]`` and ``dedupe=True``.
+        settings: What says which bars, such as ``data=["bars"]`` and ``dedupe=True``, or ``bars``:
+            symbols with a frame each, or one frame, as of `evolve`.
 
     Returns:
-        A line a symbol, what has changed since the last scan, and the rows themselves.
+        A line a symbol, what has changed since the last scan, and the rows themselves; its
+        ``frame()`` is a frame of pandas.
 
     Raises:
         ConfigError: When a parameter or a setting is unknown or wrong.
@@ -200,7 +206,10 @@ def scan(
     """
     from optimizer.scanning.question import Question
     from optimizer.scanning.scan import Ways, scan_by_settings
+    from optimizer.session.frames import for_a_while
 
     question = Question(parameters or {}, high, low, is_script)
     ways = Ways(history=history, is_all_replayed=verify == "all")
-    return scan_by_settings(settings, question, ways, is_kept=is_kept)
+    source = "memory" if settings.get("bars") is not None else None
+    with for_a_while(settings) as given:
+        return scan_by_settings(given, question, ways, is_kept=is_kept, source=source)

@@ -1,6 +1,5 @@
 """A run, or one individual, with everything that can be asked of it; runs compared."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -23,6 +22,7 @@ from optimizer.report.tables import Specs, Tables
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunHeader, refuse_red
 from optimizer.search.generation import Floats
+from optimizer.session.frames import with_frames
 from optimizer.session.genes_file import genome_of
 from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of
@@ -138,25 +138,7 @@ def _as_configured(settings: Mapping[str, object]) -> dict[str, object]:
         named = spec if spec.name else replace(spec, name=f"strategy_{spec.digest[:8]}")
         known = at_its_narrowest(named) if isinstance(named, Strategy) else named
         found["strategy"] = register(known).name
-    bars = found.pop("bars", None)
-    if bars is not None:
-        # Of polars or pyarrow.
-        bars = bars.to_pandas() if hasattr(bars, "to_pandas") else bars
-        if "data" in found or not isinstance(bars, pd.DataFrame):
-            raise ConfigError("bars is a frame of pandas or polars, and given in place of data")
-        found["data"] = [_file_of(bars, Path(str(found.get("runs", "runs"))))]
-    return found
-
-
-def _file_of(bars: pd.DataFrame, runs: Path) -> str:
-    """Where a frame of bars is kept, as a source: once, by what it holds."""
-    frame = bars if "timestamp" in bars.columns else bars.reset_index(names="timestamp")
-    content = pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes()
-    path = runs / f"bars-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
-    if not path.exists():
-        runs.mkdir(parents=True, exist_ok=True)
-        frame.to_parquet(path, index=False)
-    return f"parquet:{path}"
+    return with_frames(found, Path(str(found.get("runs", "runs"))))
 
 
 def compare_runs(**runs: Run) -> pd.DataFrame:

@@ -67,14 +67,19 @@ class Ways:
 
 
 def scan_by_settings(
-    settings: Mapping[str, object], question: Question, ways: Ways, *, is_kept: bool
+    settings: Mapping[str, object],
+    question: Question,
+    ways: Ways,
+    *,
+    is_kept: bool,
+    source: str | None = None,
 ) -> Scan:
     """Scan by settings of Python; see `optimizer.scan`."""
     for name in settings:
         if name not in SCANNED:
             raise ConfigError(unknown("setting", name, list(SCANNED)))
     config = make_config(settings, where="scan")
-    return scan_sources(config, question, ways, is_kept=is_kept)
+    return scan_sources(config, question, ways, is_kept=is_kept, source=source)
 
 
 def scan_sources(
@@ -84,8 +89,17 @@ def scan_sources(
     *,
     is_kept: bool,
     say: Callable[[str], None] = lambda line: None,
+    source: str | None = None,
 ) -> Scan:
     """Load the sources that a configuration names, and scan them.
+
+    Args:
+        config: Which sources.
+        question: What is asked of each symbol.
+        ways: How it is done; folder, threads and times are those of the configuration.
+        is_kept: Whether rows are kept, and earlier ones gone on from.
+        say: Is told how far loading is.
+        source: What the next scan knows these series by; None for where they were read.
 
     Raises:
         ConfigError: When a source is named twice.
@@ -95,6 +109,8 @@ def scan_sources(
     began = time.perf_counter()
     root = Path(config.cache) if config.cache else Path(user_cache_path(APP))
     series = _loaded(config, say)
+    if source is not None:
+        series = tuple(replace(bars, source=source) for bars in series)
     ways = replace(
         ways,
         folder=root / FOLDER if is_kept else None,

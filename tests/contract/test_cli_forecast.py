@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import optimizer
@@ -85,6 +86,17 @@ def test_python_fits_the_same(command, market):
     )
     assert found.record.column == read_forecast(Path("a.parquet")).record.column
     assert found.record.fits == 1
+
+
+def test_python_fits_bars_in_memory(command, market):
+    """Symbols with a frame each: the forecasts of the file, and no other file stays."""
+    frame = pd.read_csv(market.removeprefix("csv:"))
+    small = {"model": "ridge", "train": 400, "refit": 300, "window": 8, "features": "returns"}
+    read = optimizer.forecast("a.parquet", data=market, **small)
+    found = optimizer.forecast("b.parquet", bars={"ABC": frame}, **small)
+    assert found.values.tobytes() == read.values.tobytes()
+    assert set(found.symbols) == {"ABC"}
+    assert {path.name for path in Path().glob("*.parquet")} == {"a.parquet", "b.parquet"}
 
 
 def test_each_different_forecast_on_these_bars_is_a_trial(command, market):

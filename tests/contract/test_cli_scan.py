@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rich.cells import cell_len
@@ -224,6 +226,25 @@ def test_a_scan_is_a_frame(folder):
     assert frame["symbol"].tolist() == [one.symbol for one in found.symbols]
     assert frame["class"].tolist() == [one.class_ for one in found.symbols]
     assert frame["kama"].tolist() == [one.votes["kama"] for one in found.symbols]
+
+
+def test_bars_in_memory_are_scanned_as_files_are(folder, tmp_path):
+    """Symbols with a frame each; the next scan knows them again, and a frame alone will do."""
+    frames = {name: pd.read_csv(folder / f"{name}.csv") for name in LENGTHS}
+    cache = str(tmp_path / "cache")
+    read = scan(data=f"csv:{folder}", is_kept=False)
+    found = scan(bars=frames, cache=cache)
+    assert found.rows_hash == read.rows_hash
+    assert found.frame().equals(read.frame())
+    again = scan(bars=frames, cache=cache)
+    assert (again.compared, again.went_on, again.changes) == (3, 3, ())
+    alone = scan(bars=pa.Table.from_pandas(frames["AAA"]), is_kept=False)
+    assert alone.symbols[0].trend == read.rows["AAA"].trend[-1]
+    for wrong in ({}, [frames["AAA"]], {"AAA": 1}):
+        with pytest.raises(ConfigError, match="symbols with a frame each"):
+            scan(bars=wrong)
+    with pytest.raises(ConfigError, match="in place of data"):
+        scan(bars=frames, data="sample")
 
 
 def test_a_long_symbol_is_cut_where_a_line_is_too_wide(folder):

@@ -256,6 +256,10 @@ def test_one_individual_is_backtested_in_memory(command, market, tmp_path, monke
     found = command("backtest", "--data", market, *given, "--json").json
     assert run.front["trades"][0] == found["metrics"]["trades"] > 0
     assert run.trades(0)["r"].sum() == pytest.approx(found["metrics"]["sum_r"], rel=1e-12)
+    both = optimizer.backtest(genes, bars={"ONE": frame, "OTHER/USDT": frame})
+    assert both.trades(0)["symbol"].value_counts().to_dict() == dict.fromkeys(
+        ("ONE", "OTHER/USDT"), found["metrics"]["trades"]
+    )
     with pytest.raises(ConfigError, match="of pandas or polars"):
         optimizer.backtest(bars=frame.to_numpy())
 

@@ -1,0 +1,60 @@
+"""Bars in memory, of pandas, polars or pyarrow, as files that everything else reads."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+from optimizer.errors import ConfigError
+
+
+def with_frames(settings: Mapping[str, object], folder: Path) -> dict[str, object]:
+    """Settings in which frames are files.
+
+    Args:
+        settings: Where ``bars`` is a frame, or symbols with a frame each, in place of ``data``.
+        folder: Where frames are kept: once, by what they hold.
+
+    Raises:
+        ConfigError: When ``bars`` is something else, or ``data`` is given too.
+    """
+    found = dict(settings)
+    bars = found.pop("bars", None)
+    if bars is None:
+        return found
+    named = bars if isinstance(bars, Mapping) else {"": bars}
+    # Frames of polars and of pyarrow can give one of pandas.
+    given = {
+        symbol: one.to_pandas() if hasattr(one, "to_pandas") else one
+        for symbol, one in named.items()
+    }
+    frames = {symbol: one for symbol, one in given.items() if isinstance(one, pd.DataFrame)}
+    if "data" in found or not frames or len(frames) < len(given):
+        raise ConfigError(
+            "bars is a frame of pandas or polars, or symbols with a frame each, and given in "
+            "place of data"
+        )
+    found["data"] = [_file_of(one, str(symbol), folder) for symbol, one in frames.items()]
+    return found
+
+
+@contextmanager
+def for_a_while(settings: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    """Settings in which frames are files, as long as these are read."""
+    with TemporaryDirectory() as folder:
+        yield with_frames(settings, Path(folder))
+
+
+def _file_of(bars: pd.DataFrame, symbol: str, folder: Path) -> str:
+    """Where a frame of bars is kept, as a source."""
+    frame = bars if "timestamp" in bars.columns else bars.reset_index(names="timestamp")
+    frame = frame.assign(symbol=symbol) if symbol else frame
+    content = pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes()
+    path = folder / f"bars-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        frame.to_parquet(path, index=False)
+    return f"parquet:{path}"
