@@ -1,8 +1,10 @@
-"""Files: opened so that nothing can hold a program up, and written whole."""
+"""Files: opened so that nothing can hold a program up, written whole, and in turns."""
 
 import contextlib
 import errno
+import fcntl
 import os
+from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 from stat import S_ISREG
@@ -53,5 +55,23 @@ def sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def taking_turns(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in such a block for this folder, which is made if need be.
+
+    Raises:
+        OSError: When there is no such folder and none can be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        # Where a file system has no locks, nobody waits; what is written stays whole all the same.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(descriptor)

@@ -7,12 +7,9 @@ same number, and one would find the other's code. `engine.compiling.loops` there
 take turns.
 """
 
-import fcntl
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -23,8 +20,6 @@ from engine.errors import DeviceError
 APP = "exhaustion-optimizer"
 
 ENGINE = Path(__file__).parents[1]
-
-LOCK = "lock"
 
 
 @cache
@@ -68,17 +63,6 @@ def kernels_folder() -> Path:
 def keep_kernels() -> None:
     """Have Triton keep its code there; before it compiles anything."""
     os.environ["TRITON_CACHE_DIR"] = str(kernels_folder())
-
-
-@contextmanager
-def taking_turns(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in such a block for this folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK).open("w") as lock:
-        # Where a file system has no locks, nobody waits; most runs find everything kept already.
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _folders_of_user(name: str) -> list[Path]:

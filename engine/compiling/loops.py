@@ -21,7 +21,8 @@ from numba.core.caching import FunctionCache
 from numba.core.event import Listener, register
 from numba.core.runtime.nrt import rtsys
 
-from engine.compiling.kept_code import loops_folder, taking_turns
+from data.files import taking_turns
+from engine.compiling.kept_code import loops_folder
 from engine.compiling.spent import add_compiling
 
 LOG = logging.getLogger(__name__)

@@ -2,13 +2,20 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
 from rich.table import Table
 
 from optimizer.commands.console import Lines, plain_table, print_json, stderr, stdout
-from optimizer.forecasts.column import Forecast, ForecastRecord, read_forecast, records_in
+from optimizer.forecasts.column import (
+    Forecast,
+    ForecastRecord,
+    counted_record,
+    read_forecast,
+    records_in,
+)
 from optimizer.forecasts.fit import Watch
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.skill import RIVALS, Figures
@@ -33,7 +40,9 @@ def fit_command(
 
 def show_command(path: Path, *, as_json: bool) -> None:
     """Print how a forecast was made and how good it was; it is checked against its hash."""
-    _show(read_forecast(path), path, as_json=as_json)
+    forecast = read_forecast(path)
+    record = counted_record(path) or forecast.record
+    _show(replace(forecast, record=record), path, as_json=as_json)
 
 
 def list_command(folder: Path, *, as_json: bool) -> None:

@@ -4,10 +4,11 @@ It is Parquet with the columns known_at, value and symbol, so that any strategy 
 `--column-file`; its record stands in the file's own description.
 """
 
+import glob
 import hashlib
 import io
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,14 +16,15 @@ import numpy as np
 
 from data import Bars
 from data.dated import SYMBOL, VALUE
+from data.files import taking_turns
 from engine.machine import versions
-from optimizer.errors import ConfigError, StoreError
+from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.forecasts.features import Floats, Ints
 from optimizer.forecasts.fit import Fitted, Watch, code_digest, fit
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.skill import Skill, skill_of
 from optimizer.runs.payload import Payload, decode, encode
-from optimizer.written import write_whole
+from optimizer.written import DRAFT, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,6 +91,14 @@ class ForecastRecord(Payload):
         """Different forecasts that were fitted on these bars, this one included."""
         return len(self.fitted)
 
+    def counting(self, others: Iterable["ForecastRecord"]) -> "ForecastRecord":
+        """The record with all fits that others name too, where they share bars; judged by those."""
+        fitted = set(self.fitted)
+        for other in others:
+            if any(one.overlaps(own) for one in other.data for own in self.data):
+                fitted |= set(other.fitted)
+        return replace(self, fitted=tuple(sorted(fitted)), skill=self.skill.among(len(fitted)))
+
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
@@ -111,31 +121,22 @@ def make_forecast(
     series: Sequence[Bars],
     settings: ForecastSettings,
     watch: Watch = lambda done, planned: None,
-    beside: Sequence[ForecastRecord] = (),
 ) -> Forecast:
-    """Fit a forecast, judge it, and say how it was made.
+    """Fit a forecast, judge it as the only one on these bars, and say how it was made.
 
     Args:
         series: Of one or several symbols.
         settings: What is asked.
         watch: Is told how far it is.
-        beside: Forecasts that were made before; those on the same bars count as trials.
 
     Raises:
         ConfigError, DeviceError: As `fit`.
     """
     spans = tuple(_span(bars) for bars in series)
-    known = {
-        digest
-        for other in beside
-        if any(one.overlaps(span) for one in other.data for span in spans)
-        for digest in other.fitted
-    }
     fitted = fit(series, settings, watch)
     known_at, values, symbols = column_of(series, fitted)
     code = code_digest()
     own = _digest(encode([settings.as_dict(), code, [vars(one) for one in spans]], what="a fit"))
-    trials = tuple(sorted(known | {own}))
     record = ForecastRecord(
         settings=settings.as_dict(),
         features=fitted.samples.names,
@@ -145,8 +146,8 @@ def make_forecast(
         code=code,
         weights=fitted.weights,
         column=column_hash(known_at, values, symbols),
-        fitted=trials,
-        skill=skill_of(fitted, settings.model, settings.horizon, len(trials)),
+        fitted=(own,),
+        skill=skill_of(fitted, settings.model, settings.horizon),
         versions=versions(),
         is_simulated=any(bars.is_simulated for bars in series),
     )
@@ -179,27 +180,29 @@ def column_hash(known_at: Ints, values: Floats, symbols: Sequence[str]) -> str:
     )
 
 
-def write_forecast(forecast: Forecast, path: Path) -> None:
-    """Write a forecast whole or not at all.
+def write_forecast(forecast: Forecast, path: Path) -> Forecast:
+    """Write a forecast whole or not at all, with all fits that its folder knows of.
+
+    Fits that end at the same time take turns, so that each counts those before it.
+
+    Returns:
+        The forecast as it was written.
 
     Raises:
-        OptimizerError: When it cannot be written.
+        OptimizerError: When it cannot be written; what was there is left as it was.
+        StoreError: When a version that is not known wrote a forecast of the folder.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    names = list(dict.fromkeys(forecast.symbols))
-    places = pa.array([names.index(one) for one in forecast.symbols], pa.int32())
-    columns = {
-        "known_at": pa.array(forecast.known_at, pa.timestamp("ns", tz="UTC")),
-        VALUE: pa.array(forecast.values),
-        SYMBOL: pa.DictionaryArray.from_arrays(places, pa.array(names)),
-    }
-    record = encode(forecast.record.payload(), what="the forecast's record")
-    table, file = pa.table(columns).replace_schema_metadata({RECORD: record}), io.BytesIO()
-    pq.write_table(table, file, compression="zstd")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, file.getvalue())
+    try:
+        with taking_turns(path.parent):
+            record = forecast.record.counting(_written_in(path.parent).values())
+            forecast = replace(forecast, record=record)
+            write_whole(path, _as_parquet(forecast))
+            # Nobody else writes now: what is left was left by a fit that was killed.
+            for draft in path.parent.glob(f".{glob.escape(path.name)}.*{DRAFT}"):
+                draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
+    return forecast
 
 
 def read_forecast(path: Path) -> Forecast:
@@ -236,9 +239,46 @@ def record_of(path: Path) -> ForecastRecord | None:
 
 
 def records_in(folder: Path) -> dict[Path, ForecastRecord]:
-    """Forecasts of a folder, by their files."""
+    """Forecasts of a folder, by their files; each counts what was fitted before and after it.
+
+    Raises:
+        StoreError: When a version that is not known wrote one.
+    """
+    found = _written_in(folder)
+    return {path: record.counting(found.values()) for path, record in found.items()}
+
+
+def counted_record(path: Path) -> ForecastRecord | None:
+    """The record of a forecast, counting all fits that its folder knows of; None of another file.
+
+    Raises:
+        StoreError: When a version that is not known wrote a forecast of the folder.
+    """
+    record = record_of(path)
+    return record and record.counting(_written_in(path.resolve().parent).values())
+
+
+def _written_in(folder: Path) -> dict[Path, ForecastRecord]:
+    """Forecasts of a folder as they were written."""
     found = {path: record_of(path) for path in sorted(folder.glob(f"*{SUFFIX}"))}
     return {path: record for path, record in found.items() if record is not None}
+
+
+def _as_parquet(forecast: Forecast) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = list(dict.fromkeys(forecast.symbols))
+    places = pa.array([names.index(one) for one in forecast.symbols], pa.int32())
+    columns = {
+        "known_at": pa.array(forecast.known_at, pa.timestamp("ns", tz="UTC")),
+        VALUE: pa.array(forecast.values),
+        SYMBOL: pa.DictionaryArray.from_arrays(places, pa.array(names)),
+    }
+    record = encode(forecast.record.payload(), what="the forecast's record")
+    table, file = pa.table(columns).replace_schema_metadata({RECORD: record}), io.BytesIO()
+    pq.write_table(table, file, compression="zstd")
+    return file.getvalue()
 
 
 def _table(path: Path) -> "pa.Table":

@@ -6,7 +6,7 @@ all of them counts once. Everything is about bars after the refit that forecast 
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -79,15 +79,19 @@ class Skill(Payload):
     whole: Figures
     folds: tuple[tuple[str, Figures], ...]
 
+    def among(self, fits: int) -> "Skill":
+        """The same figures, judged as one of so many forecasts that were fitted on these bars."""
+        has_skill, sentence = _judged(self.whole, fits)
+        return replace(self, has_skill=has_skill, sentence=sentence)
 
-def skill_of(fitted: Fitted, model: str, horizon: int, fits: int = 1) -> Skill:
-    """Judge forecasts by what came.
+
+def skill_of(fitted: Fitted, model: str, horizon: int) -> Skill:
+    """Judge forecasts by what came, as the only ones on these bars.
 
     Args:
         fitted: Forecasts with their rivals.
         model: Its name, which is no rival of itself.
         horizon: Bars ahead.
-        fits: Forecasts that were fitted on these bars, this one included.
     """
     samples = fitted.samples
     is_judged = ~np.isnan(fitted.values) & ~np.isnan(samples.target)
@@ -113,7 +117,7 @@ def skill_of(fitted: Fitted, model: str, horizon: int, fits: int = 1) -> Skill:
         )
 
     whole = over(np.concatenate([fold.asked for fold in fitted.folds]))
-    has_skill, sentence = _judged(whole, fits)
+    has_skill, sentence = _judged(whole, 1)
     folds = tuple(
         (str(np.datetime64(fold.refit_ns, "ns").astype("datetime64[m]")), over(fold.asked))
         for fold in fitted.folds

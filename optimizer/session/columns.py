@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 from data import Bars
 from data.dated import read_dated
@@ -21,7 +22,7 @@ FOLDER = "columns"
 """In a run's directory: its column files as they were, by the names of the columns."""
 
 FITS = "forecast_fits"
-"""In a run's header: forecasts that were fitted on its bars, by the column that is read."""
+"""In a run's header: digests of the forecasts that were fitted on its bars."""
 
 FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
@@ -66,21 +67,25 @@ def require_columns(spec: AnyStrategy, series: Sequence[Bars]) -> None:
                 )
 
 
-def fits_of(spec: AnyStrategy, files: Sequence[str]) -> dict[str, int]:
-    """Forecasts that were fitted until one was chosen, for each of those that a strategy reads."""
+def fits_of(spec: AnyStrategy, files: Sequence[str]) -> list[str]:
+    """Digests of forecasts that were fitted until those that a strategy reads were chosen.
+
+    These are what their records name, and what their folders hold on the same bars.
+    """
     # Only now: few runs read a forecast.
-    from optimizer.forecasts.column import record_of
+    from optimizer.forecasts.column import counted_record
 
     names = spec.extra_columns if isinstance(spec, Strategy) else ()
-    places = {name: Path(path) for name, path, _ in map(_parsed, files) if name in names}
-    records = {name: record_of(path) for name, path in places.items()}
-    return {name: record.fits for name, record in records.items() if record is not None}
+    read = [Path(path) for name, path, _ in map(_parsed, files) if name in names]
+    records = map(counted_record, read)
+    return sorted({one for record in records if record is not None for one in record.fitted})
 
 
 def recorded_fits(store: RunStore) -> int:
     """Forecasts that were fitted on a run's bars, of all columns that its strategy reads."""
-    fits = store.header.get(FITS)
-    return sum(map(int, fits.values())) if isinstance(fits, dict) else 0
+    fits = store.header.get(FITS, [])
+    # Version 0.2.0 kept numbers by column.
+    return sum(map(int, fits.values())) if isinstance(fits, dict) else len(cast("list[str]", fits))
 
 
 def keep_columns(files: Sequence[str], run: Path) -> None:

@@ -10,7 +10,6 @@ from optimizer.forecasts.column import (
     SUFFIX,
     Forecast,
     make_forecast,
-    records_in,
     write_forecast,
 )
 from optimizer.forecasts.fit import Watch
@@ -37,11 +36,9 @@ def forecast_to_file(
     Raises:
         ConfigError: When a setting is wrong, or does not fit the bars.
         DataError, DeviceError: When bars or the device cannot be had.
+        OptimizerError: When it cannot be written.
     """
-    if out.suffix != SUFFIX:
+    if out.suffix != SUFFIX or out.is_dir():
         raise ConfigError(f"--out {out}: a forecast is a {SUFFIX} file")
     series = load_series(resolve_config(None, flags))
-    beside = tuple(records_in(out.parent).values())
-    forecast = make_forecast(series, settings, watch, beside)
-    write_forecast(forecast, out)
-    return forecast
+    return write_forecast(make_forecast(series, settings, watch), out)

@@ -1,6 +1,10 @@
 """Forecasts from the command line, and runs that read them."""
 
+import resource
 import shutil
+import signal
+import socket
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +14,13 @@ import pytest
 
 import optimizer
 from data.dated import read_dated
+from engine.forecasts import training
 from optimizer.forecasts.column import column_hash, read_forecast, write_forecast
 from optimizer.runs import RunStore
-from optimizer.session.columns import recorded_fits
-from tests.support.commands import SMALL, market_columns
+from optimizer.session import forecasting
+from optimizer.session.columns import fits_of, recorded_fits
+from strategy.files import strategies_of
+from tests.support.commands import SMALL, market_columns, run
 from tests.support.judged import judgement, record_judgement
 from tests.support.series import csv_text, write_csv
 
@@ -37,6 +44,19 @@ def fitted(command, market, name="a.parquet", *more):
     return command(
         "forecast", "fit", "--model", "ridge", "--data", market, *QUICK, "--out", name, *more
     )
+
+
+@contextmanager
+def files_up_to(size):
+    """Let no file grow beyond a size, as a full disk does."""
+    before, heard = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, heard)
 
 
 def test_a_forecast_is_fitted_shown_and_listed(command, market):
@@ -109,33 +129,113 @@ def test_each_different_forecast_on_these_bars_is_a_trial(command, market):
     assert read_forecast(Path("b.parquet")).record.fits == 3
 
 
-def test_a_run_takes_its_forecast_with_it(command, market, tmp_path):
-    """Fitted anew or gone, the run resumes, verifies and reports from its own copy."""
+def test_one_chosen_of_several_counts_all(command, market, tmp_path):
+    """What was fitted after a forecast counts too: when it is shown, and when a run reads it."""
+    fitted(command, market)
+    assert read_forecast(Path("a.parquet")).record.fits == 1
+    fitted(command, market, "b.parquet", "--horizon", "2")
+    fitted(command, market, "c.parquet", "--horizon", "3")
+    shown = command("forecast", "show", "a.parquet")
+    assert "3 different forecasts were fitted on these bars" in shown.out
+    listed = command("forecast", "list", ".", "--json").json
+    assert [len(one["fitted"]) for one in listed] == [3, 3, 3]
+    (tmp_path / "alone").mkdir()
+    shutil.copy("c.parquet", "alone/renamed.pq")
+    spec = strategies_of(FOLLOWS, "follows.py")["FOLLOWS"]
+    for column, fits in (("a.parquet", 3), ("b.parquet", 3), ("alone/renamed.pq", 3)):
+        assert len(fits_of(spec, [f"forecast={column}"])) == fits
+    both = fits_of(spec, ["forecast=a.parquet", "other=b.parquet"])
+    assert len(both) == 3
+
+
+def test_two_fits_of_one_file_at_once_count_each_other(command, market, monkeypatch):
+    """A forecast that was written while another was fitted is a trial, also where it is gone."""
+    whole, begun = forecasting.make_forecast, []
+
+    def while_another_is_fitted(*given):
+        if not begun:
+            begun.append(True)
+            fitted(command, market, "a.parquet", "--horizon", "2")
+        return whole(*given)
+
+    monkeypatch.setattr(forecasting, "make_forecast", while_another_is_fitted)
+    found = fitted(command, market, "a.parquet", "--json")
+    assert len(found.json["fitted"]) == 2
+    assert read_forecast(Path("a.parquet")).record.settings["horizon"] == 4
+
+
+KILLED_AT_WRITING = """import os, signal, sys
+from optimizer.__main__ import main
+os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)
+main(sys.argv[1:])
+"""
+
+
+def test_a_fit_that_is_stopped_or_killed_leaves_nothing(command, market, tmp_path, monkeypatch):
+    """Neither half a forecast nor a changed one; the next fit begins anew, at the same name."""
+    fitted(command, market)
+    before = Path("a.parquet").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(training.Trainer, "train", lambda *_: signal.raise_signal(signal.SIGINT))
+        stopped = fitted(command, market, "a.parquet", "--model", "tcn")
+    assert (stopped.code, stopped.out, stopped.err) == (130, "", "stopped\n")
+    asked = ("--model", "ridge", "--data", market, *QUICK, "--horizon", "2", "--out", "a.parquet")
+    killed = run("forecast", "fit", *asked, cwd=tmp_path, program=("-c", KILLED_AT_WRITING))
+    assert killed.code == -signal.SIGKILL
+    files = sorted(file.name for file in tmp_path.iterdir() if "parquet" in file.name)
+    assert files[0].endswith(".part")
+    assert files[1:] == ["a.parquet"]
+    assert Path("a.parquet").read_bytes() == before
+    assert fitted(command, market).code == 0
+    assert sorted(file.name for file in tmp_path.iterdir() if "parquet" in file.name) == files[1:]
+    assert read_forecast(Path("a.parquet")).record.fits == 1
+
+
+def test_a_full_disk_leaves_the_forecast_that_was_there(command, market, tmp_path):
+    """One line says so; neither half a file nor a draft is left."""
+    fitted(command, market)
+    before = Path("a.parquet").read_bytes()
+    with files_up_to(len(before) // 2):
+        found = fitted(command, market, "a.parquet", "--horizon", "2")
+    assert found.code == 2
+    assert found.error.startswith("a.parquet cannot be written: ")
+    assert Path("a.parquet").read_bytes() == before
+    assert sorted(file.name for file in tmp_path.iterdir() if "parquet" in file.name) == [
+        "a.parquet"
+    ]
+    (tmp_path / "file").write_text("")
+    found = fitted(command, market, "file/a.parquet")
+    assert (found.code, found.error) == (2, "file/a.parquet cannot be written: File exists")
+
+
+def test_a_run_takes_its_forecast_with_it(command, market, tmp_path, monkeypatch):
+    """Fitted anew or gone, the run resumes, verifies and reports from its own copy.
+
+    Elsewhere, without a network; resumed it finds what it would have found where it began.
+    """
     fitted(command, market)
     (tmp_path / "follows.py").write_text(FOLLOWS)
-    flags = ("--data", market, "--column-file", "forecast=a.parquet")
-    begun = command("evolve", "--strategy", "follows.py", *flags, *SMALL, "--quiet", "--json")
+    flags = ("--strategy", "follows.py", "--data", market, "--column-file", "forecast=a.parquet")
+    begun = command("evolve", *flags, *SMALL, "--quiet", "--json")
     assert begun.code == 0
+    longer = (*SMALL, "--generations", "3", "--runs", "longer", "--quiet", "--json")
+    expected = command("evolve", *flags, *longer).json["certificate"]
     fitted(command, market, "a.parquet", "--horizon", "2")
     assert command("runs", "verify", "latest").code == 0
     (tmp_path / "a.parquet").unlink()
-    shutil.move("runs", "elsewhere")
+    (tmp_path / "follows.py").unlink()
+    (tmp_path / "there").mkdir()
+    shutil.move("runs", "there/elsewhere")
+    monkeypatch.chdir("there")
+    monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("it asked the network"))
     there = ("latest", "--runs", "elsewhere")
     assert command("runs", "verify", *there).code == 0
     assert command("report", *there).code == 0
-    more = command(
-        "evolve",
-        "--resume",
-        "latest",
-        "--runs",
-        "elsewhere",
-        "--generations",
-        "3",
-        "--no-report",
-        "--no-judge",
-        "--quiet",
-    )
+    went_on = ("--generations", "3", "--no-report", "--no-judge", "--quiet", "--json")
+    more = command("evolve", "--resume", *there, *went_on)
     assert more.code == 0
+    assert more.json["certificate"] == expected
+    assert command("judge", *there, "--null", "1", "--folds", "0", "--quiet").code == 0
 
 
 def test_fits_count_in_the_verdict(command, market, tmp_path):

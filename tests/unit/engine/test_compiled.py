@@ -49,16 +49,19 @@ def test_a_changed_loop_reaches_its_callers(tmp_path):
     package = tmp_path / "engine" / "loops_of_a_test"
     package.mkdir(parents=True)
     (tmp_path / "engine" / "compiling").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "__init__.py").write_text("")
     (tmp_path / "engine" / "__init__.py").write_text("")
     (package / "__init__.py").write_text("")
     for name in (
-        "compiling/__init__.py",
-        "compiling/loops.py",
-        "compiling/kept_code.py",
-        "compiling/spent.py",
-        "errors.py",
+        "data/files.py",
+        "engine/compiling/__init__.py",
+        "engine/compiling/loops.py",
+        "engine/compiling/kept_code.py",
+        "engine/compiling/spent.py",
+        "engine/errors.py",
     ):
-        shutil.copy(Path(engine.__file__).parent / name, tmp_path / "engine" / name)
+        shutil.copy(Path(engine.__file__).parents[1] / name, tmp_path / name)
     (package / "caller.py").write_text(CALLER)
     for change in (1.0, 2.0, 3.0):
         (package / "callee.py").write_text(CALLEE.format(change))
