@@ -170,35 +170,6 @@ class Engine:
         """
         return self._begun(genomes, copied=False)()
 
-    def evaluate_pairs(self, genomes: Floats, window_of: Ints) -> Floats:
-        """Backtest each individual of genomes [P, G] in one window of its own.
-
-        Args:
-            genomes: [P, G].
-            window_of: [P], the number of each individual's window.
-
-        Returns:
-            [P, A] accumulators, with the bits of `evaluate`.
-
-        Raises:
-            GenomeError: As in `evaluate`.
-            EngineError: When there is no such window, or not one number an individual.
-        """
-        window_of = np.asarray(window_of)
-        n_windows = len(self.windows)
-        if window_of.shape != (len(genomes),) or window_of.dtype.kind not in "iu":
-            raise EngineError(
-                f"window_of must be {len(genomes)} whole numbers, "
-                f"got {window_of.dtype} {list(window_of.shape)}"
-            )
-        if ((window_of < 0) | (window_of >= n_windows)).any():
-            raise EngineError(f"window_of must be within 0 .. {n_windows - 1}")
-        out = np.empty((len(genomes), len(ACCUMULATORS)))
-        for number in np.unique(window_of):
-            places = np.flatnonzero(window_of == number)
-            out[places] = self.on([self.windows[number]]).evaluate(genomes[places])[:, 0]
-        return out
-
     def evaluate_each(self, populations: Iterable[Floats]) -> Iterator[Floats]:
         """Backtest populations [P, G] none of which depends on the results of another before it.
 

@@ -139,11 +139,6 @@ class Strategy(Node):
         return tuple((parameter, one) for parameter, one in given if one is not None)
 
     @property
-    def goes_long(self) -> bool:
-        """Whether it can be long."""
-        return self.long is not None
-
-    @property
     def goes_short(self) -> bool:
         """Whether it can be short."""
         return self.short is not None

@@ -208,11 +208,6 @@ class StrategySpec:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
-    def goes_long(self) -> bool:
-        """Whether it can be long: always."""
-        return True
-
-    @property
     def goes_short(self) -> bool:
         """Whether it can be short: never."""
         return False

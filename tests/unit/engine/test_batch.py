@@ -43,34 +43,6 @@ def test_engine_refuses_what_it_cannot_do(arguments, error, message):
         Engine(**given)
 
 
-def test_each_individual_in_its_own_window(device):
-    """The bits of evaluating everybody everywhere; nobody at all is nobody."""
-    series = [BARS, make_bars(2, 200)]
-    windows = [WHOLE, Window(0, 40, 200), Window(1, 0, 200)]
-    engine = Engine(SPEC, series, windows, device=device)
-    genomes = random_genomes(SPEC, 30, seed=1)
-    window_of = np.random.default_rng(2).integers(0, 3, 30)
-    everywhere = engine.evaluate(genomes)
-    found = engine.evaluate_pairs(genomes, window_of)
-    assert_same_bits(everywhere[np.arange(30), window_of], found, "pairs")
-    assert engine.evaluate_pairs(genomes[:0], window_of[:0]).shape == (0, everywhere.shape[2])
-
-
-@pytest.mark.parametrize(
-    ("window_of", "message"),
-    [
-        (np.array([0, 1]), "within 0 .. 0"),
-        (np.array([0, -1]), "within 0 .. 0"),
-        (np.array([0]), "2 whole numbers, got int64"),
-        (np.array([0.0, 0.0]), "2 whole numbers, got float64"),
-    ],
-)
-def test_windows_of_pairs_must_be_there(window_of, message):
-    """One number an individual, of a window that there is."""
-    with pytest.raises(EngineError, match=message):
-        Engine(SPEC, [BARS], [WHOLE]).evaluate_pairs(random_genomes(SPEC, 2, seed=1), window_of)
-
-
 @pytest.mark.parametrize(
     ("genomes", "message"),
     [

@@ -74,7 +74,7 @@ def test_genes_follow_the_parts_of_a_strategy():
         "trail_short", "even", "minute", "delay",
     )  # fmt: skip
     assert made.reasons == ("stop_gap", "stop", "target", "time", "end", "signal", "session")
-    assert (made.goes_long, made.goes_short, made.longest_hold) == (True, True, 9)
+    assert (made.goes_short, made.longest_hold) == (True, 9)
     assert made.row_genes == {"back", "bars"}
     positive = {gene.name for gene in made.layout.genes if gene.positive}
     assert positive == {"reward", "trail", "trail_short"}
