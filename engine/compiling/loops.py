@@ -135,7 +135,7 @@ def keep_loop(loop: Any, folder: Path) -> None:  # noqa: ANN401 - numba has no t
 
 @cache
 def _say_that_it_takes_a_while() -> None:
-    LOG.info("compiling loops for this machine, which is done once and may take half a minute")
+    LOG.info("compiling loops for this machine, which is done once and may take a minute")
 
 
 def digest_of(folder: Path) -> str:

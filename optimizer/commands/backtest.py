@@ -18,6 +18,7 @@ from optimizer.commands.console import (
     stdout,
 )
 from optimizer.commands.flags import parse_settings
+from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.commands.tables import metrics_table, windows_table
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
@@ -63,6 +64,7 @@ class Backtest(Member):
     over_windows: str
 
 
+@telling((COMPILES,), note)
 def backtest_command(
     flags: Mapping[str, object],
     config_file: Path | None,
@@ -84,8 +86,8 @@ def backtest_command(
     if trades is not None:
         write_whole(trades, csv_text(*ledger_table(task.markets, ledgers)))
     found = _describe(task, genome, ledgers, accumulators, engine)
-    for note in task.notes:
-        stderr().say(f"note: {note}")
+    for line in task.notes:
+        note(line)
     if plot is not None:
         write_whole(plot, _page(task, genome))
         (stderr() if as_json else stdout()).say(f"plot {plot}")

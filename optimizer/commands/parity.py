@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from engine.replay.certificate import Certificate, certify
 from optimizer.cluster.address import Address
 from optimizer.commands.clusters import joined
-from optimizer.commands.console import print_json, stderr, stdout
+from optimizer.commands.console import print_json, stdout
+from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.commands.tables import certificate_line
 from optimizer.config.run_config import resolve_config
 from optimizer.runs import find_run
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from optimizer.cluster.cluster import Cluster
 
 
+@telling((COMPILES,), note)
 def parity_command(
     flags: Mapping[str, object],
     config_file: Path | None,
@@ -44,8 +46,8 @@ def parity_command(
         if member is not None:
             place = chosen_member(f"run '{run}'", len(genomes), member)
             genomes = genomes[place : place + 1]
-    for note in task.notes:
-        stderr().say(f"note: {note}")
+    for line in task.notes:
+        note(line)
     with joined(cluster, Path(task.config.runs)) as workers:
         certificate = _certified(task, genomes, engine, workers)
     if as_json:

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from optimizer.commands.console import Lines, stdout
+from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.runs import find_run
 
 
+@telling((COMPILES,), note)
 def report_command(
     flags: Mapping[str, object], name: str, runs: Path, out: Path | None, member: int | None
 ) -> None:

@@ -22,6 +22,7 @@ from optimizer.commands.console import (
 )
 from optimizer.commands.evolve import print_result, result_json
 from optimizer.commands.judge import say_verdict
+from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.commands.tables import importance_tables, metrics_table
 from optimizer.errors import ConfigError, StoreError
 from optimizer.judging.judgement import Judgement
@@ -48,6 +49,9 @@ from optimizer.written import write_whole
 STUDY = ".journal"
 """Ending of a file that is to be an Optuna study."""
 
+WIDE = 100
+"""Columns of a terminal from which on the list of runs says how large fronts are."""
+
 
 def list_command(runs: Path, *, as_json: bool) -> None:
     """Print all runs, oldest first."""
@@ -58,13 +62,21 @@ def list_command(runs: Path, *, as_json: bool) -> None:
     if not found:
         stdout().say(f"there are no runs in {runs}; start one with: python -m optimizer evolve")
         return
-    headings = ("run", "status", "strategy", "data", "generations", "front", "note")
-    table = plain_table(*headings, right=("generations", "front"), is_folded=True)
+    console = stdout()
+    headings = ("run", "status", "verdict", "strategy", "data", "done")
+    rest = ("front",) if console.width >= WIDE else ()
+    table = plain_table(*headings, *rest, right=("done", "front"), is_folded=True)
+    table.padding, table.pad_edge = (0, 1, 0, 0), False
     for run in found:
         done = f"{max(run.generations - 1, 0)} of {number(run.planned)}"
-        front = number(run.front_size)
-        table.add_row(run.id, run.status, run.strategy, run.data, done, front, run.damaged or None)
-    stdout().print(table)
+        is_over = run.front_size is not None
+        verdict = (run.verdict or "not_judged").replace("not_judged", "unjudged") if is_over else ""
+        row = (run.id, run.status, verdict.replace("_", " "), run.strategy, run.data, done)
+        table.add_row(*row, *([number(run.front_size)] if rest else []))
+    console.print(table)
+    for run in found:
+        if run.damaged:
+            console.say(f"{run.id}: {run.damaged}")
 
 
 def show_command(name: str, runs: Path, *, as_json: bool) -> None:
@@ -150,6 +162,7 @@ def importance_command(name: str, runs: Path, *, as_json: bool) -> None:
     )
 
 
+@telling((COMPILES,), note)
 def verify_command(name: str, runs: Path, individuals: int) -> None:
     """Check a run's record and replay members of its front; anything wrong is an error."""
     path = find_run(runs, name)

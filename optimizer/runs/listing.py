@@ -27,6 +27,7 @@ class RunSummary:
         generations: How many are recorded and can be trusted, the initial one included.
         planned: How many it was to have, the initial one not included.
         front_size: Members of the final front, once it is finished.
+        verdict: Grade of its newest judgement; None where it was not judged.
         damaged: Why it cannot be trusted whole, or an empty string.
         number: Rank in the order of creation, 0 of older versions; None where it cannot be read.
     """
@@ -40,6 +41,7 @@ class RunSummary:
     generations: int = 0
     planned: int | None = None
     front_size: int | None = None
+    verdict: str | None = None
     damaged: str = ""
     number: int | None = None
 
@@ -149,11 +151,12 @@ def run_path(runs_dir: Path, run_id: str) -> Path:
 
 def _summary(path: Path, reader: Reader) -> RunSummary:
     header = reader.header
-    damaged, generations, result = "", 0, None
+    damaged, generations, result, verdict = "", 0, None, None
     try:
         result = reader.result
         generations = len(reader.generations())
         damaged = "; ".join(reader.recover().warnings)
+        verdict = _verdict(reader)
     except StoreError as error:
         damaged = _first_line(error)
     return RunSummary(
@@ -166,9 +169,16 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
         generations=generations,
         planned=reader.planned,
         front_size=_front_size(result),
+        verdict=verdict,
         damaged=damaged,
         number=reader.number,
     )
+
+
+def _verdict(reader: Reader) -> str | None:
+    found = [row for name, row in reader.evidence if name == "judgement"]
+    verdict = found[-1].get("verdict") if found else None
+    return _text(verdict, "grade") if isinstance(verdict, Mapping) else None
 
 
 def _in_order(runs: list[RunSummary]) -> list[RunSummary]:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from optimizer.commands import console
 from optimizer.runs import RunStore, list_runs
 from tests.support.commands import SMALL, write_market
+from tests.support.judged import judgement, record_judgement
 
 
 @pytest.fixture
@@ -39,10 +41,24 @@ def test_no_runs_are_no_error(command):
 def test_runs_are_listed(command, result):
     """A line says what a run was, how far it got and what it found."""
     line = command("runs", "list").out.splitlines()[1]
-    for word in (result["run"], "finished", "seller_exhaustion", "bars 15m", "2 of 2"):
+    for word in (result["run"], "finished", "unjudged", "seller_exhaustion", "bars 15m", "2 of 2"):
         assert word in line
     (found,) = command("runs", "list", "--json").json
+    assert found["verdict"] is None
     assert (found["id"], found["front_size"]) == (result["run"], len(result["front"]))
+
+
+def test_the_list_of_runs_says_what_to_believe(command, result, monkeypatch):
+    """The newest verdict of each, in lines that fit 80 columns."""
+    for grade in ("robust", "luck"):
+        found = record_judgement(Path(result["path"]), judgement(grade))
+    monkeypatch.setattr(console, "WIDTH_OF_A_FILE", 80)
+    lines = command("runs", "list").out.splitlines()
+    words = found.verdict.grade.split("_")
+    assert lines[1].split()[1 : 3 + len(words)] == ["finished", *words, "seller_exhaustion"]
+    assert len(lines) == 2
+    assert max(map(len, lines)) <= 80
+    assert command("runs", "list", "--json").json[0]["verdict"] == found.verdict.grade
 
 
 @pytest.mark.parametrize("name", ["latest", "the id", "its beginning", "its path"])

@@ -231,13 +231,13 @@ def test_nothing_is_said_of_a_rate_that_is_not_known(monkeypatch, task, clock):
 
 @pytest.mark.parametrize("quiet", [False, True], ids=["told", "quiet"])
 def test_compiling_is_told(monkeypatch, quiet):
-    """A new machine is silent for half a minute: why is said once, unless nothing is to be said."""
+    """A new machine is silent for a while: why is said once, unless nothing is to be said."""
     stream = io.StringIO()
     told = compiled._say_that_it_takes_a_while.__wrapped__
     with watching(monkeypatch, stream, quiet=quiet).listening():
         told()
     told()
-    line = "compiling loops for this machine, which is done once and may take half a minute\n"
+    line = "compiling loops for this machine, which is done once and may take a minute\n"
     assert stream.getvalue() == ("" if quiet else line)
 
 
