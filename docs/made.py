@@ -4,7 +4,6 @@ Nothing is listed here. Flags come from the command line itself, fields from the
 words from the language of strategies, objectives and their meanings from where searches find them.
 """
 
-import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -15,12 +14,12 @@ import typer
 from engine.metrics import METRICS
 from optimizer.commands.app import app
 from optimizer.commands.help import EVERYDAY, SECTIONS
+from optimizer.commands.words import told_words
 from optimizer.config.run_config import RunConfig, expected_of, flag_of
 from optimizer.config.values import said_of
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.shown import MEANINGS
-from strategy import STRATEGIES, words
-from strategy.kinds import COLUMNS, KINDS
+from strategy import STRATEGIES
 
 PROGRAM = "python -m optimizer"
 
@@ -104,46 +103,13 @@ def configuration() -> str:
 
 def strategy_words() -> str:
     """Every word of a strategy's file, by what it makes."""
-    kinds: dict[str, list[str]] = {"Columns": [], "Indicators": []}
-    made = {
-        "Term": "Other numbers and genes",
-        "Claim": "Conditions",
-        "Strategy": "The strategy itself",
-    }
-    for name in words.__all__:
-        word = getattr(words, name)
-        if name in COLUMNS:
-            kinds["Columns"].append(name)
-        elif name in KINDS:
-            kinds["Indicators"].append(name)
-        else:
-            result = inspect.signature(word).return_annotation
-            heading = made.get(
-                getattr(result, "__name__", ""), "Stops, targets, exits and the rest"
-            )
-            kinds.setdefault(heading, []).append(name)
-    return "\n\n".join(f"## {heading}\n\n{_words(names)}" for heading, names in kinds.items())
+    return "\n\n".join(f"## {heading}\n\n{_words(told)}" for heading, told in told_words().items())
 
 
-def _words(names: list[str]) -> str:
-    if all(name in COLUMNS for name in names):
-        return ", ".join(map(code, names))
-    return "\n".join(f"- {code(_called(name))}: {_first_line(name)}" for name in names)
-
-
-def _called(name: str) -> str:
-    """A word with its arguments, without their types."""
-    signature = inspect.signature(getattr(words, name))
-    bare = [
-        one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()
-    ]
-    return name + str(inspect.Signature(bare))
-
-
-def _first_line(name: str) -> str:
-    reads = KINDS[name].columns if name in KINDS else ()
-    text = plain(str(getattr(words, name).__doc__).splitlines()[0])
-    return f"{text} It reads {', '.join(map(code, reads))}." if reads else text
+def _words(told: dict[str, str]) -> str:
+    if not any(told.values()):
+        return ", ".join(map(code, told))
+    return "\n".join(f"- {code(called)}: {plain(text)}" for called, text in told.items())
 
 
 def objectives() -> str:

@@ -26,7 +26,7 @@ FLAGS = {
         str | None,
         option(
             "--cluster",
-            "Compute on workers: local:N begins some here; docs/howto/cluster.md says more.",
+            "Compute on workers: local:N begins some here; else where a Dask scheduler listens.",
             "local:N|tcp://HOST:PORT|tls://HOST:PORT|FILE",
         ),
     ],

@@ -31,7 +31,7 @@ def _group(text: str) -> typer.Typer:
 
 runs_app = _group("Recorded runs: list, show, export, compare, verify, source, delete.")
 data_app = _group("Look at bars, check and keep them.")
-strategies_app = _group("Strategies: list, new, check.")
+strategies_app = _group("Strategies: list, words, new, check.")
 objectives_app = _group("What a search can strive for.")
 forecast_app = _group("Forecasts as columns of bars: fit, show, list.")
 
@@ -165,6 +165,14 @@ def strategies_list() -> None:
     from optimizer.commands.strategies import list_command
 
     list_command()
+
+
+@strategies_app.command("words")
+def strategies_words() -> None:
+    """Every word that a strategy's file may say."""
+    from optimizer.commands.words import words_command
+
+    words_command()
 
 
 @strategies_app.command("new")

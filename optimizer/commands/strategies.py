@@ -32,7 +32,7 @@ BEGINNING = '''"""{title}: say here in a sentence what it waits for.
 
 Check it:   python -m optimizer strategies check {path}
 Search it:  python -m optimizer evolve --strategy {path} --judge
-All words:  docs/howto/strategy.md
+All words:  python -m optimizer strategies words
 """
 
 from strategy.words import *

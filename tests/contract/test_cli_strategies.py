@@ -1,6 +1,7 @@
 """A strategy in a file of one's own goes the whole way, and what is wrong in it is told."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,9 @@ import optimizer
 from optimizer import load_run
 from optimizer.errors import ConfigError
 from optimizer.runs import RunStore, find_run
-from strategy import STRATEGIES
+from strategy import STRATEGIES, words
 from strategy.files import strategies_of
+from strategy.kinds import COLUMNS
 from tests.support import in_words
 from tests.support.commands import SMALL
 
@@ -229,6 +231,17 @@ def test_a_strategy_made_for_kernels_keeps_them(command, market, tmp_path):
     published = command("evolve", "--data", market, *SMALL, "--json").json
     assert own["front_hash"] == published["front_hash"]
     assert json.dumps(own["front"][0]["genes"]) == json.dumps(published["front"][0]["genes"])
+
+
+def test_every_word_is_told(command):
+    """A wheel has no pages, so that a file says where its words are told."""
+    command("strategies", "new", "first_idea")
+    assert "python -m optimizer strategies words" in Path("first_idea.py").read_text()
+    told = command("strategies", "words").out
+    columns = ("open, high, low, close, volume", "hlc3, ohlc4")
+    assert all(line in told for line in columns)
+    others = set(words.__all__) - set(COLUMNS)
+    assert others == {*re.findall(r"^  (\w+)\(", told, re.MULTILINE)}
 
 
 def test_a_strategy_and_bars_in_memory(command, market, tmp_path, monkeypatch):
