@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from mmap import mmap
 from typing import Literal, get_args
 
 import numpy as np
@@ -24,7 +25,8 @@ Role = Literal["search", "held_out", "train", "test"]
 class Bars:
     """One market's bars, oldest first.
 
-    Columns are copied, contiguous and read-only, so that a hash once taken stays true.
+    Columns are contiguous and read-only, so that a hash once taken stays true: they are copied,
+    but for those that show what nobody in this process can write, such as a mapped file.
 
     Args:
         timestamp: [T], int64 nanoseconds UTC, the time at which a bar OPENS, strictly ascending.
@@ -211,10 +213,21 @@ def _frozen(name: str, column: npt.ArrayLike) -> Ints | Floats:
             f"{'whole nanoseconds' if name == 'timestamp' else 'numbers'}, "
             f"got shape {given.shape} of {given.dtype}"
         )
+    if given.dtype == (np.int64 if name == "timestamp" else np.float64) and _is_fixed(given):
+        return given
     copied: Ints | Floats
     copied = given.astype(np.int64) if name == "timestamp" else given.astype(np.float64)
     copied.flags.writeable = False
     return copied
+
+
+def _is_fixed(column: npt.NDArray[np.generic]) -> bool:
+    """Whether a column lies side by side in memory that nobody in this process can write."""
+    owner: object = column
+    while isinstance(owner, np.ndarray | memoryview):
+        owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+    is_fixed = isinstance(owner, bytes) or (isinstance(owner, mmap) and memoryview(owner).readonly)
+    return is_fixed and column.flags.c_contiguous and column.flags.aligned
 
 
 def parse_time(text: str) -> int:

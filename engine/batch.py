@@ -114,6 +114,9 @@ class Engine:
         self._bank = RowBank(capacity, self._backend.fill)
         self._chunk = chunk
 
+    n_parts = 1
+    """In how many parts memory holds its series, one after the other."""
+
     @property
     def threads(self) -> int:
         """Cores that the device uses."""
@@ -134,6 +137,10 @@ class Engine:
         other = copy(self)
         other.windows = tuple(windows)
         return other
+
+    def shares(self) -> Iterator[tuple[Ints, "Engine"]]:
+        """Places of windows among all, and an engine of these; here it is one of all windows."""
+        yield np.arange(len(self.windows)), self
 
     def charged(self, costs: Costs) -> "Engine":
         """The same engine with other costs: rows that either computes serve both; on a CPU.

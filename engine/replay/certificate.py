@@ -1,14 +1,14 @@
 """The certificate: what the batch engine says, replayed by the reference and compared."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
 from data.bars import Bars, Window
 from engine import ENGINE_VERSION
-from engine.batch import Engine
+from engine.batch import Engine, Ints
 from engine.compiling.forms import CompiledForm
 from engine.language_reference import reference_of
 from engine.ledger import Ledger
@@ -19,6 +19,9 @@ from engine.replay.sample import Piece, chosen_pieces, compare_sample
 from engine.replay.threads import replaying
 from strategy.genes import Floats
 from strategy.narrow import AnyStrategy
+
+REPLAYED_PAIRS = 8192
+"""Pairs of individual and window whose ledgers are held at a time, of each engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,17 +98,84 @@ def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> C
     `threads`; those of an engine on the CPU, else all cores when None. Its ledgers are compared
     with those that the engine lists, and accumulators with those of its batch evaluation.
     """
-    pieces = chosen_pieces(engine.spec, engine.windows, genomes)
-    found = replay(engine, genomes, pieces, threads=threads)
+
+    def some(members: Floats, pieces: Sequence[Piece]) -> Replay:
+        return replay(engine, members, pieces, threads=threads)
+
+    replays = replayed(engine.spec, engine.windows, genomes, some)
     return certificate_of(
-        engine.spec, engine.windows, data_hash(engine.series), engine.device, genomes, [found]
+        engine.spec, engine.windows, data_hash(engine.series), engine.device, genomes, replays
     )
+
+
+def replayed(
+    spec: AnyStrategy,
+    windows: Sequence[Window],
+    genomes: Floats,
+    some: Callable[[Floats, Sequence[Piece]], Replay],
+) -> Iterator[Replay]:
+    """Replays of individuals [N, G] in windows [W], as many at a time as ledgers fit memory.
+
+    `some` replays individuals, and pieces of them, wherever windows are.
+    """
+    pieces = chosen_pieces(spec, windows, genomes)
+    step = max(1, REPLAYED_PAIRS // len(windows))
+    for begin in range(0, len(genomes), step):
+        members = genomes[begin : begin + step]
+        own = [
+            piece._replace(individual=piece.individual - begin)
+            for piece in pieces
+            if begin <= piece.individual < begin + len(members)
+        ]
+        yield some(members, own)
+
+
+def pieces_in(pieces: Sequence[Piece], places: Ints) -> tuple[Piece, ...]:
+    """Those pieces whose window is at one of some places, by the number of the place."""
+    numbers = {place: number for number, place in enumerate(places.tolist())}
+    return tuple(
+        piece._replace(window=numbers[piece.window]) for piece in pieces if piece.window in numbers
+    )
+
+
+def joined(parts: Iterable[tuple[Ints, Replay]], n_members: int, n_windows: int) -> Replay:
+    """Replays of the same individuals in different windows as one in all windows.
+
+    `parts` are places of windows among all, and what was found in these.
+    """
+    rows: list[dict[int, Ledger]] = [{} for _ in range(n_members)]
+    problems: dict[tuple[int, int], str] = {}
+    uncompiled: dict[str, str] = {}
+    individuals = bars = 0
+    for places, found in parts:
+        own = places.tolist()
+        for row, ledgers in zip(rows, found.ledgers, strict=True):
+            row |= zip(own, ledgers, strict=True)
+        problems |= {(i, own[w]): text for (i, w), text in found.problems.items()}
+        uncompiled |= found.uncompiled
+        individuals, bars = individuals + found.plain_individuals, bars + found.plain_bars
+    in_order = [[row[w] for w in range(n_windows)] for row in rows]
+    return Replay(in_order, problems, individuals, bars, uncompiled)
 
 
 def replay(
     engine: Engine, genomes: Floats, pieces: Sequence[Piece], *, threads: int | None = None
 ) -> Replay:
     """Replay individuals [N, G]; some `pieces` of them also in plain Python. See `certify`."""
+
+    def of_shares() -> Iterator[tuple[Ints, Replay]]:
+        for places, share in engine.shares():
+            yield places, _replay(share, genomes, pieces_in(pieces, places), threads)
+            # Else it would stay until the next one is made.
+            del share
+
+    return joined(of_shares(), len(genomes), len(engine.windows))
+
+
+def _replay(
+    engine: Engine, genomes: Floats, pieces: Sequence[Piece], threads: int | None
+) -> Replay:
+    """The same for an engine that has all windows at hand."""
     form = CompiledForm()
     reference = reference_of(engine.spec, engine.series, engine.windows, engine.costs, form=form)
     for genome in genomes[:1]:

@@ -10,6 +10,7 @@ from engine.batch import Engine
 from engine.costs import Costs
 from engine.free_memory import free_host_bytes
 from engine.metrics import Span, compute_metrics
+from engine.parted import engine_for
 from engine.replay.certificate import replay
 from engine.replay.sample import Piece
 from optimizer.cluster.searches import threads_of
@@ -43,7 +44,7 @@ class Shard:
         """An engine of it, on a host that `share` workers share."""
         parts = share * self.beside
         memory = self.memory or (free_host_bytes() // 2 if parts > 1 else None)
-        engine = Engine(
+        engine = engine_for(
             self.spec,
             self.series,
             [Window.whole(bars, number) for number, bars in enumerate(self.series)],
@@ -63,6 +64,21 @@ class _Held:
         return job.of(self.engine.on(job.windows) if job.windows else self.engine)
 
 
+@dataclass(frozen=True)
+class Began:
+    """What a shard is evaluated with.
+
+    Args:
+        device: Of its worker.
+        threads: Cores that it uses.
+        n_parts: In how many parts memory holds its series.
+    """
+
+    device: str
+    threads: int
+    n_parts: int
+
+
 @dataclass(frozen=True, eq=False)
 class Begin:
     """A question to a shard.
@@ -74,8 +90,8 @@ class Begin:
     windows: tuple[Window, ...] = ()
 
     def of(self, engine: Engine) -> object:
-        """Where it runs and with how many cores."""
-        return engine.device, engine.threads
+        """What it runs with."""
+        return Began(engine.device, engine.threads, engine.n_parts)
 
 
 @dataclass(frozen=True, eq=False)

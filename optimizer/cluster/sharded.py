@@ -7,25 +7,33 @@ every number is that of one engine.
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from data import Bars, Window
-from engine.batch import Engine
+from engine.batch import Engine, Ints
 from engine.devices import Device
-from engine.ledger import ACCUMULATORS, Ledger
+from engine.ledger import ACCUMULATORS
 from engine.metrics import MetricTable, Span
-from engine.replay.certificate import Certificate, Replay, certificate_of, data_hash
-from engine.replay.sample import Piece, chosen_pieces
+from engine.parted import cut_windows
+from engine.replay.certificate import (
+    Certificate,
+    Replay,
+    certificate_of,
+    data_hash,
+    joined,
+    pieces_in,
+    replayed,
+)
+from engine.replay.sample import Piece
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.keeping import Parcel
-from optimizer.cluster.shard import Begin, Evaluate, Measure, ReplayMembers, Shard
+from optimizer.cluster.shard import Began, Begin, Evaluate, Measure, ReplayMembers, Shard
 from optimizer.cluster.shift import Asked, done
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import POOLED
@@ -43,12 +51,7 @@ LEAST_GENERATION_S = 0.5
 GATHERED_BYTES = 256_000_000
 """Of what comes back at a time."""
 
-REPLAYED_AT_ONCE = 64
-"""Individuals whose ledgers are on their way at a time."""
-
 TIMED_INDIVIDUALS = 64
-
-Places = npt.NDArray[np.intp]
 
 
 class ShardedEngine:
@@ -89,19 +92,26 @@ class ShardedEngine:
                     beside,
                 )
             )
-            for begin, end in zip(self._borders[:-1], self._borders[1:], strict=True)
+            for begin, end in pairwise(self._borders)
         ]
-        self._cut()
-        told = [one for _, one in self._ask("begin with", [Begin()] * len(self._parcels))]
-        self.device = ", ".join(sorted({where for where, _ in told}))
-        self.threads = sum(threads for _, threads in told)
+        self._own = cut_windows(self.windows, self._borders)
+        asks = dict.fromkeys(range(len(self._parcels)), Begin())
+        told: list[Began] = [one for _, one in self._ask("begin with", asks)]
+        self.device = ", ".join(sorted({one.device for one in told}))
+        self.threads = sum(one.threads for one in told)
         self.device_reason = f"{len(told)} shards of {len(series)} series on {workers} workers"
+        if parted := sum(one.n_parts > 1 for one in told):
+            most = max(one.n_parts for one in told)
+            self.device_reason += (
+                f"; memory holds {parted} of them in up to {most} parts only, which are computed "
+                "anew each time: more workers on other hosts make it faster"
+            )
 
     def on(self, windows: Sequence[Window]) -> "ShardedEngine":
         """The same shards for other windows of their series."""
         other = object.__new__(ShardedEngine)
-        other.__dict__.update(self.__dict__, windows=tuple(windows))
-        other._cut()
+        own = cut_windows(windows, self._borders)
+        other.__dict__.update(self.__dict__, windows=tuple(windows), _own=own)
         return other
 
     def memory_plan(self, individuals: int) -> str:
@@ -113,9 +123,12 @@ class ShardedEngine:
         """Backtest genomes [P, G] in every window; as `engine.batch.Engine.evaluate`."""
         out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
         for part in self._parts(len(genomes), out.itemsize * len(ACCUMULATORS)):
-            asks = [Evaluate(windows, genomes[part]) for windows in self._own]
-            for place, found in self._ask("evaluate", asks):
-                out[part, self._places[place]] = found
+            asks = {
+                shard: Evaluate(tuple(windows), genomes[part])
+                for shard, (_, windows) in self._own.items()
+            }
+            for places, found in self._ask("evaluate", asks):
+                out[part, places] = found
         return out
 
     def metrics(self, genomes: Floats, spans: Sequence[Span], names: Sequence[str]) -> MetricTable:
@@ -124,77 +137,44 @@ class ShardedEngine:
         values, reasons = np.empty(shape), np.empty(shape, np.int8)
         ruined = np.empty(shape[:2], np.bool_)
         for part in self._parts(len(genomes), 9 * len(names) + 1):
-            asks = [
-                Measure(windows, genomes[part], tuple(spans[w] for w in places), tuple(names))
-                for windows, places in zip(self._own, self._places, strict=True)
-            ]
-            for place, found in self._ask("evaluate", asks):
-                own = self._places[place]
+            asks = {
+                shard: Measure(
+                    tuple(windows), genomes[part], tuple(spans[w] for w in places), tuple(names)
+                )
+                for shard, (places, windows) in self._own.items()
+            }
+            for own, found in self._ask("evaluate", asks):
                 values[part, own], reasons[part, own], ruined[part, own] = found
         return MetricTable(values, reasons, ruined, tuple(names))
 
     def certify(self, genomes: Floats) -> Certificate:
         """Replay individuals [N, G] where the bars are; as `engine.replay.certificate.certify`."""
         content = data_hash(self.series)
-        replays = self._replays(genomes)
+        replays = replayed(self.spec, self.windows, genomes, self._replay)
         return certificate_of(self.spec, self.windows, content, self.device, genomes, replays)
 
-    def _replays(self, genomes: Floats) -> Iterator[Replay]:
-        pieces = chosen_pieces(self.spec, self.windows, genomes)
-        for begin in range(0, len(genomes), REPLAYED_AT_ONCE):
-            members = genomes[begin : begin + REPLAYED_AT_ONCE]
-            asks = []
-            for windows, places in zip(self._own, self._places, strict=True):
-                own = {place: number for number, place in enumerate(places.tolist())}
-                mine = tuple(
-                    Piece(i - begin, own[w], bars)
-                    for i, w, bars in pieces
-                    if w in own and 0 <= i - begin < len(members)
-                )
-                asks.append(ReplayMembers(windows, members, mine))
-            yield self._joined(self._ask("replay", asks), len(members))
-
-    def _joined(self, parts: Iterator[tuple[int, Replay]], members: int) -> Replay:
-        """Replays of all shards as one of all windows."""
-        rows: list[dict[int, Ledger]] = [{} for _ in range(members)]
-        problems: dict[tuple[int, int], str] = {}
-        uncompiled: dict[str, str] = {}
-        individuals = bars = 0
-        for place, found in parts:
-            own = self._places[place].tolist()
-            for row, ledgers in zip(rows, found.ledgers, strict=True):
-                row |= dict(zip(own, ledgers, strict=True))
-            problems |= {(i, own[w]): text for (i, w), text in found.problems.items()}
-            uncompiled |= found.uncompiled
-            individuals, bars = individuals + found.plain_individuals, bars + found.plain_bars
-        in_order = [[row[w] for w in range(len(self.windows))] for row in rows]
-        return Replay(in_order, problems, individuals, bars, uncompiled)
-
-    def _cut(self) -> None:
-        """Windows and their places among all, of each shard."""
-        series = np.array([window.series for window in self.windows])
-        self._places: list[Places] = []
-        self._own: list[tuple[Window, ...]] = []
-        for begin, end in zip(self._borders[:-1], self._borders[1:], strict=True):
-            places = np.flatnonzero((series >= begin) & (series < end))
-            own = [self.windows[place] for place in places]
-            self._places.append(places)
-            self._own.append(tuple(Window(one.series - begin, one.start, one.end) for one in own))
+    def _replay(self, members: Floats, pieces: Sequence[Piece]) -> Replay:
+        """Individuals [N, G], and pieces of them, replayed where the bars are."""
+        asks = {
+            shard: ReplayMembers(tuple(windows), members, pieces_in(pieces, places))
+            for shard, (places, windows) in self._own.items()
+        }
+        return joined(self._ask("replay", asks), len(members), len(self.windows))
 
     def _parts(self, individuals: int, pair_bytes: int) -> Iterator[slice]:
         step = max(1, GATHERED_BYTES // (pair_bytes * len(self.windows)))
         return (slice(begin, begin + step) for begin in range(0, individuals, step))
 
-    def _ask(self, what: str, asks: Sequence[Begin]) -> Iterator[tuple[int, Any]]:
-        """Number of each shard with its answer, as they come; a shard without windows is left."""
+    def _ask(self, what: str, asks: Mapping[int, Begin]) -> Iterator[tuple[Ints, Any]]:
+        """What shards answer, by their numbers, as they come: places of windows, and the answer."""
         asked = (
-            Asked(number, f"{what} shard {number}", parcel, ask, home=number)
-            for number, (parcel, ask) in enumerate(zip(self._parcels, asks, strict=True))
-            if ask.windows or type(ask) is Begin
+            Asked(shard, f"{what} shard {shard}", self._parcels[shard], ask, home=shard)
+            for shard, ask in asks.items()
         )
         with closing(done(self._cluster, asked)) as answers:
             for found in answers:
-                yield found.index, found.result
+                places, _ = self._own.get(found.index, (np.empty(0, np.int64), ()))
+                yield places, found.result
 
 
 class ShardedProblem(EngineProblem):

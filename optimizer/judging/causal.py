@@ -76,9 +76,13 @@ def _differences(
     bars, members = task.markets.series[window.series], list(ledgers)
     whole = engine.on([Window(window.series, window.start, end) for end in ends])
     expected, parts = whole.evaluate(genomes), list(whole.ledgers(genomes[members]))
-    prompt = engine if not task.costs.entry_delay else _engine(task, engine.series, (window,), 0)
-    nexts = [Window(window.series, window.start, min(end + 1, len(bars))) for end in ends]
-    taken = signals_taken(prompt.on(nexts).evaluate(genomes))
+    nexts = [Window(0, window.start, min(end + 1, len(bars))) for end in ends]
+    prompt = (
+        _engine(task, (bars,), nexts, 0)
+        if task.costs.entry_delay
+        else engine.on([replace(one, series=window.series) for one in nexts])
+    )
+    taken = signals_taken(prompt.evaluate(genomes))
     differ = np.zeros((len(genomes), len(ends)), np.bool_)
     for place, end in enumerate(ends):
         seen, seen_taken = _before(task, bars, window.start, end, genomes)

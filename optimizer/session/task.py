@@ -14,6 +14,7 @@ from engine.ledger import REASONS, Ledger
 from engine.machine import available_cores
 from engine.memory_plan import most_rows
 from engine.metrics import MetricTable, compute_metrics
+from engine.parted import engine_for
 from engine.workload import Workload
 from optimizer.config.data import CostSettings
 from optimizer.config.run_config import RunConfig, flag_of
@@ -167,7 +168,7 @@ class Task:
     ) -> Engine:
         if not isinstance(device, Device):
             device = self.device(device)
-        return Engine(
+        return engine_for(
             self.spec,
             series,
             windows,

@@ -1,0 +1,112 @@
+"""Bars as files that are mapped into memory: the system reads what is looked at, and lets it go.
+
+A file bears the SHA-256 of its bytes as its name, is written whole, and never changes.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+
+from data.bars import Bars
+from data.checks import COLUMNS
+from data.errors import SourceError
+from data.files import replace_whole
+
+ABOUT = b"bars"
+"""In a file: all fields of its bars but the columns."""
+
+EXTRA = "extra "
+"""Before the names of extra columns."""
+
+_FILES: "WeakKeyDictionary[Bars, Path]" = WeakKeyDictionary()
+
+
+def packed(bars: Bars) -> bytes:
+    """Bars as the bytes of an Arrow file, by their fields alone: `unpacked` gives them back."""
+    columns = {name: getattr(bars, name) for name in COLUMNS}
+    about = {
+        part.name: getattr(bars, part.name)
+        for part in dataclasses.fields(bars)
+        if part.name not in (*COLUMNS, "extra")
+    }
+    table = pa.Table.from_arrays(
+        [pa.array(column) for column in (*columns.values(), *bars.extra.values())],
+        names=[*columns, *(EXTRA + name for name in bars.extra)],
+        metadata={ABOUT: json.dumps(about)},
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as file:
+        file.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def unpacked(content: bytes | mmap) -> Bars:
+    """Bars of what `packed` made; their columns show its bytes, none is copied."""
+    buffer = pa.py_buffer(content)
+    table = pa.ipc.open_file(buffer).read_all()
+    columns: dict[str, Any] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        (chunk,) = column.chunks
+        kind = np.int64 if pa.types.is_int64(chunk.type) else np.float64
+        first = chunk.buffers()[1].address - buffer.address
+        columns[name] = np.frombuffer(content, kind, len(chunk), first)
+    own = {name: columns.pop(name) for name in COLUMNS}
+    extra = {name.removeprefix(EXTRA): column for name, column in columns.items()}
+    about = json.loads(table.schema.metadata[ABOUT])
+    return Bars(**own, extra=extra, **{**about, "notes": tuple(about["notes"])})
+
+
+def put_down(bars: Bars, folder: Path) -> Bars:
+    """Write bars into a folder, unless they are there, and map them.
+
+    Raises:
+        SourceError: When they cannot be written.
+        OSError: When the disk is full.
+    """
+    return map_bars(written(packed(bars), folder))
+
+
+def written(content: bytes, folder: Path) -> Path:
+    """Write what `packed` made into a folder, unless it is there; the file.
+
+    Raises:
+        SourceError, OSError: As `put_down`.
+    """
+    path = folder / hashlib.sha256(content).hexdigest()
+    if not path.is_file():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            replace_whole(path, content, folder / f".{path.name}.{os.getpid()}")
+        except (PermissionError, FileExistsError, NotADirectoryError) as error:
+            raise SourceError(f"{folder}: bars cannot be written ({error.strerror})") from None
+    return path
+
+
+def map_bars(path: Path) -> Bars:
+    """Bars of a file that `put_down` wrote.
+
+    Raises:
+        SourceError: When its bytes are not those of its name.
+        OSError: When it cannot be read.
+    """
+    with path.open("rb") as file:
+        content = mmap(file.fileno(), 0, access=ACCESS_READ)
+    if hashlib.sha256(content).hexdigest() != path.name:
+        raise SourceError(f"{path}: has other bytes than were written; delete it")
+    bars = unpacked(content)
+    _FILES[bars] = path
+    return bars
+
+
+def file_of(bars: Bars) -> Path | None:
+    """The file that bars are mapped from; None of others."""
+    return _FILES.get(bars)

@@ -1,0 +1,215 @@
+"""An engine for series that memory does not hold together: one part of them after the other."""
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from data.bars import Bars, Window
+from engine.admission import check_windows, shaped
+from engine.batch import Engine, Ints
+from engine.contract import BackendMaker, Form
+from engine.costs import Costs
+from engine.devices import Device, device_of
+from engine.ledger import ACCUMULATORS, Ledger
+from engine.memory_plan import FREE_SHARE, MemoryPlan
+from strategy.genes import Floats
+from strategy.narrow import AnyStrategy
+
+LISTED_PAIRS = 16_384
+"""Pairs of individual and window whose ledgers are held at once."""
+
+
+def engine_for(
+    spec: AnyStrategy,
+    series: Sequence[Bars],
+    windows: Sequence[Window],
+    costs: Costs | None = None,
+    *,
+    device: str | Device = "auto",
+    threads: int | None = None,
+    memory_bytes: int | None = None,
+) -> Engine:
+    """An engine of all series where memory holds what it needs of them, else one of parts.
+
+    Only a CPU works in parts; arguments and errors are those of `engine.batch.Engine`.
+    """
+    check_windows(series, windows)
+    chosen = device_of(spec, device) if isinstance(device, str) else device
+    borders = [0, len(series)]
+    if chosen.label == "cpu":
+        free = int(FREE_SHARE * chosen.maker.free_bytes())
+        borders = _borders(spec, series, chosen.maker, memory_bytes or free)
+    if len(borders) > 2:
+        return PartedEngine(spec, series, windows, costs, chosen, borders, threads, memory_bytes)
+    return Engine(
+        spec, series, windows, costs, device=chosen, threads=threads, memory_bytes=memory_bytes
+    )
+
+
+class PartedEngine(Engine):
+    """An engine of consecutive parts of series, each computed anew when it is asked for.
+
+    It has the bits of one engine of all series, and what it keeps is of one part only.
+
+    Args:
+        spec, series, windows, costs: As of `engine.batch.Engine`.
+        chosen: The device.
+        borders: [parts + 1] numbers of the series at which parts begin and end.
+        threads, memory_bytes: Of each part.
+    """
+
+    def __init__(
+        self,
+        spec: AnyStrategy,
+        series: Sequence[Bars],
+        windows: Sequence[Window],
+        costs: Costs | None,
+        chosen: Device,
+        borders: Sequence[int],
+        threads: int | None = None,
+        memory_bytes: int | None = None,
+    ) -> None:
+        self.spec, self.series, self.windows = spec, tuple(series), tuple(windows)
+        self.costs, self.device = costs or Costs(), chosen.label
+        self._borders, self._chosen = tuple(borders), chosen
+        self.n_parts = len(borders) - 1
+        self.device_reason = f"{chosen.reason}, in {self.n_parts} parts of the series"
+        self._given = {"threads": threads, "memory_bytes": memory_bytes}
+        self._held: dict[int, Engine] = {}
+        self._parts = self._cut()
+
+    @property
+    def threads(self) -> int:
+        """Cores that the device uses."""
+        return self._engine(0).threads
+
+    @property
+    def rows_computed(self) -> int:
+        """Rows computed so far for the part that is held."""
+        return sum(engine.rows_computed for engine in self._held.values())
+
+    def on(self, windows: Sequence[Window]) -> "PartedEngine":
+        """The same for other windows [W] of its series."""
+        check_windows(self.series, windows)
+        other = copy(self)
+        other.windows = tuple(windows)
+        other._parts = other._cut()
+        return other
+
+    def charged(self, costs: Costs) -> "PartedEngine":
+        """The same with other costs."""
+        return PartedEngine(
+            self.spec, self.series, self.windows, costs, self._chosen, self._borders, **self._given
+        )
+
+    def memory_plan(self, individuals: int) -> MemoryPlan:
+        """What a population of so many individuals will take, beside one part."""
+        results = individuals * len(self.windows) * len(ACCUMULATORS) * 8
+        return replace(self._engine(0).memory_plan(individuals), result_bytes=results)
+
+    def shares(self) -> Iterator[tuple[Ints, Engine]]:
+        """Places of windows among all, and the engine of these; that which is held comes first."""
+        for part in sorted(self._parts, key=lambda part: part not in self._held):
+            places, windows = self._parts[part]
+            yield places, self._engine(part).on(windows)
+
+    def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
+        """As `engine.batch.Engine.ledgers`."""
+        genomes = shaped(self.spec, genomes)
+        step = max(1, LISTED_PAIRS // len(self.windows))
+        for begin in range(0, len(genomes), step):
+            members = genomes[begin : begin + step]
+            found: list[dict[int, Ledger]] = [{} for _ in members]
+            for places, engine in self.shares():
+                for own, ledgers in zip(found, engine.ledgers(members), strict=True):
+                    own |= zip(places.tolist(), ledgers, strict=True)
+                del engine
+            for own in found:
+                yield tuple(own[place] for place in range(len(self.windows)))
+
+    def trades(self, genome: Floats) -> tuple[Ledger, ...]:
+        """As `engine.batch.Engine.trades`."""
+        (found,) = self.ledgers(np.asarray(genome)[None])
+        return found
+
+    def signals(self, genome: Floats) -> tuple[Ints, ...]:
+        """As `engine.batch.Engine.signals`."""
+        found: dict[int, Ints] = {}
+        for places, engine in self.shares():
+            found |= zip(places.tolist(), engine.signals(genome), strict=True)
+            del engine
+        return tuple(found[place] for place in range(len(self.windows)))
+
+    def row(self, form: Form, parameters: Sequence[float], series: int = 0) -> Floats:
+        """As `engine.batch.Engine.row`."""
+        part = int(np.searchsorted(self._borders, series, "right")) - 1
+        return self._engine(part).row(form, parameters, series - self._borders[part])
+
+    def _begun(self, genomes: Floats, *, copied: bool) -> Callable[[], Floats]:
+        genomes = shaped(self.spec, genomes, copied=copied)
+        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
+        for places, engine in self.shares():
+            out[:, places] = engine.evaluate(genomes)
+            # Else it would stay until the next one is made.
+            del engine
+        return lambda: out
+
+    def _engine(self, part: int) -> Engine:
+        """Of one part, whose first window nobody asks about; that of another is let go first."""
+        if part not in self._held:
+            self._held.clear()
+            own = self.series[self._borders[part] : self._borders[part + 1]]
+            self._held[part] = Engine(
+                self.spec,
+                own,
+                [Window.whole(own[0])],
+                self.costs,
+                device=self._chosen,
+                **self._given,
+            )
+        return self._held[part]
+
+    def _cut(self) -> dict[int, tuple[Ints, list[Window]]]:
+        """Part to the places of its windows and these, of the parts that have any."""
+        return cut_windows(self.windows, self._borders)
+
+
+def cut_windows(
+    windows: Sequence[Window], borders: Sequence[int]
+) -> dict[int, tuple[Ints, list[Window]]]:
+    """Part of series to the places of its windows among all, and these with its own numbers."""
+    series = np.array([window.series for window in windows])
+    found = {}
+    for part, (begin, end) in enumerate(pairwise(borders)):
+        places: npt.NDArray[np.int64] = np.flatnonzero((series >= begin) & (series < end))
+        own = [replace(windows[place], series=int(series[place]) - begin) for place in places]
+        if own:
+            found[part] = places, own
+    return found
+
+
+def _borders(
+    spec: AnyStrategy, series: Sequence[Bars], maker: BackendMaker, memory_bytes: int
+) -> list[int]:
+    """Where parts of series begin and end: all in one where memory holds them and some rows.
+
+    Parts take half of it at most, so that a population's rows have room beside them.
+    """
+
+    def needed(some: Sequence[Bars]) -> int:
+        return maker.series_bytes(some) + len(spec.rows) * maker.slot_bytes(some)
+
+    if needed(series) <= memory_bytes:
+        return [0, len(series)]
+    borders, room = [0], memory_bytes // 2
+    for number, bars in enumerate(series):
+        taken = needed([bars])
+        if taken > room and number > borders[-1]:
+            borders.append(number)
+            room = memory_bytes // 2
+        room -= taken
+    return [*borders, len(series)]
