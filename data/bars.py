@@ -83,6 +83,11 @@ class Bars:
         return len(self.timestamp)
 
     @property
+    def n_bytes(self) -> int:
+        """Bytes that all columns take."""
+        return 8 * len(self) * (len(COLUMNS) + len(self.extra))
+
+    @property
     def timeframe(self) -> str:
         """Duration of one bar as text, such as ``15m``."""
         return format_timeframe(self.timeframe_ns)

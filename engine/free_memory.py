@@ -1,5 +1,6 @@
 """How much memory a process may still take on this host."""
 
+import resource
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,9 +19,19 @@ def free_host_bytes(groups: Path = GROUPS, own: Path = OWN_GROUPS) -> int:
     """Bytes that can be taken on this host without anything being swapped out.
 
     `groups` is where control groups are shown, `own` says which of them are this process's; they
-    bound it.
+    bound it, and so do limits of the process itself.
     """
-    return min([psutil.virtual_memory().available, *_left_in_groups(groups, own)])
+    bounds = [*_left_in_groups(groups, own), *_left_to_process()]
+    return min([psutil.virtual_memory().available, *bounds])
+
+
+def _left_to_process() -> Iterator[int]:
+    """What ``ulimit -d`` and ``ulimit -v`` leave, where they are set and the system knows them."""
+    taken = psutil.Process().memory_info()
+    for limit, used in (("RLIMIT_DATA", "data"), ("RLIMIT_AS", "vms")):
+        most = resource.getrlimit(getattr(resource, limit))[0]
+        if most != resource.RLIM_INFINITY and hasattr(taken, used):
+            yield max(most - getattr(taken, used), 0)
 
 
 def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:

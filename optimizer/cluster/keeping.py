@@ -10,16 +10,15 @@ import io
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from data import Bars
-from data.checks import COLUMNS
+from data.errors import SourceError
+from data.mapped import file_of, map_bars, packed, unpacked, written
 from optimizer.cluster.work import Lacks
 from optimizer.errors import ConfigError
-from optimizer.written import write_whole
 
 MOST_KEPT = 64
 """Setups that a worker keeps; a search on many symbols has a shard or some on each."""
@@ -79,17 +78,19 @@ class Parcel:
 
         Raises:
             ConfigError: When bars are large and there is no folder.
+            DataError: When they cannot be written there.
         """
         wanted = {digest: self.bars[digest] for digest in lacks.digests}
-        size = sum(_n_bytes(bars) for bars in wanted.values())
-        if size <= MOST_CARRIED:
-            return {self.digest: self.body, **{one: _packed(wanted[one]) for one in wanted}}, ""
+        size = sum(bars.n_bytes for bars in wanted.values())
+        # What is on disk already was too much for this process, which should not send it either.
+        is_mapped = any(file_of(bars) is not None for bars in wanted.values())
+        if size <= MOST_CARRIED and not is_mapped:
+            return {self.digest: self.body, **{one: packed(wanted[one]) for one in wanted}}, ""
         if folder is None:
             raise ConfigError(f"{size / 1e6:,.0f} MB of bars are too many to send to a worker")
-        folder.mkdir(parents=True, exist_ok=True)
         for digest, bars in wanted.items():
             if not (folder / digest).is_file():
-                write_whole(folder / digest, _packed(bars))
+                written(packed(bars), folder)
         return {self.digest: self.body}, str(folder.resolve())
 
 
@@ -180,29 +181,23 @@ _DIGESTS: WeakKeyDictionary[Bars, str] = WeakKeyDictionary()
 
 def _digest_of(bars: Bars) -> str:
     """Digest of packed bars, worked out once for each."""
+    if (file := file_of(bars)) is not None:
+        return file.name
     if bars not in _DIGESTS:
-        _DIGESTS[bars] = hashlib.sha256(_packed(bars)).hexdigest()
+        _DIGESTS[bars] = hashlib.sha256(packed(bars)).hexdigest()
     return _DIGESTS[bars]
-
-
-def _packed(bars: Bars) -> bytes:
-    """Bars as bytes, by their fields alone: what was worked out of them is no part of it."""
-    named = {part.name: getattr(bars, part.name) for part in fields(bars)}
-    return pickle.dumps(named, protocol=5)
-
-
-def _n_bytes(bars: Bars) -> int:
-    return 8 * len(bars) * (len(COLUMNS) + len(bars.extra))
 
 
 def _read(name: str, carried: Mapping[str, bytes], folder: str) -> Bars | None:
     """Bars that came with the work, or lie in a folder; None where neither is so."""
-    body = carried.get(name)
-    if body is None and folder and (Path(folder) / name).is_file():
-        body = (Path(folder) / name).read_bytes()
-    if body is None:
-        return None
-    return Bars(**pickle.loads(_checked(name, body)))
+    if (body := carried.get(name)) is not None:
+        return unpacked(_checked(name, body))
+    if folder and (Path(folder) / name).is_file():
+        try:
+            return map_bars(Path(folder) / name)
+        except SourceError as error:
+            raise ConfigError(str(error)) from None
+    return None
 
 
 def _checked(digest: str, body: bytes) -> bytes:

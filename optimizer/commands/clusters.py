@@ -11,12 +11,10 @@ from optimizer.cluster.address import Address, parse_address
 from optimizer.commands.flags import option
 from optimizer.commands.notes import telling
 from optimizer.errors import ConfigError
+from optimizer.session.markets import BARS
 
 if TYPE_CHECKING:
     from optimizer.cluster.cluster import Cluster
-
-BARS = ".cluster"
-"""Folder under that of runs for bars that are too large to be sent to workers."""
 
 DOING = "optimizer.cluster.doing"
 """The log that says what all workers do."""

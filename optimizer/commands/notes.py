@@ -16,6 +16,7 @@ LOGGERS = (
     "optimizer.runs.writer",
     "optimizer.cluster.cluster",
     "optimizer.session.columns",
+    "optimizer.session.markets",
 )
 """Whose lines a person wants to see."""
 

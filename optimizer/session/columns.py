@@ -1,7 +1,7 @@
 """Extra columns of series, from files that a configuration names and a run keeps beside it."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -27,28 +27,28 @@ FITS = "forecast_fits"
 FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
 
-def with_columns(series: Sequence[Bars], files: Sequence[str]) -> tuple[Bars, ...]:
-    """Series with an extra column for each file: what was known at the close of each bar.
+def columns_of(files: Sequence[str]) -> Callable[[Bars], Bars]:
+    """What adds to bars an extra column for each file: what was known at the close of each bar.
+
+    It raises ConfigError where a file knows nothing of a symbol.
 
     Raises:
-        ConfigError: When a file is not named as it should be, or knows nothing of a symbol.
+        ConfigError: When a file is not named as it should be.
         DataError, StrategyError: When a file holds something else.
     """
-    found = tuple(series)
-    for text in files:
-        name, path, max_age = _parsed(text)
-        if any(name in bars.extra for bars in found):
-            raise ConfigError(f"--column-file: two columns are named '{name}'")
-        numbers = read_dated(path)
-        columns = [DatedColumn(*numbers.of(bars.symbol), max_age) for bars in found]
-        for bars, column in zip(found, columns, strict=True):
+    read = [(name, path, read_dated(path), max_age) for name, path, max_age in map(_parsed, files)]
+
+    def with_columns(bars: Bars) -> Bars:
+        for name, path, numbers, max_age in read:
+            if name in bars.extra:
+                raise ConfigError(f"--column-file: two columns are named '{name}'")
+            column = DatedColumn(*numbers.of(bars.symbol), max_age)
             if not len(column.values):
                 raise ConfigError(f"--column-file {name}: {path} has nothing of {bars.symbol}")
-        found = tuple(
-            replace(bars, extra={**bars.extra, name: column.at(bars)})
-            for bars, column in zip(found, columns, strict=True)
-        )
-    return found
+            bars = replace(bars, extra={**bars.extra, name: column.at(bars)})
+        return bars
+
+    return with_columns
 
 
 def require_columns(spec: AnyStrategy, series: Sequence[Bars]) -> None:

@@ -213,6 +213,8 @@ def recorded_task(store: RunStore, flags: Mapping[str, object]) -> Task:
         StoreError: When individuals would not be judged as they were then, naming what differs.
     """
     recorded = require_identity(store)
-    task = prepare(recorded_config(store, flags), known=recorded_strategy(store))
+    # Where it is now, whatever folder of runs it was begun in.
+    config = recorded_config(store, flags).model_copy(update={"runs": str(store.path.parent)})
+    task = prepare(config, known=recorded_strategy(store))
     require_same(store.run_id, recorded, identity_of(task, None), only_values=True)
     return task

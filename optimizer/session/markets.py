@@ -1,10 +1,12 @@
 """The markets of a run: series, and windows of them with what each is for."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 
 from data import (
     Bars,
@@ -24,13 +26,23 @@ from data import (
 )
 from data.bars import Role
 from data.checks import format_time
+from data.mapped import put_down
 from data.table import FetchOptions
+from engine.free_memory import free_host_bytes
 from engine.metrics import Span, span_of
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.runs.result import WindowDescription
-from optimizer.session.columns import with_columns
+from optimizer.session.columns import columns_of
 from optimizer.shown import SAMPLES
+
+log = logging.getLogger(__name__)
+
+BARS = ".bars"
+"""Folder under that of runs for bars that are too large to be held, or to be sent to workers."""
+
+HELD_SHARE = 0.25
+"""How much of what is free bars may take; an engine needs as much again, and rows."""
 
 MOST_NAMED = 5
 """Symbols that a note names before it counts the others."""
@@ -239,10 +251,26 @@ class Markets:
 
 
 def load_series(config: RunConfig) -> tuple[Bars, ...]:
-    """Load the series that a configuration names, one a source."""
-    options = load_options(config)
-    loaded = tuple(load_bars(spec, options) for spec in named_specs(config))
-    return with_columns(loaded, config.column_file)
+    """Load the series that a configuration names, one a source, one after the other.
+
+    Those that memory has no room for are written under the folder of runs, and mapped.
+    """
+    options, with_columns = load_options(config), columns_of(config.column_file)
+    room, folder = int(HELD_SHARE * free_host_bytes()), Path(config.runs) / BARS
+    found: list[Bars] = []
+    is_told = False
+    for spec in named_specs(config):
+        bars = with_columns(load_bars(spec, options))
+        room -= bars.n_bytes
+        if room < 0:
+            if not is_told:
+                log.info(
+                    "bars are more than memory should hold: the rest is mapped from %s", folder
+                )
+                is_told = True
+            bars = put_down(bars, folder)
+        found.append(bars)
+    return tuple(found)
 
 
 def named_specs(config: RunConfig) -> tuple[str, ...]:
