@@ -41,8 +41,10 @@ class Daily:
 
 def days_of(series: Sequence[Bars], windows: Sequence[Window]) -> Ints:
     """The dates on which some window has a bar, [D] days since 1970 UTC, ascending."""
-    days: Ints = np.unique(np.concatenate([_dates_in(window, series) for window in windows]))
-    return days
+    # One window after the other: all bars together may be more than memory holds.
+    days = [np.unique(_dates_in(window, series)) for window in windows]
+    found: Ints = np.unique(np.concatenate(days))
+    return found
 
 
 def daily_returns(
@@ -62,8 +64,8 @@ def daily_returns(
     Returns:
         [D, N]; a window's r are added in the order of its trades, then windows in their order.
     """
-    places = [np.searchsorted(days, _dates_in(window, series)) for window in windows]
-    columns = [_column(of_trial, windows, places, len(days)) for of_trial in ledgers]
+    markets = [series[window.series] for window in windows]
+    columns = [_column(of_trial, markets, days) for of_trial in ledgers]
     return np.array(columns).reshape(len(columns), len(days)).T
 
 
@@ -143,14 +145,13 @@ def efficiency(trained: Floats, tested: Floats) -> Figure:
     return Figure(float(tested.mean()) / before)
 
 
-def _column(
-    ledgers: Sequence[Ledger], windows: Sequence[Window], places: Sequence[Ints], days: int
-) -> Floats:
-    """R of one trial on each day; `places` [W] are the days of the bars of each window."""
-    total = np.zeros(days)
-    for ledger, window, of_bar in zip(ledgers, windows, places, strict=True):
+def _column(ledgers: Sequence[Ledger], markets: Sequence[Bars], days: Ints) -> Floats:
+    """R of one trial on each of some days [D]; `markets` [W] are the series of its windows."""
+    total = np.zeros(len(days))
+    for ledger, bars in zip(ledgers, markets, strict=True):
+        places = np.searchsorted(days, _closed_on(ledger, bars))
         # Unlike a sum over sorted groups, this adds one trade after the other.
-        total += np.bincount(of_bar[ledger.exit_bar - window.start], ledger.r, days)
+        total += np.bincount(places, ledger.r, len(days))
     return total
 
 

@@ -1,5 +1,7 @@
 """What is free is bounded by the machine and by every control group around the process."""
 
+import resource
+
 import psutil
 import pytest
 
@@ -65,6 +67,19 @@ def test_without_limits_the_machine_decides(tmp_path, own):
         file.write_text(own)
     total = psutil.virtual_memory().total
     assert total // 100 < free_host_bytes(tmp_path / "groups", file) <= total
+
+
+@pytest.mark.parametrize(("limit", "taken"), [("RLIMIT_DATA", "data"), ("RLIMIT_AS", "vms")])
+def test_a_limit_of_the_process_bounds_what_is_free(monkeypatch, limit, taken):
+    """As a shell sets it; what the process has taken counts."""
+    now = getattr(psutil.Process().memory_info(), taken)
+    known = resource.getrlimit
+
+    def limited(kind):
+        return (now + 10**8, -1) if kind == getattr(resource, limit) else known(kind)
+
+    monkeypatch.setattr(resource, "getrlimit", limited)
+    assert 0 <= free_host_bytes() < 2 * 10**8
 
 
 def test_rows_may_take_a_stated_share_of_what_is_free(monkeypatch):

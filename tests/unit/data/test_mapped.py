@@ -1,0 +1,72 @@
+"""Bars of files are those that were written, to the last bit, and take no memory of their own."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data.bars import Bars
+from data.checks import COLUMNS
+from data.errors import SourceError
+from data.mapped import file_of, map_bars, packed, put_down, unpacked
+from tests.support.worlds import make_bars
+
+ODD = np.array([np.nan, -0.0, 5e-324, np.frombuffer(b"\1" * 6 + b"\xf8\x7f")[0]] * 75)
+BARS = replace(make_bars(1, 300), notes=("one", "two\nlines"), extra={"odd": ODD, "open": ODD + 1})
+
+
+def bits(bars):
+    """All that bars are made of."""
+    columns = [getattr(bars, name).tobytes() for name in COLUMNS]
+    extra = {name: column.tobytes() for name, column in bars.extra.items()}
+    return columns, extra, bars.symbol, bars.timeframe_ns, bars.source, bars.notes
+
+
+@pytest.mark.parametrize("how", ["file", "bytes"])
+def test_bars_come_back_to_the_last_bit(tmp_path, how):
+    """Extra columns, their signs and NaN, notes and all; nothing is copied, nobody can write."""
+    found = put_down(BARS, tmp_path / "bars") if how == "file" else unpacked(packed(BARS))
+    assert bits(found) == bits(BARS)
+    assert found.content_hash == BARS.content_hash
+    assert packed(found) == packed(BARS)
+    for column in (found.close, found.extra["odd"], found.cut(7, 200).close):
+        assert column.base is not None
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            column.flags.writeable = True
+
+
+def test_a_file_is_written_once_and_knows_its_bars(tmp_path):
+    """Its name says what it holds; bars that were cut out of it are others."""
+    one, two = put_down(BARS, tmp_path), put_down(BARS, tmp_path)
+    (file,) = tmp_path.iterdir()
+    assert file_of(one) == file_of(two) == file
+    assert file_of(one.cut(3, 9)) is None
+    assert file_of(BARS) is None
+
+
+def test_other_bytes_are_refused(tmp_path):
+    """A disk may fail, and a person may edit."""
+    put_down(BARS, tmp_path)
+    (file,) = tmp_path.iterdir()
+    content = file.read_bytes()
+    file.write_bytes(content[:2000] + bytes([content[2000] ^ 1]) + content[2001:])
+    with pytest.raises(SourceError, match="has other bytes than were written"):
+        map_bars(file)
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path):
+    """In one line."""
+    (tmp_path / "file").touch()
+    with pytest.raises(SourceError, match="bars cannot be written"):
+        put_down(BARS, tmp_path / "file")
+
+
+def test_columns_that_somebody_can_write_are_copied():
+    """Also where they are shown read-only: a hash once taken stays true."""
+    mine = {name: getattr(BARS, name).copy() for name in COLUMNS}
+    shown = {name: column.view() for name, column in mine.items()}
+    shown["close"].flags.writeable = False
+    shown["open"] = np.frombuffer(memoryview(bytearray(mine["open"].tobytes())).toreadonly())
+    bars = Bars(**shown, symbol="S", timeframe_ns=BARS.timeframe_ns)
+    for name in COLUMNS:
+        assert getattr(bars, name).base is None
