@@ -139,7 +139,10 @@ class Engine:
         return other
 
     def shares(self) -> Iterator[tuple[Ints, "Engine"]]:
-        """Places of windows among all, and an engine of these; here it is one of all windows."""
+        """Places of windows among all, and an engine of these; here it is one of all windows.
+
+        Let go of each before the next one is asked for: memory may hold no two of them.
+        """
         yield np.arange(len(self.windows)), self
 
     def charged(self, costs: Costs) -> "Engine":

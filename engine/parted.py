@@ -39,12 +39,13 @@ def engine_for(
     """
     check_windows(series, windows)
     chosen = device_of(spec, device) if isinstance(device, str) else device
-    borders = [0, len(series)]
     if chosen.label == "cpu":
-        free = int(FREE_SHARE * chosen.maker.free_bytes())
-        borders = _borders(spec, series, chosen.maker, memory_bytes or free)
-    if len(borders) > 2:
-        return PartedEngine(spec, series, windows, costs, chosen, borders, threads, memory_bytes)
+        allowed = memory_bytes or int(FREE_SHARE * chosen.maker.free_bytes())
+        borders = _borders(spec, series, chosen.maker, allowed)
+        if len(borders) > 2:
+            # Half for a part and half for rows, whatever is free when the next part is made.
+            room = allowed // 2
+            return PartedEngine(spec, series, windows, costs, chosen, borders, threads, room)
     return Engine(
         spec, series, windows, costs, device=chosen, threads=threads, memory_bytes=memory_bytes
     )
@@ -112,8 +113,11 @@ class PartedEngine(Engine):
         return replace(self._engine(0).memory_plan(individuals), result_bytes=results)
 
     def shares(self) -> Iterator[tuple[Ints, Engine]]:
-        """Places of windows among all, and the engine of these; that which is held comes first."""
-        for part in sorted(self._parts, key=lambda part: part not in self._held):
+        """Places of windows among all, and the engine of these, one part after the other.
+
+        They come in the order of windows where those of a part stand side by side.
+        """
+        for part in sorted(self._parts, key=lambda part: int(self._parts[part][0][0])):
             places, windows = self._parts[part]
             yield places, self._engine(part).on(windows)
 

@@ -20,7 +20,7 @@ from engine.replay.threads import replaying
 from strategy.genes import Floats
 from strategy.narrow import AnyStrategy
 
-REPLAYED_PAIRS = 8192
+REPLAYED_PAIRS = 2048
 """Pairs of individual and window whose ledgers are held at a time, of each engine."""
 
 

@@ -26,6 +26,9 @@ PATIENCE_S = 60.0
 MEETING_S = 300.0
 """How long a worker may take to say what it is: its first call compiles the engine, once."""
 
+LISTEN_S = 2.0
+"""So long is waited for what a worker says, before it is seen whether it is still there."""
+
 NAMED = 8
 """Workers of which a line of progress tells what they do."""
 
@@ -145,19 +148,12 @@ class Cluster:
 
     def _meet(self, *, may_differ: bool) -> None:
         """Wait for a worker, and ask each what it is; refuse those that are not fit."""
-        began = time.monotonic()
-        # A scheduler that begins workers itself knows how many there will be.
-        while len(found := self.link.workers()) < max(self.address.local, 1):
-            if time.monotonic() - began > self._patience_s:
-                raise self._deserted()
-            time.sleep(0.05)
-        self.workers = {worker.address: worker for worker in found}
-        for worker in found:
-            self._check(worker)
-        asked = {worker: self.link.begin(_made, worker=worker.address) for worker in found}
-        self.made = {
-            worker.address: self._told_by(worker, ticket) for worker, ticket in asked.items()
-        }
+        while not self.made:
+            found = self._awaited()
+            asked = {worker: self.link.begin(_made, worker=worker.address) for worker in found}
+            told = {worker: self._told_by(worker, ticket) for worker, ticket in asked.items()}
+            self.made = {worker.address: made for worker, made in told.items() if made is not None}
+        self.workers = {one.address: one for one in found if one.address in self.made}
         refused = [
             f"{self.name_of(address)}: {', '.join(differing)}"
             for address, made in self.made.items()
@@ -165,20 +161,39 @@ class Cluster:
         ]
         if refused and not may_differ:
             raise ConfigError("; ".join(refused))
-        told = f"{counted(len(found), 'worker')} on {counted(len(self.shares()), 'host')}"
-        log.info("%s: %s", told, ", ".join(sorted({made.device for made in self.made.values()})))
+        told_of = f"{counted(len(self.made), 'worker')} on {counted(len(self.shares()), 'host')}"
+        devices = ", ".join(sorted({made.device for made in self.made.values()}))
+        log.info("%s: %s", told_of, devices)
 
-    def _told_by(self, worker: Worker, ticket: "Ticket[Made]") -> Made:
-        try:
-            made: Made = self.link.answer(ticket, MEETING_S)
-            return made
-        except TimeoutError:
-            raise WorkersLostError(
-                f"{worker} has not answered for {MEETING_S:.0f} s: end it, or wait until it "
-                "has done what another client left"
-            ) from None
-        except (ImportError, AttributeError) as error:
-            raise ConfigError(f"{worker} has not this version installed ({error})") from None
+    def _awaited(self) -> tuple[Worker, ...]:
+        """All workers, once there are any; of this machine, once all are there."""
+        began = time.monotonic()
+        # A scheduler that begins workers itself knows how many there will be.
+        while len(found := self.link.workers()) < max(self.address.local, 1):
+            if time.monotonic() - began > self._patience_s:
+                raise self._deserted()
+            time.sleep(0.05)
+        for worker in found:
+            self._check(worker)
+        return found
+
+    def _told_by(self, worker: Worker, ticket: "Ticket[Made]") -> Made | None:
+        """What a worker is; None of one that ended before it said so."""
+        began = time.monotonic()
+        while time.monotonic() - began < MEETING_S:
+            try:
+                made: Made = self.link.answer(ticket, LISTEN_S)
+                return made
+            except TimeoutError:
+                if worker.address not in {one.address for one in self.link.workers()}:
+                    log.info("%s ended before it said what it is", worker)
+                    return None
+            except (ImportError, AttributeError) as error:
+                raise ConfigError(f"{worker} has not this version installed ({error})") from None
+        raise WorkersLostError(
+            f"{worker} has not answered for {MEETING_S:.0f} s: end it, or wait until it "
+            "has done what another client left"
+        )
 
     def _check(self, worker: Worker) -> None:
         self.address.require_safe(worker.address, str(worker))

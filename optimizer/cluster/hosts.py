@@ -134,7 +134,12 @@ class Link:
         worker: str = "",
         may_move: bool = False,
     ) -> "Ticket[Any]":
-        """Have a function called by some worker, or the one named, or another where it may move."""
+        """Have a function called by some worker, or the one named, or another where it may move.
+
+        Raises:
+            SchedulerLostError: When the scheduler is.
+        """
+        self.require()
         ticket = self._client.submit(
             function,
             *arguments,
@@ -202,9 +207,11 @@ class Link:
             self._begun.scale(self._address.local)
 
     def send_away(self, worker: str) -> None:
-        """End a worker."""
+        """End a worker, if it can be ended; what it found is not wanted."""
         with suppress(TimeoutError, OSError):
-            self._client.retire_workers([worker], close_workers=True)
+            retire = getattr(self._client.scheduler, "retire_workers")  # noqa: B009
+            given = {"workers": [worker], "close_workers": True}
+            self._client.sync(retire, **given, callback_timeout=CALL_S)
 
     def asked_of(self) -> Mapping[str, Sequence[str]]:
         """Address of each worker to the names of the calls that it has, the oldest first."""

@@ -6,6 +6,7 @@ from statistics import median
 
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.work import Made
+from optimizer.errors import WorkersLostError
 
 CALLS, SENT_BYTES = 9, 8_000_000
 
@@ -32,7 +33,11 @@ class Measured:
 
 
 def measured(cluster: Cluster) -> list[Measured]:
-    """All workers of a cluster, one after the other."""
+    """All workers of a cluster, one after the other.
+
+    Raises:
+        WorkersLostError: When one ends meanwhile.
+    """
     shares, found = cluster.shares(), []
     for address, made in cluster.made.items():
         worker = cluster.workers[address]
@@ -46,7 +51,10 @@ def measured(cluster: Cluster) -> list[Measured]:
 
 def _seconds(cluster: Cluster, address: str, sent: bytes) -> float:
     began = time.perf_counter()
-    cluster.link.answer(cluster.link.begin(_echo, sent, worker=address))
+    try:
+        cluster.link.answer(cluster.link.begin(_echo, sent, worker=address))
+    except TimeoutError:
+        raise WorkersLostError(f"{cluster.name_of(address)} does not answer any more") from None
     return time.perf_counter() - began
 
 

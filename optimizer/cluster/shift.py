@@ -3,13 +3,13 @@
 import queue
 import time
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.errors import DeviceError, EngineError
 from optimizer.cluster.address import host_of
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.hosts import Ticket, own_address
+from optimizer.cluster.hosts import CALL_S, Ticket, own_address
 from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.solving import solve
 from optimizer.cluster.work import Found, Lacks, Made, Work
@@ -21,8 +21,11 @@ IN_FLIGHT = 2
 
 LOOK_EVERY_S = 1.0
 
-MOST_LACKS = 8
-"""A job whose workers still lack something after so many answers will not be done."""
+MOST_TRIES = 8
+"""A job will not be done by a worker that after so many answers still lacks something."""
+
+MOST_DOUBLED = 6
+"""How often the time in which a result has to come is doubled: to half an hour."""
 
 MOST_MOVES = 3
 """A job that was meant for one worker more than that, each of which ended, ends workers."""
@@ -66,16 +69,20 @@ class _Running:
         ticket: Of the call.
         worker: That it is meant for; empty for any.
         folder: In which its bars lie; empty where they were sent.
-        tries: How often something was lacking.
+        tries: How often in a row one worker lacked something, or was another than it should be.
         moves: How often the worker that it was meant for ended.
+        told: The worker that said so last; empty before.
+        waits: How often its result did not come in time.
     """
 
     asked: Asked
     ticket: "Ticket[Any]"
     worker: str
     folder: str
-    tries: int
-    moves: int
+    tries: int = 0
+    moves: int = 0
+    told: str = ""
+    waits: int = 0
 
 
 def done(
@@ -130,10 +137,8 @@ class _Shift:
         while len(self._running) < most and (asked := next(self._pending, None)) is not None:
             self._begin(asked)
 
-    def _begin(
-        self, asked: Asked, lacks: Lacks | None = None, *, tries: int = 0, moves: int = 0
-    ) -> None:
-        """Hand out a job, with what was said to be lacking."""
+    def _begin(self, asked: Asked, lacks: Lacks | None = None, **counts: Any) -> None:  # noqa: ANN401
+        """Hand out a job, with what was said to be lacking; `counts` as in `_Running`."""
         cluster = self._cluster
         carried, folder = ({}, "") if lacks is None else asked.parcel.carried(lacks, cluster.folder)
         work = Work(
@@ -147,7 +152,7 @@ class _Shift:
         )
         worker = "" if asked.home is None else cluster.home_of(asked.home)
         ticket = cluster.link.begin(_solve, work, name=asked.name, worker=worker, may_move=True)
-        self._running[str(ticket.key)] = _Running(asked, ticket, worker, folder, tries, moves)
+        self._running[str(ticket.key)] = _Running(asked, ticket, worker, folder, **counts)
 
     def _answered(self) -> Found | None:
         """Wait for a piece of work; None where nothing came, or not yet a result."""
@@ -165,24 +170,44 @@ class _Shift:
         try:
             address, answer = self._answer_of(one)
         except TimeoutError:
-            # Whoever had the result is gone; somebody else makes it again.
-            self._running[str(ticket.key)] = one
+            # Whoever had the result is gone, and somebody else makes it again; or it is large.
+            self._running[str(ticket.key)] = replace(one, waits=one.waits + 1)
             self._cluster.link.await_again(ticket)
             return None
         if isinstance(answer, Found):
             if one.asked.home is not None:
                 self._cluster.homes[one.asked.home] = address
             return answer
+        tries = one.tries + 1 if one.told == address else 1
+        if tries > MOST_TRIES:
+            raise ConfigError(self._refused(one, address, answer))
+        lacks = answer if isinstance(answer, Lacks) else None
         if isinstance(answer, Made):
+            # Nobody wants its answer: a worker that has the only copy of one cannot be ended.
+            self._cluster.link.cancel([one.ticket])
             self._cluster.send_away(address, answer)
-            self._begin(one.asked, tries=one.tries, moves=one.moves)
-        else:
-            self._give(one, address, answer)
+        elif one.folder and answer.digests:
+            raise ConfigError(
+                f"{self._cluster.name_of(address)} cannot read bars in {one.folder}, and they are "
+                "too large to be sent: record the run (--runs) on a disk that all hosts share"
+            )
+        self._begin(one.asked, lacks, tries=tries, moves=one.moves, told=address)
         return None
+
+    def _refused(self, one: _Running, address: str, answer: Lacks | Made) -> str:
+        """Why a worker will never do a job."""
+        who = self._cluster.name_of(address)
+        if isinstance(answer, Lacks):
+            return f"{who} has no room for what {one.asked.name} needs"
+        told = ", ".join(self._cluster.differences(answer))
+        return f"{who} is not fit and does not go: {told}; end it"
 
     def _answer_of(self, one: _Running) -> tuple[str, Found | Lacks | Made]:
         try:
-            found: tuple[str, Found | Lacks | Made] = self._cluster.link.answer(one.ticket)
+            # What is large comes in one piece, and would begin anew each time.
+            patience = CALL_S * 2 ** min(one.waits, MOST_DOUBLED)
+            found: tuple[str, Found | Lacks | Made]
+            found = self._cluster.link.answer(one.ticket, patience)
             return found
         except LostError:
             raise
@@ -191,18 +216,6 @@ class _Shift:
                 raise
             told = f"{one.asked.name}: {type(error).__name__}: {error}"
             raise FailedError(told, error) from error
-
-    def _give(self, one: _Running, address: str, lacks: Lacks) -> None:
-        """Hand out a job once more, with what a worker lacks."""
-        who = self._cluster.name_of(address)
-        if one.folder and lacks.digests:
-            raise ConfigError(
-                f"{who} cannot read bars in {one.folder}, and they are too large to be sent: "
-                "record the run (--runs) on a disk that all hosts share"
-            )
-        if one.tries >= MOST_LACKS:
-            raise ConfigError(f"{who} has no room for what {one.asked.name} needs")
-        self._begin(one.asked, lacks, tries=one.tries + 1, moves=one.moves)
 
     def _move(self) -> None:
         """Hand out anew what was meant for workers that are gone.
@@ -219,7 +232,7 @@ class _Shift:
                 )
             del self._running[key]
             self._cluster.link.cancel([one.ticket])
-            self._begin(one.asked, tries=one.tries, moves=one.moves + 1)
+            self._begin(one.asked, moves=one.moves + 1)
 
 
 def _solve(work: Work) -> tuple[str, Found | Lacks | Made]:

@@ -52,6 +52,7 @@ def daily_returns(
     series: Sequence[Bars],
     windows: Sequence[Window],
     days: Ints,
+    before: Floats | None = None,
 ) -> Floats:
     """R of the trades that were closed on each day.
 
@@ -60,12 +61,16 @@ def daily_returns(
         series: [S] that windows refer to.
         windows: [W] searched ones.
         days: [D] from `days_of`.
+        before: [D, N] of windows before these; None where there are none.
 
     Returns:
         [D, N]; a window's r are added in the order of its trades, then windows in their order.
     """
     markets = [series[window.series] for window in windows]
-    columns = [_column(of_trial, markets, days) for of_trial in ledgers]
+    columns = [
+        _column(of_trial, markets, days, None if before is None else before[:, place])
+        for place, of_trial in enumerate(ledgers)
+    ]
     return np.array(columns).reshape(len(columns), len(days)).T
 
 
@@ -145,9 +150,11 @@ def efficiency(trained: Floats, tested: Floats) -> Figure:
     return Figure(float(tested.mean()) / before)
 
 
-def _column(ledgers: Sequence[Ledger], markets: Sequence[Bars], days: Ints) -> Floats:
+def _column(
+    ledgers: Sequence[Ledger], markets: Sequence[Bars], days: Ints, before: Floats | None
+) -> Floats:
     """R of one trial on each of some days [D]; `markets` [W] are the series of its windows."""
-    total = np.zeros(len(days))
+    total = np.zeros(len(days)) if before is None else before.copy()
     for ledger, bars in zip(ledgers, markets, strict=True):
         places = np.searchsorted(days, _closed_on(ledger, bars))
         # Unlike a sum over sorted groups, this adds one trade after the other.

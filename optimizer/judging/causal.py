@@ -37,22 +37,25 @@ def causal_record(task: Task, engine: Engine, genomes: Floats) -> CausalRecord:
     """
     chosen = min(len(genomes), MOST_MEMBERS)
     places = [i * len(genomes) // max(chosen, 1) for i in range(chosen)]
-    whole = list(engine.ledgers(genomes[places]))
-    n_cuts = mismatches = 0
+    n_cuts = mismatches = trades = 0
     first = ""
-    for place, window in enumerate(task.markets.windows):
-        ledgers = dict(zip(places, (of_member[place] for of_member in whole), strict=True))
-        ends = cuts(window, list(ledgers.values()))
-        differ = _differences(task, engine, (window, ends), genomes, ledgers)
-        n_cuts += len(ends)
-        mismatches += int(differ.sum())
-        if differ.any() and not first:
-            cut = int(differ.any(axis=0).argmax())
-            member = int(differ[:, cut].argmax())
-            reader = _reader(task, window, ends[cut], genomes[member])
-            symbol = task.markets.names[window.series]
-            first = f"bar {ends[cut]} of {symbol}, in {reader} of member {member}"
-    trades = sum(len(ledger) for of_member in whole for ledger in of_member)
+    for at, share in engine.shares():
+        whole = list(share.ledgers(genomes[places]))
+        # Memory may not hold it beside the next one.
+        del share
+        trades += sum(len(ledger) for of_member in whole for ledger in of_member)
+        for number, window in enumerate(task.markets.windows[place] for place in at):
+            ledgers = dict(zip(places, (of_member[number] for of_member in whole), strict=True))
+            ends = cuts(window, list(ledgers.values()))
+            differ = _differences(task, engine, (window, ends), genomes, ledgers)
+            n_cuts += len(ends)
+            mismatches += int(differ.sum())
+            if differ.any() and not first:
+                cut = int(differ.any(axis=0).argmax())
+                member = int(differ[:, cut].argmax())
+                reader = _reader(task, window, ends[cut], genomes[member])
+                symbol = task.markets.names[window.series]
+                first = f"bar {ends[cut]} of {symbol}, in {reader} of member {member}"
     return CausalRecord(n_cuts, len(genomes), trades, mismatches, first)
 
 

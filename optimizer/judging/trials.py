@@ -1,5 +1,6 @@
 """Statistics over all trials of a search: how many there were, and what the best of them says."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,7 +37,8 @@ from optimizer.session.task import Task
 MOST_IN_BLOCKS = 50_000
 """Trials whose halves of blocks are compared at most."""
 
-EVALUATED_AT_ONCE = 8192
+EVALUATED_PAIRS = 2**20
+"""Pairs of individual and window whose accumulators, 200 MB, are held at a time."""
 
 TOO_MANY = "the trials do not fit memory"
 SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]
@@ -90,7 +92,11 @@ def columns_of(
     used = _with(chosen, front)
     first = judged.genomes[: judged.first][chosen_trials(judged.first, most)]
     whole = _with(used, first)
-    found = daily_returns(engine.ledgers(whole), markets.series, markets.windows, days)
+    found = np.zeros((len(days), len(whole)))
+    for _, share in engine.shares():
+        found = daily_returns(share.ledgers(whole), share.series, share.windows, days, found)
+        # Memory may not hold it beside the next one.
+        del share
     places = {genome.tobytes(): place for place, genome in enumerate(whole)}
     members, begun = (
         found[:, [places[genome.tobytes()] for genome in some]] for some in (front, first)
@@ -128,10 +134,10 @@ def cscv_record(engine: Engine, judged: JudgedTrials, blocks: int) -> CscvRecord
     windows = [window for split in splits for window in split.test]
     of_block = [number for number, split in enumerate(splits) for _ in split.test]
     genomes = judged.genomes[chosen_trials(len(judged.genomes), MOST_IN_BLOCKS)]
-    sums = _sums(engine.on(windows), genomes)
     totals = np.zeros((3, len(genomes), blocks))
-    for place, block in enumerate(of_block):
-        totals[:, :, block] += sums[:, place].T
+    for part, sums in _sums(engine.on(windows), genomes):
+        for place, block in enumerate(of_block):
+            totals[:, part, block] += sums[:, place].T
     found = overfitting(*totals)
     return CscvRecord(
         blocks=blocks,
@@ -157,7 +163,8 @@ def stability_record(
     splits = combinatorial(engine.series, searched, purge=cut[0], embargo=cut[1])
     windows = distinct(splits)
     genomes = judged.genomes[chosen_trials(len(judged.genomes), most)]
-    found = fixed_paths(_sums(engine.on(windows), genomes)[:, :, 1:], windows, splits, paths())
+    sums = [part[:, :, 1:] for _, part in _sums(engine.on(windows), genomes)]
+    found = fixed_paths(np.concatenate(sums), windows, splits, paths())
     return StabilityRecord(
         splits=len(splits), **numbers(least=found.least, low=found.low, median=found.median)
     )
@@ -179,13 +186,12 @@ def bootstrap_record(columns: Columns, seed: int, resamples: int) -> BootstrapRe
     )
 
 
-def _sums(engine: Engine, genomes: Floats) -> Floats:
-    """Trades, sum of R and sum of R squared of genomes [N, G] in each window, [N, W, 3]."""
-    found = np.empty((len(genomes), len(engine.windows), len(SUMS)))
-    for begin in range(0, len(genomes), EVALUATED_AT_ONCE):
-        part = slice(begin, begin + EVALUATED_AT_ONCE)
-        found[part] = engine.evaluate(genomes[part])[:, :, SUMS]
-    return found
+def _sums(engine: Engine, genomes: Floats) -> Iterator[tuple[slice, Floats]]:
+    """Trades, sum of R and sum of R squared of genomes [N, G] in each window: [n, W, 3] of some."""
+    step = max(1, EVALUATED_PAIRS // len(engine.windows))
+    for begin in range(0, max(len(genomes), 1), step):
+        part = slice(begin, begin + step)
+        yield part, engine.evaluate(genomes[part])[:, :, SUMS]
 
 
 def _with(genomes: Floats, others: Floats) -> Floats:
