@@ -44,7 +44,7 @@ def engine_for(
         borders = _borders(spec, series, chosen.maker, allowed)
         if len(borders) > 2:
             # Half for a part and half for rows, whatever is free when the next part is made.
-            room = allowed // 2
+            room = memory_bytes or allowed // 2
             return PartedEngine(spec, series, windows, costs, chosen, borders, threads, room)
     return Engine(
         spec, series, windows, costs, device=chosen, threads=threads, memory_bytes=memory_bytes

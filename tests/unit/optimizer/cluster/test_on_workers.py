@@ -6,16 +6,19 @@ from dataclasses import replace
 import psutil
 import pytest
 
+from data.mapped import put_down
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.searches import ClusterSearches
 from optimizer.cluster.sharded import Sharded, on_shards
+from optimizer.cluster.work import Lacks
 from optimizer.errors import ConfigError
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.runs import RunStore
 from optimizer.session.evaluating import Here, here
-from tests.support.clusters import search_on_seven, searched
+from tests.support.clusters import SERIES, Hung, search_on_seven, searched
 from tests.support.evidence import planted
 from tests.support.judging import recorded_run, task_on
 
@@ -86,6 +89,20 @@ def test_a_front_of_seven_symbols_is_the_same_on_workers(two, over):
     assert expected[3].trades
     for shards in (1, 3, 7) if over == "mean" else (2,):
         assert searched(Sharded.of(two, task, shards)) == expected
+
+
+def test_bars_that_are_mapped_are_read_where_they_lie(two, tmp_path, monkeypatch):
+    """Nobody sends or copies them; workers with little room compute them in parts, and say so."""
+    expected = searched(Here(search_on_seven(), search_on_seven().engine()))
+    mapped = [put_down(bars, tmp_path) for bars in SERIES]
+    task = task_on(*mapped, generations=4, population=32, min_trades=3, polish=64, memory=100_000)
+    monkeypatch.setattr(two, "folder", tmp_path)
+    place = Sharded.of(two, task)
+    assert "memory holds 2 of them in up to" in place.engine.device_reason
+    assert searched(place) == expected
+    assert len(list(tmp_path.iterdir())) == len(SERIES)
+    parcel = Parcel(Hung(mapped[0]))
+    assert parcel.carried(Lacks(tuple(parcel.bars)), tmp_path)[0].keys() == {parcel.digest}
 
 
 def test_neighbours_and_parts_are_asked_for_on_workers_too(two):

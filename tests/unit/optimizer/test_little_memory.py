@@ -1,0 +1,69 @@
+"""Where memory holds neither bars nor rows together, everything is found that is found with it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from optimizer.config.run_config import RunConfig
+from optimizer.judging.judge import judge_run
+from optimizer.judging.plan import Plan
+from optimizer.report import load_run
+from optimizer.session.header import recorded_front
+from optimizer.session.workflow import Observer, start_run
+from tests.support.clusters import SERIES
+from tests.support.judging import SMALL, write_bars
+
+FREE = 300_000
+"""Bytes that are said to be free: bars take 125,000, engine and rows of an individual 450,000."""
+
+
+def found(data, runs):
+    """All that a run, its judge and its report say, but for names and times."""
+    given = {"data": data, "judge": False, "runs": str(runs), "holdout": "10%", "device": "cpu"}
+    config = RunConfig(**{**SMALL, **given, "min_trades": 3})
+    result = start_run(config, Observer(), lambda: False)
+    plan = Plan(folds=2, train=2, purge=8, embargo=8, blocks=4, null=2, resamples=19)
+    judged = judge_run(Path(result.path), plan, {}, lambda *told: None)
+    run = load_run(result.path)
+    said = result.front_hash, result.certificate, replace(judged, verdict=None), result.front
+    return said, run.trades(0).to_csv(), run
+
+
+def test_a_run_with_little_memory_finds_the_same(tmp_path, monkeypatch):
+    """Search, certificate, all evidence, and trades; bars are mapped and computed in parts."""
+    data = [write_bars(tmp_path / f"{bars.symbol}.csv", bars) for bars in SERIES[:4]]
+    expected, trades, run = found(data, tmp_path / "runs")
+    assert run.engine.n_parts == 1
+    assert trades.count("\n") > 5
+    assert not (tmp_path / "runs" / ".bars").exists()
+    for place in ("engine.cpu.backend", "optimizer.session.markets"):
+        monkeypatch.setattr(f"{place}.free_host_bytes", lambda: FREE)
+    said, again, run = found(data, tmp_path / "runs")
+    assert said == expected
+    assert again == trades
+    assert run.engine.n_parts > 1
+    series = run.task.markets.series
+    assert [bars.close.base is None for bars in series] == [True, True, False, False]
+    assert list((tmp_path / "runs" / ".bars").iterdir())
+
+
+def test_a_run_that_was_moved_maps_its_bars_where_it_is(tmp_path, monkeypatch):
+    """And not where the folder of its runs once was."""
+    data = [write_bars(tmp_path / f"{bars.symbol}.csv", bars) for bars in SERIES[:2]]
+    given = {"data": data, "judge": False, "runs": str(tmp_path / "runs"), "generations": 1}
+    result = start_run(RunConfig(**{**SMALL, **given}), Observer(), lambda: False)
+    (tmp_path / "runs").rename(tmp_path / "moved")
+    monkeypatch.setattr("optimizer.session.markets.free_host_bytes", lambda: 0)
+    recorded_front(tmp_path / "moved" / Path(result.path).name, {})
+    assert len(list((tmp_path / "moved" / ".bars").iterdir())) == 2
+    assert not (tmp_path / "runs").exists()
+
+
+def test_where_they_cannot_be_written_it_is_refused(tmp_path, monkeypatch):
+    """In one line that names the folder."""
+    monkeypatch.setattr("optimizer.session.markets.free_host_bytes", lambda: 0)
+    (tmp_path / "runs").touch()
+    config = RunConfig(runs=str(tmp_path / "runs"))
+    with pytest.raises(Exception, match=r"\.bars: bars cannot be written"):
+        start_run(config, Observer(), lambda: False)
