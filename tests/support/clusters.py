@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,6 +13,8 @@ import numpy as np
 import psutil
 
 from data import Bars
+from optimizer.cluster.address import parse_address
+from optimizer.cluster.hosts import Link
 from optimizer.search.evolution import front_hash
 from optimizer.session.search import numbered_front
 from tests.support.evidence import planted
@@ -40,6 +42,11 @@ class Begun:
         )
         wait_for(self.file.exists)
 
+    def wait(self, count):
+        """Wait until so many workers are there; on a busy machine that may take a minute."""
+        with closing(Link(parse_address(str(self.file)))) as link:
+            wait_for(lambda: len(link.workers()) >= count)
+
     def worker(self, *flags, environment=None):
         """One more worker, with a process that begins it anew when it ends."""
         given = ("--nthreads", "1", "--memory-limit", "0", "--death-timeout", "60", *flags)
@@ -62,19 +69,21 @@ class Begun:
 
 
 @contextmanager
-def begun(folder, workers=2, **options):
-    """A scheduler with workers, to the end of the context."""
+def begun(folder, workers=2, flags=(), **options):
+    """A scheduler with workers, to the end of the context; `flags` are of these."""
     found = Begun(folder, **options)
     try:
         if workers:
-            found.worker("--nworkers", workers)
+            found.worker("--nworkers", workers, *flags)
+            if not options.get("tls"):
+                found.wait(workers)
         yield found
     finally:
         found.close()
 
 
-def wait_for(is_so, limit_s=60.0):
-    """Wait until something is so."""
+def wait_for(is_so, limit_s=200.0):
+    """Wait until something is so; what is not so then never will be, however busy a machine is."""
     until = time.monotonic() + limit_s
     while not is_so():
         assert time.monotonic() < until, "it never came to that"

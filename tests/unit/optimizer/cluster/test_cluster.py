@@ -12,7 +12,7 @@ from optimizer.cluster.address import Address
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import Worker
 from optimizer.cluster.keeping import Keep, Parcel
-from optimizer.cluster.shift import Asked, FailedError, done
+from optimizer.cluster.shift import MOST_TRIES, Asked, FailedError, done
 from optimizer.cluster.solving import solve
 from optimizer.cluster.work import Made, Work
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
@@ -32,6 +32,7 @@ class Call:
     function: object
     arguments: tuple
     worker: str
+    status: str = "pending"
 
 
 class Script:
@@ -73,6 +74,10 @@ class Script:
                 return address, solve(call.arguments[0], address, keep)
         return self.made[address]
 
+    def await_again(self, call):
+        """It ends once more."""
+        self.ended.again.append(call)
+
     def cancel(self, calls):
         """Note what was taken back."""
         self.cancelled += [call.key for call in calls]
@@ -93,14 +98,38 @@ class Script:
         """Nothing was opened."""
 
 
+class Dying(Script):
+    """Workers some of which end instead of saying what they are.
+
+    Args:
+        made: As of `Script`.
+        dying: Addresses of those.
+        comes: Who comes when all are gone.
+    """
+
+    def __init__(self, made, dying, comes=None):
+        super().__init__(made)
+        self.dying, self.comes = dying, comes or {}
+
+    def answer(self, call, timeout=0):
+        """None of them does."""
+        if call.worker in self.dying:
+            self.made.pop(call.worker, None)
+            self.made = self.made or self.comes
+            raise TimeoutError
+        return super().answer(call, timeout)
+
+
 class _Queue:
     """Ends calls in the order in which they were begun, when asked for one."""
 
     def __init__(self, script):
-        self._script, self._taken = script, 0
+        self._script, self._taken, self.again = script, 0, []
 
     def get(self, timeout):
-        """The next that was begun."""
+        """The next that was begun, or ends again."""
+        if self.again:
+            return self.again.pop()
         calls = [one for one in self._script.begun if one.arguments]
         if self._taken == len(calls):
             raise queue.Empty
@@ -294,3 +323,64 @@ def test_jobs_of_one_home_stay_together():
     script.ended = _Queue(script)
     assert len(list(done(cluster, jobs))) == 8
     assert {call.worker for call in script.begun if call.arguments} == homes[1]
+
+
+def test_a_worker_that_ends_before_its_first_word_is_left_out(said):
+    """The others go on at once; whoever comes instead is asked with its first piece of work."""
+    script = Dying({"tcp://10.0.0.2:1": HERE, "tcp://10.0.0.2:2": HERE}, ["tcp://10.0.0.2:1"])
+    cluster = Cluster(FAR, link=script)
+    assert list(cluster.workers) == list(cluster.made) == ["tcp://10.0.0.2:2"]
+    assert "worker 1 at 10.0.0.2 ended before it said what it is" in said.text
+    script.made["tcp://10.0.0.2:3"] = replace(HERE, bits="other")
+    cluster.look()
+    assert len(list(done(cluster, asked(6)))) == 6
+
+
+def test_where_all_end_before_their_first_word_the_next_are_waited_for(clock):
+    """And asked; where none comes, that is the error."""
+    first = {"tcp://10.0.0.2:1": HERE}
+    script = Dying(first, list(first), comes={"tcp://10.0.0.2:2": HERE})
+    assert list(Cluster(FAR, link=script).made) == ["tcp://10.0.0.2:2"]
+    with pytest.raises(WorkersLostError, match="no worker for 60 s"):
+        Cluster(FAR, link=Dying(first, list(first)))
+
+
+def test_a_worker_that_hangs_before_its_first_word_is_named(clock):
+    """It is there and says nothing."""
+    script = Script({"tcp://10.0.0.2:1": HERE})
+
+    def hang(call, timeout):
+        clock["now"] += timeout
+        raise TimeoutError
+
+    script.answer = hang
+    with pytest.raises(WorkersLostError, match=r"worker 1 at 10\.0\.0\.2 has not answered for 300"):
+        Cluster(FAR, link=script)
+
+
+def test_a_worker_that_is_another_and_does_not_go_is_named():
+    """Not asked for ever."""
+    cluster, script = joined({"tcp://10.0.0.2:1": HERE})
+    script.made["tcp://10.0.0.2:1"] = replace(HERE, versions={"engine": "2"})
+    script.send_away = script.away.append
+    with pytest.raises(ConfigError, match="is not fit and does not go: engine 2, here 4; end it"):
+        list(done(cluster, asked(3)))
+    assert len(script.away) <= 3 * MOST_TRIES
+    assert script.cancelled
+
+
+def test_a_result_that_comes_slowly_has_more_time_each_time():
+    """What is fetched in one piece would else begin anew for ever."""
+    cluster, script = joined()
+    list(done(cluster, asked(2)))
+    honest, given = script.answer, []
+
+    def slow(call, timeout):
+        given.append(timeout)
+        if timeout < 100:
+            raise TimeoutError
+        return honest(call)
+
+    script.answer = slow
+    assert len(list(done(cluster, asked(1)))) == 1
+    assert given == [30, 60, 120]
