@@ -166,14 +166,13 @@ class Task:
         device: str | Device | None,
         costs: Costs | None = None,
     ) -> Engine:
-        if not isinstance(device, Device):
-            device = self.device(device)
+        chosen = device if isinstance(device, Device) else self.device(device)
         return engine_for(
             self.spec,
             series,
             windows,
             costs or self.costs,
-            device=device,
+            device=chosen,
             threads=self.config.threads,
             memory_bytes=self.config.memory,
         )

@@ -62,14 +62,14 @@ def processes(cluster):
     return [one.result[0] for one in done(cluster, homes)]
 
 
-def killed_by_and_by(cluster, seconds, times):
-    """Kill a worker, then another one, while something else is done."""
+def killed_by_and_by(seconds):
+    """Kill each worker that is there, one after the other, while something else is done."""
+    workers = own_workers()
 
     def kill():
-        for number in range(times):
+        for one in workers:
             time.sleep(seconds)
-            if workers := own_workers():
-                workers[number % len(workers)].kill()
+            one.kill()
 
     thread = threading.Thread(target=kill)
     thread.start()
@@ -82,7 +82,7 @@ def test_workers_killed_in_the_middle_change_nothing(kills):
     expected = searched(Here(task, task.engine()))
     with Cluster(parse_address("local:2")) as cluster:
         for seconds in [0.1 + 0.2 * number for number in range(1, kills)]:
-            thread = killed_by_and_by(cluster, seconds, 2)
+            thread = killed_by_and_by(seconds)
             assert searched(Sharded.of(cluster, task, 3)) == expected
             thread.join()
 
