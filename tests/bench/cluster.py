@@ -1,7 +1,8 @@
 """What workers of this machine cost and bear: ``python -m tests.bench.cluster [PART ...]``.
 
-Parts are ``kills``, ``null``, ``shards`` and ``tasks``; all of them without any. Everything is
-compared with what is found without workers before its time is told.
+Parts are ``kills``, ``null``, ``shards`` and ``tasks``; all of them without any. ``hosts`` is for a
+large host with GPUs and takes some minutes there; ``hosts-small`` is the same for two cores.
+Everything is compared with what is found without workers before its time is told.
 """
 
 import random
@@ -12,9 +13,12 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
+
+from engine.machine import available_cores
 from optimizer.cluster import sharded
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
@@ -23,11 +27,39 @@ from optimizer.cluster.searches import ClusterSearches
 from optimizer.cluster.sharded import Sharded
 from optimizer.cluster.shift import Asked, done
 from optimizer.judging.judge import judge_run
+from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.plan import Plan
 from optimizer.session.evaluating import Here
-from tests.support.clusters import Hung, own_workers, search_on_seven, searched
+from tests.support.clusters import Hung, begun, own_workers, search_on_seven, searched
 from tests.support.evidence import planted
 from tests.support.judging import recorded_run, task_on
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much `hosts` does.
+
+    Args:
+        workers: Numbers of workers for whole searches.
+        searches: Of each worker.
+        population: Of a whole search, as are `generations`.
+        symbols: Of the search that is divided, each of so many `bars`.
+        wide: Population of that one.
+    """
+
+    workers: tuple[int, ...]
+    searches: int
+    population: int
+    generations: int
+    symbols: int
+    bars: int
+    wide: int
+
+
+LARGE = Size(
+    (1, 4, 16), searches=12, population=128, generations=20, symbols=100, bars=35_040, wide=512
+)
+SMALL = Size((1, 2), searches=4, population=16, generations=3, symbols=6, bars=2000, wide=32)
 
 TURNS, RUNS, NULLS, ENDLESS = 3, 20, 200, 10**6
 
@@ -38,8 +70,9 @@ SPARED_S = 6.0
 def main():
     """Measure the parts that are named."""
     parts = {"tasks": tasks, "null": null, "shards": shards, "kills": kills}
+    named = {**parts, "hosts": lambda: hosts(LARGE), "hosts-small": lambda: hosts(SMALL)}
     for name in sys.argv[1:] or parts:
-        parts[name]()
+        named[name]()
 
 
 def tasks():
@@ -111,6 +144,97 @@ def shards():
         )
         model = busy + 2 * 0.0075 + size / 0.5e9
         print(f"{size / 1e6:.1f} MB come back, the model says {model:.3f} s")
+
+
+def hosts(size):
+    """Whole searches on more and more workers, and one search on many symbols, also on GPUs."""
+    count = torch.cuda.device_count()
+    cores = available_cores()
+    names = ", ".join(sorted({torch.cuda.get_device_name(n) for n in range(count)}))
+    print(f"hosts: {cores} cores, {count} GPUs {names}", flush=True)
+    rows = [*whole_searches(size, cores), *divided(size, cores, min(count, 2))]
+    print("| what | workers | seconds | of it transport | |\n| --- | --- | --- | --- | --- |")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
+def whole_searches(size, cores):
+    """Rows of a null on workers of two cores each; its efficiency against one of them."""
+    settings = {"population": size.population, "generations": size.generations, "polish": 0}
+    task = task_on(planted(1000, 8760, 0), **settings, threads=min(2, cores), min_trades=10)
+    setup = NullSetup(task, seed=1)
+    jobs = [
+        NullJob("shuffled", number) for number in range(1, size.searches * size.workers[-1] + 1)
+    ]
+    checked = jobs[: size.searches]
+    expected = [setup.run(job) for job in checked]
+    alone = 0.0
+    for workers in size.workers:
+        with joined(workers) as clusters:
+            doer = ClusterSearches(clusters[workers]).doer(setup, len(jobs))
+            # What a worker does first compiles loops.
+            list(doer.results(jobs[: 2 * workers]))
+            own = jobs[: size.searches * workers]
+            began = time.perf_counter()
+            found = dict(doer.results(own))
+            seconds = time.perf_counter() - began
+        assert [found[job] for job in checked] == expected
+        alone = alone or seconds
+        told = f"{len(own)} searches, efficiency {alone / seconds:.0%}"
+        yield "whole searches", str(workers), f"{seconds:.2f}", "", told
+
+
+def divided(size, cores, gpus):
+    """Rows of one search on many symbols: on the CPU, on one GPU, on workers of either."""
+    series = [replace(planted(n, size.bars, 2), symbol=f"S{n}") for n in range(size.symbols)]
+    given = {"population": size.wide, "generations": 6, "polish": 0, "min_trades": 10}
+    for over in ("pooled", "worst"):
+        cpu = task_on(*series, over_windows=over, device="cpu", **given)
+        began = time.perf_counter()
+        expected = bits(searched(Here(cpu, cpu.engine())))
+        seconds = time.perf_counter() - began
+        yield f"{over}, in this process", "", f"{seconds:.2f}", "", "the whole search, CPU"
+        if gpus:
+            task = task_on(*series, over_windows=over, device="cuda:0", **given)
+            began = time.perf_counter()
+            assert bits(searched(Here(task, task.engine()))) == expected
+            seconds = time.perf_counter() - began
+            yield f"{over}, in this process", "", f"{seconds:.2f}", "", "the whole search, a GPU"
+        kinds = [("cpu", max(2, cores // 4), {"CUDA_VISIBLE_DEVICES": ""})] + [
+            ("cuda", gpus, {})
+        ] * (gpus > 0)
+        for device, workers, environment in kinds:
+            with workers_of(workers, device, environment) as cluster, watched() as calls:
+                place = Sharded.of(
+                    cluster, task_on(*series, over_windows=over, device=device, **given)
+                )
+                began = time.perf_counter()
+                assert bits(searched(place)) == expected
+                whole = time.perf_counter() - began
+            told = [(wall, busy) for wall, busy in calls[2:-1] if busy]
+            wall, busy = (median(one) for one in zip(*told, strict=True))
+            share = f"{1 - busy / wall:.1%}"
+            what = f"{over}, a generation of {size.wide} on {size.symbols} symbols, {device}"
+            yield what, str(workers), f"{wall:.3f}", share, f"the whole search {whole:.2f} s"
+
+
+def bits(found):
+    """What was searched without where it was: its bits are the same on any device."""
+    hashed, polished, trials, certificate = found
+    assert certificate.is_green, certificate.first_mismatch
+    return hashed, polished, trials, certificate.ledger_hash
+
+
+@contextmanager
+def workers_of(count, device, environment):
+    """A cluster of so many workers, each with cores of its own, or a GPU."""
+    with tempfile.TemporaryDirectory() as folder, begun(folder, workers=0) as found:
+        for number in range(count):
+            own = environment or {"CUDA_VISIBLE_DEVICES": str(number)}
+            found.worker("--name", f"{device}{number}", environment=own)
+        found.wait(count)
+        with Cluster(parse_address(str(found.file)), Path(folder) / "bars") as cluster:
+            yield cluster
 
 
 def kills():
