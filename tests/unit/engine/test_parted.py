@@ -58,9 +58,6 @@ def test_other_windows_and_costs_too():
     costs = replace(Costs(), entry_delay=2)
     whole, parted = (one.on(WINDOWS[3:7]).charged(costs) for one in both())
     assert parted.evaluate(GENOMES).tobytes() == whole.evaluate(GENOMES).tobytes()
-    places = np.array([2, 0, 3])
-    expected = whole.evaluate_pairs(GENOMES, places)
-    assert parted.evaluate_pairs(GENOMES, places).tobytes() == expected.tobytes()
     assert parted.memory_plan(7).result_bytes == whole.memory_plan(7).result_bytes
 
 
