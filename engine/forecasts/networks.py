@@ -41,9 +41,10 @@ def _gru(w: Weights, x: Tensor) -> Tensor:
     projected = _over_bars(x, w["in"], w["in_b"])  # [K, N, W, 3H]
     state = torch.zeros_like(projected[:, :, 0, : projected.shape[3] // 3])
     for now in projected.unbind(2):
-        given, kept = now.chunk(3, 2), _linear(state, w, "state").chunk(3, 2)
-        reset, update = torch.sigmoid(given[0] + kept[0]), torch.sigmoid(given[1] + kept[1])
-        new = torch.tanh(given[2] + reset * kept[2])
+        parts = [2 * state.shape[2], state.shape[2]]
+        given, kept = torch.split(now, parts, 2), torch.split(_linear(state, w, "state"), parts, 2)
+        reset, update = torch.sigmoid(given[0] + kept[0]).chunk(2, 2)
+        new = torch.tanh(given[1] + reset * kept[1])
         state = new + update * (state - new)
     return _out(state, w)
 
@@ -58,9 +59,10 @@ def _lstm(w: Weights, x: Tensor) -> Tensor:
     state = torch.zeros_like(projected[:, :, 0, : projected.shape[3] // 4])
     cell = torch.zeros_like(state)
     for now in projected.unbind(2):
-        gates = (now + _linear(state, w, "state")).chunk(4, 2)
-        taken, kept, shown = (torch.sigmoid(gate) for gate in gates[:3])
-        cell = kept * cell + taken * torch.tanh(gates[3])
+        parts = [3 * state.shape[2], state.shape[2]]
+        gates, new = torch.split(now + _linear(state, w, "state"), parts, 2)
+        taken, kept, shown = torch.sigmoid(gates).chunk(3, 2)
+        cell = kept * cell + taken * torch.tanh(new)
         state = shown * torch.tanh(cell)
     return _out(state, w)
 

@@ -2,13 +2,14 @@
 
 A stack always has the same shape, whatever of it is asked for, and no number of one model enters
 another. So a model's bits do not depend on which others are trained beside it, and forecasts up to
-a bar stay what they are when later folds are added.
+a bar stay what they are when later folds are added. A GPU gets all it needs before the first step,
+and takes its steps as one captured graph, over and over.
 """
 
 import contextlib
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from engine.errors import DeviceError
 from engine.forecasts.networks import NETWORKS, Shape
 
 Singles = npt.NDArray[np.float32]
@@ -29,6 +31,9 @@ ASKED_AT_ONCE = 1024
 
 LARGEST_STEP = 1.0
 """Norm to which a model's gradient is cut."""
+
+UNCAPTURED = 3
+"""Steps that a GPU takes before one is captured: libraries must have made room for themselves."""
 
 
 @dataclass(frozen=True)
@@ -107,36 +112,57 @@ class Trainer:
 
         Returns:
             Forecasts [K, Q] in the unit of the targets, and the weights [K, P].
+
+        Raises:
+            DeviceError: When the device has too little memory.
         """
+        try:
+            with _deterministic(self._how.threads):
+                return self._trained(stack)
+        except torch.OutOfMemoryError:
+            pass
+        raise DeviceError(
+            f"device '{self._how.device}' has no room for {len(stack.places)} networks side by "
+            "side: use a smaller --stack"
+        )
+
+    def _trained(self, stack: Stack) -> tuple[Singles, Singles]:
         how = self._how
-        with _deterministic(how.threads):
-            weights = self._begun(stack).requires_grad_()
-            optimizer = torch.optim.AdamW([weights], lr=how.rate, weight_decay=how.decay)
-            given = stack.centre, stack.scale, stack.targets, stack.places
-            centre, scale, targets, places = (self._moved(one) for one in given)
-            for step in range(how.steps):
-                optimizer.param_groups[0]["lr"] = how.rate * _falling(step / how.steps)
-                rows = places[:, step]
-                wanted = (self._targets[rows] - targets[:, :1]) / targets[:, 1:]
-                found = self._outputs(weights, self._windows(rows, centre, scale))
-                loss = ((found - wanted) ** 2).mean(1).sum()
-                weights.grad = None
-                loss.backward()  # type: ignore[no-untyped-call]
-                _cut(weights.grad)
-                optimizer.step()
-            with torch.no_grad():
-                parts = [
-                    self._outputs(weights, self._windows(self._moved(part), centre, scale))
-                    for part in _in_parts(stack.asked)
-                ]
-                found = torch.cat(parts, 1)[:, : stack.asked.shape[1]]
-                found = targets[:, :1] + targets[:, 1:] * found
-            return found.cpu().numpy(), weights.detach().cpu().numpy()
+        weights = self._begun(stack).requires_grad_()
+        centre, scale, targets = map(self._moved, (stack.centre, stack.scale, stack.targets))
+        places = self._moved(stack.places.swapaxes(0, 1))  # [steps, K, batch]
+        falling = [how.rate * _falling(step / how.steps) for step in range(how.steps)]
+        rates = self._moved(np.array(falling, np.float32))
+        # What changes from step to step lies on the device, where a captured step finds it.
+        taken, rate = torch.zeros(1, dtype=torch.int64, device=rates.device), rates[0].clone()
+        is_captured = rates.is_cuda
+        optimizer = torch.optim.AdamW(
+            [weights], lr=rate, weight_decay=how.decay, fused=True, capturable=is_captured
+        )
+
+        def step() -> None:
+            rate.copy_(rates.index_select(0, taken)[0])
+            rows = places.index_select(0, taken)[0]
+            wanted = (self._targets[rows] - targets[:, :1]) / targets[:, 1:]
+            found = self._outputs(weights, self._windows(rows, centre, scale))
+            (gradient,) = torch.autograd.grad(((found - wanted) ** 2).mean(1).sum(), [weights])
+            weights.grad = _cut(gradient)
+            optimizer.step()
+            taken.add_(1)
+
+        (_take_captured if is_captured else _take)(step, how.steps, rates.device)
+        with torch.no_grad():
+            parts = [
+                self._outputs(weights, self._windows(self._moved(part), centre, scale))
+                for part in _in_parts(stack.asked)
+            ]
+            found = torch.cat(parts, 1)[:, : stack.asked.shape[1]]
+            found = targets[:, :1] + targets[:, 1:] * found
+        return found.cpu().numpy(), weights.detach().cpu().numpy()
 
     def _outputs(self, weights: Tensor, windows: Tensor) -> Tensor:
-        kind = torch.device(self._how.device).type
-        with torch.autocast(kind, torch.bfloat16, enabled=self._how.is_bf16):
-            return self._network.forward(self._named(weights), windows).float()
+        kind = torch.bfloat16 if self._how.is_bf16 else torch.float32
+        return self._network.forward(self._named(weights.to(kind)), windows.to(kind)).float()
 
     def _windows(self, rows: Tensor, centre: Tensor, scale: Tensor) -> Tensor:
         """Scaled features [K, N, W, F] of the windows that end at rows [K, N]."""
@@ -147,13 +173,12 @@ class Trainer:
 
     def _named(self, weights: Tensor) -> dict[str, Tensor]:
         """Weights [K, P] by name, [K, ...] each."""
-        found, begin = {}, 0
-        for name, shape in self._shapes.items():
-            size = _size(shape)
-            end = begin + math.prod(size)
-            found[name] = weights[:, begin:end].reshape(-1, *size)
-            begin = end
-        return found
+        sizes = [_size(shape) for shape in self._shapes.values()]
+        parts = torch.split(weights, [math.prod(size) for size in sizes], 1)
+        return {
+            name: part.reshape(-1, *size)
+            for name, part, size in zip(self._shapes, parts, sizes, strict=True)
+        }
 
     def _begun(self, stack: Stack) -> Tensor:
         """Weights of the beginning: uniform within the root of 3 over the inputs, biases 0."""
@@ -178,11 +203,27 @@ def _falling(done: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * done))
 
 
-def _cut(gradient: Tensor | None) -> None:
-    """Cut each model's gradient [K, P] to `LARGEST_STEP`."""
-    assert gradient is not None
-    norms = gradient.norm(dim=1, keepdim=True)
-    gradient.mul_((LARGEST_STEP / (norms + 1e-12)).clamp(max=1.0))
+def _cut(gradient: Tensor) -> Tensor:
+    """Each model's gradient [K, P], cut to `LARGEST_STEP`."""
+    norms: Tensor = gradient.norm(dim=1, keepdim=True)
+    return gradient * (LARGEST_STEP / (norms + 1e-12)).clamp(max=1.0)
+
+
+def _take(step: Callable[[], None], steps: int, device: torch.device) -> None:
+    for _ in range(steps):
+        step()
+
+
+def _take_captured(step: Callable[[], None], steps: int, device: torch.device) -> None:
+    """Take the first steps one launch after the other, and the others as one graph each."""
+    _take(step, min(steps, UNCAPTURED), device)
+    if steps > UNCAPTURED:
+        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+            step()
+        for _ in range(steps - UNCAPTURED):
+            graph.replay()
+        torch.cuda.synchronize(device)
 
 
 def _in_parts(asked: Ints) -> Iterator[Ints]:
@@ -201,11 +242,15 @@ def _deterministic(threads: int) -> Iterator[None]:
     before = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
     tf32 = torch.backends.cuda.matmul.allow_tf32
     torch.use_deterministic_algorithms(True)
+    # Memory that nobody reads is not filled first.
+    filled = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.set_num_threads(threads)
     torch.backends.cuda.matmul.allow_tf32 = False
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(before[0])
+        torch.utils.deterministic.fill_uninitialized_memory = filled  # type: ignore[attr-defined]
         torch.set_num_threads(before[1])
         torch.backends.cuda.matmul.allow_tf32 = tf32

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from optimizer.forecasts.plan import CHECKED_SHARE, Fold, folds_of
 from optimizer.forecasts.ridge import ridge
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.search.randomness import stream
+
+if TYPE_CHECKING:
+    from engine.forecasts.training import Singles, Stack, Training
 
 Watch = Callable[[int, int], None]
 """Is told how many stacks of how many are trained."""
@@ -87,39 +91,17 @@ def _networks(
 ) -> tuple[Floats, str]:
     """Forecasts [R] of networks, the mean of each fold's seeds, and the digest of their weights."""
     # Here alone: torch takes a second to import, and nothing else needs it.
-    from engine.forecasts.training import Stack, Trainer, Training, count_weights
+    from engine.forecasts.training import Trainer, count_weights
 
-    how = Training(
-        settings.model,
-        settings.window,
-        settings.hidden,
-        settings.steps,
-        settings.batch,
-        device=settings.device,
-        is_bf16=settings.is_bf16,
-        threads=settings.threads,
-    )
+    how = training_of(settings)
     count = count_weights(how, samples.features.shape[1])
-    table = np.nan_to_num(samples.features).astype(np.float32)
-    targets = np.nan_to_num(samples.target).astype(np.float32)
-    trainer, digest = Trainer(table, targets, how), hashlib.sha256()
+    trainer, digest = Trainer(*tables_of(samples), how), hashlib.sha256()
     models = [(place, seed) for place in range(len(folds)) for seed in range(settings.seeds)]
     sums = [np.zeros(len(fold.checked) + len(fold.asked)) for fold in folds]
-    most = _most_asked(samples, settings)
     stacks = list(_in_stacks(models, settings.stack))
     for done, (part, real) in enumerate(stacks):
         watch(done, len(stacks))
-        chosen = [folds[place] for place, _ in part]
-        found, weights = trainer.train(
-            Stack(
-                uniforms=np.stack([_uniforms(settings, *one, count) for one in part]),
-                places=np.stack([_places(settings, *one, folds) for one in part]),
-                asked=np.stack([_asked(fold, most) for fold in chosen]),
-                centre=np.stack([fold.centre for fold in chosen]).astype(np.float32),
-                scale=np.stack([fold.scale for fold in chosen]).astype(np.float32),
-                targets=np.array([fold.target for fold in chosen], np.float32),
-            )
-        )
+        found, weights = trainer.train(stack_of(samples, folds, settings, part, count))
         for (place, _), forecast, own in list(zip(part, found, weights, strict=True))[:real]:
             sums[place] += forecast[: len(sums[place])]
             digest.update(own.astype("<f4").tobytes())
@@ -132,6 +114,57 @@ def _networks(
             f"--model {settings.model}: training did not stay finite; use fewer --steps"
         )
     return values, digest.hexdigest()
+
+
+def training_of(settings: ForecastSettings) -> "Training":
+    """How networks of these settings are trained."""
+    from engine.forecasts.training import Training
+
+    return Training(
+        settings.model,
+        settings.window,
+        settings.hidden,
+        settings.steps,
+        settings.batch,
+        device=settings.device,
+        is_bf16=settings.is_bf16,
+        threads=settings.threads,
+    )
+
+
+def tables_of(samples: Samples) -> tuple["Singles", "Singles"]:
+    """Features [R, F] and targets [R] as networks read them; unknown numbers are in no window."""
+    features, targets = np.nan_to_num(samples.features), np.nan_to_num(samples.target)
+    return features.astype(np.float32), targets.astype(np.float32)
+
+
+def stack_of(
+    samples: Samples,
+    folds: Sequence[Fold],
+    settings: ForecastSettings,
+    models: Sequence[tuple[int, int]],
+    count: int,
+) -> "Stack":
+    """What networks are trained on and asked, each named by its fold and seed.
+
+    Args:
+        samples: What is seen.
+        folds: All refits.
+        settings: What is asked.
+        models: Fold and seed of each of K networks.
+        count: Weights of one.
+    """
+    from engine.forecasts.training import Stack
+
+    chosen, most = [folds[place] for place, _ in models], _most_asked(samples, settings)
+    return Stack(
+        uniforms=np.stack([_uniforms(settings, *one, count) for one in models]),
+        places=np.stack([_places(settings, *one, folds) for one in models]),
+        asked=np.stack([_asked(fold, most) for fold in chosen]),
+        centre=np.stack([fold.centre for fold in chosen]).astype(np.float32),
+        scale=np.stack([fold.scale for fold in chosen]).astype(np.float32),
+        targets=np.array([fold.target for fold in chosen], np.float32),
+    )
 
 
 def _trusted(samples: Samples, fold: Fold, found: Floats) -> Floats:

@@ -59,7 +59,11 @@ class ForecastSettings:
     steps: int = _knob(200, "Of training; always so many.", "COUNT", 1, 1_000_000)
     batch: int = _knob(128, "Windows of a network in a step.", "COUNT", 1, 1_000_000)
     stack: int = _knob(
-        16, "Networks trained side by side, part of what decides bits.", "COUNT", 1, 100_000
+        0,
+        "Networks trained side by side, part of what decides bits; 0 is 16 on a CPU, 64 on a GPU.",
+        "COUNT",
+        0,
+        100_000,
     )
     is_bf16: bool = _knob(False, "Products in bfloat16; on a GPU.", "")
     device: str = _knob("cpu", "Where networks are trained.", "cpu|cuda|cuda:N")
@@ -81,6 +85,8 @@ class ForecastSettings:
             )
         if self.is_bf16 and self.device == "cpu":
             raise ConfigError("--bf16 is for a GPU: add --device cuda")
+        if not self.stack:
+            object.__setattr__(self, "stack", 16 if self.device == "cpu" else 64)
         if self.threads > available_cores():
             raise ConfigError(f"--threads {self.threads}: this machine has {available_cores()}")
 

@@ -1,0 +1,52 @@
+"""Networks that are trained side by side, held against plain PyTorch."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.forecasts.training import Stack, Trainer, Training, count_weights
+from tests.support.plain_networks import trained_alone
+
+INPUTS, ROWS, MODELS = 3, 600, 3
+
+
+def planted(how):
+    """A trainer and a stack: each target is a known function of the last bars, and noise."""
+    rng = np.random.Generator(np.random.PCG64(5))
+    features = rng.standard_normal((ROWS, INPUTS)).astype(np.float32)
+    told = np.convolve(features[:, 0], np.ones(4) / 2)[:ROWS]
+    targets = (np.sin(told) + 0.3 * rng.standard_normal(ROWS)).astype(np.float32)
+    stack = Stack(
+        uniforms=rng.random((MODELS, count_weights(how, INPUTS))).astype(np.float32),
+        places=rng.integers(how.window, ROWS, (MODELS, how.steps, how.batch)),
+        asked=np.tile(np.arange(how.window, ROWS), (MODELS, 1)),
+        centre=np.zeros((MODELS, INPUTS), np.float32),
+        scale=np.ones((MODELS, INPUTS), np.float32),
+        targets=np.tile(np.array([0.1, 0.8], np.float32), (MODELS, 1)),
+    )
+    return Trainer(features, targets, how), stack, targets
+
+
+@pytest.mark.parametrize("model", ["gru", "lstm", "tcn", "attention"])
+def test_side_by_side_is_one_after_the_other(model):
+    """The same forecasts as modules of plain PyTorch that begin and are fed alike."""
+    trainer, stack, _ = planted(Training(model, window=7, hidden=4, steps=12, batch=16))
+    found, _ = trainer.train(stack)
+    for number in range(MODELS):
+        alone = trained_alone(trainer, stack, number)
+        np.testing.assert_allclose(found[number], alone, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("model", ["gru", "tcn"])
+def test_products_in_bfloat16_learn_the_same(model):
+    """Coarser, by as much as such numbers are, and as good: weights and Adam are float32."""
+    how = Training(model, window=6, hidden=8, steps=60, batch=64)
+    (trainer, stack, targets), (coarse, *_) = planted(how), planted(replace(how, is_bf16=True))
+    errors = [
+        float(((made.train(stack)[0] - targets[6:]) ** 2).mean()) for made in (trainer, coarse)
+    ]
+    assert errors[0] < 0.75 * float(targets.var())
+    assert errors[0] != errors[1]
+    assert errors[1] == pytest.approx(errors[0], rel=0.05)
+    assert coarse.train(stack)[1].dtype == np.float32
