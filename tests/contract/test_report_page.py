@@ -114,6 +114,26 @@ def test_the_theme_can_be_changed_and_the_page_printed(chromium, page_file):
         assert found.errors == []
 
 
+def test_charts_fit_on_paper_that_is_narrower_than_the_window(chromium, page_file):
+    """No chart reaches out of its frame; afterwards the screen has its own sizes again."""
+    reach = """() => [...document.querySelectorAll('svg.main-svg')].filter(one =>
+        one.getBoundingClientRect().width
+        && one.getBoundingClientRect().right > one.closest('figure').getBoundingClientRect().right
+    ).length"""
+    with opened(chromium, page_file) as found:
+        found.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        found.page.emulate_media(media="print")
+        found.page.evaluate("document.body.style.width = '740px'")
+        assert found.page.locator("svg.main-svg").count() > 20
+        assert found.page.evaluate(reach) == 0
+        assert found.page.evaluate(
+            "[...document.querySelectorAll('.modebar-container')].every(one => !one.offsetHeight)"
+        )
+        found.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert found.page.locator("svg.main-svg[viewBox]").count() == 0
+        assert found.errors == []
+
+
 def test_every_chart_has_words_for_those_who_cannot_see_it(chromium, page_file):
     """Each has a label, a caption and its numbers as a table."""
     with opened(chromium, page_file) as found:

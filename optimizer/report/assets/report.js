@@ -489,8 +489,18 @@
     document.documentElement.dataset.theme = theme === "dark" ? "light" : "dark";
     setTheme(wanted());
   });
-  addEventListener("beforeprint", () => { theme = "light"; drawAll(); });
-  addEventListener("afterprint", () => setTheme(wanted()));
+  addEventListener("beforeprint", () => {
+    theme = "light";
+    drawAll();
+    // Paper is as wide as it is: a chart that was drawn for a wider window is scaled to fit.
+    for (const svg of document.querySelectorAll("svg.main-svg")) {
+      svg.setAttribute("viewBox", `0 0 ${svg.width.baseVal.value} ${svg.height.baseVal.value}`);
+    }
+  });
+  addEventListener("afterprint", () => {
+    for (const svg of document.querySelectorAll("svg.main-svg")) svg.removeAttribute("viewBox");
+    setTheme(wanted());
+  });
 
   // A frame that is still being written keeps the page from being loaded, and so from being printed.
   const waiting = element("iframe", undefined, { hidden: "" });
