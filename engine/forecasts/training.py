@@ -135,10 +135,7 @@ class Trainer:
         rates = self._moved(np.array(falling, np.float32))
         # What changes from step to step lies on the device, where a captured step finds it.
         taken, rate = torch.zeros(1, dtype=torch.int64, device=rates.device), rates[0].clone()
-        is_captured = rates.is_cuda
-        optimizer = torch.optim.AdamW(
-            [weights], lr=rate, weight_decay=how.decay, fused=True, capturable=is_captured
-        )
+        optimizer = torch.optim.AdamW([weights], lr=rate, weight_decay=how.decay, fused=True)
 
         def step() -> None:
             rate.copy_(rates.index_select(0, taken)[0])
@@ -147,10 +144,13 @@ class Trainer:
             found = self._outputs(weights, self._windows(rows, centre, scale))
             (gradient,) = torch.autograd.grad(((found - wanted) ** 2).mean(1).sum(), [weights])
             weights.grad = _cut(gradient)
+            # Only asked and warned about: a fused step keeps all of its numbers on the device.
+            is_captured = rates.is_cuda and torch.cuda.is_current_stream_capturing()
+            optimizer.param_groups[0]["capturable"] = is_captured
             optimizer.step()
             taken.add_(1)
 
-        (_take_captured if is_captured else _take)(step, how.steps, rates.device)
+        (_take_captured if rates.is_cuda else _take)(step, how.steps, rates.device)
         with torch.no_grad():
             parts = [
                 self._outputs(weights, self._windows(self._moved(part), centre, scale))
