@@ -32,6 +32,9 @@ ASKED_AT_ONCE = 1024
 LARGEST_STEP = 1.0
 """Norm to which a model's gradient is cut."""
 
+MOMENTS, TINY = (0.9, 0.999), 1e-8
+"""Of Adam, as its authors propose them."""
+
 UNCAPTURED = 3
 """Steps that a GPU takes before one is captured: libraries must have made room for themselves."""
 
@@ -131,26 +134,24 @@ class Trainer:
         weights = self._begun(stack).requires_grad_()
         centre, scale, targets = map(self._moved, (stack.centre, stack.scale, stack.targets))
         places = self._moved(stack.places.swapaxes(0, 1))  # [steps, K, batch]
-        falling = [how.rate * _falling(step / how.steps) for step in range(how.steps)]
-        rates = self._moved(np.array(falling, np.float32))
         # What changes from step to step lies on the device, where a captured step finds it.
-        taken, rate = torch.zeros(1, dtype=torch.int64, device=rates.device), rates[0].clone()
-        optimizer = torch.optim.AdamW([weights], lr=rate, weight_decay=how.decay, fused=True)
+        paces = self._moved(_paces(how))
+        taken = torch.zeros(1, dtype=torch.int64, device=paces.device)
+        first, second = torch.zeros_like(weights), torch.zeros_like(weights)
 
         def step() -> None:
-            rate.copy_(rates.index_select(0, taken)[0])
-            rows = places.index_select(0, taken)[0]
+            rows, pace = places.index_select(0, taken)[0], paces.index_select(0, taken)[0]
             wanted = (self._targets[rows] - targets[:, :1]) / targets[:, 1:]
             found = self._outputs(weights, self._windows(rows, centre, scale))
             (gradient,) = torch.autograd.grad(((found - wanted) ** 2).mean(1).sum(), [weights])
-            weights.grad = _cut(gradient)
-            # Only asked and warned about: a fused step keeps all of its numbers on the device.
-            is_captured = rates.is_cuda and torch.cuda.is_current_stream_capturing()
-            optimizer.param_groups[0]["capturable"] = is_captured
-            optimizer.step()
-            taken.add_(1)
+            with torch.no_grad():
+                gradient = _cut(gradient)
+                first.lerp_(gradient, 1 - MOMENTS[0])
+                second.lerp_(gradient * gradient, 1 - MOMENTS[1])
+                weights.mul_(pace[0]).sub_(pace[1] * first / (second.sqrt() * pace[2] + TINY))
+                taken.add_(1)
 
-        (_take_captured if rates.is_cuda else _take)(step, how.steps, rates.device)
+        (_take_captured if paces.is_cuda else _take)(step, how.steps, paces.device)
         with torch.no_grad():
             parts = [
                 self._outputs(weights, self._windows(self._moved(part), centre, scale))
@@ -197,6 +198,19 @@ class Trainer:
 def _size(shape: Shape) -> Shape:
     """Of a weight: a bias has no inputs, and what depends on the bar has its own first number."""
     return shape if shape[0] > 0 else shape[1:]
+
+
+def _paces(how: Training) -> Singles:
+    """Of each step: what of a weight stays, its size, and by what the second moment's root grows.
+
+    Source: Loshchilov, Hutter 2019. Made here as `torch.optim` takes a second to begin and would
+    ask the host between captured steps.
+    """
+    count = np.arange(how.steps)
+    rates = how.rate * np.array([_falling(step / how.steps) for step in count.tolist()])
+    unbiased = [1 - moment ** (count + 1) for moment in MOMENTS]
+    paces = [1 - rates * how.decay, rates / unbiased[0], 1 / np.sqrt(unbiased[1])]
+    return np.stack(paces, 1).astype(np.float32)
 
 
 def _falling(done: float) -> float:

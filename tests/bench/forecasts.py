@@ -252,8 +252,7 @@ def kernel_seconds(made):
     spans = [
         (event.start_ns(), event.start_ns() + event.duration_ns())
         for event in profiled.profiler.kineto_results.events()
-        # A range that a library names is no work.
-        if event.device_type() == DeviceType.CUDA and not event.name().startswith("Optimizer")
+        if event.device_type() == DeviceType.CUDA
     ]
     busy, until = 0, 0
     for begin, end in sorted(spans):

@@ -4,11 +4,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from engine.forecasts.training import Stack, Trainer, Training, count_weights
 from tests.support.plain_networks import trained_alone
 
 INPUTS, ROWS, MODELS = 3, 600, 3
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Networks this small are slower with more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def planted(how):
