@@ -18,7 +18,7 @@ LEVELS, PLAIN_LEVELS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 MOST_POINTS = 512
 """Values of a trend that are kept; then every second one goes."""
 
-WIDEST_TREND = 40
+WIDEST_TREND, LEAST_TREND = 40, 8
 
 STALE = 10
 """Generations without a better value before that is said."""
@@ -82,13 +82,17 @@ class SearchView:
         table.add_column(justify="right", no_wrap=True)
         table.add_column(no_wrap=True)
         table.add_column(style="dim", no_wrap=True, overflow="ellipsis")
-        room = min(WIDEST_TREND, width // 3)
+        told = []
         for place, name in enumerate(self._objectives):
-            values = [best[place] for best in self._best]
             since = found.generation - self._changed[place]
             stale = f"the same for {since:,} generations" if since >= STALE else ""
-            value = metric(name, found.best[place])
-            table.add_row(f"best {name}", value, trend(values, room, levels), stale)
+            told.append((f"best {name}", metric(name, found.best[place]), stale))
+        # Names, values and words are whole; the trend has the room that they leave.
+        taken = sum(max(map(len, column)) + 2 for column in zip(*told, strict=True))
+        room = min(WIDEST_TREND, max(width - taken, LEAST_TREND))
+        for place, (name, value, stale) in enumerate(told):
+            values = [best[place] for best in self._best]
+            table.add_row(name, value, trend(values, room, levels), stale)
         return table
 
 

@@ -229,6 +229,19 @@ def test_nothing_is_said_of_a_rate_that_is_not_known(monkeypatch, task, clock):
     assert stream.getvalue().endswith("max_drawdown 5.11%\n")
 
 
+def test_names_and_values_are_whole_in_a_narrow_terminal():
+    """However long a search goes on, the trend gives way."""
+    view = SearchView(["strength", "total_return", "max_drawdown"])
+    for generation in range(600):
+        view.update(progress(generation, generations=100_000, best=(4.556, 2.0297, 0.0041)))
+    stream = io.StringIO()
+    Console(file=stream, width=80).print(view)
+    told = stream.getvalue()
+    assert "…" not in told
+    assert all(word in told for word in ("best total_return", "202.97%", "same for 599 gener"))
+    assert max(map(len, told.splitlines())) <= 80
+
+
 @pytest.mark.parametrize("quiet", [False, True], ids=["told", "quiet"])
 def test_compiling_is_told(monkeypatch, quiet):
     """A new machine is silent for a while: why is said once, unless nothing is to be said."""
