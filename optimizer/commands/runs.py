@@ -50,7 +50,7 @@ STUDY = ".journal"
 """Ending of a file that is to be an Optuna study."""
 
 WIDE = 100
-"""Columns of a terminal from which on the list of runs says how large fronts are."""
+"""Columns of a terminal from which on the list of runs says status and size of the front too."""
 
 
 def list_command(runs: Path, *, as_json: bool) -> None:
@@ -63,16 +63,28 @@ def list_command(runs: Path, *, as_json: bool) -> None:
         stdout().say(f"there are no runs in {runs}; start one with: python -m optimizer evolve")
         return
     console = stdout()
-    headings = ("run", "status", "verdict", "strategy", "data", "done")
-    rest = ("front",) if console.width >= WIDE else ()
-    table = plain_table(*headings, *rest, right=("done", "front"), is_folded=True)
+    is_wide = console.width >= WIDE
+    whole = ("status",) if is_wide else ()
+    headings = (
+        "run",
+        *whole,
+        "verdict",
+        "strategy",
+        "data",
+        "done",
+        *(("front",) if is_wide else ()),
+    )
+    table = plain_table(*headings, right=("done", "front"), is_folded=True)
     table.padding, table.pad_edge = (0, 1, 0, 0), False
+    table.columns[0].no_wrap = True
     for run in found:
-        done = f"{max(run.generations - 1, 0)} of {number(run.planned)}"
         is_over = run.front_size is not None
         verdict = (run.verdict or "not_judged").replace("not_judged", "unjudged") if is_over else ""
-        row = (run.id, run.status, verdict.replace("_", " "), run.strategy, run.data, done)
-        table.add_row(*row, *([number(run.front_size)] if rest else []))
+        shown = verdict.replace("_", " ")
+        first = (run.status, shown) if is_wide else (shown or run.status,)
+        done = f"{max(run.generations - 1, 0):,}/{number(run.planned)}"
+        last = [number(run.front_size)] if is_wide else []
+        table.add_row(run.id, *first, run.strategy, run.data, done, *last)
     console.print(table)
     for run in found:
         if run.damaged:
