@@ -268,7 +268,7 @@ class GenomeLayout:
         """Multiply every gene counted in bars, for another timeframe.
 
         `factor` is bars of the new timeframe per bar of the old, such as 0.25 from 15 minutes to
-        one hour. Lengths are rounded to whole bars, none below two.
+        one hour; 1 changes nothing. Lengths are rounded to whole bars, none below two.
 
         Raises:
             GeneError: When bars are so long that rounding leaves no genome inside a constraint.

@@ -11,7 +11,6 @@ from optimizer.cluster.address import Address, parse_address
 from optimizer.commands.flags import option
 from optimizer.commands.notes import telling
 from optimizer.errors import ConfigError
-from optimizer.session.markets import BARS
 
 if TYPE_CHECKING:
     from optimizer.cluster.cluster import Cluster
@@ -101,6 +100,7 @@ def joined(
         ) from None
     # Only here: help and refusals need not wait for it.
     from optimizer.commands.console import stderr
+    from optimizer.session.markets import BARS
 
     hearing = nullcontext() if quiet else telling((DOING,), stderr().say)
     folder = None if runs is None else runs / BARS

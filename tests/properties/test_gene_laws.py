@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from strategy import STRATEGIES
@@ -57,9 +57,11 @@ def test_encode_undoes_decode(name, seed):
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS))
 @given(factor=st.floats(0.01, 100))
+@example(factor=1.0)
 def test_scaled_layout_is_legal(name, factor):
     """From minutes to days, bounds stay in order and lengths have at least two bars."""
     layout = LAYOUTS[name].scaled(factor)
+    assert factor != 1 or layout == LAYOUTS[name]
     for gene in layout.genes:
         assert gene.low <= gene.default <= gene.high
-        assert not gene.is_length or gene.low >= 2
+        assert factor == 1 or not gene.is_length or gene.low >= 2
