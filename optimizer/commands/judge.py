@@ -3,7 +3,7 @@
 import shlex
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from rich.table import Table
 from optimizer.cluster.address import Address
 from optimizer.commands.clusters import joined
 from optimizer.commands.console import Lines, print_json, stderr, stdout
+from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import flag_of, make_config
 from optimizer.errors import LostError, StoppedError
@@ -100,7 +101,9 @@ def judge_command(
     plan = plan_of(settings, flags, earlier, pick=asked.pick, is_open=asked.is_open)
     own = {key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields}
     watch = Progress(stderr(), quiet=quiet)
-    with resumable(path, settings, asked), joined(cluster, path.parent, quiet=quiet) as workers:
+    hearing = nullcontext() if quiet else telling((COMPILES,), note)
+    joining = joined(cluster, path.parent, quiet=quiet)
+    with hearing, resumable(path, settings, asked), joining as workers:
         found = judge_run(path, plan, own, watch, place=place_on(workers))
     if as_json:
         print_json({"run": path.name, "judgement": found.payload()})
