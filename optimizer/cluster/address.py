@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from optimizer.errors import ConfigError
 FORMS = "local:N, tcp://HOST:PORT, tls://HOST:PORT, or the file that a scheduler wrote"
 
 MOST_LOCAL = 1024
+
+WRITING_S = 5.0
+"""So long a scheduler may take to write its file; Dask's own workers wait for it as well."""
 
 KEY_FILES = ("ca.pem", "cert.pem", "key.pem")
 """In the folder of `--cluster-tls`: who signs, who this is, and the key to it."""
@@ -103,14 +107,21 @@ def is_loopback(address: str) -> bool:
 
 
 def _written_in(path: Path) -> str:
-    """The address in a file that a scheduler wrote."""
+    """The address in a file that a scheduler wrote, or is about to have written."""
     # Only here: whoever names another form need not wait for it.
     from optimizer.config.run_config import read_page
 
     if not path.is_file():
         raise ConfigError(f"--cluster '{path}' must be {FORMS}; there is no such file")
+    until = time.monotonic() + WRITING_S
     try:
-        return str(json.loads(read_page(path, "no file of a scheduler"))["address"])
+        while True:
+            text = read_page(path, "no file of a scheduler").strip()
+            # A scheduler opens its file before it writes it: who comes just then finds a part.
+            is_part = not text or (text.startswith("{") and not text.endswith("}"))
+            if not is_part or time.monotonic() > until:
+                return str(json.loads(text)["address"])
+            time.sleep(0.02)
     except OSError as error:
         raise ConfigError(f"--cluster {path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):

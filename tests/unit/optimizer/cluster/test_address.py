@@ -1,9 +1,11 @@
 """Which cluster is meant, and whether it may be spoken to."""
 
 import json
+import threading
 
 import pytest
 
+from optimizer.cluster import address
 from optimizer.cluster.address import KEY_FILES, host_of, is_loopback, parse_address
 from optimizer.errors import ConfigError
 
@@ -69,9 +71,23 @@ def test_the_file_of_a_scheduler_is_read(tmp_path):
         parse_address(str(path))
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[]", '"x"', '{"address": 3}', "\x00"])
-def test_other_files_are_refused(tmp_path, content):
+@pytest.mark.parametrize("part", [0, 1, 20])
+def test_a_file_that_is_being_written_is_waited_for(tmp_path, part):
+    """A scheduler opens its file before it writes it."""
+    path, whole = tmp_path / "scheduler.json", json.dumps({"address": "tcp://127.0.0.1:8786"})
+    path.write_text(whole[:part])
+    writer = threading.Timer(0.2, path.write_text, (whole,))
+    writer.start()
+    try:
+        assert parse_address(str(path)).scheduler == "tcp://127.0.0.1:8786"
+    finally:
+        writer.join()
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", "[]", '"x"', '{"address": 3}', "\x00"])
+def test_other_files_are_refused(tmp_path, monkeypatch, content):
     """In one line."""
+    monkeypatch.setattr(address, "WRITING_S", 0.1)
     path = tmp_path / "x"
     path.write_text(content)
     with pytest.raises(ConfigError, match="--cluster"):
