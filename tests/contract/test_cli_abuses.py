@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from tests.support.commands import ROOT, SMALL, run, start, write_market
+from tests.support.commands import SMALL, run, start, write_market
+from tests.support.paths import FINDS, ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -93,7 +94,9 @@ def test_an_early_signal_leaves_no_traceback(tmp_path, wait):
     # Python's own beginning is none of ours: the signal comes after it.
     beginning = f"import time; open({str(ready)!r}, 'w').close(); __import__('runpy')"
     (tmp_path / "sitecustomize.py").write_text(beginning)
-    with start("evolve", *SMALL, cwd=tmp_path, env={"PYTHONPATH": f"{tmp_path}:{ROOT}"}) as process:
+    with start(
+        "evolve", *SMALL, cwd=tmp_path, env={"PYTHONPATH": f"{tmp_path}:{FINDS['PYTHONPATH']}"}
+    ) as process:
         while not ready.exists():
             time.sleep(0.005)
         time.sleep(wait)
@@ -113,7 +116,7 @@ def test_a_hang_up_that_is_ignored_ends_nothing(tmp_path):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, **FINDS},
     ) as process:
         assert process.stderr is not None
         while "generation " not in process.stderr.readline():

@@ -14,6 +14,7 @@ import pytest
 from engine.devices import why_absent
 from optimizer.runs import RunStore, list_runs
 from tests.support.commands import Outcome, market_columns, run, start
+from tests.support.paths import FINDS
 from tests.support.series import write_parquet
 
 pytestmark = pytest.mark.slow
@@ -303,7 +304,7 @@ def test_a_search_in_a_process_of_others_is_not_restarted(tmp_path, market):
     found = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, **FINDS},
         capture_output=True,
         text=True,
         check=False,

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from optimizer.commands.app import app
-from tests.support.commands import ROOT
+from tests.support.paths import ROOT
 
 PACKAGES = ("data", "strategy", "engine", "optimizer")
 PAGES = sorted(

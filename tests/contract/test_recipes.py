@@ -9,7 +9,8 @@ import shutil
 import numpy as np
 import pytest
 
-from tests.support.commands import ROOT, write_market
+from tests.support.commands import write_market
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.slow
 

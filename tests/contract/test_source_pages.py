@@ -8,8 +8,8 @@ import pytest
 from pyarrow import feather
 
 from data.providers import ccxt_exchange
-from tests.support.commands import ROOT
 from tests.support.exchange import FakeExchange, served
+from tests.support.paths import ROOT
 from tests.support.series import make_columns
 
 pytestmark = pytest.mark.slow

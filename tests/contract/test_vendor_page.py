@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from data.vendor.account import check_url
-from tests.support.commands import ROOT
+from tests.support.paths import FINDS, ROOT
 from tests.support.vendor import running_vendor
 
 PAGE = (ROOT / "data" / "vendor" / "README.md").read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ def shell(tmp_path):
         settings.write_text(f'[polygon]\nurl = "{vendor.url}"\ncalls_per_minute = 1000\n')
         env = {
             **os.environ,
-            "PYTHONPATH": str(ROOT),
+            **FINDS,
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "XDG_CONFIG_HOME": str(tmp_path / "config"),
             "XDG_CACHE_HOME": str(tmp_path / "cache"),

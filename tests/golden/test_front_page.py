@@ -6,7 +6,8 @@ import shlex
 import pytest
 
 from tests.golden.test_golden import PLATFORM
-from tests.support.commands import ROOT, run
+from tests.support.commands import run
+from tests.support.paths import ROOT
 
 PAGE = ROOT / "README.md"
 SHOWN = re.compile(

@@ -19,8 +19,7 @@ from optimizer.search.evolution import front_hash
 from optimizer.session.search import numbered_front
 from tests.support.evidence import planted
 from tests.support.judging import task_on
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import FINDS
 
 QUIET = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
 
@@ -60,7 +59,7 @@ class Begun:
     def _start(self, what, *flags, environment):
         process = subprocess.Popen(
             [sys.executable, "-m", "dask", what, *QUIET, *map(str, (*flags, *self._tls))],
-            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+            env={**os.environ, **FINDS, **(environment or {})},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

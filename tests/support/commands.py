@@ -14,6 +14,7 @@ from pathlib import Path
 import typer.main
 
 from optimizer.__main__ import main
+from tests.support.paths import FINDS
 from tests.support.series import csv_text
 from tests.support.worlds import make_bars
 
@@ -21,7 +22,6 @@ from tests.support.worlds import make_bars
 # making it would take longer than most of them.
 typer.main.get_command = cache(typer.main.get_command)
 
-ROOT = Path(__file__).parents[2]
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
 SMALL = (
     "--population",
@@ -126,7 +126,7 @@ def start(*arguments, cwd, program=("-m", "optimizer"), **options):
         stdout=options.pop("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})},
+        env={**os.environ, **FINDS, **options.pop("env", {})},
         **options,
     )
 

@@ -3,14 +3,12 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from engine.compiling import kept_code
 from engine.errors import DeviceError
-
-ROOT = Path(__file__).parents[3]
+from tests.support.paths import FINDS, ROOT
 
 MANY_VERSIONS = """
 import sys
@@ -79,7 +77,7 @@ def started(program, environment, *arguments):
     process = subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env={**os.environ, **FINDS, **environment},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -3,9 +3,8 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+from tests.support.paths import FINDS
 
 SAID = """
 from engine.trades import take_signals
@@ -20,7 +19,7 @@ def test_one_digest_in_every_process():
     """Python's sets have another order in each; a digest that had it would refuse to resume."""
     found = set()
     for seed in ("0", "1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, "PYTHONHASHSEED": seed, **FINDS}
         command = [sys.executable, "-c", SAID]
         told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         found.add(told.stdout)

@@ -12,8 +12,7 @@ import pytest
 from optimizer.judging.workers import Crew, Workers
 from tests.support import jobs
 from tests.support.jobs import Dying, Failing, Squares, Talking
-
-ROOT = Path(__file__).parents[4]
+from tests.support.paths import FINDS, ROOT
 
 
 def done(setup, count, numbers=range(6)):
@@ -146,7 +145,7 @@ def test_a_setup_of_a_script_is_done_in_the_script(tmp_path):
         "workers = Workers(Mine(), 2)\n"
         "print(workers.alone, [found for _, found in workers.results(range(3))])\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **FINDS}
     ran = subprocess.run(
         [sys.executable, script], env=environment, capture_output=True, text=True, check=True
     )
