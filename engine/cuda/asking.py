@@ -9,6 +9,7 @@ from data.bars import Bars
 from engine.contract import Floats
 from engine.cpu.positions import session_exits
 from engine.cuda.accounts import Asked, Each
+from engine.cuda.comparing import Comparing
 from engine.cuda.formulas import Formulas, Span
 from engine.cuda.making import Making
 from engine.cuda.market import MOST_BARS
@@ -44,6 +45,7 @@ class Asking:
         room: Where rows lie on the device.
         delay: Bars by which an entry is late for everybody.
         device: Where tensors lie.
+        comparing: Decides comparisons there.
     """
 
     def __init__(
@@ -54,10 +56,11 @@ class Asking:
         room: RowStore,
         delay: int,
         device: torch.device,
+        comparing: Comparing,
     ) -> None:
         self._spec, self._bars, self._delay, self._device = spec, bars, delay, device
         formulas = Formulas(spec.layout)
-        self._readings = Readings(making, spec.layout, formulas, room, device)
+        self._readings = Readings(making, spec.layout, formulas, room, device, comparing)
         self._entries = [self._part(one) for one in (spec.long, spec.short)]
         self._exits = [self._part(one) for one in (spec.exit_long, spec.exit_short)]
         self._forms, self._after = exits_in_words(spec)

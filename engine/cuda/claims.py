@@ -1,7 +1,8 @@
 """Conditions on the device: a comparison decides 64 bars into a word, and words are remembered.
 
 What is compared is arithmetic of rows, genes and constants, given as the numbers of
-`engine.cuda.formulas`. One kernel computes whatever a strategy says.
+`engine.cuda.formulas`. One kernel computes whatever a strategy says; another is compiled for the
+form of a formula, and is many times as fast. `engine.cuda.comparing` chooses.
 """
 
 import triton
@@ -18,6 +19,7 @@ SUBTRACT = tl.constexpr(formulas.SUBTRACT)
 MULTIPLY = tl.constexpr(formulas.MULTIPLY)
 DIVIDE = tl.constexpr(formulas.DIVIDE)
 MINIMUM = tl.constexpr(formulas.MINIMUM)
+TURNED = tl.constexpr(formulas.TURNED)
 
 
 @triton.jit
@@ -82,6 +84,55 @@ def value_of(p_code, begin, end, p_constants, p_genome, p_slot, p_rows, row_stri
 
 
 @triton.jit
+def one_operation(x, y, OPERATION: tl.constexpr):
+    """One operation on both sides, rounded once."""
+    if OPERATION == ADD:
+        return x + y
+    elif OPERATION == SUBTRACT:
+        return x - y
+    elif OPERATION == MULTIPLY:
+        return x * y
+    elif OPERATION == DIVIDE:
+        return x / y
+    else:
+        return joined(OPERATION, x, y)
+
+
+@triton.jit
+def value_in_form(p_code, begin, p_constants, p_genome, p_slot, p_rows, row_stride, t, m,
+                  FORM: tl.constexpr):  # fmt: skip
+    """As `value_of`, of a formula whose operations are FORM."""
+    zero = tl.zeros(t.shape, tl.float64)
+    s0 = zero
+    s1 = zero
+    s2 = zero
+    s3 = zero
+    for k in tl.static_range(len(FORM)):
+        operand = tl.load(p_code + 2 * (begin + k) + 1)
+        if FORM[k] <= CONSTANT:
+            s3 = s2
+            s2 = s1
+            s1 = s0
+            if FORM[k] == ROW:
+                slot = tl.load(p_slot + operand).to(tl.int64)
+                s0 = tl.load(p_rows + slot * row_stride + t, mask=m, other=0.0)
+            elif FORM[k] == GENE:
+                s0 = zero + tl.load(p_genome + operand)
+            else:
+                s0 = zero + tl.load(p_constants + operand)
+        elif FORM[k] == ABS:
+            s0 = known(tl.abs(s0))
+        else:
+            if FORM[k] >= TURNED:
+                s0 = known(one_operation(s0, s1, FORM[k] - TURNED))
+            else:
+                s0 = known(one_operation(s1, s0, FORM[k]))
+            s1 = s2
+            s2 = s3
+    return s0
+
+
+@triton.jit
 def lowest_bits(count):
     """A word of so many lowest bits, 64 where count is larger."""
     few = (tl.full(count.shape, 1, tl.int64) << (count & 63)) - 1
@@ -128,6 +179,43 @@ def compare_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_m
         words = tl.sum((holds & m).to(tl.int64) << o_bit.to(tl.int64), 1)
         o_row = tl.zeros([WORDS], tl.int64) + k
         tl.store(p_words + o_row * n_words + o_word, words, mask=o_word < n_words)
+
+
+@triton.jit
+def compare_form_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_members,
+                        p_halves, n_members, n_genes, n_rows, row_stride, n_bars, n_halves,
+                        LEFT: tl.constexpr, RIGHT: tl.constexpr, RELATION: tl.constexpr,
+                        HALVES: tl.constexpr):  # fmt: skip
+    """As `compare_kernel`, compiled for the operations LEFT and RIGHT of its sides and RELATION.
+
+    p_halves: the words as [n, n_halves] of 32 bits, the lower half of each first.
+    """
+    left, right, ago = tl.load(p_asked), tl.load(p_asked + 2), tl.load(p_asked + 5)
+    o_half = tl.program_id(0) * HALVES + tl.arange(0, HALVES)
+    o_bit = tl.arange(0, 32)[None, :]
+    o_bar = (o_half * 32)[:, None] + o_bit
+    t = o_bar - ago
+    m = (o_bar < n_bars) & (t >= 0)
+    for k in range(tl.program_id(1), n_members, tl.num_programs(1)):
+        i_p = tl.load(p_members + k).to(tl.int64)
+        p_genome = p_genomes + i_p * n_genes
+        p_slot = p_slots + i_p * n_rows
+        a = value_in_form(p_code, left, p_constants, p_genome, p_slot, p_rows, row_stride, t, m,
+                          LEFT)  # fmt: skip
+        b = value_in_form(p_code, right, p_constants, p_genome, p_slot, p_rows, row_stride, t, m,
+                          RIGHT)  # fmt: skip
+        # A comparison with NaN does not hold.
+        if RELATION == 0:
+            holds = a > b
+        elif RELATION == 1:
+            holds = a < b
+        elif RELATION == 2:
+            holds = a >= b
+        else:
+            holds = a <= b
+        halves = tl.sum((holds & m).to(tl.int32) << o_bit, 1)
+        o_row = tl.zeros([HALVES], tl.int64) + k
+        tl.store(p_halves + o_row * n_halves + o_half, halves, mask=o_half < n_halves)
 
 
 @triton.jit

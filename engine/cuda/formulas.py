@@ -23,8 +23,14 @@ OPERATIONS = {
 DEPTH = 4
 """Places of the stack. Fewer than sixteen values never need more, in whatever tree."""
 
+TURNED = 16
+"""Added to an operation, in the form of a formula, whose right side lies below its left one."""
+
 Span = tuple[int, int]
 """First instruction of a formula, and one past its last."""
+
+Form = tuple[int, ...]
+"""Operations of a formula, without what they read."""
 
 
 class Formulas:
@@ -55,6 +61,14 @@ class Formulas:
             self._write(expression)
             self._spans[expression] = begin, len(self.code) // 2
         return self._spans[expression]
+
+    def form(self, span: Span) -> Form:
+        """The form of what stands there."""
+        pairs = zip(self.code[0::2], self.code[1::2], strict=True)
+        return tuple(
+            operation + TURNED * (operation > CONSTANT and operand)
+            for operation, operand in list(pairs)[slice(*span)]
+        )
 
     def _write(self, node: Expression) -> None:
         if isinstance(node, GeneValue):

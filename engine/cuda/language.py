@@ -14,6 +14,7 @@ from engine.costs import Costs
 from engine.cpu.trends import TrendForm
 from engine.cuda.accounts import Accounts, Asked, Each
 from engine.cuda.asking import Asking
+from engine.cuda.comparing import Comparing
 from engine.cuda.faults import device_errors, is_out_of_memory
 from engine.cuda.making import Making, reads_trends
 from engine.cuda.prices import BYTES_OF_A_BAR, padded, prices_of
@@ -90,6 +91,7 @@ class CudaLanguageBackend(Backend):
         self._device = torch.device(torch_device)
         self._work_bytes = work_bytes // SHARES
         self._most = MOST_INDIVIDUALS
+        self._comparing = Comparing()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="words")
         self._series = [
             self._one_series(spec, bars, own, costs, len(series))
@@ -212,7 +214,7 @@ class CudaLanguageBackend(Backend):
         charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
         prices = prices_of(bars, self._device)
         return OneSeries(
-            Asking(spec, bars, making, room, costs.entry_delay, self._device),
+            Asking(spec, bars, making, room, costs.entry_delay, self._device, self._comparing),
             Accounts(prices, charges, self._work_bytes, self._device),
         )
 

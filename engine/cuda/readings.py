@@ -14,7 +14,8 @@ import torch
 from engine.compiling.launch import launch
 from engine.contract import Floats
 from engine.cpu.claims import RELATIONS
-from engine.cuda.claims import compare_kernel, following_kernel, remember_kernel
+from engine.cuda.claims import following_kernel, remember_kernel
+from engine.cuda.comparing import Comparing, Comparison, Read
 from engine.cuda.formulas import Formulas
 from engine.cuda.individuals import DeviceIndividuals
 from engine.cuda.making import Making
@@ -28,15 +29,6 @@ from strategy.rows import bound
 
 BITS = 64
 
-WORDS = 8
-"""Words that a program decides."""
-
-PROGRAMS = 65_536
-"""Programs that keep a large device busy."""
-
-MOST_SHARES = 65_535
-"""Programs along the second axis of a grid."""
-
 MOVED_WORDS = 256
 """Words that a program moves."""
 
@@ -49,13 +41,13 @@ class Part:
         node: The condition.
         columns: Genes that decide it, columns of a genome.
         below: The conditions that it joins, holds or remembers.
-        asked: What a comparison asks, as `compare_kernel` takes it.
+        comparison: What a comparison asks; None of any other condition.
     """
 
     node: Condition
     columns: tuple[int, ...]
     below: tuple["Part", ...]
-    asked: torch.Tensor | None
+    comparison: Comparison | None
 
 
 class Leaf(NamedTuple):
@@ -92,6 +84,7 @@ class Readings:
         formulas: Of the strategy.
         room: Where rows lie on the device.
         device: Where tensors lie.
+        comparing: Decides comparisons there.
     """
 
     def __init__(
@@ -101,9 +94,10 @@ class Readings:
         formulas: Formulas,
         room: RowStore,
         device: torch.device,
+        comparing: Comparing,
     ) -> None:
         self._making, self._layout, self._formulas = making, layout, formulas
-        self._room, self._device = room, device
+        self._room, self._device, self._comparing = room, device, comparing
         self._parts: dict[Condition, Part] = {}
         self._words: dict[Part, torch.Tensor] = {}
         self._leaves: list[Leaf] = []
@@ -127,8 +121,8 @@ class Readings:
         """The part of a condition; equal ones are one part."""
         if node not in self._parts:
             below = tuple(self.part(one) for one in node.parts if isinstance(one, Condition))
-            asked = self._asked(node) if isinstance(node, Compare) else None
-            self._parts[node] = Part(node, columns_of(node, self._layout), below, asked)
+            comparison = self._comparison(node) if isinstance(node, Compare) else None
+            self._parts[node] = Part(node, columns_of(node, self._layout), below, comparison)
         return self._parts[node]
 
     def load(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -195,8 +189,12 @@ class Readings:
         return found
 
     def _decided(self, part: Part, seen: Seen) -> torch.Tensor:
-        if part.asked is not None:
-            return self._compared(part, part.asked, seen)
+        if part.comparison is not None:
+            members = seen.individuals.there(part.columns).members
+            words = self._new_words(len(members))
+            read = Read(*self.code, seen.genomes, seen.slots, seen.rows, members, self.n_bars)
+            self._comparing.decide(part.comparison, read, words)
+            return words
         below = [self._taken(one, part, seen) for one in part.below]
         if isinstance(part.node, OverBars):
             return self._remembered(part, part.node, below[0], seen)
@@ -210,17 +208,6 @@ class Readings:
             return words
         members = seen.individuals.there(part.columns).members
         return words[seen.individuals.there(below.columns).set_of[members.long()]]
-
-    def _compared(self, part: Part, asked: torch.Tensor, seen: Seen) -> torch.Tensor:
-        members = seen.individuals.there(part.columns).members
-        words = self._new_words(len(members))
-        blocks = -(-self.n_words // WORDS)
-        shares = max(1, min(len(members), PROGRAMS // blocks, MOST_SHARES))
-        launch(compare_kernel, (blocks, shares), *self.code, asked, seen.genomes, seen.slots,
-               seen.rows, members, words, len(members), seen.genomes.shape[1],
-               seen.slots.shape[1], self.n_bars, self.n_bars, self.n_words,
-               WORDS=WORDS)  # fmt: skip
-        return words
 
     def _remembered(
         self, part: Part, node: OverBars, words: torch.Tensor, seen: Seen
@@ -242,7 +229,9 @@ class Readings:
     def _new_words(self, count: int) -> torch.Tensor:
         return torch.empty((count, self.n_words), dtype=torch.int64, device=self._device)
 
-    def _asked(self, node: Compare) -> torch.Tensor:
-        spans = (*self._formulas.span(node.left), *self._formulas.span(node.right))
-        asked = (*spans, RELATIONS[node.relation], min(node.bars_ago, self.n_bars))
-        return to_device(np.array(asked, np.int32), self._device)
+    def _comparison(self, node: Compare) -> Comparison:
+        spans = self._formulas.span(node.left), self._formulas.span(node.right)
+        relation = RELATIONS[node.relation]
+        asked = (*spans[0], *spans[1], relation, min(node.bars_ago, self.n_bars))
+        left, right = (self._formulas.form(span) for span in spans)
+        return Comparison(to_device(np.array(asked, np.int32), self._device), left, right, relation)

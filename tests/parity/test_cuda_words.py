@@ -17,7 +17,7 @@ from tests.support.parity import assert_same_bits
 from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import make_bars
 
-GROUPS = [("positions",), ("donchian_trail", "opening_range", "memory", "trends")]
+GROUPS = [("positions",), ("forms", "donchian_trail", "opening_range", "memory", "trends")]
 """Parts that one program compares. The interpreter needs minutes for all of them, which
 `python -m tests.support.interpreted_words cpu` compares; a device does so in seconds."""
 
@@ -48,15 +48,19 @@ def assert_same_lists(host, device, genomes):
 
 @needs_gpu
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_a_gpu_equals_the_cpu(name):
-    """512 random individuals in several windows of the sample and of another series."""
+def test_a_gpu_equals_the_cpu(name, monkeypatch, caplog):
+    """512 random individuals in several windows, twice: then forms have kernels of their own."""
+    monkeypatch.setattr("engine.cuda.comparing.PAYS_AFTER", 0)
     strategy, sample = ALL[name], load_bars("sample")
     series = [sample, make_bars(5, 3000, gaps=0.02, flat=0.05)]
     windows = [Window.whole(sample), Window(0, 4321, 20_000), Window.whole(series[1], 1)]
     genomes = population(strategy, 512, seed=7)
     host, device = engines(strategy, series, windows)
-    assert_same_bits(host.evaluate(genomes), device.evaluate(genomes), name)
+    expected = host.evaluate(genomes)
+    for _ in range(2):
+        assert_same_bits(expected, device.evaluate(genomes), name)
     assert_same_lists(host, device, genomes[:8])
+    assert "gives other bits" not in caplog.text
 
 
 @needs_gpu

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from data.bars import Window
 from engine.batch import Engine
 from engine.costs import Costs
-from engine.cuda import accounts, trends
+from engine.cuda import accounts, comparing, trends
 from engine.cuda.accounts import Accounts, Asked, Each
-from engine.cuda.formulas import ROW
+from engine.cuda.formulas import OPERATIONS, ROW, Formulas
 from engine.cuda.language import SHARES, CudaLanguageBackend, CudaLanguageMaker
 from engine.cuda.prices import prices_of
 from engine.devices import Device
@@ -28,7 +28,9 @@ from engine.ledger import ACCUMULATOR_INDEX
 from engine.orders import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE
 from engine.replay.parity import compare_ledgers
 from strategy import words
+from strategy.expressions import Arithmetic, GeneValue, Number
 from strategy.files import strategies_of
+from strategy.genes import Gene, GenomeLayout
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_bits
 from tests.support.positions import asks, by_cpu, jumping, population_of
@@ -178,6 +180,51 @@ def compare_trends():
     print(f"trends: {found[:, :, 0].sum():.0f} trades, every bit equal")
 
 
+def compare_forms():
+    """Kernels of their own give the bits of the one that takes formulas as data."""
+    rng = np.random.default_rng(5)
+    layout = GenomeLayout(tuple(Gene(name, "float", -9.0, 9.0, 1.0) for name in "xy"))
+    comparing.PAYS_AFTER = 0
+    for number in range(FORMS):
+        formulas, decider = Formulas(layout), comparing.Comparing()
+        relation, ago = number % 4, (0, 1, 70)[number % 3]
+        spans = [formulas.span(tree(layout, rng, 3)) for _ in range(2)]
+        left, right = map(formulas.form, spans)
+        said = whole([*spans[0], *spans[1], relation, ago])
+        n_rows = max(len(formulas.rows), 1)
+        read = comparing.Read(
+            whole([*formulas.code, 0, 0]),
+            torch.tensor([*formulas.constants, 0.0], dtype=torch.float64),
+            torch.from_numpy(rng.choice(AWKWARD, (3, 2))),
+            whole(rng.integers(0, 5, (3, n_rows))),
+            torch.from_numpy(rng.choice(AWKWARD, (5, 130)) * rng.choice([1, 1, 0.3], (5, 130))),
+            whole([0, 2, 1]),
+            130,
+        )
+        found = [torch.full((3, 3), -1, dtype=torch.int64) for _ in range(2)]
+        for words_of in found:
+            decider.decide(comparing.Comparison(said, left, right, relation), read, words_of)
+        assert list(decider._is_equal.values()) == [True], (left, right, relation)
+        assert torch.equal(*found), (left, right, relation)
+    print(f"forms: {FORMS} comparisons, every bit equal")
+
+
+FORMS = 24
+
+AWKWARD = (0.0, -0.0, 1.0, -2.5, 3.0, 1e-320, 1e308, -1e308, np.inf, -np.inf, np.nan, 0.1)
+
+
+def tree(layout, rng, depth):
+    """An expression of genes, numbers, rows and what joins them."""
+    if depth == 0 or rng.random() < 0.15:
+        leaves = [*map(GeneValue, layout.genes), Number(0.0), Number(2.5)]
+        leaves += [term.tree for term in (words.close, words.high, words.volume)]
+        return leaves[rng.integers(len(leaves))]
+    operation = str(rng.choice(sorted(OPERATIONS)))
+    below = [tree(layout, rng, depth - 1) for _ in range(2)]
+    return Arithmetic(operation, below[0], None if operation == "abs" else below[1])
+
+
 @WORLDS
 @given(data=st.data(), seed=st.integers(0, 2**32), charged=costs())
 def compare_asks(data, seed, charged):
@@ -261,6 +308,7 @@ def compare_positions():
 
 PARTS = {
     "positions": compare_positions,
+    "forms": compare_forms,
     "drawn": compare_drawn,
     "memory": compare_memory,
     "trends": compare_trends,

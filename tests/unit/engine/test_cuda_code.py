@@ -23,6 +23,7 @@ from engine.cuda import (
     trend_layers,
     trend_sides,
 )
+from engine.cuda.formulas import TURNED
 from engine.ledger import EXIT_PLACES
 from tests.support.machine_code import F64, FORBIDDEN, I8, I32, I64, U8, compiled
 
@@ -53,6 +54,15 @@ BRACKET = {
     "MAX_HOLD": 9,
     "DELAY": 1,
 }
+
+PUT, ABS, ADD, SUBTRACT, MULTIPLY, DIVIDE, LEAST, MOST = 0, 3, 4, 5, 6, 7, 8, 9
+FORMS = {
+    "two rows": ((PUT,), (PUT,)),
+    "a band": ((PUT,), (PUT, 1, PUT, MULTIPLY, ADD)),
+    "a product less a quotient": ((PUT, 1, MULTIPLY, PUT, 2, DIVIDE, SUBTRACT), (2,)),
+    "turned": ((PUT, 1, TURNED + SUBTRACT, PUT, TURNED + DIVIDE, ABS), (PUT, 1, LEAST, 2, MOST)),
+}
+"""Operations of both sides of comparisons, with each operation in it."""
 
 KERNELS = {
     "ema": (
@@ -206,6 +216,14 @@ KERNELS = {
         [I32, F64, I32, F64, I32, F64, I32, I64] + ["i32"] * 6,
         {"WORDS": 8},
     ),
+    **{
+        f"compare, {name}": (
+            claims.compare_form_kernel,
+            [I32, F64, I32, F64, I32, F64, I32, I32] + ["i32"] * 6,
+            {"LEFT": left, "RIGHT": right, "RELATION": relation, "HALVES": 16},
+        )
+        for relation, (name, (left, right)) in enumerate(FORMS.items())
+    },
     **{
         name: (
             claims.remember_kernel,
