@@ -152,10 +152,10 @@ def hosts(size):
     cores = available_cores()
     names = ", ".join(sorted({torch.cuda.get_device_name(n) for n in range(count)}))
     print(f"hosts: {cores} cores, {count} GPUs {names}", flush=True)
-    rows = [*whole_searches(size, cores), *divided(size, cores, min(count, 2))]
     print("| what | workers | seconds | of it transport | |\n| --- | --- | --- | --- | --- |")
-    for row in rows:
-        print(f"| {' | '.join(row)} |")
+    for part in (whole_searches(size, cores), divided(size, cores, min(count, 2))):
+        for row in part:
+            print(f"| {' | '.join(row)} |", flush=True)
 
 
 def whole_searches(size, cores):
@@ -292,7 +292,7 @@ def joined(*counts):
         for count in counts:
             began = time.perf_counter()
             found[count] = Cluster(parse_address(f"local:{count}"))
-            print(f"  local:{count} joined in {time.perf_counter() - began:.1f} s", flush=True)
+            print(f"  local:{count} joined in {time.perf_counter() - began:.1f} s", file=sys.stderr)
         yield found
     finally:
         for one in found.values():
