@@ -1,5 +1,6 @@
 """How much memory a process may still take on this host."""
 
+import ctypes
 import resource
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,8 +22,16 @@ def free_host_bytes(groups: Path = GROUPS, own: Path = OWN_GROUPS) -> int:
     `groups` is where control groups are shown, `own` says which of them are this process's; they
     bound it, and so do limits of the process itself.
     """
+    _give_back()
     bounds = [*_left_in_groups(groups, own), *_left_to_process()]
     return min([psutil.virtual_memory().available, *bounds])
+
+
+def _give_back() -> None:
+    """Give the system what was freed and the C library keeps, which counts as taken until then."""
+    with suppress(AttributeError):
+        # Only the GNU library has it, and only there is it needed.
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _left_to_process() -> Iterator[int]:

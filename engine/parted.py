@@ -43,8 +43,10 @@ def engine_for(
         allowed = memory_bytes or int(FREE_SHARE * chosen.maker.free_bytes())
         borders = _borders(spec, series, chosen.maker, allowed)
         if len(borders) > 2:
-            # Half for a part and half for rows, whatever is free when the next part is made.
-            room = memory_bytes or allowed // 2
+            # Half for a part and half for rows, whatever is free when the next part is made; more
+            # where a part is one series, whose rows need more.
+            most = max(chosen.maker.slot_bytes([bars]) for bars in series) * len(spec.rows)
+            room = memory_bytes or max(allowed // 2, min(most, allowed))
             return PartedEngine(spec, series, windows, costs, chosen, borders, threads, room)
     return Engine(
         spec, series, windows, costs, device=chosen, threads=threads, memory_bytes=memory_bytes

@@ -11,7 +11,7 @@ from optimizer.report.charts import price, results
 from optimizer.report.charts.chart import Chart, milliseconds, words
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.tables import Tables
-from optimizer.report.trades import Trades
+from optimizer.report.trades import Ints, Trades
 from optimizer.runs.result import noun_of
 from optimizer.shown import HELD_OUT, MEANINGS, fraction, metric, minute, number
 
@@ -233,15 +233,23 @@ def _details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
 
 
 def _within_room(run: Tables, chosen: Chosen) -> Iterator[tuple[int, Trades]]:
-    """Members and their trades, the most wanted first, until the page is full."""
-    room = MOST_TRADES
-    most = min(MOST_DETAILED, max(MOST_LEDGERS // len(run.windows), 1))
-    for member in chosen.order[:most]:
-        trades = run.trade_columns(member)
-        room -= len(trades)
-        if room < 0 and member != chosen.first:
-            return
-        yield member, trades
+    """Members and their trades, the most wanted first, until the page is full.
+
+    Twice as many are asked for each time, as far as there is room: an engine whose series memory
+    does not hold together reads all of them anew each time.
+    """
+    room, longest, step, at = MOST_TRADES, 1, 1, 0
+    order = chosen.order[: min(MOST_DETAILED, max(MOST_LEDGERS // len(run.windows), 1))]
+    while at < len(order):
+        asked = order[at : at + step]
+        for member, trades in zip(asked, run.trades_of(asked), strict=True):
+            room -= len(trades)
+            if room < 0 and member != chosen.first:
+                return
+            longest = max(longest, len(trades))
+            yield member, trades
+        at += step
+        step = max(min(2 * step, room // longest), 1)
 
 
 def _shown_series(run: Tables, trades: Trades) -> list[int]:
@@ -314,20 +322,22 @@ def _bars(run: Tables, members: Sequence[Trades]) -> Plain:
 
     Prices are rounded to float32 here: they are only drawn.
     """
-    room, wanted = MOST_BARS, [np.zeros(len(bars), np.bool_) for bars in run.series]
+    wanted = [np.empty((0, 2), np.int64) for _ in run.series]
     for trades in members:
-        before = sum(int(mask.sum()) for mask in wanted)
-        extended = [mask.copy() for mask in wanted]
-        for series, mask in enumerate(extended):
-            _mark(mask, trades, series)
-        if sum(int(mask.sum()) for mask in extended) > room and before:
+        extended = [
+            _around(trades, series, len(run.series[series]), known)
+            for series, known in enumerate(wanted)
+        ]
+        n_bars = sum(int((ends - begins).sum()) for begins, ends in map(np.transpose, extended))
+        if n_bars > MOST_BARS and any(map(len, wanted)):
             break
         wanted = extended
     found: Plain = {}
-    for number_of_series, (bars, mask) in enumerate(zip(run.series, wanted, strict=True)):
-        at = np.flatnonzero(mask)[:room]
+    for number_of_series, (bars, stretches) in enumerate(zip(run.series, wanted, strict=True)):
+        places = [np.arange(begin, end) for begin, end in stretches]
+        at = np.concatenate([np.empty(0, np.int64), *places])[:MOST_BARS]
         found[str(number_of_series)] = {
-            "number": at.astype(np.int64),
+            "number": at,
             "time": milliseconds(bars.timestamp[at]),
             **{
                 n: getattr(bars, n)[at].astype(np.float32) for n in ("open", "high", "low", "close")
@@ -336,15 +346,21 @@ def _bars(run: Tables, members: Sequence[Trades]) -> Plain:
     return found
 
 
-def _mark(mask: "np.ndarray[tuple[int], np.dtype[np.bool_]]", trades: Trades, series: int) -> None:
-    """Mark the bars in and around a member's trades in one series."""
+def _around(trades: Trades, series: int, n_bars: int, known: Ints) -> Ints:
+    """Known stretches [N, 2] of bars of a series, and those in and around a member's trades.
+
+    A stretch is its first bar and the one after its last; they rise, and none touches another.
+    """
     own = trades.series == series
     first = np.maximum(trades.signal_bar[own] - price.BARS_AROUND, 0)
-    last = np.minimum(trades.exit_bar[own] + price.BARS_AROUND, len(mask) - 1)
-    edges = np.zeros(len(mask) + 1, np.int64)
-    np.add.at(edges, first, 1)
-    np.add.at(edges, last + 1, -1)
-    mask |= np.cumsum(edges)[:-1] > 0
+    end = np.minimum(trades.exit_bar[own] + price.BARS_AROUND + 1, n_bars)
+    both = np.concatenate([known, np.stack([first, end], axis=1)])
+    if not len(both):
+        return known
+    begins, ends = both[np.argsort(both[:, 0], kind="stable")].T
+    ends = np.maximum.accumulate(ends)
+    is_apart = begins[1:] > ends[:-1]
+    return np.stack([begins[np.r_[True, is_apart]], ends[np.r_[is_apart, True]]], axis=1)
 
 
 def _chart(chart: Chart) -> Plain:

@@ -1,6 +1,6 @@
 """A recorded run as tables: its front, its generations, the trades of its members."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import nan
 from pathlib import Path
@@ -229,8 +229,14 @@ class Tables:
 
     def trade_columns(self, member: int) -> Trades:
         """Trades of a member as plain columns; `trades` gives them as a frame."""
-        ledgers = self.engine.trades(self.genomes[self.check_member(member)])
-        return collect_trades(ledgers, self.windows, self.series, self.task.costs)
+        (found,) = self.trades_of([member])
+        return found
+
+    def trades_of(self, members: Sequence[int]) -> Iterator[Trades]:
+        """The same of several members, whose bars are read but once."""
+        genomes = self.genomes[[self.check_member(member) for member in members]]
+        for ledgers in self.engine.ledgers(genomes):
+            yield collect_trades(ledgers, self.windows, self.series, self.task.costs)
 
     def trades(self, member: int) -> pd.DataFrame:
         """All trades of a member, a row each, in the order of windows and time.

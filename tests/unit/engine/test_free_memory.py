@@ -1,6 +1,8 @@
 """What is free is bounded by the machine and by every control group around the process."""
 
+import ctypes
 import resource
+from pathlib import Path
 
 import psutil
 import pytest
@@ -80,6 +82,23 @@ def test_a_limit_of_the_process_bounds_what_is_free(monkeypatch, limit, taken):
 
     monkeypatch.setattr(resource, "getrlimit", limited)
     assert 0 <= free_host_bytes() < 2 * 10**8
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="needs the GNU library")
+def test_what_was_let_go_of_is_free():
+    """What the C library keeps of it for later is given back before anything is counted."""
+
+    def held():
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+
+    pieces = [bytes(100_000) for _ in range(1000)]
+    kept = pieces[::100]
+    before = held()
+    del pieces
+    free_host_bytes()
+    assert before - held() > 50_000
+    assert len(kept) == 10
 
 
 def test_rows_may_take_a_stated_share_of_what_is_free(monkeypatch):

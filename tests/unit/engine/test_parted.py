@@ -105,3 +105,13 @@ def test_memory_decides_on_parts(monkeypatch):
     assert made(memory_bytes=50_000).n_parts == 5
     with pytest.raises(MemoryPlanError, match="one individual needs"):
         made(memory_bytes=20_000).evaluate(GENOMES)
+
+
+def test_a_series_alone_has_room_for_its_rows(monkeypatch):
+    """Half of what an engine may take is for rows; where they need more, they may take it all."""
+    expected = both()[0].evaluate(GENOMES).tobytes()
+    needed = max(map(len, SERIES)) * 9 * len(SPEC.rows)
+    monkeypatch.setattr("engine.cpu.backend.free_host_bytes", lambda: 2 * needed + 2)
+    parted = engine_for(SPEC, SERIES, WINDOWS, device="cpu")
+    assert parted.n_parts == 5
+    assert parted.evaluate(GENOMES).tobytes() == expected

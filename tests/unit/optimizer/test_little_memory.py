@@ -1,14 +1,18 @@
 """Where memory holds neither bars nor rows together, everything is found that is found with it."""
 
 from dataclasses import replace
+from mmap import mmap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from engine.batch import Engine
 from optimizer.config.run_config import RunConfig
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.report import load_run
+from optimizer.report.page import page_html
 from optimizer.session.header import recorded_front
 from optimizer.session.workflow import Observer, start_run
 from tests.support.clusters import SERIES
@@ -44,8 +48,25 @@ def test_a_run_with_little_memory_finds_the_same(tmp_path, monkeypatch):
     assert again == trades
     assert run.engine.n_parts > 1
     series = run.task.markets.series
-    assert [bars.close.base is None for bars in series] == [True, True, False, False]
+    assert_page_reads_parts_seldom(run, monkeypatch)
+    assert [is_mapped(bars.close) for bars in series] == [False, False, True, True]
     assert list((tmp_path / "runs" / ".bars").iterdir())
+
+
+def is_mapped(column):
+    """Whether a column shows a mapped file."""
+    while isinstance(column, np.ndarray | memoryview):
+        column = column.obj if isinstance(column, memoryview) else column.base
+    return isinstance(column, mmap)
+
+
+def assert_page_reads_parts_seldom(run, monkeypatch):
+    """A page of many members asks each part for several of them at once."""
+    made = []
+    monkeypatch.setattr("engine.parted.Engine", lambda *a, **k: made.append(a) or Engine(*a, **k))
+    assert len(run.members) >= 4
+    page_html(run)
+    assert len(made) <= run.engine.n_parts * len(run.members).bit_length()
 
 
 def test_a_run_that_was_moved_maps_its_bars_where_it_is(tmp_path, monkeypatch):
