@@ -9,6 +9,7 @@ from data import Window
 from engine.ledger import ACCUMULATOR_INDEX
 from engine.metrics import MetricTable, Span, compute_metrics
 from optimizer.goals.objectives import Goals
+from optimizer.search.compiled.repeats import Seen
 from optimizer.search.generation import Evaluation, Floats
 from strategy import GenomeLayout
 from strategy.narrow import AnyStrategy
@@ -65,9 +66,8 @@ class Trials:
     """
 
     def __init__(self, genomes: Floats, trades: Floats, first: int) -> None:
-        rows = np.ascontiguousarray(genomes).view(f"V{genomes.shape[1] * 8}").ravel()
-        _, places = np.unique(rows, return_index=True)
-        places.sort()
+        is_known = Seen(np.ascontiguousarray(genomes), 0).admit(np.arange(len(genomes)))
+        places = np.flatnonzero(~is_known)
         self.genomes, self.trades = genomes[places], trades[places]
         self.first = int(np.searchsorted(places, first))
 
