@@ -204,42 +204,48 @@ class Goals:
             The evaluation; objectives of infeasible individuals are NaN.
         """
         trades = self._over(metrics, "trades")  # [P]
-        values = self.achieved(metrics, near)  # [P, O]
+        reached = self._reached(metrics, near)  # O times [P]
         bounded = {
             c: self._over(metrics, c.metric, c.over, more_is_better=c.wants_more)
             for c in self.constraints
         }
         hard = _misses(bounded, len(trades), soft=False)  # [P, C]
-        is_undefined = np.isnan(np.column_stack([values, *bounded.values()]))
+        # A row for each of them: numpy goes through short rows of many individuals slowly.
+        is_undefined = np.isnan(np.stack([*reached, *bounded.values()]))  # [N, P]
         is_rare = trades < self.min_trades
-        is_vague = ~is_rare & is_undefined.any(axis=1)
+        is_vague = ~is_rare & is_undefined.any(axis=0)
         missed = _sum_of_columns(hard)
         shortfall = (self.min_trades - trades) / max(self.min_trades, 1)
-        undefined_share = is_undefined.sum(axis=1) / is_undefined.shape[1]
+        undefined_share = is_undefined.sum(axis=0) / len(is_undefined)
         vagueness = 1.0 + hard.shape[1] + 0.5 * (undefined_share + 1 / (1 + trades))
         violations = np.where(is_rare, shortfall + missed, np.where(is_vague, vagueness, missed))
         ruined_share = metrics.ruined.sum(axis=1) / metrics.ruined.shape[1]
         is_ruined = ruined_share > 0
         violations = np.where(is_ruined, 2.0 + hard.shape[1] + ruined_share, violations)
-        codes = np.where(is_vague, 3 + is_undefined.argmax(axis=1), self._first_broken(hard))
+        codes = self._first_broken(hard)
+        for place in reversed(range(len(is_undefined))):
+            codes[is_vague & is_undefined[place]] = 3 + place
         codes = np.where(is_ruined, 2, np.where(is_rare, 1, codes))
         soft = _misses(bounded, len(trades), soft=True)
         if soft.shape[1]:
-            values = np.column_stack([values, _sum_of_columns(soft) / soft.shape[1]])
-        objectives = np.where(violations[:, None] > 0, np.nan, self._signs * values)
+            reached.append(_sum_of_columns(soft) / soft.shape[1])
+        objectives = self._signs * np.column_stack(reached)
+        objectives[violations > 0] = np.nan
         return Evaluation(objectives, violations, codes.astype(np.int16))
 
     def achieved(self, metrics: MetricTable, near: Floats | None = None) -> Floats:
         """What individuals reach in each objective, feasible or not, [P, O]; NaN if undefined."""
+        return np.column_stack(self._reached(metrics, near))
+
+    def _reached(self, metrics: MetricTable, near: Floats | None) -> list[Floats]:
+        """What individuals reach in each objective, O times [P]."""
         of_near = iter(() if near is None else near.T)
-        return np.column_stack(
-            [
-                next(of_near)
-                if one.is_near
-                else self._over(metrics, one.metric, one.over, more_is_better=one.maximise)
-                for one in self.objectives
-            ]
-        )
+        return [
+            next(of_near)
+            if one.is_near
+            else self._over(metrics, one.metric, one.over, more_is_better=one.maximise)
+            for one in self.objectives
+        ]
 
     def values_near(
         self, layout: GenomeLayout, genomes: Floats, metrics_of: Callable[[Floats], MetricTable]
