@@ -42,12 +42,15 @@ class Ranking:
             infeasible individuals.
         is_copy: [P], who has the objectives of a feasible individual before; nobody when left out.
         is_scaled: Whether objectives are so large that they were scaled for crowding.
+        orders: [O, F], the feasible individuals by each objective, as `orders_of` has it; empty
+            when left out.
     """
 
     ranks: Indices
     crowding: Floats
     is_copy: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     is_scaled: bool = False
+    orders: Indices = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
 
     def order(self) -> Indices:
         """Indices [P], best first; the earlier index first where rank and crowding are equal."""
@@ -81,14 +84,14 @@ def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
     ranks = np.zeros(len(objectives), dtype=np.int64)  # [P]
     crowding = np.zeros(len(objectives), dtype=np.float64)  # [P]
     is_copy = np.zeros(len(objectives), dtype=np.bool_)  # [P]
-    found = _rank_feasible(objectives[feasible])
+    found = _rank_feasible(objectives.take(feasible, axis=0))
     ranks[feasible], crowding[feasible] = found.ranks, found.crowding
     is_copy[feasible] = found.is_copy
     n_fronts = int(found.ranks.max(initial=-1)) + 1
     infeasible = np.flatnonzero(violations > 0)
     steps = np.unique(violations[infeasible], return_inverse=True)[1]
     ranks[infeasible] = n_fronts + steps
-    return Ranking(ranks, crowding, is_copy, found.is_scaled)
+    return Ranking(ranks, crowding, is_copy, found.is_scaled, feasible.take(found.orders))
 
 
 def _rank_feasible(objectives: Floats) -> Ranking:
@@ -97,7 +100,7 @@ def _rank_feasible(objectives: Floats) -> Ranking:
     orders = orders_of(columns)
     ranks, is_copy = _ranks(columns, orders)
     crowding, is_scaled = distances_of(columns, orders, ranks)
-    return Ranking(ranks, crowding, is_copy, is_scaled)
+    return Ranking(ranks, crowding, is_copy, is_scaled, orders)
 
 
 def rank_survivors(
@@ -124,7 +127,14 @@ def rank_survivors(
     is_changed[ranking.ranks[np.flatnonzero(ranking.is_copy)]] = True
     is_measured = is_changed[ranks] | ranking.is_scaled
     again = np.flatnonzero(is_measured & (violations[survivors] == 0))
-    crowding[again] = crowding_distances(objectives[survivors[again]], ranks[again])
+    measured = survivors[again]
+    columns = _columns(objectives.take(measured, axis=0))
+    if ranking.is_copy[measured].any():
+        # Of equals the one that comes first among survivors counts as the first.
+        orders = orders_of(columns)
+    else:
+        orders = _orders_among(ranking.orders, measured, len(ranking.ranks))
+    crowding[again] = distances_of(columns, orders, ranks[again])[0]
     return Ranking(ranks, crowding)
 
 
@@ -200,6 +210,23 @@ def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
     return distances_of(columns, orders_of(columns), ranks)[0]
 
 
+def _orders_among(orders: Indices, members: Indices, count: int) -> Indices:
+    """Orders of all as orders of some of them.
+
+    Args:
+        orders: [O, F] individuals.
+        members: [N] of these, each once.
+        count: Of all individuals.
+
+    Returns:
+        [O, N] places among the members.
+    """
+    places = np.full(count, -1, dtype=np.int64)
+    places[members] = np.arange(len(members))
+    among = places.take(orders)
+    return among[among >= 0].reshape(len(orders), len(members))
+
+
 def _columns(objectives: Floats) -> Floats:
     """Objectives as the loops read them, [O, P]: a copy, each objective in one piece."""
     return np.array(objectives.T, dtype=np.float64, order="C")
@@ -245,12 +272,12 @@ def _check(objectives: Floats, violations: Floats, is_feasible: Bools) -> None:
         )
     if not (is_feasible | (violations > 0)).all():
         raise OptimizerError("violations must be 0 or above, and never NaN")
-    is_finite = np.isfinite(objectives)
-    if is_finite.all():
+    if np.isfinite(objectives).all():
         return
-    wrong = np.flatnonzero(is_feasible & ~is_finite.all(axis=1))
-    if wrong.size:
-        row = int(wrong[0])
+    feasible = np.flatnonzero(is_feasible)
+    is_finite = np.isfinite(objectives.take(feasible, axis=0))
+    if not is_finite.all():
+        row = int(feasible[is_finite.all(axis=1).argmin()])
         raise OptimizerError(
             f"individual {row} counts as feasible but its objectives are {objectives[row]}; "
             "an undefined objective must come with a violation above 0"

@@ -20,6 +20,9 @@ Words = npt.NDArray[np.uint64]
 
 ZERO, SIGN, TO_SIGN = np.uint64(0), np.uint64(2**63), np.uint64(63)
 
+LEAST_PLACE_BITS = 16
+"""Of a place at least, so that six digits are left: numbers that agree in them are rare."""
+
 DIGIT_BITS = 8
 N_DIGITS = 1 << DIGIT_BITS
 DIGIT = np.uint64(N_DIGITS - 1)
@@ -47,7 +50,7 @@ def rising_orders(rows: Floats) -> Places:
 def _sorted(columns: Floats, count: int, n_compared: int) -> Places:
     n = columns.shape[1]
     words, spare = np.empty((count, n), dtype=np.int64), np.empty(n, dtype=np.uint64)
-    n_bits = n.bit_length()
+    n_bits = max(n.bit_length(), LEAST_PLACE_BITS)
     counts = np.empty((-(-(64 - n_bits) // DIGIT_BITS), N_DIGITS), dtype=np.int64)
     sort_words(columns, n_bits, words.view(np.uint64), spare, counts)
     settle_runs(columns, n_compared, n_bits, words)
