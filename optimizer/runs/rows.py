@@ -5,6 +5,7 @@ and the digest of the row before. So a row whose population was dropped to save 
 its neighbours, and what was kept of it can still be checked.
 """
 
+import hashlib
 import struct
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
@@ -56,7 +57,17 @@ class Columns:
 
     def digest(self) -> bytes:
         """SHA-256 over the columns; the shapes that part them are in the row's digest."""
-        return sha256(*astuple(self))
+        return self.digests()[0]
+
+    def digests(self) -> tuple[bytes, bytes]:
+        """The same, and the digest that they would have without a state."""
+        *population, state = astuple(self)
+        digest = hashlib.sha256()
+        for column in population:
+            digest.update(column)
+        stateless = digest.digest()
+        digest.update(state)
+        return digest.digest(), stateless
 
 
 NOTHING = Columns(b"", b"", b"", b"", b"")
@@ -244,18 +255,25 @@ def front_population(population: Population) -> Population:
 def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
     """Digests of a generation that follows the row whose digest is `previous`, and its front."""
     _, genes, objectives = taken.shape
-    front = front_population(unpack(taken.columns, genes, objectives))
-    packed = pack(front)
+    population = unpack(taken.columns, genes, objectives)
+    members = front_members(population)
+    whole_sha, front_sha = taken.columns.digests()
+    if len(members) == len(population):
+        # Before long everybody is on the front: those bytes are there, and hashed, already.
+        packed = replace(taken.columns, state=b"")
+    else:
+        packed = pack(population.take(members))
+        front_sha = packed.digest()
     unlinked = Digests(
         number=taken.number,
         individuals=taken.shape[0],
         genes=genes,
         objectives=objectives,
-        front=len(front),
+        front=len(members),
         kept="whole",
         summary=taken.summary,
-        whole_sha=taken.columns.digest(),
-        front_sha=packed.digest(),
+        whole_sha=whole_sha,
+        front_sha=front_sha,
         chain=b"",
     )
     return replace(unlinked, chain=unlinked.linked(previous)), packed

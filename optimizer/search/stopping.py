@@ -22,12 +22,13 @@ def stop_reason(settings: SearchSettings, generation: Generation, seconds: float
     Returns:
         The name of the knob, or an empty string to go on.
     """
-    memory = from_numbers(generation.memory, generation.population.objectives.shape[1])
-    limit = settings.max_evaluations
-    if limit is not None and memory.evaluated + settings.population > limit:
-        return "max_evaluations"
-    if settings.plateau is not None and generation.number - memory.grown_at >= settings.plateau:
-        return "plateau"
+    limit, plateau = settings.max_evaluations, settings.plateau
+    if limit is not None or plateau is not None:
+        memory = from_numbers(generation.memory, generation.population.objectives.shape[1])
+        if limit is not None and memory.evaluated + settings.population > limit:
+            return "max_evaluations"
+        if plateau is not None and generation.number - memory.grown_at >= plateau:
+            return "plateau"
     if settings.max_seconds is not None and seconds >= settings.max_seconds:
         return "max_seconds"
     return ""
