@@ -47,7 +47,7 @@ GROUPS = {
 @runs_app.command("list")
 def runs_list(*, runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
     """All recorded runs, oldest first."""
-    from optimizer.commands.runs import list_command
+    from optimizer.commands.listing import list_command
 
     list_command(runs, as_json=as_json)
 

@@ -1,11 +1,10 @@
-"""runs: list, show, export, verify and delete what was recorded."""
+"""runs: show, export, verify and delete what was recorded."""
 
 import io
 import json
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from engine.replay.certificate import certify
 from optimizer.commands.console import (
     csv_text,
     facts_table,
-    plain_table,
     print_json,
     stdout,
     without_nan,
@@ -29,7 +27,7 @@ from optimizer.judging.judgement import Judgement
 from optimizer.judging.opened import opened_result
 from optimizer.judging.verdict import picked, verdict_of
 from optimizer.judging.words import words_of_pick
-from optimizer.runs import RunStore, delete_run, find_run, list_runs
+from optimizer.runs import RunStore, delete_run, find_run
 from optimizer.runs.result import (
     Member,
     RunHeader,
@@ -43,52 +41,11 @@ from optimizer.session.genes_file import chosen_member
 from optimizer.session.header import recorded_front
 from optimizer.session.importance import METHOD, importance_in
 from optimizer.session.individuals import describe_individuals
-from optimizer.shown import counted, number
+from optimizer.shown import counted
 from optimizer.written import write_whole
 
 STUDY = ".journal"
 """Ending of a file that is to be an Optuna study."""
-
-WIDE = 100
-"""Columns of a terminal from which on the list of runs says status and size of the front too."""
-
-
-def list_command(runs: Path, *, as_json: bool) -> None:
-    """Print all runs, oldest first."""
-    found = list_runs(runs)
-    if as_json:
-        print_json([asdict(run) | {"path": str(run.path)} for run in found])
-        return
-    if not found:
-        stdout().say(f"there are no runs in {runs}; start one with: python -m optimizer evolve")
-        return
-    console = stdout()
-    is_wide = console.width >= WIDE
-    whole = ("status",) if is_wide else ()
-    headings = (
-        "run",
-        *whole,
-        "verdict",
-        "strategy",
-        "data",
-        "done",
-        *(("front",) if is_wide else ()),
-    )
-    table = plain_table(*headings, right=("done", "front"), is_folded=True)
-    table.padding, table.pad_edge = (0, 1, 0, 0), False
-    table.columns[0].no_wrap = True
-    for run in found:
-        is_over = run.front_size is not None
-        verdict = (run.verdict or "not_judged").replace("not_judged", "unjudged") if is_over else ""
-        shown = verdict.replace("_", " ")
-        first = (run.status, shown) if is_wide else (shown or run.status,)
-        done = f"{max(run.generations - 1, 0):,}/{number(run.planned)}"
-        last = [number(run.front_size)] if is_wide else []
-        table.add_row(run.id, *first, run.strategy, run.data, done, *last)
-    console.print(table)
-    for run in found:
-        if run.damaged:
-            console.say(f"{run.id}: {run.damaged}")
 
 
 def show_command(name: str, runs: Path, *, as_json: bool) -> None:

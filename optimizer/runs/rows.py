@@ -18,7 +18,6 @@ import numpy.typing as npt
 from optimizer.errors import StoreError
 from optimizer.runs.payload import Payload, decode, encode, sha256
 from optimizer.search.generation import LINEAGE, Generation, Population, nobody
-from optimizer.search.ranking import first_front
 
 KEPT = ("whole", "front", "summary")
 """How much of a generation's population a row still holds."""
@@ -242,6 +241,9 @@ def front_members(population: Population) -> npt.NDArray[np.int64]:
     """Indices of the feasible individuals that nobody dominates, in the population's order."""
     is_ranked = (population.violations == 0) & np.isfinite(population.objectives).all(axis=1)
     ranked: npt.NDArray[np.int64] = np.flatnonzero(is_ranked)
+    # Who only looks at what is recorded asks for no front, and need not wait for the compiler.
+    from optimizer.search.ranking import first_front
+
     if not ranked.size or not population.objectives.shape[1]:
         return ranked
     return np.asarray(ranked[first_front(population.objectives[ranked])], dtype=np.int64)

@@ -47,16 +47,22 @@ def test_the_command_line_imports_nothing_heavy():
 @pytest.mark.parametrize(
     ("arguments", "unwanted"),
     [
+        (
+            ("runs", "list"),
+            ("torch", "triton", "numba", "pandas", "pyarrow", "moocore", "plotly", "optuna"),
+        ),
         (("doctor",), ("torch", "triton", "numba", "pandas", "deap", "moocore")),
         (
             ("evolve", *SMALL, "--device", "cpu"),
             ("torch", "triton", "pandas", "plotly", "jinja2", "optuna", "polygon"),
         ),
     ],
-    ids=["doctor", "evolve"],
+    ids=["runs list", "doctor", "evolve"],
 )
 def test_a_command_imports_only_what_it_needs(tmp_path, arguments, unwanted):
     """What takes seconds to import is left to the commands that use it."""
+    if arguments[0] == "runs":
+        assert run("evolve", *SMALL, "--no-report", "--no-judge", cwd=tmp_path).code == 0
     program = (
         "import sys; from optimizer.__main__ import main; "
         f"code = main({list(arguments)}); "
