@@ -2,15 +2,27 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from optimizer.runs import RunStore, estimate_bytes
 from optimizer.runs.database import population_bytes
 from optimizer.runs.listing import DATABASE
-from tests.support.recording import HEADER, assert_sound, made, quick_directory
+from tests.support.recording import (
+    HEADER,
+    assert_same_generation,
+    assert_same_population,
+    assert_sound,
+    made,
+    quick_directory,
+)
 
 RUN = "run-1"
+
+BEST = np.zeros(1, dtype=np.int64)
+"""Who is a population of its own front."""
 
 
 @pytest.fixture
@@ -80,3 +92,20 @@ def test_a_budget_bounds_the_estimate(tmp_path, budget):
     taken = sum(file.stat().st_size for file in (tmp_path / RUN).iterdir())
     estimate = estimate_bytes(37, 2, 2, 199, budget=budget)
     assert taken <= estimate <= estimate_bytes(37, 2, 2, 199)
+
+
+def test_a_population_that_is_all_front_stays_as_its_front(tmp_path):
+    """What is left of it is sound, without the state that only a whole generation has."""
+    whole = [replace(made(n), population=made(n).population.take(BEST)) for n in range(4)]
+    with RunStore.create(tmp_path, RUN, HEADER, keep="front") as store:
+        for generation in whole:
+            store.record(generation)
+        store.flush()
+        assert kept_of(store) == "ffww"
+        assert [summary.front for summary in store.generations()] == [len(BEST)] * 4
+        assert store.verify() == []
+        assert_same_population(whole[1].population, store.front(1))
+        assert_same_generation(whole[3], store.last_generation())
+    with closing(sqlite3.connect(tmp_path / RUN / DATABASE)) as connection:
+        states = connection.execute("SELECT LENGTH(state) FROM generation ORDER BY number")
+        assert [size > 0 for (size,) in states] == [False, False, True, True]
