@@ -115,17 +115,23 @@ def test_the_theme_can_be_changed_and_the_page_printed(chromium, page_file):
 
 
 def test_charts_fit_on_paper_that_is_narrower_than_the_window(chromium, page_file):
-    """No chart reaches out of its frame; afterwards the screen has its own sizes again."""
-    reach = """() => [...document.querySelectorAll('svg.main-svg')].filter(one =>
+    """Each fills its place and reaches out of no frame; then the screen has its sizes again."""
+    reach = """() => [...document.querySelectorAll('svg.main-svg, .plot canvas')].filter(one =>
         one.getBoundingClientRect().width
         && one.getBoundingClientRect().right > one.closest('figure').getBoundingClientRect().right
     ).length"""
+    blank = """() => [...document.querySelectorAll('.svg-container')].filter(one => {
+        const { width, height } = one.getBoundingClientRect();
+        const form = one.querySelector('svg.main-svg').viewBox.baseVal;
+        return Math.abs(height - width * form.height / form.width) > 1;
+    }).length"""
     with opened(chromium, page_file) as found:
         found.page.evaluate("dispatchEvent(new Event('beforeprint'))")
         found.page.emulate_media(media="print")
         found.page.evaluate("document.body.style.width = '740px'")
         assert found.page.locator("svg.main-svg").count() > 20
         assert found.page.evaluate(reach) == 0
+        assert found.page.evaluate(blank) == 0
         assert found.page.evaluate(
             "[...document.querySelectorAll('.modebar-container')].every(one => !one.offsetHeight)"
         )

@@ -492,13 +492,22 @@
   addEventListener("beforeprint", () => {
     theme = "light";
     drawAll();
-    // Paper is as wide as it is: a chart that was drawn for a wider window is scaled to fit.
+    // Paper is as wide as it is: a chart that was drawn for another width is scaled, and keeps its form.
     for (const svg of document.querySelectorAll("svg.main-svg")) {
       svg.setAttribute("viewBox", `0 0 ${svg.width.baseVal.value} ${svg.height.baseVal.value}`);
+    }
+    for (const box of document.querySelectorAll(".svg-container")) {
+      const width = box.clientWidth, height = box.clientHeight;
+      box.style.aspectRatio = `${width} / ${height}`;
+      for (const { style } of box.querySelectorAll(".gl-container > div")) {
+        for (const side of ["left", "width"]) style[side] = `${100 * parseFloat(style[side]) / width}%`;
+        for (const side of ["top", "height"]) style[side] = `${100 * parseFloat(style[side]) / height}%`;
+      }
     }
   });
   addEventListener("afterprint", () => {
     for (const svg of document.querySelectorAll("svg.main-svg")) svg.removeAttribute("viewBox");
+    for (const box of document.querySelectorAll(".svg-container")) box.style.aspectRatio = "";
     setTheme(wanted());
   });
 
