@@ -78,7 +78,7 @@ def front_tables(
     for place, individual in members.items():
         values = {**individual.objectives, **individual.metrics}
         rows[place] = {name: metric(name, values.get(name)) for name in (*objectives, *beside)}
-    blocks = _blocks([*objectives, *beside], rows, width)
+    blocks = _blocks([*objectives, *beside], rows, width, PICK)
     # What does not fit is among the metrics of each member, which `runs show` tells.
     shown = [names for names in blocks if set(names) & set(objectives)]
     return [_numbers_table(names, rows, bold=objectives, pick=pick) for names in shown]
@@ -115,10 +115,13 @@ def _numbers_table(
 
 
 def _blocks(
-    names: Sequence[str], rows: Mapping[int, Mapping[str, str]], width: int
+    names: Sequence[str], rows: Mapping[int, Mapping[str, str]], width: int, mark: str = ""
 ) -> list[list[str]]:
-    """Columns in as few groups as fit side by side, each behind the numbers of the members."""
-    first = max(len(str(place)) for place in rows) + len(PICK) + 2
+    """Columns in as few groups as fit side by side, each behind the numbers of the members.
+
+    `mark` is what may stand before a number.
+    """
+    first = max(len(mark) + len(str(place)) for place in rows) + 2
     blocks: list[list[str]] = [[]]
     left = width - first
     for name in names:

@@ -164,6 +164,16 @@ def test_genes_stand_in_the_order_of_the_front():
     assert [row.split()[:2] for row in rows] == [["7", "10"], ["9", "11"]]
 
 
+def test_genes_that_just_fit_stand_in_one_table():
+    """No column is left for the mark of a pick, which stands in the other table."""
+    genes = {f"gene_{place}": 1234.5 for place in range(3)}
+    (one,) = individuals(1)
+    tables = genes_tables({10: replace(one, genes=genes)}, 25)
+    assert len(tables) == 1
+    assert max(map(len, printed(*tables).splitlines())) == 25
+    assert len(genes_tables({10: replace(one, genes=genes)}, 24)) == 2
+
+
 def test_certificates_say_how_much_was_compared():
     """Counts, verdict and the beginnings of both hashes in one line."""
     certificate = SimpleNamespace(
