@@ -261,7 +261,8 @@ def load_series(config: RunConfig) -> tuple[Bars, ...]:
     is_told = False
     for spec in named_specs(config):
         bars = with_columns(load_bars(spec, options))
-        room -= bars.n_bytes
+        # What is searched on is copied out of a series whose end is held out.
+        room -= bars.n_bytes * (1 if config.holdout is None else 2)
         if room < 0:
             if not is_told:
                 log.info(
