@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import math
+import re
 import struct
 from collections.abc import Mapping
 from importlib.resources import files
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
 
 from optimizer.report.charts.chart import words
 from optimizer.report.evidence import FOLD_COLUMNS, answer
@@ -69,6 +71,7 @@ def page_html(run: Tables, member: int | None = None) -> str:
     library = plotly_script()
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["short"] = short
+    environment.filters["whole_flags"] = whole_flags
     template = environment.from_string((assets / "report.html").read_text(encoding="utf-8"))
     return template.render(
         page=_static(run),
@@ -86,6 +89,15 @@ def short(text: object, most: int = LONGEST_TEXT) -> str:
     if len(whole) <= most:
         return whole
     return f"{whole[:most]}… ({len(whole):,} characters)"
+
+
+def whole_flags(text: str) -> Markup:
+    """A text as HTML in which no line ends inside a flag of a command.
+
+    >>> whole_flags("judge <RUN> --null 199")
+    Markup('judge &lt;RUN&gt; <span class="flag">--null</span> 199')
+    """
+    return Markup(re.sub(r"--[a-z][a-z-]*", r'<span class="flag">\g<0></span>', str(escape(text))))
 
 
 def policy(*scripts: bytes) -> str:

@@ -142,7 +142,7 @@ def test_an_individual_with_one_trade_has_a_page(chromium, tmp_path, monkeypatch
     single = Single(task, task.spec.layout.encode(values))
     (ledger,) = single.engine.trades(single.genomes[0])
     one = ledger_of([ledger.trade(0)])
-    monkeypatch.setattr(single.engine, "trades", lambda genome: (one,))
+    monkeypatch.setattr(single.engine, "ledgers", lambda genomes: [(one,) for _ in genomes])
     with opened(chromium, write_report(single, tmp_path / "page.html")) as found:
         found.draw_all()
         assert found.errors == []
