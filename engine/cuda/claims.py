@@ -2,7 +2,7 @@
 
 What is compared is arithmetic of rows, genes and constants, given as the numbers of
 `engine.cuda.formulas`. One kernel computes whatever a strategy says; another is compiled for the
-form of a formula, and is many times as fast. `engine.cuda.comparing` chooses.
+form of a comparison. `engine.cuda.comparing` chooses.
 """
 
 import triton
@@ -181,7 +181,10 @@ def compare_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_m
         tl.store(p_words + o_row * n_words + o_word, words, mask=o_word < n_words)
 
 
-@triton.jit
+# Not specialised, so that what was once compared with `compare_kernel` is what runs later.
+@triton.jit(
+    do_not_specialize=["n_members", "n_genes", "n_rows", "row_stride", "n_bars", "n_halves"]
+)
 def compare_form_kernel(p_code, p_constants, p_asked, p_genomes, p_slots, p_rows, p_members,
                         p_halves, n_members, n_genes, n_rows, row_stride, n_bars, n_halves,
                         LEFT: tl.constexpr, RIGHT: tl.constexpr, RELATION: tl.constexpr,

@@ -1,13 +1,18 @@
 """Which kernel decides a comparison: one for whatever is said, or one compiled for its form.
 
 The first takes a formula as data and computes every operation at every step. The second takes a
-few seconds to compile, so it comes in once a form has had work enough. It decides its first
-comparison beside the first kernel, and is used only where every bit is equal.
+while to compile, so that it pays only where a form has much work. It decides its first comparison
+beside the first kernel, and is used only where every bit is equal.
+
+The second is not in use yet: it has run in Triton's interpreter, but on no GPU. `pytest -m gpu` and
+`python -m tests.bench.language_cuda` use it. When they pass, `PAYS_AFTER` becomes 2**36, which is
+half a second of the first kernel.
 """
 
 import logging
+import math
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -18,8 +23,8 @@ from engine.cuda.waiting import wait_for_launches
 
 LOG = logging.getLogger(__name__)
 
-PAYS_AFTER = 2**36
-"""Operations, each at one bar of one individual: half a second of the kernel that takes data."""
+PAYS_AFTER = math.inf
+"""Operations, each at one bar of one individual, after which a form gets a kernel of its own."""
 
 WORDS = 8
 """Words that a program decides."""
@@ -103,22 +108,22 @@ class Comparing:
 
 
 def _by_data(comparison: Comparison, read: Read, words: torch.Tensor) -> None:
-    n_words = words.shape[1]
-    launch(compare_kernel, _grid(words), *read[:2], comparison.asked, *read[2:6], words,
-           len(words), read.genomes.shape[1], read.slots.shape[1], read.n_bars, read.n_bars,
-           n_words, WORDS=WORDS)  # fmt: skip
+    _launch(compare_kernel, comparison, read, words, WORDS=WORDS)
 
 
 def _by_form(comparison: Comparison, read: Read, words: torch.Tensor) -> None:
-    halves = words.view(torch.int32)
-    launch(compare_form_kernel, _grid(words), *read[:2], comparison.asked, *read[2:6], halves,
-           len(words), read.genomes.shape[1], read.slots.shape[1], read.n_bars, read.n_bars,
-           halves.shape[1], LEFT=comparison.left, RIGHT=comparison.right,
-           RELATION=comparison.relation, HALVES=2 * WORDS)  # fmt: skip
+    _launch(compare_form_kernel, comparison, read, words.view(torch.int32), LEFT=comparison.left,
+            RIGHT=comparison.right, RELATION=comparison.relation, HALVES=2 * WORDS)  # fmt: skip
 
 
-def _grid(words: torch.Tensor) -> tuple[int, int]:
-    """Blocks of words, and shares of individuals, which a program decides one after another."""
-    n, n_words = words.shape
-    blocks = -(-n_words // WORDS)
-    return blocks, max(1, min(n, PROGRAMS // blocks, MOST_SHARES))
+def _launch(
+    kernel: object, comparison: Comparison, read: Read, out: torch.Tensor, **constants: Any
+) -> None:
+    """Launch either kernel for out [n, N] words, or [n, 2 N] halves of them."""
+    n, width = out.shape
+    blocks = -(-width * out.element_size() // (8 * WORDS))
+    # A program decides its bars for a share of the individuals, one after another.
+    shares = max(1, min(n, PROGRAMS // blocks, MOST_SHARES))
+    launch(kernel, (blocks, shares), *read[:2], comparison.asked, *read[2:6], out, n,
+           read.genomes.shape[1], read.slots.shape[1], read.n_bars, read.n_bars, width,
+           **constants)  # fmt: skip

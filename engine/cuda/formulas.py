@@ -64,10 +64,11 @@ class Formulas:
 
     def form(self, span: Span) -> Form:
         """The form of what stands there."""
-        pairs = zip(self.code[0::2], self.code[1::2], strict=True)
+        begin, end = span
+        code = self.code[2 * begin : 2 * end]
         return tuple(
             operation + TURNED * (operation > CONSTANT and operand)
-            for operation, operand in list(pairs)[slice(*span)]
+            for operation, operand in zip(code[0::2], code[1::2], strict=True)
         )
 
     def _write(self, node: Expression) -> None:
