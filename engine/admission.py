@@ -65,16 +65,15 @@ def load_loops(genomes: Floats, limits: Limits, columns: Ints | None) -> None:
         find_slots(genomes, columns, tables, np.empty((len(genomes), len(columns)), np.int32))
 
 
-def shaped(spec: AnyStrategy, genomes: Floats, *, copied: bool = False) -> Floats:
+def shaped(spec: AnyStrategy, genomes: Floats) -> Floats:
     """Genomes [P, G], contiguous and writable, because loops are compiled anew for other arrays.
 
-    They are copied where they are otherwise; with `copied` in any case, as they may change before
-    results are there.
+    They are copied where they are otherwise.
 
     Raises:
         GenomeError: When they are not float64 [P, G].
     """
-    genomes = np.array(genomes, order="C") if copied else np.require(genomes, None, ["C", "W"])
+    genomes = np.require(genomes, None, ["C", "W"])
     if genomes.dtype != np.float64 or genomes.ndim != 2:
         raise GenomeError(
             f"genomes must be float64 [P, {len(spec.layout)}], "

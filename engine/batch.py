@@ -1,7 +1,6 @@
 """The batch engine: whole populations in, accumulators out, on whatever device was chosen."""
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from itertools import chain
 
@@ -20,9 +19,6 @@ from engine.rows.bank import RowBank
 from engine.rows.plan import RowGroup, only_columns, parameters_of, plan_chunks, plan_rows
 from strategy.genes import Floats
 from strategy.narrow import AnyStrategy
-
-TAKEN_AHEAD = 1
-"""Populations that are prepared before the results of the one before them are waited for."""
 
 PART_INDIVIDUALS = 16_384
 """Individuals that are handed to a device at a time: while it works on a part, the next one is
@@ -178,25 +174,26 @@ class Engine:
         Raises:
             GenomeError: When a genome is not legal; the message names the first.
         """
-        return self._begun(genomes, copied=False)()
-
-    def evaluate_each(self, populations: Iterable[Floats]) -> Iterator[Floats]:
-        """Backtest populations [P, G] none of which depends on the results of another before it.
-
-        While a GPU works on one population the next is taken and prepared, so that the device need
-        not wait for the host between them. Yields [P, W, A] of each, in their order; the bits are
-        those of `evaluate`.
-
-        Raises:
-            GenomeError: As in `evaluate`, in place of the offending population's results or before.
-        """
-        running: deque[Callable[[], Floats]] = deque()
-        for genomes in populations:
-            running.append(self._begun(genomes, copied=True))
-            if len(running) > TAKEN_AHEAD:
-                yield running.popleft()()
-        for finish in running:
-            yield finish()
+        genomes = shaped(self.spec, genomes)
+        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
+        step = self._chunk or max(1, min(PART_INDIVIDUALS, PART_PAIRS // len(self.windows)))
+        parts = [slice(begin, begin + step) for begin in range(0, len(genomes), step)]
+        waits: list[Callable[[], bool]] = []
+        for part in parts:
+            wait = self._begun_part(genomes, part, out)
+            if wait is None:
+                return self._chunked(genomes, out)
+            waits.append(wait)
+        # All are waited for, also where one was refused: what was begun is never left alone.
+        is_done = [wait() for wait in waits]
+        for part, done in zip(parts, is_done, strict=True):
+            if done:
+                continue
+            again = self._looked_up(genomes, part, out)
+            if again is None:
+                return self._chunked(genomes, out)
+            again()
+        return out
 
     def trades(self, genome: Floats) -> tuple[Ledger, ...]:
         """All trades of one individual [G]: a ledger a window, [W].
@@ -230,41 +227,11 @@ class Engine:
             self._backend.signals(own, slots, window).astype(np.int64) for window in self.windows
         )
 
-    def distinct_rows(self, genomes: Floats) -> int:
-        """How many distinct rows a population [P, G] reads."""
-        return plan_rows(self.spec, self._checked(shaped(self.spec, genomes))).n_rows
-
     def row(self, form: Form, parameters: Sequence[float], series: int = 0) -> Floats:
         """One indicator row [T] of one series, as the device computed it."""
         group = RowGroup(form, np.array([parameters], np.float64).reshape(1, -1))
         (slot,) = self._bank.slots([group])
         return self._backend.rows(int(slot), series)
-
-    def _begun(self, genomes: Floats, *, copied: bool) -> Callable[[], Floats]:
-        """Start to evaluate [P, G], or a copy of it; what is returned waits and gives [P, W, A]."""
-        genomes = shaped(self.spec, genomes, copied=copied)
-        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
-        step = self._chunk or max(1, min(PART_INDIVIDUALS, PART_PAIRS // len(self.windows)))
-        parts = [slice(begin, begin + step) for begin in range(0, len(genomes), step)]
-        waits: list[Callable[[], bool]] = []
-        for part in parts:
-            wait = self._begun_part(genomes, part, out)
-            if wait is None:
-                return self._chunked(genomes, out)
-            waits.append(wait)
-
-        def finish() -> Floats:
-            # All are waited for, also where one was refused: what was begun is never left alone.
-            is_done = [wait() for wait in waits]
-            for part, done in zip(parts, is_done, strict=True):
-                again = None if done else self._looked_up(genomes, part, out)
-                if not done and again is None:
-                    return self._chunked(genomes, out)()
-                if again is not None:
-                    again()
-            return out
-
-        return finish
 
     def _begun_part(self, genomes: Floats, part: slice, out: Floats) -> Callable[[], bool] | None:
         """Start to evaluate a part; None where the rows of all do not fit the bank together."""
@@ -317,14 +284,14 @@ class Engine:
         slots: Slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
         return slots
 
-    def _chunked(self, genomes: Floats, out: Floats) -> Callable[[], Floats]:
+    def _chunked(self, genomes: Floats, out: Floats) -> Floats:
         """Evaluate a population whose rows do not fit the bank together."""
         if self._stretched(genomes, out):
-            return lambda: out
+            return out
         for members, plan in plan_chunks(self.spec, genomes, self._bank.capacity, self._chunk):
             slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
             out[members] = self._backend.evaluate(genomes[members], slots, self.windows)
-        return lambda: out
+        return out
 
     def _stretched(self, genomes: Floats, out: Floats) -> bool:
         """Evaluate with all rows for a stretch of bars at a time, where the device can and it pays.

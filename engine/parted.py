@@ -1,6 +1,6 @@
 """An engine for series that memory does not hold together: one part of them after the other."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import pairwise
@@ -123,6 +123,16 @@ class PartedEngine(Engine):
             places, windows = self._parts[part]
             yield places, self._engine(part).on(windows)
 
+    def evaluate(self, genomes: Floats) -> Floats:
+        """As `engine.batch.Engine.evaluate`."""
+        genomes = shaped(self.spec, genomes)
+        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
+        for places, engine in self.shares():
+            out[:, places] = engine.evaluate(genomes)
+            # Else it would stay until the next one is made.
+            del engine
+        return out
+
     def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
         """As `engine.batch.Engine.ledgers`."""
         genomes = shaped(self.spec, genomes)
@@ -154,15 +164,6 @@ class PartedEngine(Engine):
         """As `engine.batch.Engine.row`."""
         part = int(np.searchsorted(self._borders, series, "right")) - 1
         return self._engine(part).row(form, parameters, series - self._borders[part])
-
-    def _begun(self, genomes: Floats, *, copied: bool) -> Callable[[], Floats]:
-        genomes = shaped(self.spec, genomes, copied=copied)
-        out = np.empty((len(genomes), len(self.windows), len(ACCUMULATORS)))
-        for places, engine in self.shares():
-            out[:, places] = engine.evaluate(genomes)
-            # Else it would stay until the next one is made.
-            del engine
-        return lambda: out
 
     def _engine(self, part: int) -> Engine:
         """Of one part, whose first window nobody asks about; that of another is let go first."""

@@ -5,8 +5,7 @@
 Random individuals of seller exhaustion on the sample, repeated end to end for longer series; rows
 cached. On each length of series a certificate must be green, and engines must give the same bits at
 every size, before anything is timed. Call: from genomes to accumulators in host memory, the median
-of `--repeats`. On a GPU also: a population in a loop that hands the next one over before it takes
-the last one's results, the stages on the device, and how busy that loop keeps it.
+of `--repeats`. On a GPU also the stages on the device, and how busy calls keep it.
 """
 
 import argparse
@@ -23,6 +22,7 @@ from engine.errors import EngineError
 from engine.machine import describe_processor, versions
 from engine.reference import Reference
 from engine.replay.certificate import certify
+from engine.rows.plan import plan_rows
 from optimizer.commands.bench import extended, peak_memory_bytes, seconds_of
 from optimizer.config.run_config import resolve_config
 from optimizer.session.task import prepare
@@ -33,12 +33,6 @@ SINGLY = 4
 """Individuals that the reference is timed with; it takes one after another."""
 
 VERIFIED_INDIVIDUALS = 4
-
-LOOP, LOOP_S = 100, 0.5
-"""Populations of a loop, or as many as come in so many seconds."""
-
-DISTINCT = 10
-"""Orders of individuals that such a loop takes in turn."""
 
 LONG_CALL_S = 0.5
 """A call that takes longer is repeated three times, others as often as was asked for."""
@@ -71,7 +65,6 @@ class Line:
         p80_s: 80th percentile.
         stages_s: Time on the device of each stage after the rows, and of ``"all"``; empty where
             nothing is launched.
-        loop_s: Of one population in a loop; of a call where nothing is launched.
         floor_s: What moving the fewest bytes once would take at the measured copy bandwidth: one
             byte a bar of each distinct row, the prices, and the accumulators.
         device_bytes: Largest memory of the device so far.
@@ -83,14 +76,13 @@ class Line:
     p50_s: float
     p80_s: float
     stages_s: dict[str, float] = field(default_factory=dict)
-    loop_s: float = 0.0
     floor_s: float = 0.0
     device_bytes: int = 0
 
     @property
     def busy_share(self) -> float:
-        """Share of the loop that the device works."""
-        return min(self.stages_s.get("all", 0.0) / self.loop_s, 1.0) if self.loop_s else 0.0
+        """Share of a call that the device works."""
+        return min(self.stages_s.get("all", 0.0) / self.p50_s, 1.0)
 
 
 def timed(
@@ -174,33 +166,18 @@ def _measured(line: Line, engine: Engine, genomes: Floats, result_bytes: int) ->
     from tests.bench.stages import copy_bytes_per_s, peak_device_bytes, stage_seconds
 
     bars, bandwidth = line.case.bars, copy_bytes_per_s(engine)
-    moved = engine.distinct_rows(genomes) * bars + 32 * bars + result_bytes
+    moved = plan_rows(engine.spec, genomes).n_rows * bars + 32 * bars + result_bytes
     return replace(
         line,
         stages_s=stage_seconds(engine, genomes),
-        loop_s=_seconds_in_a_loop(engine, genomes, line.p50_s),
         floor_s=moved / bandwidth if bandwidth else 0.0,
         device_bytes=peak_device_bytes(engine),
     )
 
 
-def _seconds_in_a_loop(engine: Engine, genomes: Floats, call_s: float) -> float:
-    """Seconds of one population, the same individuals in another order, among many."""
-    count = max(3, min(LOOP, int(LOOP_S / call_s)))
-    rng = np.random.default_rng(0)
-    populations = [rng.permutation(genomes) for _ in range(min(count, DISTINCT))]
-    turns = [populations[i % len(populations)] for i in range(count)]
-
-    def loop() -> None:
-        for _ in engine.evaluate_each(turns):
-            pass
-
-    return float(np.median(seconds_of(loop, 3))) / count
-
-
 def _line(engine: str, case: Case, seconds: Sequence[float]) -> Line:
     p20, p50, p80 = np.percentile(seconds, [20, 50, 80]).tolist()
-    return Line(engine, case, p20, p50, p80, loop_s=p50)
+    return Line(engine, case, p20, p50, p80)
 
 
 def told(line: Line) -> str:
@@ -216,7 +193,7 @@ def told(line: Line) -> str:
         return words
     stages = " ".join(f"{name} {s * 1e3:.3f}" for name, s in line.stages_s.items())
     return (
-        f"{words}, loop {line.loop_s * 1e3:.3f}, busy {line.busy_share:.0%}, floor "
+        f"{words}, busy {line.busy_share:.0%}, floor "
         f"{line.floor_s * 1e3:.3f}, {stages}, {line.device_bytes / 2**20:,.0f} MiB"
     )
 

@@ -11,6 +11,7 @@ from engine.contract import Form
 from engine.ledger import ACCUMULATOR_INDEX
 from engine.reference import Reference
 from engine.replay import certify
+from engine.rows.plan import plan_rows
 from tests.support.own import LISTED, MIXED, OWN_SPECS, drift
 from tests.support.parity import assert_same_bits, assert_same_trades
 from tests.support.strategies import CROSSINGS
@@ -59,7 +60,7 @@ def test_chunks_and_a_crowded_bank_change_no_bit(name, device):
     roomy = engine_of(spec, device)
     expected = roomy.evaluate(genomes)
     plan = roomy.memory_plan(1)
-    n_rows = roomy.distinct_rows(genomes)
+    n_rows = plan_rows(spec, genomes).n_rows
     room = 2 * (len(spec.rows) + 2) * plan.slot_bytes
     beside = 0 if device == "cpu" else plan.series_bytes
     crowded = engine_of(spec, device, memory_bytes=room + beside, chunk=7)

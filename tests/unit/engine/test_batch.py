@@ -59,48 +59,19 @@ def test_engine_refuses_genomes_of_wrong_shape(genomes, message):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 2.5, 0.0, -3.0])
 def test_engine_refuses_illegal_genes(value):
-    """A length that is no whole positive number never reaches a kernel."""
+    """A length that is no whole positive number never reaches a kernel; the engine works on."""
     genomes = np.tile(SPEC.layout.defaults, (3, 1))
     genomes[1, SPEC.layout.index("max_hold")] = value
+    engine = Engine(SPEC, [BARS], [WHOLE])
     with pytest.raises(GeneError, match="individual 1: gene 'max_hold'"):
-        Engine(SPEC, [BARS], [WHOLE]).evaluate(genomes)
+        engine.evaluate(genomes)
+    assert len(engine.evaluate(genomes[:1])) == 1
 
 
 def test_no_individuals_give_no_rows():
     """An empty population is answered with an empty result."""
     found = Engine(SPEC, [BARS], [WHOLE]).evaluate(np.empty((0, len(SPEC.layout))))
     assert found.shape == (0, 1, len(ACCUMULATORS))
-
-
-def test_populations_one_after_another_give_the_same_bits():
-    """Populations that are handed over together come back in order, each as if alone."""
-    engine = Engine(SPEC, [BARS], [WHOLE])
-    populations = [random_genomes(SPEC, size, seed=size) for size in (7, 1, 0, 30, 2)]
-    found = list(engine.evaluate_each(iter(populations)))
-    for genomes, accumulators in zip(populations, found, strict=True):
-        assert_same_bits(Engine(SPEC, [BARS], [WHOLE]).evaluate(genomes), accumulators, "alone")
-
-
-def test_one_population_is_taken_ahead():
-    """The next population is asked for before the last one's results are given, no more of them."""
-    engine, taken = Engine(SPEC, [BARS], [WHOLE]), []
-
-    def populations():
-        for size in (1, 2, 3):
-            taken.append(size)
-            yield random_genomes(SPEC, size, seed=1)
-
-    results = engine.evaluate_each(populations())
-    assert len(next(results)) == 1
-    assert taken == [1, 2]
-
-
-def test_illegal_population_among_others_is_named():
-    """An illegal genome is refused where it comes, and the engine still works afterwards."""
-    engine, good = Engine(SPEC, [BARS], [WHOLE]), random_genomes(SPEC, 3, seed=1)
-    with pytest.raises(GeneError, match="individual 2"):
-        list(engine.evaluate_each([good, np.where([[0], [0], [1]], np.nan, good)]))
-    assert len(engine.evaluate(good)) == 3
 
 
 @pytest.mark.parametrize("name", ["PART_PAIRS", "PART_INDIVIDUALS"])
@@ -113,22 +84,6 @@ def test_parts_change_no_bit(monkeypatch, name, most):
     engine = Engine(SPEC, [BARS], windows)
     for _ in range(3):
         assert_same_bits(expected, engine.evaluate(genomes), f"{name} {most}")
-
-
-def test_a_caller_may_use_one_array_for_all_populations():
-    """Populations that are written into one array, one after the other, are told apart."""
-    populations = [random_genomes(SPEC, 5, seed) for seed in range(4)]
-    room = np.empty_like(populations[0])
-
-    def written():
-        for population in populations:
-            room[...] = population
-            yield room
-
-    engine = Engine(SPEC, [BARS], [WHOLE])
-    expected = [engine.evaluate(population) for population in populations]
-    for number, found in enumerate(engine.evaluate_each(written())):
-        assert_same_bits(expected[number], found, f"population {number}")
 
 
 def test_rows_stay_between_calls():

@@ -45,8 +45,6 @@ def test_parts_say_what_the_whole_says(windows):
     signals = zip(parted.signals(GENOMES[0]), whole.signals(GENOMES[0]), strict=True)
     assert all(np.array_equal(one, other) for one, other in signals)
     assert sum(len(one) for one in whole.trades(GENOMES[0]))
-    each = zip(parted.evaluate_each([GENOMES] * 3), whole.evaluate_each([GENOMES] * 3), strict=True)
-    assert all(one.tobytes() == other.tobytes() for one, other in each)
     row = SPEC.rows[0]
     asked = Form.of(row), [10.0] * len(row.genes)
     for series in range(len(SERIES)):

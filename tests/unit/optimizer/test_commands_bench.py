@@ -28,7 +28,6 @@ def test_every_engine_at_every_size():
     assert [line.case for line in on_cpu] == cases
     assert all(0 < line.p20_s <= line.p50_s <= line.p80_s for line in found)
     assert all(line.stages_s == {} and line.busy_share == 0 for line in on_cpu)
-    assert all(line.loop_s > 0 for line in on_cpu)
     assert (found[0].engine, found[0].case.bars, found[0].case.windows) == ("reference", 600, 1)
     assert sum(line.engine == "reference" for line in found) == 4
     assert told(on_cpu[0]).startswith("cpu, ")
