@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from data.files import NoFileError, open_ordinary
+from data.files import NoFileError, open_ordinary, taking_turns
 from engine.replay.certificate import certify, data_hash
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.unseen import unseen_of
@@ -113,7 +113,7 @@ def with_held_out(result: RunResult, found: Judgement | None) -> RunResult:
 def record_look(runs: Path, windows: Sequence[WindowDescription], content: str, front: str) -> int:
     """Note that a front is looked at on held-out bars; how many were, that share a bar with them.
 
-    The same front again is no new look.
+    The same front again is no new look. Processes that look at once take turns.
 
     Args:
         runs: Folder of runs.
@@ -122,16 +122,20 @@ def record_look(runs: Path, windows: Sequence[WindowDescription], content: str, 
         front: Hash of the front.
 
     Raises:
-        StoreError: When the list of looks cannot be read or written.
+        StoreError: When the list of looks cannot be read.
+        OptimizerError: When it cannot be written.
     """
-    path = runs / LOOKS
-    looks = _looks(path)
-    bars = bars_of(windows)
-    seen = {look["front"] for look in looks if overlap(look["bars"], bars)}
-    if front not in seen:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        looks.append({"content": content, "bars": bars, "front": front, "when": now})
-        write_whole(path, json.dumps(looks, indent=1) + "\n")
+    path, bars = runs / LOOKS, bars_of(windows)
+    try:
+        with taking_turns(runs):
+            looks = _looks(path)
+            seen = {look["front"] for look in looks if overlap(look["bars"], bars)}
+            if front not in seen:
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                looks.append({"content": content, "bars": bars, "front": front, "when": now})
+                write_whole(path, json.dumps(looks, indent=1) + "\n")
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from None
     return len(seen | {front})
 
 
