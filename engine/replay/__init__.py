@@ -1,5 +1,6 @@
 """Replaying what the batch engine says: the reference compiled, in threads, and the certificate."""
 
-from engine.replay.certificate import Certificate, certify
+from engine.certificate import Certificate
+from engine.replay.certificate import certify
 
 __all__ = ["Certificate", "certify"]

@@ -17,19 +17,12 @@ import numpy as np
 
 from data import Bars, Window
 from engine.batch import Engine, Ints
+from engine.certificate import Certificate, data_hash
 from engine.devices import Device
 from engine.ledger import ACCUMULATORS
 from engine.metrics import MetricTable, Span
 from engine.parted import cut_windows
-from engine.replay.certificate import (
-    Certificate,
-    Replay,
-    certificate_of,
-    data_hash,
-    joined,
-    pieces_in,
-    replayed,
-)
+from engine.replay.certificate import Replay, certificate_of, joined, pieces_in, replayed
 from engine.replay.sample import Piece
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.keeping import Parcel

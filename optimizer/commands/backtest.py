@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.certificate import data_hash
 from engine.intrabar import Intrabar, intrabar_of
 from engine.language_reference import reference_of
 from engine.ledger import ACCUMULATORS, Ledger, Trade
-from engine.replay.certificate import data_hash
 from optimizer.commands.console import (
     csv_text,
     facts_table,

@@ -146,7 +146,7 @@ def runs_verify(
     individuals: Annotated[int, option("--individuals", "Members to replay.", "COUNT", min=0)] = 5,
 ) -> None:
     """Check a run's record, and replay members of its front on the reference."""
-    from optimizer.commands.runs import verify_command
+    from optimizer.commands.verify import verify_command
 
     verify_command(run, runs, individuals)
 
@@ -195,7 +195,7 @@ def strategies_check(
     flags: dict[str, object],
 ) -> None:
     """Say what is wrong with a strategy, or what it does with its default genes."""
-    from optimizer.commands.strategies import check_command
+    from optimizer.commands.check import check_command
 
     check_command(file, flags)
 

@@ -14,14 +14,15 @@ from optimizer.cluster.address import Address
 from optimizer.commands.clusters import joined
 from optimizer.commands.console import Lines, print_json, stderr, stdout
 from optimizer.commands.notes import COMPILES, note, telling
+from optimizer.commands.result import say_verdict
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import flag_of, make_config
 from optimizer.errors import LostError, StoppedError
 from optimizer.evidence.compared import DEFAULT_SEARCHES
 from optimizer.judging.judge import judge_run
-from optimizer.judging.judgement import Judgement, VerdictRecord
-from optimizer.judging.opened import recorded_judgement
+from optimizer.judging.judgement import Judgement
 from optimizer.judging.plan import plan_of
+from optimizer.judging.recorded import recorded_judgement
 from optimizer.judging.weighed import weighed
 from optimizer.judging.words import sentences
 from optimizer.runs import RunStore, find_run
@@ -32,17 +33,6 @@ if TYPE_CHECKING:
     from optimizer.cluster.searches import ClusterSearches
 
 LINE_EVERY_S = 1.0
-
-COLOURS = {
-    "invalid": "red",
-    "too_little": "red",
-    "luck": "red",
-    "not_judged": "yellow",
-    "weak": "yellow",
-    "holds": "cyan",
-    "robust": "cyan",
-}
-"""Of each grade; never the only sign of it."""
 
 
 class Progress:
@@ -117,14 +107,6 @@ def judge_command(
     for about, sentence in (*first, *((row.about, row.sentence) for row in weighed(found))):
         table.add_row(about, sentence)
     console.print(table)
-
-
-def say_verdict(console: Lines, verdict: VerdictRecord) -> None:
-    """What comes first wherever a front is shown, and the reasons."""
-    console.say(verdict.sentence, style=f"bold {COLOURS[verdict.grade]}")
-    for reason in verdict.reasons:
-        console.say(f"  {reason}")
-    console.print()
 
 
 def judged_after_search(

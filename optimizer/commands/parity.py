@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.replay.certificate import Certificate, certify
+from engine.certificate import Certificate
+from engine.replay.certificate import certify
 from optimizer.cluster.address import Address
 from optimizer.commands.clusters import joined
 from optimizer.commands.console import print_json, stdout

@@ -1,16 +1,12 @@
-"""runs: show, export, verify and delete what was recorded."""
+"""runs: show, export and delete what was recorded."""
 
 import io
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import numpy as np
-
-from data.errors import DataError
-from engine.replay.certificate import certify
 from optimizer.commands.console import (
     csv_text,
     facts_table,
@@ -18,29 +14,21 @@ from optimizer.commands.console import (
     stdout,
     without_nan,
 )
-from optimizer.commands.evolve import print_result, result_json
-from optimizer.commands.judge import say_verdict
-from optimizer.commands.notes import COMPILES, note, telling
+from optimizer.commands.result import print_result, result_json, say_verdict
 from optimizer.commands.tables import importance_tables, metrics_table
-from optimizer.errors import ConfigError, StoreError
+from optimizer.errors import ConfigError
 from optimizer.judging.judgement import Judgement
-from optimizer.judging.opened import opened_result
+from optimizer.judging.recorded import opened_result
 from optimizer.judging.verdict import picked, verdict_of
 from optimizer.judging.words import words_of_pick
 from optimizer.runs import RunStore, delete_run, find_run
 from optimizer.runs.result import (
-    Member,
     RunHeader,
     RunResult,
-    recorded_result,
-    refuse_red,
-    words_of,
 )
 from optimizer.session.exported import Columns, What, front_table, require_result, table_of
 from optimizer.session.genes_file import chosen_member
-from optimizer.session.header import recorded_front
 from optimizer.session.importance import METHOD, importance_in
-from optimizer.session.individuals import describe_individuals
 from optimizer.shown import counted
 from optimizer.written import write_whole
 
@@ -131,50 +119,6 @@ def importance_command(name: str, runs: Path, *, as_json: bool) -> None:
     )
 
 
-@telling((COMPILES,), note)
-def verify_command(name: str, runs: Path, individuals: int) -> None:
-    """Check a run's record and replay members of its front; anything wrong is an error."""
-    path = find_run(runs, name)
-    console = stdout()
-    with RunStore.open(path) as store:
-        problems = store.verify()
-        if problems:
-            raise StoreError(f"run '{store.run_id}' is damaged: " + "; ".join(problems))
-        result = recorded_result(store)
-        console.say(f"run {store.run_id}: the record is whole, every digest is right")
-    if not individuals:
-        return
-    try:
-        task, genomes = recorded_front(path, {})
-    except (DataError, StoreError) as error:
-        console.say(f"members were not replayed: {error}")
-        return
-    # Spread over the front, whose members are sorted by genome.
-    count = min(individuals, len(genomes))
-    chosen = genomes[np.linspace(0, len(genomes) - 1, count).round().astype(int)]
-    task = task.closed
-    engine = task.full_engine(device="cpu")
-    certificate = certify(engine, chosen)
-    refuse_red(certificate)
-    if result is not None:
-        _refuse_other_figures(describe_individuals(task, engine, chosen), result)
-    console.say(words_of(certificate))
-
-
-def _refuse_other_figures(judged: Iterable[Member], result: RunResult) -> None:
-    """Refuse a result whose members did not reach what it says of them."""
-    recorded = {tuple(one.genes.values()): one for one in result.front}
-    for found in judged:
-        one = recorded[tuple(found.genes.values())]
-        parts = ("metrics", "undefined", "by_window")
-        if any(getattr(one, part) != getattr(found, part) for part in parts):
-            number = result.front.index(one)
-            raise StoreError(
-                f"run '{result.run}' is damaged: member {number} does not reach what the result "
-                f"says of it: recorded {dict(one.metrics)}, now {dict(found.metrics)}"
-            )
-
-
 def delete_command(name: str, runs: Path, *, is_meant: bool) -> None:
     """Remove a run; without `is_meant` only say what would be removed, which is an error."""
     path = find_run(runs, name)
@@ -206,7 +150,9 @@ def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) 
 
 def program_command(name: str, to: Path, runs: Path, member: int | None, platform: str) -> None:
     """Write a member of a run's front as a program of another platform."""
+    # Imported only here: they search and compile, which showing a run does not need.
     from optimizer.exporting.programs import ENDINGS, program_of
+    from optimizer.session.header import recorded_front
 
     wanted = ENDINGS[platform]
     if to.suffix != wanted:

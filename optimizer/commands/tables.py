@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from rich.table import Table
 
-from engine.replay.certificate import Certificate
+from engine.certificate import Certificate
 from optimizer.commands.console import WIDTH_OF_A_FILE, columns_table
 from optimizer.goals.constraints import POOLED
 from optimizer.goals.objectives import is_maximised

@@ -1,4 +1,4 @@
-"""A search held against the same search on null markets: strength, p with early stop, hypervolume.
+"""A search held against the same search on null markets: strength, and p with early stop.
 
 Sources: de la Pena, Lai and Shao, "Self-Normalized Processes", 2009, for strength; Phipson and
 Smyth, "Permutation p-values should never be zero", SAGMB 9(1), 2010, for p; Besag and Clifford,
@@ -10,18 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import moocore
 import numpy as np
 
 from data.checks import Floats
 from engine.ledger import Ledger
 from optimizer.evidence.figures import Figure, undefined
-from optimizer.search.archive import EXACT_OBJECTIVES
 
 DEFAULT_SEARCHES, DEFAULT_STOP_AFTER = 199, 10
-
-IDLE = {"profit_factor": 1.0, "max_drawdown": 1.0, "exposure": 1.0}
-"""Where an account that does nothing stands in metrics, at worst; it has 0 of what is maximised."""
 
 
 @dataclass(frozen=True)
@@ -115,39 +110,6 @@ def pick_of(strengths: Floats, genomes: Floats) -> int | None:
         return None
     best = known[strengths[known] == strengths[known].max()]
     return int(min(best, key=lambda place: tuple(genomes[place].tolist())))
-
-
-def hypervolume(values: Floats, names: Sequence[str], maximised: Sequence[bool]) -> Figure:
-    """Hypervolume of a front from an account that does nothing.
-
-    Args:
-        values: [F, O] in their natural sense; members that such an account equals or beats in an
-            objective add nothing.
-        names: [O] of metrics.
-        maximised: [O], whether more is better.
-
-    Returns:
-        0 of an empty front; undefined where an objective has no place for such an account, and
-        with more objectives than hypervolume is exact for.
-    """
-    if len(names) > EXACT_OBJECTIVES:
-        return undefined(f"more than {EXACT_OBJECTIVES} objectives")
-    reference = np.array([_idle(name, up) for name, up in zip(names, maximised, strict=True)])
-    if np.isnan(reference).any():
-        lost = names[int(np.isnan(reference).argmax())]
-        return undefined(f"an account that does nothing has no {lost}")
-    signs = np.where(np.asarray(maximised), -1.0, 1.0)
-    ahead = signs * (values - reference)
-    ahead = ahead[(ahead < 0).all(axis=1)]
-    if not len(ahead):
-        return Figure(0.0)
-    if ahead.shape[1] == 1:
-        return Figure(-float(ahead.min()))
-    return Figure(float(moocore.hypervolume(ahead, ref=0.0)))
-
-
-def _idle(name: str, is_maximised: bool) -> float:
-    return IDLE.get(name, 0.0 if is_maximised else math.nan)
 
 
 def _sum(values: Floats) -> float:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.replay.certificate import data_hash
+from engine.certificate import data_hash
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.run_config import RunConfig, flag_of
 from optimizer.errors import ConfigError

@@ -37,16 +37,11 @@ from optimizer.judging.judgement import (
 )
 from optimizer.judging.kept import Kept, Watch
 from optimizer.judging.null import KINDS, NullSearch, NullSetup, null_kind, null_searches
-from optimizer.judging.opened import (
-    JUDGEMENT,
-    check_open,
-    held_out_record,
-    recorded_judgement,
-    searches_on_these_bars,
-)
+from optimizer.judging.opened import check_open, held_out_record, searches_on_these_bars
 from optimizer.judging.pick import Pick, chosen
 from optimizer.judging.places import Place, ThisMachine
 from optimizer.judging.plan import Plan
+from optimizer.judging.recorded import JUDGEMENT, recorded_judgement
 from optimizer.judging.robust import robust_record
 from optimizer.judging.trials import (
     TOO_MANY,

@@ -8,8 +8,9 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from optimizer.evidence.compared import Tally, hypervolume, tally
+from optimizer.evidence.compared import Tally, tally
 from optimizer.evidence.figures import Figure
+from optimizer.evidence.hypervolume import hypervolume
 from optimizer.evidence.null import Keep, NullMarkets
 from optimizer.judging.judgement import Compared, NullKind, number_of
 from optimizer.judging.kept import Kept, Numbered, Watch

@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from data.files import NoFileError, open_ordinary, taking_turns
-from engine.replay.certificate import certify, data_hash
+from engine.certificate import data_hash
+from engine.replay.certificate import certify
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.unseen import unseen_of
-from optimizer.judging.judgement import HeldOutRecord, Judgement, numbers
+from optimizer.judging.judgement import HeldOutRecord, numbers
 from optimizer.judging.pick import Pick
 from optimizer.runs import RunStore
 from optimizer.runs.listing import run_folders
@@ -21,9 +21,6 @@ from optimizer.session.header import OPENED, is_opened
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.task import Task
 from optimizer.written import write_whole
-
-JUDGEMENT = "judgement"
-"""Name of the rows of evidence that hold judgements; the last one counts."""
 
 LOOKS = "looks.json"
 """Under the folder of runs: which fronts held-out bars were opened for."""
@@ -81,33 +78,6 @@ def check_open(task: Task, store: RunStore, pick: Pick) -> None:
                 f"--pick {pick.member}: held-out bars were opened with member {row['member']} as "
                 "the pick; who is named after that is not confirmed by them"
             )
-
-
-def opened_result(store: RunStore) -> tuple[RunResult | None, Judgement | None]:
-    """The result of a run with what was opened of it, and its newest judgement; None without."""
-    result = recorded_result(store)
-    found = None if result is None else recorded_judgement(store)
-    return result and with_held_out(result, found), found
-
-
-def recorded_judgement(store: RunStore) -> Judgement | None:
-    """The newest judgement of a run; None where it was never judged.
-
-    Raises:
-        StoreError: When the evidence is damaged.
-    """
-    rows = [row for name, row in store.evidence if name == JUDGEMENT]
-    return Judgement.read(rows[-1]) if rows else None
-
-
-def with_held_out(result: RunResult, found: Judgement | None) -> RunResult:
-    """A result whose members have their figures on held-out bars, where those were opened."""
-    if found is None or found.held_out is None:
-        return result
-    held_out = found.held_out
-    parts = zip(result.front, held_out.members, held_out.by_window, strict=True)
-    front = tuple(replace(one, held_out=kept, by_window=each) for one, kept, each in parts)
-    return replace(result, front=front)
 
 
 def record_look(runs: Path, windows: Sequence[WindowDescription], content: str, front: str) -> int:

@@ -17,7 +17,7 @@ from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.evidence.returns import days_of
 from optimizer.exporting.programs import program_of
 from optimizer.judging.judgement import PickRecord, VerdictRecord
-from optimizer.judging.opened import opened_result
+from optimizer.judging.recorded import opened_result
 from optimizer.judging.verdict import picked, unfinished, verdict_of
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.history import History, read_history
@@ -25,8 +25,7 @@ from optimizer.report.pick import by_weight, knee, weights_of
 from optimizer.report.trades import Ints, Trades, collect_trades, trades_frame
 from optimizer.runs import GenerationSummary, RunStore
 from optimizer.runs.result import Figures, Member, RunHeader, RunResult, best_first
-from optimizer.search.evolution import final_front
-from optimizer.search.generation import Floats
+from optimizer.search.generation import Floats, final_front
 from optimizer.session.header import shown_task
 from optimizer.session.importance import importance_in
 from optimizer.session.individuals import describe_individuals

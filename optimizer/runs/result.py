@@ -8,17 +8,15 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from engine.certificate import Certificate
 from engine.metrics import METRICS
-from engine.replay.certificate import Certificate
 from optimizer.config.values import Specs
 from optimizer.errors import ParityError, StoreError
 from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs.payload import OPTIONAL, Payload
 from optimizer.runs.store import RunStore
-from optimizer.search.evolution import final_front
-from optimizer.search.generation import Population
-from optimizer.search.lattice import Regret
+from optimizer.search.generation import Population, Regret, final_front
 from optimizer.shown import counted, fraction
 
 Figure = float | None

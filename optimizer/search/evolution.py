@@ -72,12 +72,6 @@ def evolve(
         )
 
 
-def final_front(generation: Generation) -> Population:
-    """What a search has found by a generation: its archive, sorted by genome, first gene first."""
-    archive = generation.archive
-    return archive.take(np.lexsort(archive.genomes.T[::-1]))
-
-
 def front_of(population: Population) -> Indices:
     """Find the feasible members that nobody dominates.
 

@@ -141,6 +141,31 @@ class Generation:
     hypervolume: float = 0.0
 
 
+@dataclass(frozen=True)
+class Regret:
+    """How much of a grid's true front a genetic search found.
+
+    Args:
+        points: Of the grid.
+        front: Members of the true front.
+        evaluated: Different points that the genetic search judged.
+        found: Members of the true front that it found, one for each combination of objectives.
+        share: Share of the true front's hypervolume that it found, 0 to 1.
+    """
+
+    points: int
+    front: int
+    evaluated: int
+    found: int
+    share: float
+
+
+def final_front(generation: Generation) -> Population:
+    """What a search has found by a generation: its archive, sorted by genome, first gene first."""
+    archive = generation.archive
+    return archive.take(np.lexsort(archive.genomes.T[::-1]))
+
+
 def _frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     array.flags.writeable = False
     return array

@@ -27,6 +27,7 @@ from optimizer.search.generation import (
     Floats,
     Generation,
     Population,
+    Regret,
     Serials,
     nobody,
 )
@@ -183,25 +184,6 @@ def explore(
             memory=to_numbers(memory),
             hypervolume=size,
         )
-
-
-@dataclass(frozen=True)
-class Regret:
-    """How much of a grid's true front a genetic search found.
-
-    Args:
-        points: Of the grid.
-        front: Members of the true front.
-        evaluated: Different points that the genetic search judged.
-        found: Members of the true front that it found, one for each combination of objectives.
-        share: Share of the true front's hypervolume that it found, 0 to 1.
-    """
-
-    points: int
-    front: int
-    evaluated: int
-    found: int
-    share: float
 
 
 def regret_of(

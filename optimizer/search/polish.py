@@ -11,8 +11,14 @@ import numpy as np
 from optimizer.search.archive import contributions, extended
 from optimizer.search.breeding import repaired
 from optimizer.search.compiled.repeats import Seen
-from optimizer.search.evolution import final_front
-from optimizer.search.generation import OPERATORS, UNKNOWN, Floats, Generation, Population
+from optimizer.search.generation import (
+    OPERATORS,
+    UNKNOWN,
+    Floats,
+    Generation,
+    Population,
+    final_front,
+)
 from optimizer.search.memory import from_numbers
 from optimizer.search.problem import Problem
 from strategy import GenomeLayout

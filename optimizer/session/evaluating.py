@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.batch import Engine
+from engine.certificate import Certificate
 from engine.devices import Device
-from engine.replay.certificate import Certificate, certify
+from engine.replay.certificate import certify
 from optimizer.search.generation import Floats
 from optimizer.session.problem import EngineProblem, Evaluator
 from optimizer.session.task import Task

@@ -12,8 +12,15 @@ import numpy as np
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
 from optimizer.runs.result import Figures, Member, RunHeader, RunResult, recorded_result
-from optimizer.search.evolution import final_front
-from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population, Serials
+from optimizer.search.generation import (
+    LINEAGE,
+    OPERATORS,
+    UNKNOWN,
+    Floats,
+    Population,
+    Serials,
+    final_front,
+)
 
 What = Literal["front", "generations", "individuals"]
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from engine import ENGINE_VERSION
-from engine.replay.certificate import data_hash
+from engine.certificate import data_hash
 from optimizer.errors import StoreError
 from optimizer.goals.objectives import Goals
 from optimizer.runs import RunStore
@@ -51,7 +51,7 @@ class Identity:
         settings: Knobs of the search, by value; the seed is one of them.
         goals: Objectives with what they measure and whether more is better, and constraints.
         strategy: With its bounds, as `StrategySpec.described`.
-        data_hash: Of all series, as `engine.replay.certificate.data_hash`.
+        data_hash: Of all series, as `engine.certificate.data_hash`.
         windows: Each with its series, first bar, the bar after the last, and its role.
         warm_start: Hash of the genomes that the search begins with; None without any.
     """

@@ -23,8 +23,8 @@ from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.runs.result import DataDescription
 from optimizer.search.evolution import evolve
-from optimizer.search.generation import Floats, Generation
-from optimizer.search.lattice import Lattice, Regret, explore, make_lattice, regret_of
+from optimizer.search.generation import Floats, Generation, Regret
+from optimizer.search.lattice import Lattice, explore, make_lattice, regret_of
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
 from optimizer.session.columns import require_columns

@@ -13,9 +13,9 @@ from time import perf_counter
 
 import numpy as np
 
+from engine.certificate import Certificate, data_hash
 from engine.compiling.spent import compile_seconds
 from engine.errors import DeviceError, DeviceLostError
-from engine.replay.certificate import Certificate, data_hash
 from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, LostError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space

@@ -17,6 +17,12 @@ from tests.support.paths import FINDS, ROOT
 pytestmark = pytest.mark.slow
 
 HEAVY = ("torch", "numba", "pandas", "pyarrow", "deap", "numpy", "rich")
+COMPUTES = (
+    *("torch", "triton", "numba", "deap", "moocore"),
+    *("pandas", "pyarrow", "plotly", "optuna"),
+)
+"""What a command that only shows what is there has no need of."""
+
 ENDLESS = ("--population", "16", "--generations", "100000", "--min-trades", "3")
 QUIETLY = ("--json", "--quiet", "--no-report", "--no-judge")
 
@@ -47,17 +53,17 @@ def test_the_command_line_imports_nothing_heavy():
 @pytest.mark.parametrize(
     ("arguments", "unwanted"),
     [
-        (
-            ("runs", "list"),
-            ("torch", "triton", "numba", "pandas", "pyarrow", "moocore", "plotly", "optuna"),
-        ),
+        (("runs", "list"), COMPUTES),
+        (("runs", "show", "latest"), COMPUTES),
+        (("runs", "show", "latest", "--member", "0"), COMPUTES),
+        (("strategies", "list"), COMPUTES),
         (("doctor",), ("torch", "triton", "numba", "pandas", "deap", "moocore")),
         (
             ("evolve", *SMALL, "--device", "cpu"),
             ("torch", "triton", "pandas", "plotly", "jinja2", "optuna", "polygon"),
         ),
     ],
-    ids=["runs list", "doctor", "evolve"],
+    ids=["list", "show", "member", "strategies", "doctor", "evolve"],
 )
 def test_a_command_imports_only_what_it_needs(tmp_path, arguments, unwanted):
     """What takes seconds to import is left to the commands that use it."""

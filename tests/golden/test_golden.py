@@ -20,7 +20,8 @@ from engine.language_reference import reference_of
 from engine.ledger import ACCUMULATORS
 from engine.metrics import compute_metrics, span_of
 from optimizer.goals.objectives import Goals, parse_objectives
-from optimizer.search.evolution import evolve, final_front, front_hash
+from optimizer.search.evolution import evolve, front_hash
+from optimizer.search.generation import final_front
 from strategy import STRATEGIES
 from strategy.indicators.zscore import zscore
 from strategy.rows import as_it_reads

@@ -21,7 +21,7 @@ from optimizer.judging.judgement import (
     TrialsRecord,
     VerdictRecord,
 )
-from optimizer.judging.opened import JUDGEMENT, opened_result
+from optimizer.judging.recorded import JUDGEMENT, opened_result
 from optimizer.judging.verdict import with_verdict
 from optimizer.runs import RunStore
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from engine.metrics import METRICS
 from optimizer.evidence.compared import (
     Tally,
-    hypervolume,
     pick_of,
     strength,
     strength_of_sums,
     tally,
 )
+from optimizer.evidence.hypervolume import hypervolume
 from tests.support.evidence import ledger_of
 
 FOUND = [1, 3, 1, 2, 0, 5, 1, 1, 1]

@@ -13,8 +13,9 @@ from optimizer.judging import judge
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement
 from optimizer.judging.null import NullJob, NullSetup
-from optimizer.judging.opened import LOOKS, recorded_judgement
+from optimizer.judging.opened import LOOKS
 from optimizer.judging.plan import Plan
+from optimizer.judging.recorded import recorded_judgement
 from optimizer.runs import RunStore
 from optimizer.runs.files import DATABASE
 from optimizer.runs.result import recorded_result

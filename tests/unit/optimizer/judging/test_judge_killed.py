@@ -7,8 +7,8 @@ import pytest
 
 from optimizer.judging.judge import judge_run
 from optimizer.judging.null import NullSearch
-from optimizer.judging.opened import recorded_judgement
 from optimizer.judging.plan import Plan
+from optimizer.judging.recorded import recorded_judgement
 from optimizer.runs import RunStore
 from tests.support.evidence import planted
 from tests.support.judging import child_judge, recorded_run

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from optimizer.errors import OptimizerError
-from optimizer.search.evolution import evolve, final_front, front_hash, front_of
-from optimizer.search.generation import Evaluation, Generation, Population
+from optimizer.search.evolution import evolve, front_hash, front_of
+from optimizer.search.generation import Evaluation, Generation, Population, final_front
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
 from strategy import STRATEGIES

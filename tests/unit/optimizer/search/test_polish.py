@@ -3,8 +3,8 @@
 import numpy as np
 
 from optimizer.search.archive import hypervolume
-from optimizer.search.evolution import evolve, final_front
-from optimizer.search.generation import OPERATORS, nobody
+from optimizer.search.evolution import evolve
+from optimizer.search.generation import OPERATORS, final_front, nobody
 from optimizer.search.polish import STEPS, neighbours, polished, polished_front
 from strategy import STRATEGIES
 from tests.support.searches import HalfForbidden, Zdt1, float_layout, int_layout, settings

@@ -1,0 +1,63 @@
+"""What a certificate says; `engine.replay.certificate` makes it, which takes both engines."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+from data.bars import Bars
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """What a comparison of the reference with the batch engine found; a record of runs reads it.
+
+    Args:
+        individuals: Individuals replayed.
+        windows: Windows of each.
+        trades: Trades that the reference made, over all of them.
+        mismatches: Pairs of individual and window whose ledger or accumulators differ in any bit,
+            between the engines or between both forms of the reference.
+        first_mismatch: The first of them in full; empty when there is none.
+        plain_individuals: How many were replayed in plain Python too, some bars of each; all are
+            replayed by the same reference compiled.
+        plain_bars: Bars of these together, on which both forms of the reference say the same.
+        uncompiled: Loops that numba cannot compile, which were run in plain Python, and why.
+        ledger_hash: SHA-256 of the reference's ledgers, in the order of individuals and windows.
+        data_hash: SHA-256 of the content hashes of all series.
+        strategy: Its name and version.
+        engine_version: Version of the law.
+        device: Where the batch engine ran.
+        versions: Library name to version, and the platform.
+    """
+
+    individuals: int
+    windows: int
+    trades: int
+    mismatches: int
+    first_mismatch: str
+    plain_individuals: int = 0
+    plain_bars: int = 0
+    uncompiled: dict[str, str] = field(default_factory=dict)
+    ledger_hash: str
+    data_hash: str
+    strategy: str
+    engine_version: int
+    device: str
+    versions: dict[str, str]
+
+    @property
+    def is_green(self) -> bool:
+        """Whether the engines agree in everything."""
+        return self.mismatches == 0
+
+    def as_dict(self) -> dict[str, object]:
+        """All fields, ready for JSON."""
+        return asdict(self)
+
+
+def data_hash(series: Sequence[Bars]) -> str:
+    """One SHA-256 for all series of a run: of the only one, or of their hashes in order."""
+    if len(series) == 1:
+        only: str = series[0].content_hash
+        return only
+    return hashlib.sha256("\n".join(bars.content_hash for bars in series).encode()).hexdigest()

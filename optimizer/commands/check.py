@@ -1,0 +1,113 @@
+"""strategies check: what a file says, and what it does on some bars, by both engines."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from data import Bars
+from engine.compiling.forms import CompiledForm
+from engine.language_reference import LanguageReference
+from engine.ledger import REASONS, Ledger
+from engine.replay.certificate import certify
+from optimizer.commands.console import Lines, plain_table, stdout
+from optimizer.commands.data import price_chart
+from optimizer.commands.notes import COMPILES, note, telling
+from optimizer.commands.strategies import print_genes
+from optimizer.commands.tables import certificate_line
+from optimizer.config.run_config import resolve_config
+from optimizer.errors import ConfigError
+from optimizer.runs.result import refuse_red
+from optimizer.session.task import Task, prepare
+from optimizer.shown import counted, number
+from strategy.files import load_strategy
+from strategy.model import PARTS, Strategy
+from strategy.narrow import NarrowSpec, in_words
+from strategy.rows import first_value, warm_up_of
+from strategy.rules import is_file
+from strategy.wording import written
+
+
+@telling((COMPILES,), note)
+def check_command(address: str, flags: Mapping[str, object]) -> None:
+    """Say what a strategy does on some bars with its default genes, by both engines.
+
+    Raises:
+        StrategyError, IndicatorError: Naming the place in the file.
+        ParityError: When the engines disagree.
+    """
+    if not is_file(address):
+        raise ConfigError(f"'{address}' is no file of a strategy: name one, such as mine.py")
+    load_strategy(address)
+    task = prepare(resolve_config(None, {**flags, "strategy": address}), for_search=True)
+    spec, console = task.spec, stdout()
+    origin = in_words(spec)
+    if origin is None:
+        raise ConfigError(f"{address}: only a strategy in words can be checked")
+    console.say(f"{origin.name}: {origin.summary}")
+    how = "with kernels of its own" if isinstance(spec, NarrowSpec) else "read as data"
+    console.say(f"{counted(len(origin.layout), 'gene')}; evaluated {how}")
+    _print_parts(console, origin)
+    print_genes(console, origin)
+    for bars in task.markets.searched:
+        _print_rows(console, origin, bars)
+    _print_trades(console, task, origin)
+
+
+def _print_parts(console: Lines, strategy: Strategy) -> None:
+    table = plain_table("", "says", is_folded=True)
+    for name in PARTS:
+        part = getattr(strategy, name)
+        if part is not None and (name != "delay" or written(part) != "0"):
+            table.add_row(name, written(part))
+    console.print(table)
+
+
+def _print_rows(console: Lines, strategy: Strategy, bars: Bars) -> None:
+    """Every row with the default genes: when it is known, and how often it then is not."""
+    genes = strategy.layout.decode(strategy.layout.defaults)
+    found = LanguageReference(strategy, [bars], [], form=CompiledForm()).rows(genes, 0)
+    headings = ("warm-up", "first value", "then unknown")
+    table = plain_table("row", *headings, right=headings, is_folded=True)
+    warm_ups = {written(one): warm_up_of(one, genes) for one in strategy.expressions}
+    for name, row in found.items():
+        first = first_value(row)
+        holes = int(np.isnan(row[first:]).sum())
+        shown = number(first) if first < len(row) else "never"
+        table.add_row(name, number(warm_ups[name]), shown, number(holes))
+    console.print(table)
+
+
+def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
+    """Signals and trades with the default genes, and where they lie."""
+    genome = task.spec.layout.defaults
+    engine = task.engine(device="cpu")
+    certificate = certify(engine, genome[None])
+    refuse_red(certificate)
+    markets = task.markets
+    for bars, window, signals, ledger in zip(
+        [markets.series[one.series] for one in markets.windows],
+        markets.windows,
+        engine.signals(genome),
+        engine.trades(genome),
+        strict=True,
+    ):
+        console.say(f"{bars.symbol} {bars.timeframe}, bars {window.start} to {window.end - 1}:")
+        for line in price_chart(bars):
+            console.say(line)
+        shorts = int((ledger.side < 0).sum())
+        sides = f", {shorts} of them short" if strategy.goes_short else ""
+        console.say(
+            f"{counted(len(signals), 'signal')}, {counted(len(ledger), 'trade')}{sides}, "
+            f"{ledger.rejected} rejected; {_ends(ledger)}"
+        )
+    console.say(certificate_line(certificate))
+
+
+def _ends(ledger: Ledger) -> str:
+    counts = np.bincount(ledger.reason, minlength=len(REASONS)).tolist()
+    named = [
+        f"{count} by {reason.replace('_', ' ')}"
+        for reason, count in zip(REASONS, counts, strict=True)
+        if count
+    ]
+    return ", ".join(named) or "none ended"

@@ -1,0 +1,168 @@
+"""A result as a person and as a program read it: the verdict, the front, and what proves it."""
+
+import shlex
+from collections.abc import Mapping
+
+from optimizer.commands.console import Lines, stdout
+from optimizer.commands.tables import (
+    certificate_line,
+    front_tables,
+    front_title,
+    genes_tables,
+    held_out_table,
+    shown_members,
+    windows_table,
+)
+from optimizer.goals.constraints import MEAN, POOLED
+from optimizer.goals.objectives import MISSED, parse_objective
+from optimizer.judging.judgement import Judgement, VerdictRecord
+from optimizer.judging.verdict import picked, verdict_of
+from optimizer.judging.words import words_of_count, words_of_pick
+from optimizer.runs.result import RunResult, noun_of, quality_lines
+from optimizer.search.generation import Regret
+from optimizer.shown import counted, fraction, number
+
+COLOURS = {
+    "invalid": "red",
+    "too_little": "red",
+    "luck": "red",
+    "not_judged": "yellow",
+    "weak": "yellow",
+    "holds": "cyan",
+    "robust": "cyan",
+}
+"""Of each grade; never the only sign of it."""
+
+
+def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, object]:
+    """A result behind its judgement; where there is none, the verdict says so, and the pick.
+
+    ``counted`` says how its counts of individuals go together.
+    """
+    verdict: dict[str, object] = {"verdict": verdict_of(result, None).payload()}
+    if judgement is None and (pick := picked(result, None)) is not None:
+        verdict["pick"] = pick.payload()
+    judged = judgement.payload() if judgement else verdict
+    told = words_of_count(result, judgement)
+    return {"judgement": judged, **result.payload(), "counted": told}
+
+
+def print_result(result: RunResult, judgement: Judgement | None) -> None:
+    """Print the verdict, the front, its certificate and where it is recorded."""
+    console, data = stdout(), result.data
+    say_verdict(console, verdict_of(result, judgement))
+    pick = picked(result, judgement)
+    if pick is not None:
+        console.say(f"Pick: {words_of_pick(pick)}")
+        console.say(
+            "See it: python -m optimizer runs show "
+            f"{shlex.quote(result.path)} --member {pick.member}"
+        )
+        console.print()
+    if result.resumed:
+        console.say(f"run {result.run} had {result.resumed}; this is its result")
+    simulated = ", a SIMULATED market" if data.is_simulated else ""
+    kept = f" and {counted(data.held_out_bars, 'bar')} held out" if data.held_out_bars else ""
+    console.say(
+        f"{result.strategy} on {data.symbol} {data.timeframe}, "
+        f"{counted(data.bars, 'bar')}{kept}{simulated}"
+    )
+    console.say(f"{words_of_count(result, judgement)}, {_seconds(result)}")
+    for line in quality_lines(data.windows):
+        console.say(line)
+    _say_diversity(console, result)
+    console.print()
+    if result.front:
+        _print_front(console, result, None if pick is None else pick.member)
+    else:
+        found = result.infeasible.items()
+        reasons = ", ".join(f"{name.replace('_', ' ')} {number(count)}" for name, count in found)
+        console.say("No strategy traded well enough to be judged: the front is empty.")
+        console.say(f"Individuals of the last generation: {reasons or 'none'}.")
+        console.say("Try longer data, wider bounds (--bound), or fewer --min-trades.")
+    if result.regret is not None:
+        console.print()
+        console.say(_regret_line(result.regret))
+    console.print()
+    console.say(certificate_line(result.certificate))
+    console.say(f"front {result.front_hash[:12]}, recorded in {result.path}")
+
+
+def say_verdict(console: Lines, verdict: VerdictRecord) -> None:
+    """What comes first wherever a front is shown, and the reasons."""
+    console.say(verdict.sentence, style=f"bold {COLOURS[verdict.grade]}")
+    for reason in verdict.reasons:
+        console.say(f"  {reason}")
+    console.print()
+
+
+def _print_front(console: Lines, result: RunResult, pick: int | None) -> None:
+    """Members and their genes, what was held out, and the first member window by window."""
+    members, data = shown_members(result.front, result.objectives, pick), result.data
+    title = front_title(len(result.front), len(members), pick) + _means(result)
+    console.say(title, style="italic")
+    console.print(*front_tables(members, result.objectives, console.width, pick))
+    console.print()
+    console.print(*genes_tables(members, console.width))
+    if result.front[0].held_out is not None:
+        console.print()
+        console.print(held_out_table(members, result.objectives))
+    elif data.held_out_bars:
+        console.print()
+        console.say(
+            f"{counted(data.held_out_bars, 'bar')} held out, which nobody has looked at: "
+            f"python -m optimizer judge {shlex.quote(result.path)} --open"
+        )
+    if len({window.label for window in data.windows}) > 1:
+        metrics = [parse_objective(name).metric for name in result.objectives if name != MISSED]
+        by_window = {name: members[0].by_window.get(name, ()) for name in ("trades", *metrics)}
+        # Of what is held out nothing is said, and it comes last.
+        windows = data.windows[: len(by_window["trades"])]
+        noun = noun_of(data.windows)
+        title = f"Individual 0, {noun} by {noun}"
+        if windows:
+            console.print()
+            console.print(windows_table(windows, by_window, title))
+
+
+def _seconds(result: RunResult) -> str:
+    """How long the search took; compiling, done once for a machine, is told apart."""
+    timing = result.timing
+    is_part = timing.evaluated < result.evaluated
+    last = f"the last {number(timing.evaluated)} of them " if is_part else ""
+    compiled = f", and {timing.compile_s:.1f} s of compiling" if timing.compile_s >= 0.05 else ""
+    return f"{last}in {timing.warm_s:.1f} s{compiled}"
+
+
+def _say_diversity(console: Lines, result: RunResult) -> None:
+    """Say when the bounds allowed fewer individuals than were asked for."""
+    found, asked = result.individuals, result.population
+    if result.search == "lattice" or found >= asked:
+        return
+    if found == 1:
+        console.say("diversity 0: the bounds allow one individual, the search had nothing to vary")
+        return
+    fewer = f"{counted(found, 'individual')} where {number(asked)} were asked for"
+    console.say(f"low diversity: no more than {fewer} could be found within the bounds")
+
+
+def _means(result: RunResult) -> str:
+    """What numbers mean where there are several windows to search on; empty where there is one."""
+    searched = [window for window in result.data.windows if not window.is_held_out]
+    if len(searched) < 2:
+        return ""
+    count = counted(len(searched), noun_of(searched))
+    if result.over_windows == POOLED:
+        return f"; {count} pooled as one list of trades, which is no portfolio's account"
+    if result.over_windows == MEAN:
+        return f"; each number is a mean over {count}"
+    return f"; objectives are the {result.over_windows} of {count}, other numbers means"
+
+
+def _regret_line(regret: Regret) -> str:
+    """How much of a lattice's true front a genetic search found, in a line."""
+    return (
+        f"regret: a genetic search that judged {number(regret.evaluated)} of the lattice's "
+        f"{number(regret.points)} points found {fraction(regret.share)} of the hypervolume "
+        f"and {number(regret.found)} of {counted(regret.front, 'member')} of the true front"
+    )
