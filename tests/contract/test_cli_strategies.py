@@ -76,6 +76,7 @@ def searched(command, market, path, *more):
     return found.json
 
 
+@pytest.mark.slow
 def test_it_is_searched_certified_judged_and_shown(command, market, pullback):
     """Sides and reasons reach every page; the file is not needed after the search."""
     found = searched(command, market, pullback)
@@ -142,6 +143,7 @@ def test_functions_of_ones_own_come_from_their_file_alone(command, market, own):
     assert "0 mismatches" in command("runs", "verify", "latest").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [PULLBACK, OWN], ids=["words", "own"])
 def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkeypatch, text):
     """The file is that of the folder where the run began, not one of the same name here."""
@@ -302,6 +304,7 @@ def test_a_strategy_without_genes_is_backtested_and_not_searched(command, market
     assert command("strategies", "check", pullback, "--data", market).code == 0
 
 
+@pytest.mark.slow
 def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pullback, tmp_path):
     """A strategy reads them; the run holds them by their hash; no look-ahead is found."""
     times = pd.date_range("1970-01-01", periods=40, freq="18h", tz="UTC")

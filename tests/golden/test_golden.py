@@ -4,6 +4,7 @@ Single backtests compare exactly everywhere. Evolved results compare only on the
 file names. `pytest tests/golden --bless` is the only writer; the commit says why numbers moved.
 """
 
+import itertools
 import json
 import math
 import platform
@@ -103,9 +104,20 @@ def golden(name):
 
 
 def pytest_generate_tests(metafunc):
-    """One test for each strategy."""
-    if "name" in metafunc.fixturenames:
+    """One test for each strategy, and where engines matter for each of these."""
+    if "engine_name" in metafunc.fixturenames:
+        pairs = itertools.product(sorted(STRATEGIES), ENGINE_PARAMETERS)
+        metafunc.parametrize(("name", "engine_name"), [*itertools.starmap(blessed_pair, pairs)])
+    elif "name" in metafunc.fixturenames:
         metafunc.parametrize("name", sorted(STRATEGIES))
+
+
+def blessed_pair(name, engine):
+    """A strategy and an engine; a trend in plain Python takes seconds, compiled a blink."""
+    (engine_name,), marks = engine.values, engine.marks
+    if engine_name == "reference" and name.startswith("adaptive_trend"):
+        marks = [*marks, pytest.mark.slow]
+    return pytest.param(name, engine_name, marks=marks, id=f"{name}-{engine_name}")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -139,7 +151,6 @@ def test_golden_was_made_with_this_data_and_law(name):
     assert blessed["strategy_version"] == STRATEGIES[name].version
 
 
-@pytest.mark.parametrize("engine_name", ENGINE_PARAMETERS)
 def test_published_genes_trade_as_blessed(name, engine_name):
     """Accumulators and trades of the published genes are equal, digit for digit, everywhere."""
     assert backtest_of(name, engine_name) == golden(name)["backtest"]

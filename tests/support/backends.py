@@ -16,5 +16,5 @@ def _parameter(name):
 
 BACKEND_PARAMETERS = [_parameter(name) for name in sorted(BACKENDS)]
 
-ENGINE_PARAMETERS = [*FORMS, *BACKEND_PARAMETERS]
+ENGINE_PARAMETERS = [*map(pytest.param, FORMS), *BACKEND_PARAMETERS]
 """The reference in each of its forms, and every backend."""

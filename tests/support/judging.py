@@ -16,8 +16,9 @@ from tests.support.series import csv_text
 
 COLUMNS = ("timestamp", "open", "high", "low", "close", "volume")
 
-SMALL = {"population": 16, "generations": 3, "min_trades": 10, "polish": 64}
-"""A search that takes a blink, and finds somebody on a market of a thousand hours."""
+SMALL = {"population": 16, "generations": 3, "min_trades": 10, "polish": 64, "threads": 1}
+"""A search that takes a blink, and finds somebody on a market of a thousand hours; on one core, so
+that no processes are begun."""
 
 
 def task_on(*series, windows=(), spec=None, costs=None, **settings):

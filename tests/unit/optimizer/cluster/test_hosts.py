@@ -65,6 +65,7 @@ def test_a_result_that_is_late_is_no_lost_scheduler():
         answer(Ended("pending", TimeoutError()))
 
 
+@pytest.mark.slow
 def test_a_result_that_its_worker_took_with_it_is_made_again():
     """While no worker is there the call is "lost", which says nothing of the scheduler."""
     with closing(Link(parse_address("local:1"))) as link:

@@ -22,6 +22,8 @@ from tests.support.clusters import SERIES, Hung, search_on_seven, searched
 from tests.support.evidence import planted
 from tests.support.judging import recorded_run, task_on
 
+pytestmark = pytest.mark.slow
+
 PLAN = Plan(null=12, stop_after=3, folds=2, train=2, purge=8, cpcv=(4, 1), embargo=8, blocks=0)
 
 

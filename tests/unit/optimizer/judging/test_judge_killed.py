@@ -22,7 +22,8 @@ SEARCHES_A_KILL = 20
 def test_null_searches_killed_again_and_again(tmp_path, kills):
     """With folds before them: the same p, the same judgement, and no search counts twice."""
     searches = SEARCHES_A_KILL * kills
-    path = recorded_run(tmp_path, planted(7, 900, 0), generations=12, min_trades=10, polish=16)
+    given = {"generations": 12, "min_trades": 10, "polish": 16, "threads": 2}
+    path = recorded_run(tmp_path, planted(7, 900, 0), **given)
     alone = shutil.copytree(path, tmp_path / "alone" / path.name)
     for number in range(kills):
         with child(child_judge, path, searches) as process:
