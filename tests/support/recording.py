@@ -74,6 +74,13 @@ def assert_sound(store, newest):
     assert store.warnings == ()
 
 
+def fill(store, count, start=0):
+    """Record `count` made generations and wait for the disk."""
+    for number in range(start, start + count):
+        store.record(made(number))
+    store.flush()
+
+
 @contextmanager
 def quick_directory():
     """An empty directory, in memory where the system has such a place.

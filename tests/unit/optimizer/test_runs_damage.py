@@ -18,17 +18,9 @@ from tests.support.recording import (
     assert_same_generation,
     assert_sound,
     made,
-    quick_directory,
 )
 
 RUN = "run-1"
-
-
-@pytest.fixture
-def tmp_path():
-    """A directory of the test's own that is not slowed down by a disk."""
-    with quick_directory() as directory:
-        yield directory
 
 
 @pytest.fixture

@@ -11,17 +11,10 @@ from optimizer.runs import RunStore, delete_run, list_runs
 from optimizer.runs.files import DATABASE, NAMES
 from optimizer.runs.lock import OWNER, noted_generation
 from optimizer.written import write_whole
-from tests.support.recording import HEADER, made, quick_directory
+from tests.support.recording import HEADER, made
 from tests.support.runs import record_run
 
 PRECIOUS = "what must stay as it is"
-
-
-@pytest.fixture
-def tmp_path():
-    """A directory of the test's own that is not slowed down by a disk."""
-    with quick_directory() as directory:
-        yield directory
 
 
 @pytest.fixture

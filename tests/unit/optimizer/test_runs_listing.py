@@ -7,14 +7,7 @@ import pytest
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore, RunSummary, find_run, list_runs
 from optimizer.runs.listing import DATABASE
-from tests.support.recording import HEADER, made, quick_directory
-
-
-@pytest.fixture
-def tmp_path():
-    """A directory of the test's own that is not slowed down by a disk."""
-    with quick_directory() as directory:
-        yield directory
+from tests.support.recording import HEADER, made
 
 
 def record(runs_dir, run_id, day=1, count=2, result=None, header=HEADER):

@@ -13,20 +13,12 @@ from tests.support.recording import (
     assert_same_generation,
     assert_sound,
     made,
-    quick_directory,
 )
 
 pytestmark = pytest.mark.slow
 
 RUN = "run-1"
 GENERATIONS = 6
-
-
-@pytest.fixture
-def tmp_path():
-    """A directory of the test's own that is not slowed down by a disk."""
-    with quick_directory() as directory:
-        yield directory
 
 
 class Camera:

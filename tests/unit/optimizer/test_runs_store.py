@@ -19,18 +19,11 @@ from tests.support.recording import (
     assert_same_generation,
     assert_same_population,
     assert_sound,
+    fill,
     made,
-    quick_directory,
 )
 
 RUN = "run-1"
-
-
-@pytest.fixture
-def tmp_path():
-    """A directory of the test's own that is not slowed down by a disk."""
-    with quick_directory() as directory:
-        yield directory
 
 
 @pytest.fixture
@@ -38,13 +31,6 @@ def store(tmp_path):
     """A run that this process owns, without generations."""
     with RunStore.create(tmp_path, RUN, HEADER) as opened:
         yield opened
-
-
-def fill(store, count, start=0):
-    """Record `count` made generations and wait for the disk."""
-    for number in range(start, start + count):
-        store.record(made(number))
-    store.flush()
 
 
 def test_what_is_read_is_what_was_recorded(store):

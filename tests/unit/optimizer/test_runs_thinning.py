@@ -15,28 +15,14 @@ from tests.support.recording import (
     assert_same_generation,
     assert_same_population,
     assert_sound,
+    fill,
     made,
-    quick_directory,
 )
 
 RUN = "run-1"
 
 BEST = np.zeros(1, dtype=np.int64)
 """Who is a population of its own front."""
-
-
-@pytest.fixture
-def tmp_path():
-    """A directory of the test's own that is not slowed down by a disk."""
-    with quick_directory() as directory:
-        yield directory
-
-
-def fill(store, count, start=0):
-    """Record generations and wait until they are on disk."""
-    for number in range(start, start + count):
-        store.record(made(number))
-    store.flush()
 
 
 def kept_of(store):
