@@ -6,40 +6,11 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from data.bars import Bars
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, Held, Relation, Within, whole_bars
 from strategy.errors import StrategyError
-from strategy.genes import Floats
-from strategy.rows import Genes, Rows, Run, as_it_reads, bound
-from strategy.series import Series
+from strategy.rows import Genes, Rows, bound
 
 Bools = npt.NDArray[np.bool_]
-
-
-def condition_values(
-    condition: Condition,
-    bars: Bars,
-    genes: Genes | None = None,
-    run: Run = as_it_reads,
-    extra: Mapping[str, Floats] | None = None,
-) -> Bools:
-    """Whether a condition is true, at every bar [T], those before its warm-up too.
-
-    Args:
-        condition: Any.
-        bars: Of one series.
-        genes: Value of each gene by name.
-        run: How loops are run, plain or compiled.
-        extra: Extra columns by name, each [T].
-
-    >>> from data import load_bars
-    >>> from strategy.expressions import Column
-    >>> rises = Compare(Column("close"), ">", Column("open"))
-    >>> bars = load_bars("sample")
-    >>> bool((condition_values(rises, bars) == (bars.close > bars.open)).all())
-    True
-    """
-    return truth(condition, Rows(Series.of(bars, extra), run), genes or {})
 
 
 def truth(condition: Condition, rows: Rows, genes: Genes) -> Bools:

@@ -7,6 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data import Bars
+from strategy.rows import Rows, as_it_reads
+from strategy.series import Series
+from strategy.signals import truth
 
 START_NS = 1_704_067_200 * 10**9
 """2024-01-01T00:00 UTC, a Monday."""
@@ -65,3 +68,8 @@ def write_parquet(folder, columns, name="series.parquet"):
     path = folder / name
     pq.write_table(pa.table(typed), path, compression="zstd")
     return f"parquet:{path}"
+
+
+def holds(condition, bars, genes=None, run=as_it_reads, extra=None):
+    """Whether a condition is true, at every bar [T], those before its warm-up too."""
+    return truth(condition, Rows(Series.of(bars, extra), run), genes or {})

@@ -16,11 +16,11 @@ from strategy.files import strategies_of, strategy_of
 from strategy.kinds import KINDS
 from strategy.narrow import narrowed
 from strategy.recorded import from_described
-from strategy.signals import condition_values
 from strategy.spec import Comparison
 from strategy.wording import written
 from strategy.words import *
 from tests.support import examples, in_words, own_words
+from tests.support.series import holds as condition_holds
 from tests.support.worlds import make_bars, random_genomes
 
 EXAMPLES = strategies_of(Path(examples.__file__).read_text(encoding="utf-8"), examples.__file__)
@@ -233,7 +233,7 @@ def test_published_strategies_in_words_trade_alike(name):
         for column_name, values in expected.columns().items():
             assert values.tobytes() == actual.columns()[column_name].tobytes()
         genes = spec.layout.decode(genome)
-        holds = condition_values(in_text.long, bars, genes)
+        holds = condition_holds(in_text.long, bars, genes)
         assert spec.warm_up(genes) == in_text.warm_up(genes)
         signals = np.flatnonzero(holds[: len(bars) - 1])
         signals = signals[signals >= in_text.warm_up(genes)]

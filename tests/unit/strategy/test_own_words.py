@@ -15,7 +15,6 @@ from strategy.places import PlacedError
 from strategy.proofs import prove_strategy_causal
 from strategy.rows import row_values
 from strategy.series import Series
-from strategy.signals import condition_values
 from strategy.words import *
 from tests.support.own_words import (
     NO_ROWS,
@@ -27,6 +26,7 @@ from tests.support.own_words import (
     with_warm_up,
     zeros,
 )
+from tests.support.series import holds as condition_holds
 from tests.support.worlds import make_bars
 
 BARS = make_bars(9, 400)
@@ -46,7 +46,7 @@ def test_an_own_indicator_is_a_row_like_any_other():
     largest = row_values(highest(efficiency(20), 5).tree, BARS)
     assert largest[24:].tolist() == row_values(highest(close, 5).tree, cut(found, 20))[4:].tolist()
     n = length("n", 20, 5, 50)
-    holds = condition_values((efficiency(n) > 0.3).tree, BARS, {"n": 20})
+    holds = condition_holds((efficiency(n) > 0.3).tree, BARS, {"n": 20})
     np.testing.assert_array_equal(holds, found > 0.3)
     short = row_values(efficiency(20).tree, BARS.until(20))
     assert np.isnan(short).all()

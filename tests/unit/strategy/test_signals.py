@@ -8,10 +8,10 @@ import pytest
 
 from strategy.rows import Rows
 from strategy.series import Series
-from strategy.signals import condition_values, truth
+from strategy.signals import truth
 from strategy.words import *
 from tests.support.references import FORMS
-from tests.support.series import make_bars
+from tests.support.series import holds, make_bars
 
 NAN = math.nan
 BARS = make_bars(6)
@@ -50,7 +50,7 @@ CASES = {
 def test_a_condition_by_hand(name, form):
     """Over a hole, from bar 0 on, before which nothing is known."""
     condition, expected = CASES[name]
-    found = condition_values(condition.tree, BARS, {"k": 2.0}, FORMS[form], {"x": X})
+    found = holds(condition.tree, BARS, {"k": 2.0}, FORMS[form], {"x": X})
     assert found.tolist() == expected
 
 
