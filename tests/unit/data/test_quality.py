@@ -6,6 +6,7 @@ import pytest
 
 from data import LoadOptions, load_bars, quality_of
 from data.errors import WindowError
+from tests.support.looping import each
 from tests.support.series import MINUTE_NS, make_bars, make_columns
 
 
@@ -26,7 +27,7 @@ def test_a_part_has_its_own_quality(series):
     assert dataclasses.astuple(part.gaps) == (1, 20, 21 * 15 * MINUTE_NS, 20)
 
 
-@pytest.mark.parametrize("cut", range(1, 40))
+@each("cut", range(1, 40))
 def test_parts_add_up_to_the_whole(series, cut):
     """A gap at the cut belongs to the later part, and to no other."""
     parts = (quality_of(series, 0, cut), quality_of(series, cut))

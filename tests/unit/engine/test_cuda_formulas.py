@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.support.looping import each
+
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("triton", reason="triton is not installed (extra 'dev' or 'gpu')")
 
@@ -141,7 +143,7 @@ def test_with_a_real_gene_everybody_is_a_set():
     assert [array.tolist() for array in individuals.distinct((0,))] == [[0, 1], [0, 1]]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_warm_ups_of_all_are_those_of_each(seed):
     """Whatever a strategy says."""
     strategy = drawn_strategy(seed)

@@ -21,6 +21,7 @@ from optimizer.config.values import Decides, said_of
 from optimizer.errors import ConfigError
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.runs.space import KEEPS
+from tests.support.looping import each
 
 
 def refusal(**values):
@@ -207,7 +208,7 @@ def test_bounds_of_a_flag_leave_those_of_other_genes():
     }
 
 
-@pytest.mark.parametrize("name", RunConfig.model_fields)
+@each("name", RunConfig.model_fields)
 def test_every_knob_says_what_it_is_and_what_it_takes(name):
     """Help, errors and the printed configuration are made from the field."""
     field = RunConfig.model_fields[name]

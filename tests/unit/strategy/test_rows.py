@@ -18,6 +18,7 @@ from strategy.kinds import KINDS
 from strategy.rows import Rows, as_it_reads, first_value, row_values, warm_up_of
 from strategy.series import MINUTE_NS, Series
 from strategy.words import *
+from tests.support.looping import each
 from tests.support.own_words import efficiency
 from tests.support.references import FORMS
 from tests.support.worlds import make_bars
@@ -218,7 +219,7 @@ def test_a_flat_market_has_no_oscillator(row):
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
-@pytest.mark.parametrize("length", [1, 2, 9, 10, 11])
+@each("length", [1, 2, 9, 10, 11])
 def test_series_about_as_long_as_the_window(name, length):
     """Nothing is known where the window never fits, and nothing breaks."""
     kind = KINDS[name]

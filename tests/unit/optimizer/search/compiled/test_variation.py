@@ -91,8 +91,8 @@ def stated_children(pair_draws, draws, parents, eta, chance):
 
 
 @pytest.mark.parametrize("eta", [1, 3, 15, 63])
-@pytest.mark.parametrize("count", [0, 1, 2, 301])
-@pytest.mark.parametrize("chance", [0.0, 0.3, 1.0])
+@each("count", [0, 1, 2, 301])
+@each("chance", [0.0, 0.3, 1.0])
 def test_mutants_have_the_bits_of_the_formula(eta, count, chance):
     """For genes of either kind, at bounds, between them, and frozen."""
     genomes = population(eta, count)
@@ -104,8 +104,8 @@ def test_mutants_have_the_bits_of_the_formula(eta, count, chance):
 
 
 @pytest.mark.parametrize("eta", [1, 3, 15, 63])
-@pytest.mark.parametrize("count", [0, 1, 2, 301])
-@pytest.mark.parametrize("chance", [0.0, 0.3, 1.0])
+@each("count", [0, 1, 2, 301])
+@each("chance", [0.0, 0.3, 1.0])
 def test_children_have_the_bits_of_the_formula(eta, count, chance):
     """For pairs that agree in some genes, lie at bounds, and for one left over."""
     parents = population(eta, count)
