@@ -18,7 +18,10 @@ from engine.ledger import ACCUMULATORS, EXIT_PLACES, Ledger
 N_OUT = len(ACCUMULATORS)
 
 SIGNALS = 32
-"""Signals whose exits a warp looks for together."""
+"""Stretches of a list of signals whose positions a warp looks for together."""
+
+STRETCH = 16
+"""Signals of a stretch that pay for another: its first positions are often not the account's."""
 
 LANES = 32
 """Pairs whose signals a warp walks through together."""
@@ -38,8 +41,8 @@ FEW_PAIRS = 1024
 LONG_BARS = 2**17
 """And in series from this length on, which have so many trades."""
 
-PROGRAMS = 65_536
-"""Programs that keep a large device busy while each looks for exits of few signals."""
+PROGRAMS = 16_384
+"""Programs that keep a large device busy while each looks for the exits of a pair."""
 
 MULTIPLE = 16
 """Of entries that a list's length is, so that lists begin at whole vectors."""
@@ -166,7 +169,7 @@ class Accounts:
         there = self._windows_there(window[None])
         counts = self._counted(asked, each, there)
         lists = self._room(1, _rounded(int(to_host(counts)[0])), keeps=False)
-        self._mark(asked, each, there, lists.counts, lists.marks)
+        self._mark(asked, each, there, lists.counts, lists)
         marks: Slots = to_host(lists.marks[0, : int(to_host(counts)[0])])
         return marks >> 1
 
@@ -185,7 +188,7 @@ class Accounts:
             pairs = len(some.bars) * len(windows)
             own = counts[begin * len(windows) :][:pairs]
             lists = Lists(*(one[:pairs] for one in room))._replace(counts=own)
-            self._mark(asked, some, there, own, lists.marks)
+            self._mark(asked, some, there, own, lists)
             self._leave(asked, some, there, lists, keeps=keeps)
             yield some.bars, self._taken(some, len(windows), lists), lists
 
@@ -206,21 +209,22 @@ class Accounts:
         each: Each,
         windows: torch.Tensor,
         counts: torch.Tensor,
-        marks: torch.Tensor | None,
+        lists: Lists | None,
     ) -> None:
         """Count signals, or list them where there are lists for them."""
-        room = counts if marks is None else marks
-        capacity = 0 if marks is None else marks.shape[1]
+        marks, leaves = (counts, counts) if lists is None else (lists.marks, lists.leaves)
+        capacity = 0 if lists is None else marks.shape[1]
         launch(mark_kernel, (len(each.bars) * len(windows),), asked.longs, asked.shorts,
-               each.entries, each.bars, windows, counts, room, len(windows), asked.longs.shape[1],
-               capacity, warps=1, WRITES=marks is not None, WORDS=MARKED_WORDS)  # fmt: skip
+               each.entries, each.bars, windows, counts, marks, leaves, len(windows),
+               asked.longs.shape[1], capacity, warps=1, WRITES=lists is not None,
+               WORDS=MARKED_WORDS)  # fmt: skip
 
     def _leave(
         self, asked: Asked, each: Each, windows: torch.Tensor, lists: Lists, *, keeps: bool
     ) -> None:
-        """Find the exit of every signal."""
+        """Find the exits of signals that may be taken."""
         pairs, capacity = lists.marks.shape
-        most = max(1, capacity // SIGNALS)
+        most = max(1, capacity // (SIGNALS * STRETCH))
         blocks = 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
         launch(leave_kernel, (pairs * blocks,), *self._prices, self._charges, asked.code,
                asked.constants, asked.reads, asked.forms, asked.rows, each.slots, each.genomes,

@@ -235,7 +235,7 @@ KERNELS = {
     **{
         name: (
             positions.mark_kernel,
-            [I64, I64] + [I32] * 5 + ["i32"] * 3,
+            [I64, I64] + [I32] * 6 + ["i32"] * 3,
             {"WRITES": writes, "WORDS": 128},
         )
         for name, writes in (("marks", True), ("count marks", False))
