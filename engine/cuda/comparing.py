@@ -1,16 +1,11 @@
 """Which kernel decides a comparison: one for whatever is said, or one compiled for its form.
 
 The first takes a formula as data and computes every operation at every step. The second takes a
-while to compile, so that it pays only where a form has much work. It decides its first comparison
+while to compile, so it comes in once a form has had work enough. It decides its first comparison
 beside the first kernel, and is used only where every bit is equal.
-
-The second is not in use yet: it has run in Triton's interpreter, but on no GPU. `pytest -m gpu` and
-`python -m tests.bench.language_cuda` use it. When they pass, `PAYS_AFTER` becomes 2**36, which is
-half a second of the first kernel.
 """
 
 import logging
-import math
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -23,8 +18,8 @@ from engine.cuda.waiting import wait_for_launches
 
 LOG = logging.getLogger(__name__)
 
-PAYS_AFTER = math.inf
-"""Operations, each at one bar of one individual, after which a form gets a kernel of its own."""
+PAYS_AFTER = 2**36
+"""Operations, each at one bar of one individual: half a second of the kernel that takes data."""
 
 WORDS = 8
 """Words that a program decides."""

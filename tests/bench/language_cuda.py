@@ -5,7 +5,7 @@
 
 First `--verified` random individuals of each of the nine strategies of the examples are evaluated
 on the sample by both devices, twice; nothing is timed where a bit differs. Comparisons have kernels
-of their own from the first call on, which are not in use otherwise. Then one line each: strategy,
+of their own from the first call on, which otherwise come in later. Then one line each: strategy,
 individuals, bars, trades of all and of the longest individual, milliseconds of a call (p20, median
 and p80, rows there), how many times what seller exhaustion takes of the same size, and what the
 law's targets allow beside its signals for that many trades. `--kernels` adds what each kernel took.
