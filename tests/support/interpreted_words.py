@@ -318,9 +318,9 @@ PARTS = {
 
 
 def main():
-    """Compare what was asked for, with lists of a few signals and several blocks of words."""
+    """Compare what was asked for, with several programs a list and several blocks of words."""
     repeat_nothing()
-    accounts.PROGRAMS = 16
+    accounts.PROGRAMS, accounts.STRETCH = 16, 1
     for name in sys.argv[2:] or PARTS:
         PARTS[name]()
 
