@@ -257,9 +257,9 @@ def bars_hash(bars: PartBars) -> str:
     return digest.hexdigest()[:16]
 
 
-def measure_cache(root: Path | None = None) -> tuple[Path, int, int]:
-    """The folder of a cache (the user's own when None), its series, and bytes of their parts."""
-    folder = root or Path(user_cache_path(APP))
+def measure_cache() -> tuple[Path, int, int]:
+    """The folder of the user's own cache, its series, and bytes of their parts."""
+    folder = Path(user_cache_path(APP))
     parts = [part for place in folder.glob("*/*/*") for part in _parts_in(place)]
     size = sum(part.path.stat().st_size for part in parts)
     return folder, len({part.path.parent for part in parts}), size

@@ -44,12 +44,9 @@ class RunStore(Reader):
     Args:
         lock: Of its owner, None to read only.
         swept: How many directories of runs never begun were removed.
-        journal: As in `open`.
     """
 
-    def __init__(
-        self, database: Path, lock: OwnerLock | None, *, swept: int = 0, journal: str | None = None
-    ) -> None:
+    def __init__(self, database: Path, lock: OwnerLock | None, *, swept: int = 0) -> None:
         super().__init__(database)
         self._lock = lock
         self._writer: Writer | None = None
@@ -58,7 +55,7 @@ class RunStore(Reader):
         if swept:
             self.warnings = (f"removed what {swept} interrupted starts of runs had left",)
         if lock is not None:
-            self._take_up(lock, str(journal or self.format["journal"]))
+            self._take_up(lock, str(self.format["journal"]))
 
     @classmethod
     def create(
@@ -102,32 +99,25 @@ class RunStore(Reader):
         return cls._opened(target, lock, swept=swept)
 
     @classmethod
-    def open(
-        cls, path: Path, *, writable: bool = False, journal: Journal | None = None
-    ) -> "RunStore":
+    def open(cls, path: Path, *, writable: bool = False) -> "RunStore":
         """Open a run.
 
         `writable` asks to own it and go on with it; readers need no permission and may read
-        while an owner writes. `journal` says how to write from now on; as the run was
-        created when left out.
+        while an owner writes.
 
         Raises:
             StoreError: When it is not a run, is damaged beyond use, was made by a newer version,
                 or, for writing, is owned by another process.
         """
-        if journal is not None:
-            _require_known("all", journal)
         if not writable:
             return cls(path / DATABASE, None)
         Reader(path / DATABASE).close()
-        return cls._opened(path, OwnerLock.acquire(path), journal=journal)
+        return cls._opened(path, OwnerLock.acquire(path))
 
     @classmethod
-    def _opened(
-        cls, path: Path, lock: OwnerLock, *, swept: int = 0, journal: str | None = None
-    ) -> "RunStore":
+    def _opened(cls, path: Path, lock: OwnerLock, *, swept: int = 0) -> "RunStore":
         try:
-            return cls(path / DATABASE, lock, swept=swept, journal=journal)
+            return cls(path / DATABASE, lock, swept=swept)
         except BaseException:
             lock.release()
             raise

@@ -35,12 +35,11 @@ def plain(genomes: Floats) -> Floats:
     return genomes if is_plain else np.require(genomes, np.float64, ["C", "W"])
 
 
-def squarings(eta: int, name: str = "eta") -> int:
+def squarings(eta: int) -> int:
     """Count the squarings that make the power eta + 1, and the square roots that make its root.
 
     Args:
         eta: Distribution index, one of `ETAS`.
-        name: What the value is called, for the message.
 
     Returns:
         1 to 6.
@@ -50,7 +49,7 @@ def squarings(eta: int, name: str = "eta") -> int:
     """
     if eta not in ETAS:
         raise ConfigError(
-            f"{name} must be one of {', '.join(map(str, ETAS))} "
+            f"eta must be one of {', '.join(map(str, ETAS))} "
             f"(one below a power of two, so that roots are exact everywhere), got {eta!r}"
         )
     return ETAS.index(eta) + 1

@@ -109,16 +109,17 @@ def grouped(trades: Trades, group: Grouping, title: str, *, show: str = "sum_r")
     return Chart(title, "; ".join(told), data, layout)
 
 
-def extremes(groups: Groups, most: int = MOST_GROUPS) -> list[int]:
-    """Places of the best and the worst groups, best first; all when they are no more than `most`.
+def extremes(groups: Groups) -> list[int]:
+    """Places of the best and the worst groups, best first; all when they are few.
 
     A group without a trade is neither.
     """
     order = np.argsort(-groups.sum_r, kind="stable")
-    if len(order) > most:
+    if len(order) > MOST_GROUPS:
         order = order[groups.trades[order] > 0]
-    if len(order) > most:
-        order = np.concatenate([order[: most // 2], order[-(most // 2) :]])
+    if len(order) > MOST_GROUPS:
+        half = MOST_GROUPS // 2
+        order = np.concatenate([order[:half], order[-half:]])
     return [int(place) for place in order]
 
 
