@@ -14,7 +14,7 @@ from tests.support.evidence import planted
 from tests.support.judging import child_judge, recorded_run
 from tests.support.kill import ENDLESS, child, kill_after
 
-SEARCHES_A_KILL = 20
+SEARCHES_A_KILL = 40
 """So many null searches leave some to be made after the last kill."""
 
 
