@@ -1,11 +1,17 @@
 """Stage 3, exits: where each signal's position would end, were it taken.
 
-An exit does not depend on the position, so that all are found side by side. A pyramid of extremes
-lets a search step over 64 bars at a time and come down where a price may have been touched.
+An exit does not depend on the position, so that many are found side by side. Where stops rest, a
+pyramid of extremes lets a search step over 64 bars at a time and come down where a price may have
+been touched. Where they move at a bar's close, a walk takes one bar after another.
 """
 
 import triton
 import triton.language as tl
+
+from engine import orders
+
+NONE = tl.constexpr(orders.NONE)
+SHARE = tl.constexpr(orders.SHARE)
 
 NEVER = tl.constexpr(0x7FFFFFFF)
 TOP_LEVEL = tl.constexpr(3)
@@ -68,6 +74,71 @@ def first_touch(p_market, p_pyramid, n_bars, j, last, waits, lower, upper,
         j = j + 1
         waits = waits & (j <= last)
     return found
+
+
+@triton.jit
+def walk_bar(stop, best, found, waits, j, last, close_bar, high, low, is_short, entry, target, form,
+             share, reach, follow_gain, even_gain):  # fmt: skip
+    """One bar of positions whose stop moves at its close; returns what has changed."""
+    here = waits & (j <= last)
+    lower = tl.where(is_short, target, stop)
+    upper = tl.where(is_short, stop, target)
+    is_touched = here & ((low <= lower) | (high >= upper))
+    found = tl.where(is_touched, j, found)
+    waits = here & (is_touched == 0)
+    moves = waits & (j < close_bar)
+    further = tl.where(is_short, tl.minimum(best, low), tl.maximum(best, high))
+    best = tl.where(moves, further, best)
+    gone = tl.where(is_short, entry - best, best - entry)
+    behind = tl.where(form == SHARE, best * share, reach)
+    candidate = tl.where(is_short, best + behind, best - behind)
+    is_tighter = tl.where(is_short, candidate < stop, candidate > stop)
+    is_moved = moves & (form != NONE) & (gone >= follow_gain) & is_tighter
+    stop = tl.where(is_moved, candidate, stop)
+    is_tighter = tl.where(is_short, entry < stop, entry > stop)
+    return tl.where(moves & (gone >= even_gain) & is_tighter, entry, stop), best, found, waits
+
+
+@triton.jit
+def moving_exit(p_market, j, last, close_bar, waits, best, is_short, entry, stop, target, form,
+                share, reach, follow_gain, even_gain, enough, SIGNALS: tl.constexpr):  # fmt: skip
+    """Walk from bar j on, where waits, until no more than `enough` lanes wait.
+
+    Returns the first bar up to last that touches stop or target, NEVER without one; the stop and
+    the best price there; the next bar; and who still waits. Prices do not depend on what is
+    decided: those of four bars are in flight.
+    """
+    found = tl.full([SIGNALS], NEVER, tl.int32)
+    while tl.sum(waits.to(tl.int32), 0) > enough:
+        p_bar = p_market + j.to(tl.int64) * 4
+        m1, m2, m3 = waits & (j < last), waits & (j + 1 < last), waits & (j + 2 < last)
+        h0 = tl.load(p_bar + 1, mask=waits, other=0.0)
+        l0 = tl.load(p_bar + 2, mask=waits, other=0.0)
+        h1 = tl.load(p_bar + 5, mask=m1, other=0.0)
+        l1 = tl.load(p_bar + 6, mask=m1, other=0.0)
+        h2 = tl.load(p_bar + 9, mask=m2, other=0.0)
+        l2 = tl.load(p_bar + 10, mask=m2, other=0.0)
+        h3 = tl.load(p_bar + 13, mask=m3, other=0.0)
+        l3 = tl.load(p_bar + 14, mask=m3, other=0.0)
+        stop, best, found, waits = walk_bar(
+            stop, best, found, waits, j, last, close_bar, h0, l0, is_short, entry, target, form,
+            share, reach, follow_gain, even_gain
+        )  # fmt: skip
+        stop, best, found, waits = walk_bar(
+            stop, best, found, waits, j + 1, last, close_bar, h1, l1, is_short, entry, target,
+            form, share, reach, follow_gain, even_gain
+        )  # fmt: skip
+        stop, best, found, waits = walk_bar(
+            stop, best, found, waits, j + 2, last, close_bar, h2, l2, is_short, entry, target,
+            form, share, reach, follow_gain, even_gain
+        )  # fmt: skip
+        stop, best, found, waits = walk_bar(
+            stop, best, found, waits, j + 3, last, close_bar, h3, l3, is_short, entry, target,
+            form, share, reach, follow_gain, even_gain
+        )  # fmt: skip
+        j = j + 4
+        waits = waits & (j <= last)
+    return found, stop, best, j, waits
 
 
 @triton.jit
