@@ -120,9 +120,14 @@ def judged_after_search(
     """Judge a run that has just ended, as far as was asked for; None where nobody asked."""
     if settings.judge is False:
         return None
-    watch = Progress(stderr(), quiet=quiet)
+    watch, plan, place = Progress(stderr(), quiet=quiet), plan_of(settings), place_on(workers)
+    if plan.folds and not quiet:
+        stderr().say(
+            f"judging: the search is repeated on {plan.folds} parts of the bars, on CPU cores: "
+            "from about the time of the search to several times it; --no-judge leaves it out"
+        )
     with resumable(path, settings):
-        return judge_run(path, plan_of(settings), {}, watch, trials, place_on(workers))
+        return judge_run(path, plan, {}, watch, trials, place, is_just_made=True)
 
 
 def place_on(workers: "Cluster | None") -> "ClusterSearches | None":

@@ -63,7 +63,7 @@ from optimizer.session.columns import recorded_fits
 from optimizer.session.exported import newest_front
 from optimizer.session.header import recorded_task
 from optimizer.session.identity import require_identity
-from optimizer.session.problem import Trials
+from optimizer.session.problem import Trials, trials_fit
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
 from optimizer.session.warm_start import hash_of, load_genomes
@@ -79,6 +79,8 @@ def judge_run(
     watch: Watch,
     trials: Trials | None = None,
     place: Place | None = None,
+    *,
+    is_just_made: bool = False,
 ) -> Judgement:
     """Find out what a plan asks about a finished run, record it, and say what follows.
 
@@ -92,13 +94,16 @@ def judge_run(
         watch: Is told how far it is.
         trials: Of the search, where this process has just made it; else it is repeated.
         place: Where whole searches are made; the cores of this machine if None.
+        is_just_made: Whether this version has just ended the search. One whose trials are too many
+            to keep is then not repeated; else it is, to see that it finds the same front.
 
     Raises:
         StoreError: When the run is not finished, is owned, or cannot be judged by this version.
         ConfigError: When the plan does not fit the bars.
     """
     with RunStore.open(path, writable=True) as store, Crew() as crew:
-        return _Judge(store, plan, flags, watch, trials, place or ThisMachine(crew)).judgement()
+        where = place or ThisMachine(crew)
+        return _Judge(store, plan, flags, watch, trials, where, is_just_made).judgement()
 
 
 class _Judge:
@@ -112,9 +117,10 @@ class _Judge:
         watch: Watch,
         trials: Trials | None,
         place: Place,
+        is_just_made: bool,
     ) -> None:
         self._store, self._plan, self._watch, self._trials = store, plan, watch, trials
-        self._place = place
+        self._place, self._is_just_made = place, is_just_made
         self._result = _finished(store)
         self._whole = recorded_task(store, flags)
         self._warm_start = _warm_start(store, self._whole)
@@ -215,7 +221,13 @@ class _Judge:
         self._found = replace(self._found, notes=(*self._found.notes, text))
 
     def _repeated(self, engine: Engine) -> Trials | None:
-        """The trials of the search made again, which has to find the same front."""
+        """The trials of the search made again, which has to find the same front.
+
+        None where they are too many to keep: of a search just made without making it again.
+        """
+        n_genes = len(self._task.spec.layout)
+        if self._is_just_made and not trials_fit(self._result.evaluated, n_genes):
+            return None
         self._watch("the search again", 0, 0, "")
         began = perf_counter()
         found = search(self._task, engine, self._warm_start, keeps_trials=True)

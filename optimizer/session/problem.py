@@ -20,6 +20,11 @@ MOST_TRIAL_BYTES = 2**28
 TRADES = ACCUMULATOR_INDEX["trades"]
 
 
+def trials_fit(count: int, n_genes: int) -> bool:
+    """Whether so many trials of so many genes are kept."""
+    return count * (n_genes + 1) * 8 <= MOST_TRIAL_BYTES
+
+
 class Evaluator(Protocol):
     """What a search asks of an `engine.batch.Engine`, wherever its windows are."""
 

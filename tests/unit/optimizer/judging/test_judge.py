@@ -217,6 +217,22 @@ def test_a_search_that_finds_another_front_is_refused(path, monkeypatch):
         judged(path, blocks=4)
 
 
+def test_a_search_just_made_is_not_repeated_for_trials_too_many_to_keep(path, monkeypatch):
+    """To the byte: what fits is found again, and what does not is not searched for."""
+    result = recorded(path)
+    n_bytes = result.evaluated * (len(result.front[0].genes) + 1) * 8
+    monkeypatch.setattr("optimizer.session.problem.MOST_TRIAL_BYTES", n_bytes)
+    plan = Plan(folds=0, blocks=4)
+    found = judge_run(path, plan, {}, lambda *told: None, is_just_made=True)
+    assert found.trials.evaluated > 0
+    monkeypatch.setattr("optimizer.session.problem.MOST_TRIAL_BYTES", n_bytes - 1)
+    repeated = judge_run(path, plan, {}, lambda *told: None)
+    assert repeated.trials.evaluated == 0
+    monkeypatch.setattr(judge, "search", lambda *_, **__: pytest.fail("searched again"))
+    without = judge_run(path, plan, {}, lambda *told: None, is_just_made=True)
+    assert replace(without, verdict=repeated.verdict) == repeated
+
+
 def test_a_run_that_is_not_finished_is_refused(path, monkeypatch):
     """With the command that goes on with it."""
     monkeypatch.setattr(judge, "recorded_result", lambda store: None)
