@@ -123,7 +123,7 @@ def judged_after_search(
     watch, plan, place = Progress(stderr(), quiet=quiet), plan_of(settings), place_on(workers)
     if plan.folds and not quiet:
         stderr().say(
-            f"judging: the search is repeated on {plan.folds} parts of the bars, on CPU cores: "
+            f"judging: the search is repeated on {plan.folds} parts of the bars: "
             "from about the time of the search to several times it; --no-judge leaves it out"
         )
     with resumable(path, settings):
