@@ -148,10 +148,12 @@ def _run(text: str, path: str) -> dict[str, object]:
         with _path_kept(), limits.time_limit(limits.LONGEST_S):
             exec(code, variables)
     except SyntaxError as error:
-        raise PlacedError(f"{error.filename}:{error.lineno}: {error.msg}") from None
-    except PlacedError:
+        place = f"{error.filename}:{error.lineno}" if error.lineno else path
+        raise PlacedError(f"{place}: {error.msg}") from None
+    except (PlacedError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit, limits.TooLongError) as error:
+    # A library may raise what no `except Exception` catches.
+    except BaseException as error:
         raise PlacedError(f"{_place(error, path)}: {_said(error)}") from None
     return variables
 

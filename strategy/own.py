@@ -91,7 +91,10 @@ class OwnIndicator:
                 f"{self.shown(values)} took longer than {limits.LONGEST_S:g} seconds on "
                 f"{len(series):,} bars{_line_of(error, self.function)}"
             ) from None
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        # A library may raise what no `except Exception` catches, and sys.exit() is no answer.
+        except BaseException as error:
             raise IndicatorError(
                 f"{self.shown(values)} failed on {len(series):,} bars: "
                 f"{type(error).__name__}: {error}{_line_of(error, self.function)}"

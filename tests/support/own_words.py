@@ -67,6 +67,12 @@ def fails(bars):
 
 
 @indicator(warm_up=0)
+def leaves(bars):
+    """Ends the program, as a library's panic would."""
+    raise SystemExit(3)
+
+
+@indicator(warm_up=0)
 def endless(bars):
     """Never comes to an end, and holds back what it can."""
     while True:
@@ -85,6 +91,7 @@ def zeros(bars):
 NO_ROWS = {
     "writes": writes,
     "fails": fails,
+    "leaves": leaves,
     "shape": indicator(warm_up=0)(lambda bars: bars.close[1:]),
     "number": indicator(warm_up=0)(lambda bars: 1.0),
     "list": indicator(warm_up=0)(lambda bars: bars.close.tolist()),

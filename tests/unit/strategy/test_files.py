@@ -84,6 +84,8 @@ MISTAKES = {
     "name": ("x = rma_(close, 14)\n", r"idea.py:2: the name 'rma_' is unknown; did you mean 'rma'"),
     "foreign": ("x = 1\ny = x // 0\n", r"idea.py:3: ZeroDivisionError: integer division"),
     "exit": ("raise SystemExit('bye')\n", r"idea.py:2: SystemExit: bye"),
+    "panic": ("raise BaseException('no')\n", r"idea.py:2: BaseException: no"),
+    "null byte": ("\0\n", r"idea.py: source code string cannot contain null bytes"),
     "word": ("x = sma(close)\n", r"idea.py:2: sma\(x, n\): missing a required argument: 'n'"),
     "gene": ("\n\nx = gene('k', 9, 1, 4)\n", r"idea.py:4: gene 'k': default 9 is outside 1 \.\. 4"),
     "and": ("x = close > 1 and close > 2\n", r"idea.py:2: a condition has no truth by itself"),

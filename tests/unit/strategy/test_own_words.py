@@ -81,6 +81,7 @@ REFUSED = {
     "infinity": "is infinite at bar 0",
     "nothing": "has no value from bar 0 on",
     "writes": "failed on 400 bars: ValueError: .*read-only",
+    "leaves": r"failed on 400 bars: SystemExit: 3 \(.*own_words.py:\d+\)",
     "fails": r"ZeroDivisionError: .*own_words.py:\d+\)",
 }
 
