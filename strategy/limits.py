@@ -8,6 +8,9 @@ from contextlib import contextmanager
 LONGEST_S = 120.0
 """Seconds that a person's own code may take at once."""
 
+AGAIN_S = 1.0
+"""Seconds until the next interruption, where a bare `except:` held one back."""
+
 
 class TooLongError(BaseException):
     """It took too long; no `except Exception` of a person's own holds it back."""
@@ -22,17 +25,22 @@ def time_limit(seconds: float) -> Iterator[None]:
     lock, is_done = threading.Lock(), threading.Event()
 
     def interrupt(thread: int) -> None:
-        with lock:
-            if not is_done.is_set():
-                error = ctypes.py_object(TooLongError)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
+        pause = seconds
+        while not is_done.wait(pause):
+            with lock:
+                if not is_done.is_set():
+                    error = ctypes.py_object(TooLongError)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
+            pause = AGAIN_S
 
-    timer = threading.Timer(seconds, interrupt, (threading.get_ident(),))
-    timer.daemon = True
-    timer.start()
+    threading.Thread(target=interrupt, args=(threading.get_ident(),), daemon=True).start()
     try:
-        yield
-    finally:
-        with lock:
-            is_done.set()
-        timer.cancel()
+        try:
+            yield
+        finally:
+            with lock:
+                is_done.set()
+    except TooLongError:
+        # It may come while this block is left.
+        is_done.set()
+        raise

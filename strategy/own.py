@@ -1,13 +1,13 @@
 """A person's own indicator: a function over whole arrays, run on the host, told apart by its text.
 
-What it may not do is look ahead, and that is proved: on bars cut short it must say the same.
+What it may not do is look ahead: `strategy.proofs` asks it on bars that are cut short.
 """
 
 import hashlib
 import json
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,8 +16,6 @@ from strategy import limits
 from strategy.errors import IndicatorError
 from strategy.genes import Floats
 from strategy.series import Series
-
-CUTS = 64
 
 Function = Callable[..., Floats]
 
@@ -53,6 +51,12 @@ class OwnIndicator:
         """The call as a person would write it."""
         return f"{self.name}({', '.join(str(value) for value in values)})"
 
+    def error(
+        self, values: Sequence[int], said: str, cause: BaseException | None = None
+    ) -> IndicatorError:
+        """What is wrong with a call, in one line with the place in its file."""
+        return IndicatorError(f"{self.shown(values)} {said} ({self._place(cause)})")
+
     def warm_up_of(self, values: Sequence[int]) -> int:
         """Bars before the first that it knows.
 
@@ -61,10 +65,13 @@ class OwnIndicator:
         """
         try:
             bars = operator.index(self.warm_up(*values))
-        except Exception as error:
-            raise IndicatorError(f"{self.shown(values)}: its warm-up failed: {error}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            said = f"cannot say its warm-up: {_in_one_line(error)}"
+            raise self.error(values, said, error) from error
         if bars < 0:
-            raise IndicatorError(f"{self.shown(values)}: its warm-up is {bars}, below 0")
+            raise self.error(values, f"says that its warm-up is {bars}, below 0")
         return bars
 
     def row(self, series: Series, values: Sequence[int]) -> Floats:
@@ -77,98 +84,59 @@ class OwnIndicator:
         warm_up = self.warm_up_of(values)
         if len(series) <= warm_up:
             return np.full(len(series), math.nan)
-        row = self._said(series, values, warm_up)
+        row = self.said(series, values, warm_up)
         if np.isnan(row).all():
-            raise IndicatorError(f"{self.shown(values)} has no value from bar {warm_up} on")
+            raise self.error(values, f"has no value from bar {warm_up} on")
         return row
 
-    def _said(self, series: Series, values: Sequence[int], warm_up: int) -> Floats:
+    def said(self, series: Series, values: Sequence[int], warm_up: int) -> Floats:
+        """The same for more bars than its warm-up, without asking for any value.
+
+        It is given a copy of the bars: no array that it could get hold of has any others.
+
+        Raises:
+            IndicatorError: As `row`.
+        """
+        copy = series.copied()
         try:
             with np.errstate(all="ignore"), limits.time_limit(limits.LONGEST_S):
-                said = self.function(series, *values)
+                said = self.function(copy, *values)
         except limits.TooLongError as error:
-            raise IndicatorError(
-                f"{self.shown(values)} took longer than {limits.LONGEST_S:g} seconds on "
-                f"{len(series):,} bars{_line_of(error, self.function)}"
-            ) from None
+            too_long = f"took longer than {limits.LONGEST_S:g} seconds on {len(series):,} bars"
+            raise self.error(values, too_long, error) from None
         except KeyboardInterrupt:
             raise
         # A library may raise what no `except Exception` catches, and sys.exit() is no answer.
         except BaseException as error:
-            raise IndicatorError(
-                f"{self.shown(values)} failed on {len(series):,} bars: "
-                f"{type(error).__name__}: {error}{_line_of(error, self.function)}"
-            ) from error
-        if not isinstance(said, np.ndarray) or said.shape != (len(series),):
-            raise IndicatorError(
-                f"{self.shown(values)} must return an array of {len(series):,} numbers, one a "
-                f"bar, got {getattr(said, 'shape', type(said).__name__)}"
-            )
+            failed = f"failed on {len(series):,} bars: {_in_one_line(error)}"
+            raise self.error(values, failed, error) from error
+        return self._checked(said, len(series), values, warm_up)
+
+    def _checked(self, said: object, length: int, values: Sequence[int], warm_up: int) -> Floats:
+        if not isinstance(said, np.ndarray) or said.shape != (length,):
+            got = getattr(said, "shape", type(said).__name__)
+            wanted = f"must return an array of {length:,} numbers, one a bar, got {got}"
+            raise self.error(values, wanted)
         if said.dtype != np.float64:
-            raise IndicatorError(f"{self.shown(values)} must return float64, got {said.dtype}")
-        row = said + 0.0
+            raise self.error(values, f"must return float64, got {said.dtype}")
+        row: Floats = said + 0.0
         row[:warm_up] = math.nan
         row[np.isnan(row)] = math.nan
         if np.isinf(row).any():
             first = int(np.isinf(row).argmax())
-            raise IndicatorError(f"{self.shown(values)} is infinite at bar {first}")
+            raise self.error(values, f"is infinite at bar {first}")
         return row
 
-
-def prove_causal(
-    own: OwnIndicator, values: Sequence[int], series: Series, also: Sequence[int] = ()
-) -> None:
-    """Prove on one series that no value of an own indicator depends on later bars.
-
-    Bars are cut short after bar t: what it says of bars up to t must be the same in every bit.
-    Cuts are at the first two bars that it knows, at the last but one, and 63 between.
-
-    Args:
-        own: The indicator.
-        values: Of its parameters.
-        series: Bars to prove it on; a series no longer than the warm-up proves nothing.
-        also: Further bars t to cut after, such as those at which an individual signals.
-
-    Raises:
-        IndicatorError: Naming function, parameters, and the first bar that differs.
-    """
-    warm_up, length = own.warm_up_of(values), len(series)
-    if length <= warm_up:
-        return
-    whole = own.row(series, values)
-    again = own.row(series, values)
-    if (first := _first_difference(whole, again)) is not None:
-        raise IndicatorError(
-            f"{own.shown(values)} says something else when asked twice, first at bar {first}"
-        )
-    for cut in sorted({*_cuts(warm_up, length), *also}):
-        if not warm_up <= cut < length:
-            continue
-        part = own._said(series.until(cut + 1), values, warm_up)
-        if (first := _first_difference(whole[: cut + 1], part)) is not None:
-            raise IndicatorError(
-                f"{own.shown(values)} looks ahead: cut after bar {cut} it says {part[first]!r} "
-                f"at bar {first}, with all bars {whole[first]!r}"
-            )
+    def _place(self, cause: BaseException | None) -> str:
+        """File and line: the last of its file on the way to an error, else where it begins."""
+        file, line = self.function.__code__.co_filename, self.line
+        trace = None if cause is None else cause.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == file:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return f"{file}:{line or self.function.__code__.co_firstlineno}"
 
 
-def _cuts(warm_up: int, length: int) -> Iterator[int]:
-    yield from (warm_up, warm_up + 1, length - 2)
-    for i in range(1, CUTS):
-        yield warm_up + ((length - 1 - warm_up) * i) // CUTS
-
-
-def _first_difference(one: Floats, other: Floats) -> int | None:
-    """First bar at which two rows differ in any bit, with NaN equal to NaN."""
-    differs = (one != other) & ~(np.isnan(one) & np.isnan(other))
-    return int(differs.argmax()) if differs.any() else None
-
-
-def _line_of(error: BaseException, function: Function) -> str:
-    """The line of the function's own file where an exception came from."""
-    file, line, trace = function.__code__.co_filename, 0, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == file:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return f" ({file}:{line})" if line else ""
+def _in_one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,63 +1,191 @@
-"""The proof, before a search, that no own indicator of a strategy looks ahead."""
+"""The proof, before a search and of a front, that no own indicator looks ahead.
+
+An indicator is asked on bars that are cut short, the shortest first, so that it cannot have kept
+later ones from a call before. What it says of a bar must be the same in every bit wherever it is
+cut; and the same again after it was asked about other bars.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 from data.bars import Bars
+from strategy.errors import IndicatorError
 from strategy.expressions import Call, Higher
+from strategy.genes import Floats, Ints
+from strategy.kinds import PLAIN_COLUMNS
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy
 from strategy.nodes import Node
-from strategy.own import OwnIndicator, prove_causal
+from strategy.own import OwnIndicator
 from strategy.rows import Rows, bound, whole
 from strategy.series import Series
 
+CUTS = 64
+
+MOST_SIGNALS = 200
+"""Signals of shown individuals at which one call is cut, evenly chosen."""
+
 Genes = Mapping[str, float]
 
-
-def prove_causal_on(strategy: AnyStrategy, markets: Iterable[Bars]) -> None:
-    """Prove on some markets that no own indicator of a strategy in words looks ahead.
-
-    Raises:
-        IndicatorError: As `prove_strategy_causal` says.
-    """
-    if isinstance(strategy, Strategy):
-        for bars in markets:
-            prove_strategy_causal(strategy, Series.of(bars))
+Asked = dict[tuple[Series, OwnIndicator, tuple[int, ...]], list[Ints]]
+"""Calls of indicators on series, and the bars [S] at which individuals signal that read them."""
 
 
-def prove_strategy_causal(
-    strategy: Strategy,
-    series: Series,
-    individuals: Iterable[Genes] = (),
-    signals: Sequence[int] = (),
-) -> int:
-    """Prove on one series that a strategy's own indicators do not look ahead.
-
-    They are asked with the default genes and with each gene at its bounds; and with the genes of
-    individuals that will be shown, also at the bars at which these signal.
-
-    Args:
-        strategy: Whose indicators.
-        series: Bars to prove it on.
-        individuals: Values of genes by name.
-        signals: Further bars to cut after.
+def prove_bounds(strategy: AnyStrategy, markets: Iterable[Bars]) -> int:
+    """Prove for the default genes, and for each gene at its bounds.
 
     Returns:
-        How many calls were proved, each with its parameters once.
+        How many calls were proved, each with its parameters once a series.
 
     Raises:
         IndicatorError: Naming function, parameters, and the first bar that differs.
     """
-    if not strategy.own:
+    if not isinstance(strategy, Strategy):
         return 0
-    rows = Rows(series)
-    asked: dict[tuple[Series, OwnIndicator, tuple[int, ...]], None] = {}
-    for genes in (*_corners(strategy), *individuals):
-        asked |= dict.fromkeys(_calls(strategy, rows, genes))
-    for shown, own, values in asked:
-        # Bars of other lengths have other numbers.
-        prove_causal(own, values, shown, signals if shown is series else ())
-    return len(asked)
+    return prove_individuals(strategy, markets, list(_corners(strategy)))
+
+
+def prove_individuals(
+    strategy: AnyStrategy,
+    markets: Iterable[Bars],
+    individuals: Sequence[Genes],
+    signals: Sequence[Sequence[Ints]] | None = None,
+) -> int:
+    """Prove for some individuals; what was computed before could hide what is kept between calls.
+
+    Args:
+        strategy: Whose own indicators.
+        markets: Series [S] to prove it on.
+        individuals: Values of genes by name, [N].
+        signals: Bars at which to cut as well, such as those of their signals; [S] of [N].
+
+    Returns:
+        As `prove_bounds`, which raises the same.
+    """
+    if not isinstance(strategy, Strategy) or not strategy.own:
+        return 0
+    n_proved = 0
+    nothing = [np.empty(0, np.int64)] * len(individuals)
+    for number, bars in enumerate(markets):
+        rows, asked = Rows(Series.of(bars)), Asked()
+        of_each = nothing if signals is None else signals[number]
+        for genes, own in zip(individuals, of_each, strict=True):
+            for part in strategy.parts:
+                _collect(bound(part, genes), rows, own, asked)
+        for (series, indicator, values), found in asked.items():
+            prove_causal(indicator, values, series, _evenly(np.unique(np.concatenate(found))))
+        n_proved += len(asked)
+    return n_proved
+
+
+def prove_causal(
+    own: OwnIndicator, values: Sequence[int], series: Series, also: Sequence[int] = ()
+) -> None:
+    """Prove on one series that no value of an own indicator depends on later bars.
+
+    Bars are cut after bar t: after the first two bars that it knows, after the last but one, and
+    after 63 between.
+
+    Args:
+        own: The indicator.
+        values: Of its parameters.
+        series: Bars to prove it on; a series no longer than the warm-up proves nothing.
+        also: Further bars t to cut after, such as those at which an individual signals.
+
+    Raises:
+        IndicatorError: Naming function, parameters, and the first bar that differs.
+    """
+    warm_up, length = own.warm_up_of(values), len(series)
+    if length <= warm_up:
+        return
+
+    def said(end: int) -> Floats:
+        return own.said(series.until(end), values, warm_up)
+
+    cuts = {*_cuts(warm_up, length), *also}
+    ends = sorted({cut + 1 for cut in cuts if warm_up <= cut < length} | {length})
+    before = said(ends[0])
+    _others(own, values, series, warm_up)
+    _require_same(own, values, before, said(ends[0]))
+    others: Floats | None = None
+    for end, following in pairwise(ends):
+        if following == length:
+            others = _others(own, values, series.until(length - 1), warm_up)
+        after = said(following)
+        if (first := _first_difference(before, after[:end])) is not None:
+            _require_same(own, values, before, said(end))
+            if others is not None and _first_difference(after, others) is None:
+                # It was asked about as many other bars, and says that again.
+                raise _keeps(own, values, first, before, after)
+            raise own.error(
+                values,
+                f"looks ahead: cut after bar {end - 1} it says {_number(before[first])} at bar "
+                f"{first}, cut after bar {following - 1} {_number(after[first])}",
+            )
+        before = after
+    _require_same(own, values, before, own.row(series, values))
+
+
+def _others(
+    own: OwnIndicator, values: Sequence[int], series: Series, warm_up: int
+) -> Floats | None:
+    """What it says of other bars, one more than these: the same in the opposite order, [T + 1].
+
+    Whatever it keeps of them, it would say of the true ones afterwards. None where it fails: it
+    need not know such bars.
+    """
+
+    def turned(column: Floats) -> Floats:
+        return np.append(column[::-1], column[:1])
+
+    columns: dict[str, Any] = {name: turned(getattr(series, name)) for name in PLAIN_COLUMNS}
+    extra = {name: turned(column) for name, column in series.extra.items()}
+    stamps = np.append(series.timestamp, series.timestamp[-1:] + series.timeframe_ns)
+    changed = replace(series, timestamp=stamps, **columns, extra=extra)
+    try:
+        return own.said(changed, values, warm_up)
+    except IndicatorError:
+        return None
+
+
+def _require_same(own: OwnIndicator, values: Sequence[int], before: Floats, again: Floats) -> None:
+    if (first := _first_difference(before, again)) is not None:
+        raise _keeps(own, values, first, before, again)
+
+
+def _keeps(
+    own: OwnIndicator, values: Sequence[int], first: int, before: Floats, again: Floats
+) -> IndicatorError:
+    return own.error(
+        values,
+        f"says something else when asked twice, first at bar {first}: {_number(before[first])}, "
+        f"then {_number(again[first])}; a call must keep nothing for the next one",
+    )
+
+
+def _number(value: float) -> str:
+    return repr(float(value))
+
+
+def _first_difference(one: Floats, other: Floats) -> int | None:
+    """First bar at which two rows differ in any bit, with NaN equal to NaN."""
+    differs = (one != other) & ~(np.isnan(one) & np.isnan(other))
+    return int(differs.argmax()) if differs.any() else None
+
+
+def _cuts(warm_up: int, length: int) -> Iterator[int]:
+    yield from (warm_up, warm_up + 1, length - 2)
+    for i in range(1, CUTS):
+        yield warm_up + ((length - 1 - warm_up) * i) // CUTS
+
+
+def _evenly(bars: Ints) -> list[int]:
+    count = min(len(bars), MOST_SIGNALS)
+    return [int(bars[i * len(bars) // count]) for i in range(count)]
 
 
 def _corners(strategy: Strategy) -> Iterator[Genes]:
@@ -69,17 +197,16 @@ def _corners(strategy: Strategy) -> Iterator[Genes]:
         yield {**defaults, gene.name: gene.high}
 
 
-def _calls(
-    strategy: Strategy, rows: Rows, genes: Genes
-) -> Iterator[tuple[Series, OwnIndicator, tuple[int, ...]]]:
-    for part in strategy.parts:
-        yield from _calls_below(bound(part, genes), rows)
-
-
-def _calls_below(node: Node, rows: Rows) -> Iterator[tuple[Series, OwnIndicator, tuple[int, ...]]]:
+def _collect(node: Node, rows: Rows, signals: Ints, asked: Asked) -> None:
+    """Add the calls of own indicators in a part of a strategy."""
     if isinstance(node, Higher):
-        rows, _ = rows.higher(node.minutes, node.offset)
+        stamps, duration = rows.series.timestamp[signals], rows.series.timeframe_ns
+        rows, ends = rows.higher(node.minutes, node.offset)
+        # The newest higher bar that has ended, as the row itself reads it.
+        newest = np.searchsorted(ends, stamps + duration, side="right") - 1
+        signals = newest[newest >= 0]
     if isinstance(node, Call) and isinstance(node.indicator, OwnIndicator):
-        yield rows.series, node.indicator, tuple(whole(one) for one in node.parameters)
+        values = tuple(whole(one) for one in node.parameters)
+        asked.setdefault((rows.series, node.indicator, values), []).append(signals)
     for part in node.parts:
-        yield from _calls_below(part, rows)
+        _collect(part, rows, signals, asked)

@@ -61,6 +61,12 @@ class Series:
         beside = {**bars.extra, **(extra or {})}
         return cls(**columns, timeframe_ns=bars.timeframe_ns, extra=beside)
 
+    def copied(self) -> "Series":
+        """The same bars in memory of their own."""
+        columns = {name: getattr(self, name).copy() for name in ("timestamp", *PLAIN_COLUMNS)}
+        extra = {name: column.copy() for name, column in self.extra.items()}
+        return replace(self, **columns, extra=extra)
+
     def until(self, end: int) -> "Series":
         """Bars [0, end), nothing after them."""
         columns = {name: getattr(self, name)[:end] for name in ("timestamp", *PLAIN_COLUMNS)}

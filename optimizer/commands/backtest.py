@@ -33,6 +33,7 @@ from optimizer.runs.result import (
     quality_lines,
 )
 from optimizer.search.generation import Floats
+from optimizer.session.causal import prove_one, prove_shown
 from optimizer.session.genes_file import Values, chosen_individual, chosen_member, genome_of
 from optimizer.session.individuals import figures_of, metrics_over
 from optimizer.session.markets import Markets
@@ -82,7 +83,9 @@ def backtest_command(
     task, given = _asked(flags, config_file, source)
     genome = genome_of(task.spec.layout, {**given, **parse_settings(settings)})
     check_genome_fits(task, genome)
+    prove_one(task, genome)
     ledgers, accumulators = _run(task, genome, engine)
+    prove_shown(task.spec, task.markets, genome[None], [ledgers])
     if trades is not None:
         write_whole(trades, csv_text(*ledger_table(task.markets, ledgers)))
     found = _describe(task, genome, ledgers, accumulators, engine)

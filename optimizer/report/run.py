@@ -22,6 +22,7 @@ from optimizer.report.tables import Specs, Tables
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunHeader, refuse_red
 from optimizer.search.generation import Floats
+from optimizer.session.causal import prove_one, prove_shown
 from optimizer.session.frames import with_frames
 from optimizer.session.genes_file import genome_of
 from optimizer.session.header import header_of
@@ -103,7 +104,10 @@ def backtest(settings: Mapping[str, object], genes: Mapping[str, float]) -> "Sin
     task = prepare(make_config(_as_configured(settings), where="backtest"))
     genome = genome_of(task.spec.layout, genes)
     check_genome_fits(task, genome)
-    return Single(task, genome)
+    prove_one(task, genome)
+    found = Single(task, genome)
+    prove_shown(task.spec, task.markets, genome[None], found.engine.ledgers(genome[None]))
+    return found
 
 
 class Single(Run):

@@ -33,7 +33,7 @@ from optimizer.session.problem import EngineProblem
 from strategy import Gene, GenomeLayout, find_strategy
 from strategy.errors import GeneError
 from strategy.narrow import AnyStrategy
-from strategy.proofs import prove_causal_on
+from strategy.proofs import prove_bounds
 
 SMALLEST_ISLAND = 8
 """An island of fewer individuals has nobody to choose from; there are fewer islands then."""
@@ -216,7 +216,7 @@ def prepare(
         task = replace(task, config=task.config.model_copy(update=last_chunk))
     if for_search:
         _check_bounds_fit(task)
-        prove_causal_on(spec, markets.searched)
+        prove_bounds(spec, markets.searched)
     return task
 
 

@@ -24,6 +24,7 @@ from optimizer.runs.result import DeviceUsed, RunResult, Timing, best_first, rec
 from optimizer.search.evolution import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.stopping import stop_reason
+from optimizer.session.causal import prove_front
 from optimizer.session.columns import keep_columns
 from optimizer.session.evaluating import Evaluation, Place, here
 from optimizer.session.header import (
@@ -294,6 +295,7 @@ def _searched(
     observer.certifying(len(front))
     # Neither replayed nor described where it is held out: nobody has looked there yet.
     certificate = job.evaluation.certify(front.genomes)
+    prove_front(task, front.genomes)
     evaluated = now.evaluated + n_polished
     timing = Timing(
         search_s=searched,

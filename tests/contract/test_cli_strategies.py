@@ -181,6 +181,39 @@ def test_an_indicator_that_looks_ahead_is_refused_before_the_search(command, mar
     assert "moved(5) looks ahead" in found.error
 
 
+AT_SIGNALS = """import numpy as np
+
+from strategy.words import *
+
+
+@indicator(warm_up=0)
+def jump(bars):
+    found, places = np.zeros(len(bars)), np.arange(300, 3000, 600)
+    found[places[places < len(bars) - 1]] = 1.0
+    return found
+
+
+JUMPS = strategy(
+    "Knows a few bars too early.",
+    long=jump() > 0.5,
+    stop=share(gene("stop", 0.01, 0.002, 0.05)),
+    max_hold=12,
+)
+"""
+
+
+@pytest.mark.parametrize("asked", ["evolve", "backtest"])
+def test_a_look_ahead_at_signals_is_refused_before_anything_is_shown(command, market, own, asked):
+    """At bars that lie between those at which every indicator is cut."""
+    own.write_text(AT_SIGNALS)
+    sized = SMALL if asked == "evolve" else ()
+    found = command(asked, "--data", market, "--strategy", own, *sized)
+    assert found.code == 2
+    assert "error: jump() looks ahead: cut after bar 300 it says 0.0 at bar 300" in found.err
+    assert found.err.endswith(f"({own}:6)\n")
+    assert not found.out
+
+
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [

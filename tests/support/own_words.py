@@ -40,8 +40,47 @@ def repaints(bars):
     return found
 
 
-NOT_CAUSAL = (reversed_sum, whole_mean, centred, repaints)
+@indicator(warm_up=0)
+def reads_what_it_was_cut_from(bars):
+    """The next close, from the array that this one is a part of."""
+    every = bars.close
+    while isinstance(every.base, np.ndarray):
+        every = every.base
+    return np.append(every[1:], every[-1])[: len(bars)].copy()
 
+
+NOT_CAUSAL = (reversed_sum, whole_mean, centred, repaints, reads_what_it_was_cut_from)
+
+
+@indicator(warm_up=0)
+def peeks_once(bars):
+    """The close, but at one bar the next one."""
+    found = bars.close.copy()
+    found[777:778] = bars.close[778:779] if len(found) > 778 else found[777:778]
+    return found
+
+
+LONGEST = []
+
+
+@indicator(warm_up=0)
+def remembers_the_longest(bars):
+    """The next close, from the most bars that it was ever given."""
+    if not LONGEST or len(LONGEST[0]) < len(bars):
+        LONGEST[:] = [bars.close.copy()]
+    return np.append(LONGEST[0][1:], LONGEST[0][-1])[: len(bars)].copy()
+
+
+BY_LENGTH = {}
+
+
+@indicator(warm_up=0)
+def remembers_by_length(bars):
+    """What it said of other bars, where these were as many."""
+    return BY_LENGTH.setdefault(len(bars), np.maximum.accumulate(bars.close)).copy()
+
+
+KEEP_BETWEEN_CALLS = (remembers_the_longest, remembers_by_length)
 
 CALLS = []
 
@@ -80,6 +119,17 @@ def endless(bars):
             bars.close.sum()
         except Exception:
             continue
+
+
+@indicator(warm_up=0)
+def held_back(bars):
+    """Never comes to an end, and holds the first interruption back."""
+    try:
+        while True:
+            bars.close.sum()
+    except:  # noqa: E722
+        while True:
+            bars.high.sum()
 
 
 @indicator(warm_up=3)

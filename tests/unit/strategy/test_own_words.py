@@ -10,17 +10,20 @@ import pytest
 from strategy import limits
 from strategy.defining import TEXT
 from strategy.errors import IndicatorError, StrategyError
-from strategy.own import prove_causal
 from strategy.places import PlacedError
-from strategy.proofs import prove_strategy_causal
+from strategy.proofs import prove_bounds, prove_causal, prove_individuals
 from strategy.rows import row_values
 from strategy.series import Series
 from strategy.words import *
 from tests.support.own_words import (
+    KEEP_BETWEEN_CALLS,
     NO_ROWS,
     NOT_CAUSAL,
     efficiency,
     endless,
+    held_back,
+    peeks_once,
+    remembers_the_longest,
     repaints,
     with_state,
     with_warm_up,
@@ -69,8 +72,26 @@ def test_a_causal_indicator_is_proved():
 def test_a_look_ahead_is_named(word):
     """By function, parameters, and the first bar that differs."""
     shown = rf"{word.own.shown(arguments(word))}".replace("(", r"\(").replace(")", r"\)")
-    with pytest.raises(IndicatorError, match=rf"{shown} looks ahead: cut after bar \d+ it says"):
+    message = (
+        rf"^{shown} looks ahead: cut after bar \d+ it says [0-9.-]+ at bar \d+, cut after bar "
+    )
+    with pytest.raises(IndicatorError, match=rf"{message}\d+ [0-9.-]+ \(.*own_words.py:\d+\)$"):
         prove_causal(word.own, arguments(word), SERIES)
+
+
+@pytest.mark.parametrize("word", KEEP_BETWEEN_CALLS, ids=lambda word: word.own.name)
+def test_what_is_kept_of_other_bars_is_found(word):
+    """By what it says of the same bars, before and after it was asked about others."""
+    message = r"something else when asked twice, first at bar \d+: .*must keep nothing"
+    with pytest.raises(IndicatorError, match=rf"^{word.own.name}\(\) says {message}"):
+        prove_causal(word.own, (), SERIES)
+
+
+def test_what_is_kept_of_these_bars_is_found():
+    """A look-ahead by what it was given before the proof."""
+    remembers_the_longest.own.row(Series.of(make_bars(9, 900)), ())
+    with pytest.raises(IndicatorError, match="asked twice"):
+        prove_causal(remembers_the_longest.own, (), Series.of(make_bars(9, 900)))
 
 
 REFUSED = {
@@ -100,6 +121,9 @@ def test_an_endless_loop_is_ended(monkeypatch):
     message = r"endless\(\) took longer than 0\.05 seconds on 400 bars \(.*own_words.py:\d+\)$"
     with pytest.raises(IndicatorError, match=message):
         endless.own.row(SERIES, ())
+    monkeypatch.setattr(limits, "AGAIN_S", 0.02)
+    with pytest.raises(IndicatorError, match=r"held_back\(\) took longer than 0\.05 seconds"):
+        held_back.own.row(SERIES, ())
 
 
 def test_two_calls_with_other_bits_are_refused():
@@ -130,12 +154,27 @@ def test_a_strategy_is_proved_at_its_default_genes_and_at_bounds():
         long=(close > efficiency(n)) & (higher(60, efficiency(m)) < efficiency(7)),
         stop=share(0.01),
     )
-    assert prove_strategy_causal(one, SERIES) == 3 + 3 + 1
-    assert prove_strategy_causal(one, SERIES, [{"n": 9, "m": 3}], signals=[50]) == 8
+    assert prove_bounds(one, [BARS]) == 3 + 3 + 1
+    assert prove_individuals(one, [BARS], [{"n": 9, "m": 3}], [[np.array([50])]]) == 3
     other = strategy("x", long=close > 1, stop=level(low), exit_long=higher(60, repaints()) > 1)
     with pytest.raises(IndicatorError, match=r"repaints\(\) looks ahead"):
-        prove_strategy_causal(other, Series.of(make_bars(9, 900)))
-    assert prove_strategy_causal(strategy("x", long=close > 1, stop=share(0.1)), SERIES) == 0
+        prove_bounds(other, [make_bars(9, 900)])
+    assert prove_bounds(strategy("x", long=close > 1, stop=share(0.1)), [BARS]) == 0
+
+
+@pytest.mark.parametrize("minutes", [None, 60])
+def test_a_look_ahead_at_signals_alone_is_found_there(minutes):
+    """Between the bars at which every indicator is cut, on bars of an hour as well."""
+    bars = make_bars(9, 4000)
+    row = peeks_once() if minutes is None else higher(minutes, peeks_once())
+    one = strategy("x", long=row > 1, stop=share(0.1))
+    assert prove_bounds(one, [bars]) == 1
+    per_bar = 1 if minutes is None else minutes * 60 * 10**9 // bars.timeframe_ns
+    # The first of the hours is left out, and each is known with the last of its bars.
+    signals = np.arange(777, 779) if minutes is None else np.arange(777 * per_bar, 780 * per_bar)
+    assert prove_individuals(one, [bars], [{}], [[signals + 40]]) == 1
+    with pytest.raises(IndicatorError, match=r"peeks_once\(\) looks ahead: cut after bar 777 "):
+        prove_individuals(one, [bars], [{}], [[signals]])
 
 
 def defined(text, name="f"):

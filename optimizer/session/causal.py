@@ -1,0 +1,51 @@
+"""The proof that a person's own indicators do not look ahead, for individuals that are shown."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from engine.ledger import Ledger
+from optimizer.search.generation import Floats
+from optimizer.session.markets import Markets
+from optimizer.session.task import Task
+from strategy.model import Strategy
+from strategy.narrow import AnyStrategy
+from strategy.proofs import prove_individuals
+
+
+def prove_front(task: Task, genomes: Floats) -> None:
+    """Prove it for a front [F, G] on the bars that were searched; see `prove_shown`."""
+    if isinstance(task.spec, Strategy) and task.spec.own:
+        ledgers = task.engine(device="cpu").ledgers(genomes)
+        prove_shown(task.spec, task.closed.markets, genomes, ledgers)
+
+
+def prove_one(task: Task, genome: Floats) -> None:
+    """Prove it for one individual [G] on all bars of a task, before anything is computed."""
+    prove_individuals(task.spec, task.markets.series, [task.spec.layout.decode(genome)])
+
+
+def prove_shown(
+    spec: AnyStrategy, markets: Markets, genomes: Floats, ledgers: Iterable[Sequence[Ledger]]
+) -> None:
+    """Prove it for individuals, also at the bars at which their trades signal.
+
+    Args:
+        spec: The strategy; without an indicator of a person's own there is nothing to prove.
+        markets: All of their series are read.
+        genomes: [N, G].
+        ledgers: [N] of [W], over all windows of the markets.
+
+    Raises:
+        IndicatorError: Naming function, parameters, and the first bar that differs.
+    """
+    taken = [[ledger.signal_bar for ledger in of_one] for of_one in ledgers]
+    places = [
+        [place for place, window in enumerate(markets.all_windows) if window.series == number]
+        for number in range(len(markets.series))
+    ]
+    signals = [
+        [np.concatenate([of_one[place] for place in own]) for of_one in taken] for own in places
+    ]
+    individuals = [spec.layout.decode(genome) for genome in genomes]
+    prove_individuals(spec, markets.series, individuals, signals)
