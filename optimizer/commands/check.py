@@ -17,6 +17,7 @@ from optimizer.commands.tables import certificate_line
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.runs.result import refuse_red
+from optimizer.session.causal import prove_front
 from optimizer.session.task import Task, prepare
 from optimizer.shown import counted, number
 from strategy.files import load_strategy
@@ -32,7 +33,7 @@ def check_command(address: str, flags: Mapping[str, object]) -> None:
     """Say what a strategy does on some bars with its default genes, by both engines.
 
     Raises:
-        StrategyError, IndicatorError: Naming the place in the file.
+        StrategyError, IndicatorError: Naming the place in the file; also a look-ahead.
         ParityError: When the engines disagree.
     """
     if not is_file(address):
@@ -83,6 +84,7 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
     engine = task.engine(device="cpu")
     certificate = certify(engine, genome[None])
     refuse_red(certificate)
+    prove_front(task, genome[None])
     markets = task.markets
     for bars, window, signals, ledger in zip(
         [markets.series[one.series] for one in markets.windows],

@@ -202,16 +202,19 @@ JUMPS = strategy(
 """
 
 
-@pytest.mark.parametrize("asked", ["evolve", "backtest"])
-def test_a_look_ahead_at_signals_is_refused_before_anything_is_shown(command, market, own, asked):
+def test_a_look_ahead_at_signals_is_refused_before_a_result_is_shown(command, market, own):
     """At bars that lie between those at which every indicator is cut."""
     own.write_text(AT_SIGNALS)
-    sized = SMALL if asked == "evolve" else ()
-    found = command(asked, "--data", market, "--strategy", own, *sized)
-    assert found.code == 2
-    assert "error: jump() looks ahead: cut after bar 300 it says 0.0 at bar 300" in found.err
-    assert found.err.endswith(f"({own}:6)\n")
-    assert not found.out
+    for asked in (
+        ("evolve", "--strategy", own, *SMALL),
+        ("backtest", "--strategy", own),
+        ("strategies", "check", own),
+    ):
+        found = command(*asked, "--data", market)
+        assert found.code == 2
+        assert "error: jump() looks ahead: cut after bar 300 it says 0.0 at bar 300" in found.err
+        assert found.err.endswith(f"({own}:6)\n")
+        assert "trades" not in found.out
 
 
 @pytest.mark.parametrize(
