@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module, metadata
+from numbers import Integral
 from pathlib import Path
 from types import FunctionType
 
@@ -15,7 +16,7 @@ from strategy.expressions import Call
 from strategy.functions import text_digest
 from strategy.genes import Floats
 from strategy.kinds import ROW_NAMES
-from strategy.language import Operand, Term, check_arguments, setting_of
+from strategy.language import Operand, Term, check_arguments, setting_of, word
 from strategy.own import OwnIndicator
 from strategy.places import placed
 
@@ -42,13 +43,14 @@ class OwnWord:
         return Term(Call(self.own, None, settings))
 
 
-@placed
+@word
 def indicator(
-    *, warm_up: Callable[..., int] | int, uses: Sequence[str] = ()
+    *given: object, warm_up: Callable[..., int] | int | None = None, uses: Sequence[str] = ()
 ) -> Callable[[Callable[..., Floats]], OwnWord]:
     """Make a function of whole arrays an indicator.
 
     Args:
+        given: Nothing; a function stands here where the brackets were forgotten.
         warm_up: Its parameters to the bars before the first that it knows; or that number.
         uses: Libraries beside numpy and Python's own that its file imports.
 
@@ -57,8 +59,16 @@ def indicator(
         timestamp, open, high, low, close and volume, each [T] and read-only.
 
     Raises:
-        StrategyError: When an import is not named in `uses`, or a name is taken.
+        StrategyError: When an import is not named in `uses`, a name is taken, or bars or a
+            parameter cannot be given.
     """
+    if given or warm_up is None:
+        raise StrategyError(
+            "an indicator says how many bars pass before it knows a value: write "
+            "@indicator(warm_up=lambda n: n) above def mine(bars, n), or @indicator(warm_up=14)"
+        )
+    if isinstance(uses, str):
+        raise StrategyError(f"uses is a list of libraries: write uses=[{uses!r}]")
 
     @placed
     def define(function: Callable[..., Floats]) -> OwnWord:
@@ -78,11 +88,17 @@ def _defined(
     if function.__closure__:
         around = ", ".join(function.__code__.co_freevars)
         raise StrategyError(f"{name} reads {around} of a function around it; make it a parameter")
+    signature = inspect.signature(function)
+    taken = _parameters(name, signature)
     if not callable(warm_up):
         bars = warm_up
+        if not isinstance(bars, Integral) or int(bars) < 0:
+            raise StrategyError(
+                f"{name}: warm_up is a whole number of bars or a function of its "
+                f"parameters, got {bars!r}"
+            )
         warm_up = lambda *_: bars  # noqa: E731 - what was given stands for a function
-    signature = inspect.signature(function)
-    _, *taken = signature.parameters.values()
+    _check_warm_up(name, warm_up, taken)
     text = _text_of(function)
     own = OwnIndicator(
         name,
@@ -94,6 +110,42 @@ def _defined(
         warm_up=warm_up,
     )
     return OwnWord(own, signature.replace(parameters=taken))
+
+
+def _parameters(name: str, signature: inspect.Signature) -> list[inspect.Parameter]:
+    """What a function takes beside the bars, all of it by place and by name."""
+    found = list(signature.parameters.values())
+    starred = [one for one in found if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    if starred:
+        raise StrategyError(
+            f"{name}: {starred[0]} leaves open what it takes; name each number, "
+            f"as in def {name}(bars, n)"
+        )
+    if not found:
+        raise StrategyError(f"{name} takes no bars: write def {name}(bars), or def {name}(bars, n)")
+    if any(one.kind is not one.POSITIONAL_OR_KEYWORD for one in found):
+        raise StrategyError(
+            f"{name}: * and / have no place among what it takes; "
+            f"write def {name}({', '.join(one.name for one in found)})"
+        )
+    return found[1:]
+
+
+def _check_warm_up(
+    name: str, warm_up: Callable[..., int], taken: Sequence[inspect.Parameter]
+) -> None:
+    """Refuse a warm-up that cannot be asked with the parameters of its indicator."""
+    names = ", ".join(one.name for one in taken)
+    try:
+        inspect.signature(warm_up).bind(*taken)
+    except TypeError:
+        raise StrategyError(
+            f"{name}: its warm_up is given what stands behind bars, ({names}); write "
+            f"warm_up={f'lambda {names}: ...' if names else 'a number of bars'}"
+        ) from None
+    except ValueError:
+        # Some functions of Python's own do not say what they take.
+        return
 
 
 def _text_of(function: FunctionType) -> str:

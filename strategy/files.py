@@ -2,6 +2,7 @@
 
 import builtins
 import hashlib
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ from strategy.places import PlacedError, Source
 
 MODULE = "strategy_file"
 """Name under which a file runs; no module is known by it."""
+
+WRAPPED = re.compile(r"\b(Term|Claim)\b")
+"""What Python calls a row and a condition in its own messages."""
 
 
 def load_strategy(address: str) -> Strategy:
@@ -186,5 +190,13 @@ def _said(error: BaseException) -> str:
         return f"{error}; a file imports libraries only, what it needs itself stands in it"
     if isinstance(error, limits.TooLongError):
         return f"it runs for more than {limits.LONGEST_S:g} seconds; is this an endless loop?"
+    if isinstance(error, RecursionError):
+        return "this calls itself without end, or is nested too deep for Python"
     told = " ".join(str(error).split())
+    if isinstance(error, AttributeError | TypeError) and WRAPPED.search(told):
+        plain = WRAPPED.sub(lambda found: "row" if found[0] == "Term" else "condition", told)
+        return (
+            f"{plain}; what rows and conditions know is + - * / > < >= <= & | ~ and the words of "
+            "`strategies words`, such as lag(close, 1)"
+        )
     return f"{type(error).__name__}: {told}"

@@ -14,6 +14,7 @@ from typing import NoReturn, ParamSpec, TypeVar, cast
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, negated
 from strategy.errors import StrategyError
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Operation, Setting
+from strategy.nodes import check_extent
 from strategy.places import placed
 from strategy.wording import written
 
@@ -34,6 +35,7 @@ class Term:
     __array_ufunc__ = None
 
     def __init__(self, tree: Expression) -> None:
+        check_extent(tree)
         self.tree = tree
 
     def __repr__(self) -> str:
@@ -69,6 +71,7 @@ class Term:
     def __pos__(self) -> "Term":
         return self
 
+    @placed
     def __abs__(self) -> "Term":
         return Term(Arithmetic("abs", self.tree, None))
 
@@ -117,6 +120,7 @@ class Claim:
     __array_ufunc__ = None
 
     def __init__(self, tree: Condition) -> None:
+        check_extent(tree)
         self.tree = tree
 
     def __repr__(self) -> str:
@@ -134,6 +138,7 @@ class Claim:
     def __ror__(self, other: "Claim") -> "Claim":
         return _both(AnyOf, "|", other, self)
 
+    @placed
     def __invert__(self) -> "Claim":
         return Claim(negated(self.tree))
 

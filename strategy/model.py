@@ -23,7 +23,7 @@ from strategy.expressions import (
 from strategy.genes import Floats, GenomeLayout, LessThan
 from strategy.indicators import Parameter
 from strategy.kinds import KINDS
-from strategy.nodes import Node, walk
+from strategy.nodes import Node, check_extent, walk
 from strategy.own import OwnIndicator
 from strategy.places import Source
 from strategy.rows import reach_of, warm_up_of
@@ -105,6 +105,7 @@ class Strategy(Node):
 
     def __post_init__(self) -> None:
         self._check_parts()
+        check_extent(self)
         values = self._gene_values()
         if self.layout is _UNSET:
             object.__setattr__(self, "layout", self._written_layout(values))

@@ -2,11 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import Field, fields
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
+from strategy.errors import StrategyError
 from strategy.indicators import Parameter
 
 Kind = TypeVar("Kind", bound="Node")
+
+MOST_NODES, DEEPEST = 10_000, 100
+"""How large a tree may be: every walk over it takes time by its nodes, and calls by its depth."""
 
 
 class Node:
@@ -30,6 +35,30 @@ class Node:
         values = [getattr(self, one.name) for one in fields(self) if one.compare]
         spread = [value if isinstance(value, tuple) else (value,) for value in values]
         return tuple(part for values in spread for part in values if isinstance(part, Node))
+
+    @cached_property
+    def size(self) -> int:
+        """How many nodes the tree has; what stands in it twice counts twice."""
+        return 1 + sum(part.size for part in self.parts)
+
+    @cached_property
+    def depth(self) -> int:
+        """How many nodes stand inside of one another."""
+        return 1 + max((part.depth for part in self.parts), default=0)
+
+
+def check_extent(node: Node) -> None:
+    """Refuse a tree that is too large, or nested too deep, for the walks over it."""
+    if node.size > MOST_NODES:
+        raise StrategyError(
+            f"this is {node.size:,} words and numbers once written out, more than {MOST_NODES:,}; "
+            "does a loop join a row or a condition with itself?"
+        )
+    if node.depth > DEEPEST:
+        raise StrategyError(
+            f"this is nested {node.depth} deep, more than {DEEPEST}; join many conditions by "
+            "all_of(...) or any_of(...), and add up many rows in pairs"
+        )
 
 
 def walk(node: Node | None) -> Iterator[Node]:

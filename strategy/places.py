@@ -52,6 +52,7 @@ def placed(function: Callable[P, Result]) -> Callable[P, Result]:
         except PlacedError:
             raise
         except StrategyError as error:
-            raise PlacedError(f"{here()}: {error}") from None
+            # What a message quotes may have several lines, such as a table.
+            raise PlacedError(f"{here()}: {' '.join(str(error).split())}") from None
 
     return call

@@ -10,6 +10,7 @@ makes a strategy of conditions, a stop and what else it may have.
 (('span',), 49)
 """
 
+import re
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
 from typing import Any
@@ -49,6 +50,9 @@ from strategy.nodes import Node
 from strategy.places import here, placed
 
 SECOND_NS = 10**9
+
+NAME = re.compile(r"\w[\w .-]{0,79}")
+"""A strategy's name: it stands in records, pages and programs for other platforms."""
 
 
 def _indicator_word(name: str) -> Callable[..., Term]:
@@ -104,6 +108,8 @@ swing_high, swing_low = (_indicator_word(name) for name in ("swing_high", "swing
 @word
 def column(name: str) -> Term:
     """An extra column that stands beside the bars."""
+    if not isinstance(name, str):
+        raise StrategyError(f"a column has a name such as column('sentiment'), got {name!r}")
     return Term(Column(name, is_extra=True))
 
 
@@ -303,6 +309,13 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     `timeframe`, such as "15m", is that of the bars for which lengths were chosen; `name` is that
     of the variable where the strategy is read from a file.
     """
+    if not isinstance(summary, str):
+        raise StrategyError(f"a strategy begins with a sentence about it, got {summary!r}")
+    if not isinstance(name, str) or (name and not NAME.fullmatch(name)) or name.endswith(".py"):
+        raise StrategyError(
+            f"name={name!r}: a strategy's name is letters, digits, spaces, _ - and dots, begins "
+            "with a letter or digit, is no longer than 80, and is no .py file"
+        )
     if session is not None and not isinstance(session, SessionExit):
         raise StrategyError(f"session takes session_exit(...), got {session!r}")
     return Strategy(
@@ -329,7 +342,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
 
 def _seconds(timeframe: str) -> float:
     try:
-        return parse_timeframe(timeframe) / SECOND_NS
+        return parse_timeframe(str(timeframe), "timeframe") / SECOND_NS
     except TimeframeError as error:
         raise StrategyError(str(error)) from None
 

@@ -93,6 +93,10 @@ MISTAKES = {
         "def f(x):\n    return x == 2\nf(close)\n",
         r"idea.py:3: == is never written",
     ),
+    "endless": ("def f():\n    f()\nf()\n", r"idea.py:3: this calls itself without end"),
+    "nested": (f"x = close{' + 1' * 6000}\n", "is nested too deep for Python"),
+    "method": ("close.rolling(5)\n", r"'row' object has no attribute 'rolling'; what rows and"),
+    "ufunc": ("import numpy as np\nnp.sqrt(close)\n", r"idea.py:3: operand 'row' does not support"),
     "same_name": (
         f"{ONE}rising = strategy('x', long=close > 2, stop=share(0.1))\n",
         r"two strategies are named 'rising': .*idea.py:2 and .*idea.py:3",

@@ -132,7 +132,7 @@ def test_two_calls_with_other_bits_are_refused():
         prove_causal(with_state.own, (), SERIES)
 
 
-@pytest.mark.parametrize("warm_up", [-1, lambda: "soon", lambda: 1 // 0])
+@pytest.mark.parametrize("warm_up", [lambda: -1, lambda: "soon", lambda: 1 // 0])
 def test_a_warm_up_is_a_number_of_bars(warm_up):
     """Whole, and not below 0."""
     with pytest.raises(IndicatorError, match="its warm-up"):
@@ -221,6 +221,33 @@ def test_an_own_indicator_is_told_apart_by_its_file():
             "f reads k of a function around it; make it a parameter",
         ),
         (f"{HEAD}indicator(warm_up=1)(max)\n", "an indicator is a plain function"),
+        (
+            f"{HEAD}@indicator\ndef f(bars):\n    pass\n",
+            r"an indicator.* write @indicator\(warm_up",
+        ),
+        (f"{HEAD}@indicator()\ndef f(bars):\n    pass\n", r"an indicator.* write @indicator\(warm"),
+        (
+            f"{HEAD}@indicator(warmup=3)\ndef f(bars):\n    pass\n",
+            r"indicator\(.*; did you mean 'warm_up'\?",
+        ),
+        (f"{HEAD}indicator(warm_up=1, uses='scipy')\n", r"uses is a list.* write uses=\['scipy'\]"),
+        *(
+            (f"{HEAD}@indicator(warm_up={warm_up})\ndef f({takes}):\n    pass\n", message)
+            for warm_up, takes, message in (
+                (1, "", r"f takes no bars: write def f\(bars\), or def f\(bars, n\)$"),
+                (1, "bars, *n", r"f: \*n leaves open what it takes; name each number"),
+                (1, "bars, **n", r"f: \*\*n leaves open what it takes"),
+                (1, "bars, *, n", r"f: \* and / have no place.* write def f\(bars, n\)$"),
+                (
+                    "lambda: 3",
+                    "bars, n",
+                    r"f: its warm_up is given .*\(n\); write warm_up=lambda n",
+                ),
+                ("lambda n: n", "n", r"f: its warm_up .*\(\); write warm_up=a number of bars$"),
+                ("'9'", "bars", "f: warm_up is a whole number of bars.*, got '9'"),
+                (-1, "bars", "f: warm_up is a whole number of bars.*, got -1"),
+            )
+        ),
     ],
 )
 def test_what_cannot_be_told_apart_is_refused(text, message):

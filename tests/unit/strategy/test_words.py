@@ -2,8 +2,10 @@
 # ruff: noqa: F403, F405
 
 import math
+from functools import reduce
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from strategy.conditions import AllOf, AnyOf, Compare, Held, Within
@@ -18,6 +20,7 @@ from tests.support.own_words import efficiency
 
 CLOSE, OPEN = Column("close"), Column("open")
 STOP = share(0.01)
+NUMBER = gene("shared", 2, 1, 4)
 
 
 def test_operators_build_trees_as_they_stand():
@@ -167,6 +170,26 @@ MISTAKES = {
     "fraction": (lambda: share(0), "share needs fraction above 0, got 0"),
     "fraction_gene": (lambda: share(gene("p", 0, 0, 1)), "fraction must be above 0"),
     "minute": (lambda: session_exit(1500), "minute whole and at least 1 and at most 1440"),
+    "shared_row": (
+        lambda: reduce(lambda x, _: x + x, range(60), close),
+        "16,383 words and numbers once written out, more than 10,000",
+    ),
+    "shared_gene": (lambda: reduce(lambda x, _: x + x, range(60), NUMBER), "more than 10,000"),
+    "shared_condition": (
+        lambda: reduce(lambda c, _: c & c, range(60), close > open),
+        "more than 10,000; does a loop join a row or a condition with itself",
+    ),
+    "deep_row": (
+        lambda: reduce(lambda x, _: sma(x, 3), range(3000), close),
+        "nested 101 deep, more than 100",
+    ),
+    "deep_abs": (lambda: reduce(lambda x, _: abs(x), range(200), close), "more than 100"),
+    "deep_condition": (
+        lambda: reduce(lambda c, _: c | (close > 1), range(3000), close > open),
+        r"more than 100; join many conditions by all_of\(...\) or any_of",
+    ),
+    "column_number": (lambda: column(3), r"a column has a name such as column\('sentiment'\), got"),
+    "table": (lambda: close > pd.DataFrame({"a": [1, 2]}), "is no number"),
     "trail_form": (
         lambda: trail(level(low)),
         "trail takes from_entry, share or by_side, got level",
@@ -187,6 +210,8 @@ def test_a_mistake_is_named_with_its_place(name):
     assert "\n" not in told
 
 
+LARGE = reduce(lambda x, _: x + x, range(12), close)
+
 STRATEGY_MISTAKES = {
     "no_entry": ({"long": None}, r"needs an entry: give it long=... or short=..."),
     "no_stop": ({"stop": None}, r"needs a stop.* stop=beyond_bar"),
@@ -204,7 +229,14 @@ STRATEGY_MISTAKES = {
     "hold_row": ({"max_hold": close}, "max_hold is a number or a gene"),
     "early": ({"delay": -1}, "needs delay whole and at least 0, got -1"),
     "unknown": ({"taget": r_multiple(2)}, "unexpected keyword argument 'taget'; .*'target'"),
-    "timeframe": ({"timeframe": "soon"}, "soon"),
+    "timeframe": ({"timeframe": "soon"}, r"\d: timeframe 'soon' is not a duration"),
+    "timeframe_number": ({"timeframe": 15}, r"\d: timeframe '15' is not a duration"),
+    "large": ({"long": open < LARGE, "short": open > LARGE}, "more than 10,000"),
+    "name_of_a_folder": ({"name": "../../etc"}, "name='../../etc': a strategy's name is letters"),
+    "name_of_a_file": ({"name": "idea.py"}, "and is no .py file"),
+    "name_of_lines": ({"name": "a\nplot(close)"}, "a strategy's name is letters"),
+    "name_of_nothing": ({"name": 3}, "name=3: a strategy's name is letters"),
+    "long_name": ({"name": "a" * 81}, "is no longer than 80"),
     "less_than": ({"less_than": [("a", "b")]}, "gene 'a' is unknown"),
     "order": ({"order": ["a"]}, "gene 'a' is unknown"),
     "swing_genes": (
@@ -225,6 +257,14 @@ def test_a_strategy_says_what_it_lacks(name):
     with pytest.raises(PlacedError, match=message) as raised:
         strategy("x", **{"long": close > open, "stop": STOP, **change})
     assert str(raised.value).startswith(f"{__file__}:")
+
+
+def test_a_strategy_begins_with_a_sentence():
+    """And its name is plain, in any script."""
+    with pytest.raises(PlacedError, match="begins with a sentence about it, got 3"):
+        strategy(3, long=close > open, stop=STOP)
+    for name in ("Breakout v1.2", "über_mean-2", ""):
+        assert strategy("x", long=close > open, stop=STOP, name=name).name == name
 
 
 def test_two_genes_of_one_name_are_named_with_both_places():
