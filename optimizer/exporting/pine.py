@@ -174,7 +174,8 @@ def _head(member: ExportedMember) -> str:
         *(f"- {one}" for one in DIFFERENCES),
     ]
     wrapped = (part for line in told for part in textwrap.wrap(line, 96) or [""])
-    title = (member.strategy.name or "Member").replace('"', "'")
+    # A name of a record may be anything, and Pine reads what ends its text as a program.
+    title = re.sub(r"[^\w .-]", " ", member.strategy.name or "Member")
     return "\n".join(
         [
             "//@version=6",

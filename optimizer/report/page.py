@@ -16,6 +16,7 @@ import numpy.typing as npt
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
+from optimizer.errors import ConfigError
 from optimizer.report.charts.chart import words
 from optimizer.report.evidence import FOLD_COLUMNS, answer
 from optimizer.report.facts import cautions, data_facts, search_facts
@@ -52,9 +53,14 @@ def write_report(run: Tables, path: Path | None = None, member: int | None = Non
     It opens at the pick, or at the knee where that is not known, unless a member is named.
 
     Raises:
-        ConfigError: When there is no such member.
+        ConfigError: When there is no such member, or a backtest is to be written to no place.
         OptimizerError: When the file cannot be written; one that was there is left as it was.
     """
+    if path is None and not run.is_search:
+        raise ConfigError(
+            "a backtest has no folder of its own: say where its report goes, as in "
+            "write_report(run, Path('report.html'))"
+        )
     target = run.path / FILE_NAME if path is None else path
     # A folder of a run may have come from anywhere: what is there is not followed.
     write_whole(target, page_html(run, member), may_follow=path is not None)

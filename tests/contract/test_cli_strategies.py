@@ -13,6 +13,7 @@ import pytest
 import optimizer
 from optimizer import load_run
 from optimizer.errors import ConfigError
+from optimizer.report import write_report
 from optimizer.runs import RunStore, find_run
 from strategy import STRATEGIES, words
 from strategy.files import strategies_of
@@ -307,6 +308,8 @@ def test_one_individual_is_backtested_in_memory(command, market, tmp_path, monke
     found = command("backtest", "--data", market, *given, "--json").json
     assert run.front["trades"][0] == found["metrics"]["trades"] > 0
     assert run.trades(0)["r"].sum() == pytest.approx(found["metrics"]["sum_r"], rel=1e-12)
+    with pytest.raises(ConfigError, match="a backtest has no folder of its own: say where"):
+        write_report(run)
     both = optimizer.backtest(genes, bars={"ONE": frame, "OTHER/USDT": frame})
     assert both.trades(0)["symbol"].value_counts().to_dict() == dict.fromkeys(
         ("ONE", "OTHER/USDT"), found["metrics"]["trades"]

@@ -1,5 +1,6 @@
 """Members as programs of other platforms: their rows, signals and prices, and what they trade."""
 
+import re
 import sys
 from dataclasses import replace
 from types import ModuleType
@@ -125,6 +126,25 @@ def test_code_of_a_person_is_not_exported(market):
     task = asked("seller_exhaustion", market)
     with pytest.raises(ConfigError, match="own indicator 'efficiency'"):
         program_of(replace(task, spec=own), own.layout.defaults, "A try.", "vectorbt")
+
+
+@pytest.mark.parametrize("platform", ["pine", "vectorbt", "backtesting.py"])
+def test_a_name_of_a_record_is_no_program(market, platform):
+    """Whatever stands in it ends no text and no comment of an exported member."""
+    task = asked("DONCHIAN_TRAIL", market)
+    hostile = 'x", overlay = true)\nos.system("true")\r\\'
+    spec = replace(task.spec, name=hostile, summary=hostile)
+    text = program_of(replace(task, spec=spec), spec.layout.defaults, "A try.", platform)
+    plain = program_of(task, spec.layout.defaults, "A try.", platform)
+    comment = "//" if platform == "pine" else "#"
+    lines, expected = (
+        [line for line in one.splitlines() if not line.startswith((comment, "strategy("))]
+        for one in (text, plain)
+    )
+    assert expected == lines
+    titles = re.findall('^strategy\\("(.*?)", overlay = true, pyramiding', text, re.MULTILINE)
+    assert all(re.fullmatch(r"[\w .-]+", one) for one in titles)
+    assert len(titles) == (platform == "pine")
 
 
 UNSAID = {
