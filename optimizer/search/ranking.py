@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.errors import OptimizerError
-from optimizer.search.compiled.blocks import rank_in_blocks
+from optimizer.search.compiled.blocks import first_in_blocks, rank_in_blocks
 from optimizer.search.compiled.crowding import distances_of
 from optimizer.search.compiled.fronts import rank_in_order
 from optimizer.search.compiled.sorting import orders_of, rising_orders
@@ -235,6 +235,8 @@ def _columns(objectives: Floats) -> Floats:
 def _first_ranks(objectives: Floats) -> tuple[Indices, Bools]:
     """Ranks [P], 1 for all behind the first front, and who repeats somebody before [P]."""
     columns = _columns(objectives)
+    if len(columns) == 3:
+        return first_in_blocks(columns)
     return rank_in_order(columns, orders_of(columns, 1)[0], 1)
 
 

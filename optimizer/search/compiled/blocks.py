@@ -11,6 +11,8 @@ and whoever dominates an individual has a place in its block or in one before it
 Both are loops of fixed length without a branch, many comparisons at a time, where a search in
 staircases guesses wrong at every other step. The table grows with fronts times blocks; where it
 would not fit, staircases do better anyway, because many fronts are short ones.
+
+Where only the first front is asked for, the table is one number a block, and nobody else is noted.
 """
 
 import numpy as np
@@ -18,7 +20,7 @@ import numpy.typing as npt
 
 from engine.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.fronts import ONE, ZERO, Bools
-from optimizer.search.compiled.sorting import Floats, Places
+from optimizer.search.compiled.sorting import Floats, Places, orders_of
 
 Levels = npt.NDArray[np.int32]
 
@@ -65,6 +67,75 @@ def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | No
     if not sweep_blocks(orders[0], known, levels, above, least, ranks):
         return None
     return ranks, known[:, IS_COPY] > 0
+
+
+def first_in_blocks(columns: Floats) -> tuple[Places, Bools]:
+    """Who belongs to the first front, and who repeats somebody before.
+
+    Args:
+        columns: [3, P].
+
+    Returns:
+        [P], 0 for its members, repeats among them, else 1; and [P].
+    """
+    count = columns.shape[1]
+    n_blocks = (count >> BLOCK_BITS) + 1
+    places = np.empty((2, count), dtype=np.int64)
+    levels, least = np.full((n_blocks, BLOCK), np.inf), np.full(n_blocks, np.inf)
+    ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
+    sweep_first(columns, orders_of(columns, 2), places, levels, least, ranks, is_copy)
+    return ranks, is_copy
+
+
+@compiled_unlocked
+def sweep_first(
+    columns: Floats, orders: Places, places: Places, levels: Floats, least: Floats, ranks: Places,
+    is_copy: Bools,
+) -> None:  # fmt: skip
+    """Find the first front; see `first_in_blocks`.
+
+    Args:
+        columns: [3, P].
+        orders: [2, P], by the first two objectives, the first one lexicographic.
+        places: [2, P] scratch, what `PLACE` and `LAST` say of each individual.
+        levels: [B, BLOCK], third objective of members, by place; infinite at first.
+        least: [B], the least of these before each block; infinite at first.
+        ranks: [P] receives 0 or 1.
+        is_copy: [P] receives whether somebody before has the same objectives.
+    """
+    n = orders.shape[1]
+    last = n - 1
+    for i in range(n - 1, -1, -1):
+        p = np.uint64(orders[1, i])
+        if i + 1 < n and columns[1, p] != columns[1, np.uint64(orders[1, i + 1])]:
+            last = i
+        places[PLACE, p], places[LAST, p] = i, last
+    rank, before = 0, ZERO
+    for i in range(n):
+        p = np.uint64(orders[0, i])
+        y, z = columns[1, p], columns[2, p]
+        is_same = i > 0 and columns[0, p] == columns[0, before]
+        is_same = is_same and y == columns[1, before] and z == columns[2, before]
+        is_copy[p], before = is_same, p
+        if is_same:
+            ranks[p] = rank
+            continue
+        last_place = np.uint64(places[LAST, p])
+        block, last_seat = last_place >> TO_BLOCK, np.int64(last_place & IN_BLOCK)
+        n_above = np.int64(least[block] <= z)
+        if n_above == 0:
+            for k in range(BLOCK):
+                n_above += np.int64(levels[block, k] <= z and k <= last_seat)
+        rank = 1 if n_above > 0 else 0
+        ranks[p] = rank
+        if rank == 0:
+            place = np.uint64(places[PLACE, p])
+            block = place >> TO_BLOCK
+            levels[block, place & IN_BLOCK] = z
+            block += ONE
+            while block < np.uint64(least.size) and least[block] > z:
+                least[block] = z
+                block += ONE
 
 
 @compiled_unlocked

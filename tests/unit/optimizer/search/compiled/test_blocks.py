@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from optimizer.search.compiled import blocks
-from optimizer.search.compiled.blocks import BLOCK, WIDTH, rank_in_blocks
+from optimizer.search.compiled.blocks import BLOCK, WIDTH, first_in_blocks, rank_in_blocks
 from optimizer.search.compiled.sorting import orders_of
 from optimizer.search.ranking import MANY, rank_individuals
 
@@ -47,6 +47,9 @@ def test_ranks_are_those_of_moocore(kind, count):
     assert moocore.pareto_rank(objectives).tolist() == ranks.tolist()
     _, first, inverse = np.unique(objectives, axis=0, return_index=True, return_inverse=True)
     assert (first[inverse.ravel()] != np.arange(count)).tolist() == is_copy.tolist()
+    is_behind, is_repeat = first_in_blocks(np.array(objectives.T, order="C"))
+    assert (ranks > 0).tolist() == is_behind.tolist()
+    assert is_copy.tolist() == is_repeat.tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
