@@ -61,12 +61,14 @@ class Ranking:
         return order.take(ranks.astype(kind).argsort(kind="stable"))
 
 
-def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
+def rank_individuals(objectives: Floats, violations: Floats, enough: int | None = None) -> Ranking:
     """Rank a population by feasibility, front and crowding.
 
     Args:
         objectives: [P, O], minimised; finite where `violations` is 0, else not looked at.
         violations: [P], 0 where feasible, else above 0.
+        enough: Where the first front holds so many that differ, those behind it may be ranked as
+            one front; they are told apart when None.
 
     Returns:
         Ranks and crowding distances; both are permuted as the individuals are, except that
@@ -79,12 +81,12 @@ def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
     is_feasible = violations == 0
     _check(objectives, violations, is_feasible)
     if is_feasible.all():
-        return _rank_feasible(objectives)
+        return _rank_feasible(objectives, enough)
     feasible = np.flatnonzero(is_feasible)
     ranks = np.zeros(len(objectives), dtype=np.int64)  # [P]
     crowding = np.zeros(len(objectives), dtype=np.float64)  # [P]
     is_copy = np.zeros(len(objectives), dtype=np.bool_)  # [P]
-    found = _rank_feasible(objectives.take(feasible, axis=0))
+    found = _rank_feasible(objectives.take(feasible, axis=0), enough)
     ranks[feasible], crowding[feasible] = found.ranks, found.crowding
     is_copy[feasible] = found.is_copy
     n_fronts = int(found.ranks.max(initial=-1)) + 1
@@ -94,11 +96,11 @@ def rank_individuals(objectives: Floats, violations: Floats) -> Ranking:
     return Ranking(ranks, crowding, is_copy, found.is_scaled, feasible.take(found.orders))
 
 
-def _rank_feasible(objectives: Floats) -> Ranking:
+def _rank_feasible(objectives: Floats, enough: int | None) -> Ranking:
     """Ranking of individuals who are all feasible, objectives [P, O]."""
     columns = _columns(objectives)
     orders = orders_of(columns)
-    ranks, is_copy = _ranks(columns, orders)
+    ranks, is_copy = _ranks(columns, orders, enough)
     crowding, is_scaled = distances_of(columns, orders, ranks)
     return Ranking(ranks, crowding, is_copy, is_scaled, orders)
 
@@ -236,22 +238,27 @@ def _first_ranks(objectives: Floats) -> tuple[Indices, Bools]:
     """Ranks [P], 1 for all behind the first front, and who repeats somebody before [P]."""
     columns = _columns(objectives)
     if len(columns) == 3:
-        return first_in_blocks(columns)
+        return first_in_blocks(columns, orders_of(columns, 2))
     return rank_in_order(columns, orders_of(columns, 1)[0], 1)
 
 
-def _ranks(columns: Floats, orders: Indices) -> tuple[Indices, Bools]:
+def _ranks(columns: Floats, orders: Indices, enough: int | None) -> tuple[Indices, Bools]:
     """Number of the front of each individual [P], and who repeats somebody before [P].
 
     Args:
         columns: [O, P].
         orders: [O, P], by each objective.
+        enough: As in `rank_individuals`.
     """
     n_objectives, count = columns.shape
     if n_objectives not in SWEPT:
         found = moocore.pareto_rank(columns.T) if count else ()
         return np.asarray(found, dtype=np.int64), _copies(columns, orders[0])
     if n_objectives == 3 and count >= MANY:
+        if enough is not None:
+            ranks, is_copy = first_in_blocks(columns, orders)
+            if np.count_nonzero((ranks == 0) & ~is_copy) >= enough:
+                return ranks, is_copy
         ranked = rank_in_blocks(columns, orders)
         if ranked is not None:
             return ranked

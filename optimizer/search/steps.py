@@ -168,7 +168,7 @@ class Steps:
     def _survivors(self, pool: Population, keep: int) -> tuple[Population, Ranking]:
         """The best of an island, best first, and their ranking; of equals the old come first."""
         toolbox: Toolbox = self._toolbox
-        ranking: Ranking = toolbox.rank(pool.objectives, pool.violations)
+        ranking: Ranking = toolbox.rank(pool.objectives, pool.violations, keep)
         order: Indices = toolbox.survive(pool.objectives, pool.violations, keep, ranking)
         kept = rank_survivors(ranking, pool.objectives, pool.violations, order)
         return pool.take(order), kept

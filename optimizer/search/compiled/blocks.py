@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from engine.compiling.loops import compiled_unlocked
 from optimizer.search.compiled.fronts import ONE, ZERO, Bools
-from optimizer.search.compiled.sorting import Floats, Places, orders_of
+from optimizer.search.compiled.sorting import Floats, Places
 
 Levels = npt.NDArray[np.int32]
 
@@ -69,11 +69,12 @@ def rank_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools] | No
     return ranks, known[:, IS_COPY] > 0
 
 
-def first_in_blocks(columns: Floats) -> tuple[Places, Bools]:
+def first_in_blocks(columns: Floats, orders: Places) -> tuple[Places, Bools]:
     """Who belongs to the first front, and who repeats somebody before.
 
     Args:
         columns: [3, P].
+        orders: [N, P], by the first objectives, at least two; the first one lexicographic.
 
     Returns:
         [P], 0 for its members, repeats among them, else 1; and [P].
@@ -83,7 +84,7 @@ def first_in_blocks(columns: Floats) -> tuple[Places, Bools]:
     places = np.empty((2, count), dtype=np.int64)
     levels, least = np.full((n_blocks, BLOCK), np.inf), np.full(n_blocks, np.inf)
     ranks, is_copy = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
-    sweep_first(columns, orders_of(columns, 2), places, levels, least, ranks, is_copy)
+    sweep_first(columns, orders, places, levels, least, ranks, is_copy)
     return ranks, is_copy
 
 
@@ -96,7 +97,7 @@ def sweep_first(
 
     Args:
         columns: [3, P].
-        orders: [2, P], by the first two objectives, the first one lexicographic.
+        orders: [N, P], by the first objectives, at least two.
         places: [2, P] scratch, what `PLACE` and `LAST` say of each individual.
         levels: [B, BLOCK], third objective of members, by place; infinite at first.
         least: [B], the least of these before each block; infinite at first.

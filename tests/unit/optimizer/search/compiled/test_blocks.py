@@ -47,7 +47,8 @@ def test_ranks_are_those_of_moocore(kind, count):
     assert moocore.pareto_rank(objectives).tolist() == ranks.tolist()
     _, first, inverse = np.unique(objectives, axis=0, return_index=True, return_inverse=True)
     assert (first[inverse.ravel()] != np.arange(count)).tolist() == is_copy.tolist()
-    is_behind, is_repeat = first_in_blocks(np.array(objectives.T, order="C"))
+    columns = np.array(objectives.T, order="C")
+    is_behind, is_repeat = first_in_blocks(columns, orders_of(columns, 2))
     assert (ranks > 0).tolist() == is_behind.tolist()
     assert is_copy.tolist() == is_repeat.tolist()
 
