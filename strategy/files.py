@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from strategy.expressions import Expression, GeneValue, check_settings, holds_ro
 from strategy.language import Term
 from strategy.model import Strategy
 from strategy.nodes import walk
+from strategy.own import OwnIndicator
 from strategy.places import PlacedError, Source
 
 MODULE = "strategy_file"
@@ -95,6 +97,21 @@ def strategies_of(text: str, path: str) -> dict[str, Strategy]:
         source = Source(path, text, sha256, has_functions=bool(one.own))
         found[variable] = replace(one, name=name, source=source)
     return found
+
+
+def made_again(own: OwnIndicator) -> OwnIndicator | None:
+    """The same indicator of its file run once more, which has kept nothing of other bars yet.
+
+    It is given only what is proved, so that it is made once; None of one that stands in no file.
+    """
+    text = own.function.__globals__.get(TEXT)
+    return None if text is None else _made_again(own, str(text))
+
+
+@cache
+def _made_again(own: OwnIndicator, text: str) -> OwnIndicator | None:
+    made = strategies_of(text, own.function.__code__.co_filename).values()
+    return next((kind for one in made for kind in one.own.values() if kind == own), None)
 
 
 def row_of(text: str) -> Expression:

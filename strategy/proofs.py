@@ -2,7 +2,7 @@
 
 An indicator is asked on bars that are cut short, the shortest first, so that it cannot have kept
 later ones from a call before. What it says of a bar must be the same in every bit wherever it is
-cut; and the same again after it was asked about other bars.
+cut; and the same again after it was asked about other bars, and of its file run once more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +15,7 @@ import numpy as np
 from data.bars import Bars
 from strategy.errors import IndicatorError
 from strategy.expressions import Call, Higher
+from strategy.files import made_again
 from strategy.genes import Floats, Ints
 from strategy.kinds import PLAIN_COLUMNS
 from strategy.model import Strategy
@@ -23,8 +24,13 @@ from strategy.nodes import Node
 from strategy.own import OwnIndicator
 from strategy.rows import Rows, bound, whole
 from strategy.series import Series
+from strategy.signals import Bools
 
 CUTS = 64
+"""Bars, evenly chosen, at which every call is cut; and as many at which a row of flags moves."""
+
+SELDOM = 4
+"""A row is one of flags where it moves at fewer than one bar in so many."""
 
 MOST_SIGNALS = 200
 """Signals of shown individuals at which one call is cut, evenly chosen."""
@@ -77,7 +83,8 @@ def prove_individuals(
             for part in strategy.parts:
                 _collect(bound(part, genes), rows, own, asked)
         for (series, indicator, values), found in asked.items():
-            prove_causal(indicator, values, series, _evenly(np.unique(np.concatenate(found))))
+            signal = np.unique(np.concatenate(found))
+            prove_causal(indicator, values, series, _evenly(signal, MOST_SIGNALS))
         n_proved += len(asked)
     return n_proved
 
@@ -88,7 +95,7 @@ def prove_causal(
     """Prove on one series that no value of an own indicator depends on later bars.
 
     Bars are cut after bar t: after the first two bars that it knows, after the last but one, and
-    after 63 between.
+    after 63 between; a row of flags also where it moves, since what it leaks it leaks there.
 
     Args:
         own: The indicator.
@@ -121,13 +128,17 @@ def prove_causal(
             if others is not None and _first_difference(after, others) is None:
                 # It was asked about as many other bars, and says that again.
                 raise _keeps(own, values, first, before, after)
-            raise own.error(
-                values,
-                f"looks ahead: cut after bar {end - 1} it says {_number(before[first])} at bar "
-                f"{first}, cut after bar {following - 1} {_number(after[first])}",
-            )
+            raise _looks_ahead(own, values, first, (end - 1, before), (following - 1, after))
         before = after
-    _require_same(own, values, before, own.row(series, values))
+    row = own.row(series, values)
+    _require_same(own, values, before, row)
+    if (anew := made_again(own)) is not None:
+        again = anew.said(series, values, warm_up)
+        _require_same(own, values, row, again, "when its file is run again")
+    for cut in _moves(row, warm_up):
+        until = said(cut + 1)
+        if (first := _first_difference(until, row[: cut + 1])) is not None:
+            raise _looks_ahead(own, values, first, (cut, until), (length - 1, row))
 
 
 def _others(
@@ -152,17 +163,44 @@ def _others(
         return None
 
 
-def _require_same(own: OwnIndicator, values: Sequence[int], before: Floats, again: Floats) -> None:
+def _looks_ahead(
+    own: OwnIndicator,
+    values: Sequence[int],
+    first: int,
+    one: tuple[int, Floats],
+    other: tuple[int, Floats],
+) -> IndicatorError:
+    """The error of a bar at which two rows differ; each comes after the bar of its cut."""
+    (early, before), (late, after) = one, other
+    return own.error(
+        values,
+        f"looks ahead: cut after bar {early} it says {_number(before[first])} at bar {first}, "
+        f"cut after bar {late} {_number(after[first])}",
+    )
+
+
+def _require_same(
+    own: OwnIndicator,
+    values: Sequence[int],
+    before: Floats,
+    again: Floats,
+    when: str = "when asked twice",
+) -> None:
     if (first := _first_difference(before, again)) is not None:
-        raise _keeps(own, values, first, before, again)
+        raise _keeps(own, values, first, before, again, when)
 
 
 def _keeps(
-    own: OwnIndicator, values: Sequence[int], first: int, before: Floats, again: Floats
+    own: OwnIndicator,
+    values: Sequence[int],
+    first: int,
+    before: Floats,
+    again: Floats,
+    when: str = "when asked twice",
 ) -> IndicatorError:
     return own.error(
         values,
-        f"says something else when asked twice, first at bar {first}: {_number(before[first])}, "
+        f"says something else {when}, first at bar {first}: {_number(before[first])}, "
         f"then {_number(again[first])}; a call must keep nothing for the next one",
     )
 
@@ -173,8 +211,20 @@ def _number(value: float) -> str:
 
 def _first_difference(one: Floats, other: Floats) -> int | None:
     """First bar at which two rows differ in any bit, with NaN equal to NaN."""
-    differs = (one != other) & ~(np.isnan(one) & np.isnan(other))
+    differs = _differs(one, other)
     return int(differs.argmax()) if differs.any() else None
+
+
+def _differs(one: Floats, other: Floats) -> Bools:
+    differs: Bools = (one != other) & ~(np.isnan(one) & np.isnan(other))
+    return differs
+
+
+def _moves(row: Floats, warm_up: int) -> list[int]:
+    """Bars at which a row of flags says something else than at the bar before, evenly chosen."""
+    moves = np.flatnonzero(_differs(row[1:], row[:-1])) + 1
+    moves = moves[moves > warm_up]
+    return _evenly(moves, CUTS) if len(moves) * SELDOM < len(row) else []
 
 
 def _cuts(warm_up: int, length: int) -> Iterator[int]:
@@ -183,8 +233,8 @@ def _cuts(warm_up: int, length: int) -> Iterator[int]:
         yield warm_up + ((length - 1 - warm_up) * i) // CUTS
 
 
-def _evenly(bars: Ints) -> list[int]:
-    count = min(len(bars), MOST_SIGNALS)
+def _evenly(bars: Ints, most: int) -> list[int]:
+    count = min(len(bars), most)
     return [int(bars[i * len(bars) // count]) for i in range(count)]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from engine.ledger import Ledger
+from engine.ledger import REASONS, Bars64, Ledger
 from optimizer.search.generation import Floats
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task
@@ -28,7 +28,7 @@ def prove_one(task: Task, genome: Floats) -> None:
 def prove_shown(
     spec: AnyStrategy, markets: Markets, genomes: Floats, ledgers: Iterable[Sequence[Ledger]]
 ) -> None:
-    """Prove it for individuals, also at the bars at which their trades signal.
+    """Prove it for individuals, also at the bars at which their trades signal, in or out.
 
     Args:
         spec: The strategy; without an indicator of a person's own there is nothing to prove.
@@ -39,7 +39,7 @@ def prove_shown(
     Raises:
         IndicatorError: Naming function, parameters, and the first bar that differs.
     """
-    taken = [[ledger.signal_bar for ledger in of_one] for of_one in ledgers]
+    taken = [[_signals(ledger) for ledger in of_one] for of_one in ledgers]
     places = [
         [place for place, window in enumerate(markets.all_windows) if window.series == number]
         for number in range(len(markets.series))
@@ -49,3 +49,9 @@ def prove_shown(
     ]
     individuals = [spec.layout.decode(genome) for genome in genomes]
     prove_individuals(spec, markets.series, individuals, signals)
+
+
+def _signals(ledger: Ledger) -> Bars64:
+    """Bars whose close asked for an entry, or for an exit at the next open."""
+    asked = ledger.reason == REASONS.index("signal")
+    return np.concatenate([ledger.signal_bar, ledger.exit_bar[asked] - 1])

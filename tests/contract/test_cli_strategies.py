@@ -189,7 +189,7 @@ from strategy.words import *
 
 @indicator(warm_up=0)
 def jump(bars):
-    found, places = np.zeros(len(bars)), np.arange(300, 3000, 600)
+    found, places = bars.close * 1e-9, np.arange(300, 3000, 600)
     found[places[places < len(bars) - 1]] = 1.0
     return found
 
@@ -198,14 +198,18 @@ JUMPS = strategy(
     "Knows a few bars too early.",
     long=jump() > 0.5,
     stop=share(gene("stop", 0.01, 0.002, 0.05)),
-    max_hold=12,
+    max_hold=999,
 )
 """
+AT_EXITS = AT_SIGNALS.replace("long=jump()", "long=close > 0, exit_long=jump()").replace(
+    "0.01, 0.002, 0.05", "0.8, 0.7, 0.9"
+)
 
 
-def test_a_look_ahead_at_signals_is_refused_before_a_result_is_shown(command, market, own):
+@pytest.mark.parametrize("text", [AT_SIGNALS, AT_EXITS], ids=["entries", "exits"])
+def test_a_look_ahead_at_signals_is_refused_before_a_result_is_shown(command, market, own, text):
     """At bars that lie between those at which every indicator is cut."""
-    own.write_text(AT_SIGNALS)
+    own.write_text(text)
     for asked in (
         ("evolve", "--strategy", own, *SMALL),
         ("backtest", "--strategy", own),
@@ -213,7 +217,7 @@ def test_a_look_ahead_at_signals_is_refused_before_a_result_is_shown(command, ma
     ):
         found = command(*asked, "--data", market)
         assert found.code == 2
-        assert "error: jump() looks ahead: cut after bar 300 it says 0.0 at bar 300" in found.err
+        assert re.search(r"error: jump\(\) looks ahead: cut after bar \d+00 it says ", found.err)
         assert found.err.endswith(f"({own}:6)\n")
         assert "trades" not in found.out
 

@@ -60,6 +60,15 @@ def peeks_once(bars):
     return found
 
 
+@indicator(warm_up=0)
+def flags_once(bars):
+    """Nothing, but once it warns of a bar that is still to come."""
+    found = np.full(len(bars), np.nan)
+    found[:776] = 0.0
+    found[777:778] = 1.0 if len(found) > 780 else 0.0
+    return found
+
+
 LONGEST = []
 
 

@@ -10,6 +10,7 @@ import pytest
 from strategy import limits
 from strategy.defining import TEXT
 from strategy.errors import IndicatorError, StrategyError
+from strategy.files import strategies_of
 from strategy.places import PlacedError
 from strategy.proofs import prove_bounds, prove_causal, prove_individuals
 from strategy.rows import row_values
@@ -21,6 +22,7 @@ from tests.support.own_words import (
     NOT_CAUSAL,
     efficiency,
     endless,
+    flags_once,
     held_back,
     peeks_once,
     remembers_the_longest,
@@ -175,6 +177,31 @@ def test_a_look_ahead_at_signals_alone_is_found_there(minutes):
     assert prove_individuals(one, [bars], [{}], [[signals + 40]]) == 1
     with pytest.raises(IndicatorError, match=r"peeks_once\(\) looks ahead: cut after bar 777 "):
         prove_individuals(one, [bars], [{}], [[signals]])
+
+
+def test_a_flag_that_looks_ahead_is_found_where_it_moves():
+    """It need not signal there: it may be what keeps a trade from being taken."""
+    with pytest.raises(IndicatorError, match=r"looks ahead: cut after bar 777 it says 0.0 at bar"):
+        prove_causal(flags_once.own, (), Series.of(make_bars(9, 4000)))
+
+
+BY_TIME = """from strategy.words import *
+KNOWN = {}
+@indicator(warm_up=0)
+def by_time(bars):
+    found = bars.close.copy()
+    for t, time in enumerate(bars.timestamp.tolist()):
+        found[t] = KNOWN.setdefault(time, found[t])
+    return found
+SPEC = strategy("x", long=close > by_time(), stop=share(0.1))
+"""
+
+
+def test_what_is_kept_by_time_is_found():
+    """All that it says agrees with what it said of other bars; its file run again knows better."""
+    spec = strategies_of(BY_TIME, "by_time.py")["SPEC"]
+    with pytest.raises(IndicatorError, match=r"else when its file is run again, first at bar 1: "):
+        prove_bounds(spec, [BARS])
 
 
 def defined(text, name="f"):
