@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
-from data.checks import Floats, Ints
+from data.checks import Floats, Ints, format_time
 from data.errors import DataError
+from data.providers.times import localise
 
 TIMES = ("known_at", "known_from", "known-from")
 """What the column of times may be called. It says when a number could be read, never the period
@@ -26,11 +27,13 @@ class DatedNumbers(NamedTuple):
         known_at: [N] int64 nanoseconds UTC, ascending.
         values: [N], finite or NaN.
         symbols: [N] whose each is; None where the file is for every symbol.
+        is_by_day: Whether its times are dates alone, each taken as the first moment of that day.
     """
 
     known_at: Ints
     values: Floats
     symbols: np.ndarray[tuple[int], np.dtype[np.object_]] | None
+    is_by_day: bool = False
 
     def of(self, symbol: str) -> tuple[Ints, Floats]:
         """Times and values of one symbol."""
@@ -40,57 +43,93 @@ class DatedNumbers(NamedTuple):
         return self.known_at[own], self.values[own]
 
 
-def read_dated(path: str) -> DatedNumbers:
+def read_dated(path: str, tz: str | None = None) -> DatedNumbers:
     """Read a CSV or Parquet file with the columns known_at, value and, if it has several, symbol.
 
-    Times are ISO 8601 or typed, UTC where they name no zone.
+    Times are ISO 8601 or typed; those that name no zone are of the IANA zone `tz`, or UTC.
 
     Raises:
-        DataError: When there is no such file, a column is missing, or a time or a number is none.
+        DataError: When there is no such file, a column is missing or there twice, a time or a
+            number is none, or a symbol has two numbers at one time.
     """
     table = _table(path)
-    time = next((name for name in TIMES if name in table.column_names), None)
-    if time is None or VALUE not in table.column_names:
+    given = [name for name in table.column_names if name in (*TIMES, VALUE, SYMBOL)]
+    time = next((name for name in TIMES if name in given), None)
+    if time is None or VALUE not in given:
         missing = TIMES[0] if time is None else VALUE
         raise DataError(
             f"{path}: column '{missing}' is missing, there are {', '.join(table.column_names)}"
         )
-    times = _times(table[time], path)
+    if len(given) > len({TIMES[0] if name in TIMES else name for name in given}):
+        raise DataError(f"{path}: {', '.join(given)}: two columns say the same, leave one of each")
+    times = _times(table[time], path, tz)
     values = _values(table[VALUE], path)
-    symbols = None
-    if SYMBOL in table.column_names:
-        symbols = np.array(table[SYMBOL].to_pylist(), object)
+    symbols = table[SYMBOL].cast(pa.string()) if SYMBOL in given else None
+    _refuse_two_at_once(times, values, symbols, path)
     order = np.argsort(times, kind="stable")
-    return DatedNumbers(times[order], values[order], None if symbols is None else symbols[order])
+    return DatedNumbers(
+        times[order],
+        values[order],
+        None if symbols is None else np.array(symbols.to_pylist(), object)[order],
+        is_by_day=pa.types.is_date(table[time].type),
+    )
+
+
+def _refuse_two_at_once(
+    times: Ints, values: Floats, symbols: pa.ChunkedArray | None, path: str
+) -> None:
+    whose = np.zeros(len(times), np.int64)
+    if symbols is not None:
+        codes = symbols.combine_chunks().dictionary_encode().indices
+        whose = np.asarray(codes.fill_null(-1), np.int64)
+    order = np.lexsort((times, whose))
+    times, values, whose = times[order], values[order], whose[order]
+    same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+    twice = np.flatnonzero((times[1:] == times[:-1]) & (whose[1:] == whose[:-1]) & ~same)
+    if len(twice):
+        first = int(twice[0])
+        one, other = values[first : first + 2].tolist()
+        of = "" if symbols is None else f" of {symbols[int(order[first])]}"
+        raise DataError(
+            f"{path}: two numbers{of} are known from {format_time(int(times[first]))} on, "
+            f"{one!r} and {other!r}; leave the one that a bar should see"
+        )
 
 
 def _table(path: str) -> pa.Table:
     if not Path(path).is_file():
         raise DataError(f"there is no file '{path}'")
     try:
-        if path.endswith(".parquet"):
+        if path.lower().endswith(".parquet"):
             return pq.read_table(path)
-        return arrow_csv.read_csv(path)
+        # A symbol may be digits alone, the first of them zeros.
+        as_text = arrow_csv.ConvertOptions(column_types={SYMBOL: pa.string()})
+        return arrow_csv.read_csv(path, convert_options=as_text)
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
 
 
-def _times(column: pa.ChunkedArray, path: str) -> Ints:
+def _times(column: pa.ChunkedArray, path: str, tz: str | None) -> Ints:
     kind = column.type
     if pa.types.is_date(kind):
-        column, kind = column.cast(pa.timestamp("ns")), pa.timestamp("ns")
+        column, kind = column.cast(pa.timestamp("s")), pa.timestamp("s")
     if not pa.types.is_timestamp(kind) or column.null_count:
         raise DataError(
             f"{path}: each time from which a number was known is an ISO time, such as "
             f"2024-01-31T09:30Z, got {'empty ones' if column.null_count else kind}"
         )
-    return np.asarray(pc.cast(column, pa.timestamp("ns", kind.tz)).cast(pa.int64()), np.int64)
+    try:
+        whole = pc.cast(column, pa.timestamp("ns", kind.tz)).cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise DataError(f"{path}: its times are not all between 1678 and 2262") from None
+    found = np.asarray(whole, np.int64)
+    return found if kind.tz or tz is None else localise(found, tz, path)
 
 
 def _values(column: pa.ChunkedArray, path: str) -> Floats:
     try:
         found = np.asarray(column.cast(pa.float64()).to_numpy(), np.float64)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(f"{path}: a value is no number: {error}") from None
     if np.isinf(found).any():
         raise DataError(f"{path}: value {int(np.isinf(found).argmax())} is infinite")

@@ -27,16 +27,25 @@ FITS = "forecast_fits"
 FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
 
-def columns_of(files: Sequence[str]) -> Callable[[Bars], Bars]:
+def columns_of(files: Sequence[str], tz: str | None = None) -> Callable[[Bars], Bars]:
     """What adds to bars an extra column for each file: what was known at the close of each bar.
 
-    It raises ConfigError where a file knows nothing of a symbol.
+    `tz` is the IANA zone of times that name none. What is returned raises ConfigError where a file
+    knows nothing of a symbol.
 
     Raises:
         ConfigError: When a file is not named as it should be.
         DataError, StrategyError: When a file holds something else.
     """
-    read = [(name, path, read_dated(path), max_age) for name, path, max_age in map(_parsed, files)]
+    read = [
+        (name, path, read_dated(path, tz), max_age) for name, path, max_age in map(_parsed, files)
+    ]
+    for name, path, numbers, _ in read:
+        if numbers.is_by_day:
+            _say_once(
+                f"column '{name}': {path} gives dates alone; each number is taken as known from "
+                f"the first moment of its day, {tz or 'UTC'}"
+            )
 
     def with_columns(bars: Bars) -> Bars:
         for name, path, numbers, max_age in read:
@@ -108,15 +117,15 @@ def kept_columns(files: Sequence[str], run: Path) -> list[str]:
         if not copy.is_file() or _is_same(Path(path), copy):
             found.append(text)
             continue
-        _say_once(name, path, copy)
+        _say_once(f"column '{name}': {path} is not what it was; the run's own copy is read")
         found.append(text.replace(f"{name}={path}", f"{name}={copy}", 1))
     return found
 
 
 @cache
-def _say_once(name: str, path: str, copy: Path) -> None:
+def _say_once(note: str) -> None:
     """A run's configuration is read several times by one command."""
-    log.info("column '%s': %s is not what it was; the run's own copy is read", name, path)
+    log.info("%s", note)
 
 
 def _copy(run: Path, name: str, path: str) -> Path:

@@ -255,7 +255,7 @@ def load_series(config: RunConfig) -> tuple[Bars, ...]:
 
     Those that memory has no room for are written under the folder of runs, and mapped.
     """
-    options, with_columns = load_options(config), columns_of(config.column_file)
+    options, with_columns = load_options(config), columns_of(config.column_file, config.tz)
     room, folder = int(HELD_SHARE * free_host_bytes()), Path(config.runs) / BARS
     found: list[Bars] = []
     is_told = False

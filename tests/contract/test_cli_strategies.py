@@ -372,3 +372,18 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     assert "reads column 'mood', which bars has not: add --column-file" in missing.error
     wrong = command("evolve", "--data", market, "--column-file", "mood", *SMALL)
     assert "must look like NAME=FILE" in wrong.error
+
+
+def test_times_of_a_column_are_of_the_zone_of_the_bars(command, market, pullback, tmp_path):
+    """Where they name none; a date alone is said to be known from its first moment on."""
+    pullback.write_text(PULLBACK.replace("(strength <", '(column("mood") > 0) & (strength <'))
+    given = ("--data", market, "--strategy", pullback, "--column-file", "mood=mood.csv")
+    for text, zone in (("1970-01-01 00:00:00", ""), ("1970-01-01", ", Asia/Tokyo")):
+        (tmp_path / "mood.csv").write_text(f"known_at,value\n{text},1\n")
+        found = command("backtest", *given, "--tz", "Asia/Tokyo")
+        assert found.code == 0, found.err
+        assert (f"the first moment of its day{zone}" in found.err) == bool(zone)
+    (tmp_path / "mood.csv").write_text("known_at,value\n2010-03-14 02:30:00,1\n")
+    never = command("backtest", *given, "--tz", "America/New_York")
+    assert never.code == 2
+    assert "America/New_York" in never.error

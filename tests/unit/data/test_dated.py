@@ -39,10 +39,37 @@ def test_a_file_of_several_symbols_tells_them_apart(tmp_path):
     assert len(found.of("C")[1]) == 0
 
 
+def test_a_symbol_of_digits_keeps_its_zeros(tmp_path):
+    """It is a name, also where a file holds numbers; the same number twice is one."""
+    path = written(tmp_path, "symbol,known_at,value\n000700,1970-01-02,1\n000700,1970-01-02,1\n")
+    assert read_dated(path).of("000700")[1].tolist() == [1.0, 1.0]
+    path = str(tmp_path / "rates.parquet")
+    times = pa.array([86_400], pa.timestamp("s", "UTC"))
+    pq.write_table(pa.table({"known_at": times, "symbol": [700], "value": [3]}), path)
+    assert read_dated(path).of("700")[1].tolist() == [3.0]
+
+
+def test_times_that_name_no_zone_are_of_the_zone_given(tmp_path):
+    """Read as UTC, they would be known hours before they were; a date begins at its midnight."""
+    hour = 60 * MINUTE_NS
+    for text, is_by_day, there, in_utc in (
+        ("2024-01-31T09:30:00", False, 14.5, 9.5),
+        ("2024-01-31", True, 5, 0),
+        ("2024-01-31T09:30:00Z", False, 9.5, 9.5),
+    ):
+        path = written(tmp_path, f"known_at,value\n{text},1\n")
+        found, plain = read_dated(path, "America/New_York"), read_dated(path)
+        assert found.is_by_day == is_by_day
+        assert (found.known_at % DAY_NS).tolist() == [there * hour]
+        assert (plain.known_at % DAY_NS).tolist() == [in_utc * hour]
+    with pytest.raises(DataError, match="no IANA zone"):
+        read_dated(written(tmp_path, "known_at,value\n2024-01-31T09:30:00,1\n"), "Nowhere")
+
+
 def test_parquet_says_the_same(tmp_path):
     """Typed times of any unit."""
     times = pa.array([86_400, 172_800], pa.timestamp("s", "Europe/Berlin"))
-    path = tmp_path / "rates.parquet"
+    path = tmp_path / "rates.PARQUET"
     pq.write_table(pa.table({"known_at": times, "value": [1, 2]}), path)
     assert read_dated(str(path)).known_at.tolist() == [DAY_NS, 2 * DAY_NS]
 
@@ -55,6 +82,18 @@ def test_parquet_says_the_same(tmp_path):
         ("known_at,value\n12,1\n", "is an ISO time"),
         ("known_at,value\n1970-01-02,one\n", "a value is no number"),
         ("known_at,value\n1970-01-02,inf\n", "value 0 is infinite"),
+        ("known_at,value\n1970-01-02,1970-01-02\n", "a value is no number"),
+        ("known_at,value\n3000-01-02,1\n", "its times are not all between 1678 and 2262$"),
+        ("known_at,value,value\n1970-01-02,1,2\n", "known_at, value, value: two columns say"),
+        ("known_at,known_from,value\n1970-01-02,1970-01-03,1\n", "two columns say the same"),
+        (
+            "known_at,value\n1970-01-02T00:00Z,1\n1970-01-01T00:00Z,3\n1970-01-02T00:00Z,2\n",
+            "two numbers are known from 1970-01-02T00:00 on, 1.0 and 2.0; leave the one that",
+        ),
+        (
+            "symbol,known_at,value\nB,1970-01-02,1\nA,1970-01-02,1\nA,1970-01-02,2\n",
+            "two numbers of A are known from 1970-01-02",
+        ),
     ],
 )
 def test_what_is_no_such_file_is_refused(tmp_path, text, message):
