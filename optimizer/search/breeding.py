@@ -247,30 +247,29 @@ def _children(
     sizes = sizes_of(draws, plan, island)
     n_cross, n_swap, n_differ, _, n_immigrants = sizes
     n_bred = sum(sizes[:-1])
-    # Most numbers are drawn while parents are selected.
-    crossing = draws.ahead("crossover", n_cross * (1 + 3 * pool.shape[1]))
-    mutating = draws.ahead("mutate", 2 * n_bred * pool.shape[1])
     known = plan.rankings[island] if plan.rankings else None
     ranking = known or toolbox.rank(population.objectives, population.violations)
-    chosen = toolbox.select(draws("select"), ranking, count=2 * n_bred)
+    chosen = toolbox.select(draws.ahead("select"), ranking, count=2 * n_bred)
     if plan.elite and len(archive):
-        numbers = draws("elite").random((2, 2 * n_bred))
+        numbers = draws.ahead("elite").random((2, 2 * n_bred))
         places = len(population) + (numbers[1] * len(archive)).astype(np.int64)
         chosen = np.where(numbers[0] < plan.elite, places, chosen)
     chosen = chosen.reshape(n_bred, 2)
     # Who swaps, who moves by a difference, and who is nudged, after those who are crossed.
     moving, nudged = n_cross + n_swap, n_cross + n_swap + n_differ
     # Of both children that one counts which the crossover puts in the mother's place.
-    crossed = toolbox.mate(crossing, pool.take(chosen[:n_cross].ravel(), axis=0))[0::2]
+    crossed = toolbox.mate(draws.ahead("crossover"), pool.take(chosen[:n_cross].ravel(), axis=0))[
+        0::2
+    ]
     mothers = pool.take(chosen[n_cross:, 0], axis=0)
     fathers = pool.take(chosen[n_cross:moving, 1], axis=0)
-    swaps = toolbox.exchange(draws("exchange"), mothers[:n_swap], fathers)
-    others = draws("difference").random((2, n_differ))
+    swaps = toolbox.exchange(draws.ahead("exchange"), mothers[:n_swap], fathers)
+    others = draws.ahead("difference").random((2, n_differ))
     ahead, behind = pool.take((others * len(pool)).astype(np.int64), axis=0)
     parents = mothers[n_swap : n_swap + n_differ]
-    moves = toolbox.differ(draws("difference"), parents, ahead, behind)
-    parts = [toolbox.mutate(mutating, np.concatenate([crossed, swaps, moves]))]
-    parts.append(toolbox.nudge(mutating, mothers[n_swap + n_differ :]))
+    moves = toolbox.differ(draws.ahead("difference"), parents, ahead, behind)
+    parts = [toolbox.mutate(draws.ahead("mutate"), np.concatenate([crossed, swaps, moves]))]
+    parts.append(toolbox.nudge(draws.ahead("mutate"), mothers[n_swap + n_differ :]))
     serials = np.concatenate([population.lineage[:, 0], archive.lineage[:, 0]])
     lineage = np.full((n_bred + n_immigrants, 2), UNKNOWN)
     lineage[:n_bred] = serials[chosen]

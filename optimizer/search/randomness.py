@@ -7,7 +7,7 @@ before. A search that is resumed at generation 40 draws what an unbroken one wou
 Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
 
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from math import prod
 
 import numpy as np
@@ -54,6 +54,8 @@ two by `optimizer.forecasts`, of folds in place of generations.
 START = np.zeros(4, dtype=np.uint64)
 """Counter and buffer of a stream from which nothing was drawn."""
 
+NOTHING = np.empty(0)
+
 
 def stream(seed: int, generation: int, purpose: str) -> np.random.Generator:
     """Open the random stream at an address.
@@ -98,23 +100,33 @@ def restart(opened: np.random.Generator, seed: int, generation: int, purpose: st
     }
 
 
+Numbers = npt.NDArray[np.float64]
+
+
 class Ahead:
-    """Numbers of a stream that a thread draws before they are asked for.
+    """A stream of which the first numbers may be drawn already.
 
     Args:
-        opened: From `stream`.
-        count: How many numbers are asked for in all.
-        threads: Who draws.
+        opened: The stream behind these.
+        drawn: [N].
+
+    Attributes:
+        n_taken: How many numbers were asked for.
     """
 
-    def __init__(self, opened: np.random.Generator, count: int, threads: Executor) -> None:
-        self._numbers = threads.submit(opened.random, count)
-        self._taken = 0
+    def __init__(self, opened: np.random.Generator, drawn: Numbers) -> None:
+        self._opened, self._left = opened, drawn
+        self.n_taken = 0
 
-    def random(self, size: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    def random(self, size: tuple[int, ...]) -> Numbers:
         """The next numbers, as the stream itself would give them."""
-        first, self._taken = self._taken, self._taken + prod(size)
-        return self._numbers.result()[first : self._taken].reshape(size)
+        count = prod(size)
+        self.n_taken += count
+        numbers, self._left = self._left[:count], self._left[count:]
+        if len(numbers) < count:
+            more = self._opened.random(count - len(numbers))
+            numbers = np.concatenate([numbers, more]) if len(numbers) else more
+        return numbers.reshape(size)
 
 
 class Draws:
@@ -122,18 +134,31 @@ class Draws:
 
     Args:
         seed: Of the run.
-        threads: Who draws what is asked for ahead.
+        threads: Who draws what may be drawn ahead; nothing is when None.
     """
 
-    def __init__(self, seed: int, threads: Executor) -> None:
+    def __init__(self, seed: int, threads: Executor | None = None) -> None:
         self._address, self._threads = (seed, 0), threads
         self._made: dict[str, np.random.Generator] = {}
         self._open: set[str] = set()
+        self._ahead: dict[str, Ahead] = {}
+        self._drawn: Future[dict[str, Numbers]] | None = None
 
     def turn_to(self, generation: int) -> "Draws":
-        """The streams of another generation; those of the one before must no longer be used."""
+        """The streams of another generation; those of the one before must no longer be used.
+
+        From now on a thread draws what was asked for ahead of the one before, and an eighth more.
+        """
+        if generation == self._address[1]:
+            return self
+        if self._drawn is not None:
+            self._drawn.result()
         self._address = (self._address[0], generation)
         self._open.clear()
+        counts = {name: 9 * ahead.n_taken // 8 for name, ahead in self._ahead.items()}
+        self._ahead.clear()
+        if self._threads is not None:
+            self._drawn = self._threads.submit(self._draw, counts)
         return self
 
     def __call__(self, purpose: str) -> np.random.Generator:
@@ -145,9 +170,15 @@ class Draws:
         self._open.add(purpose)
         return self._made[purpose]
 
-    def ahead(self, purpose: str, count: int) -> Ahead:
-        """The next numbers of a purpose, which must not be drawn from before all are taken."""
-        return Ahead(self(purpose), count, self._threads)
+    def ahead(self, purpose: str) -> Ahead:
+        """The stream of a purpose that nobody takes numbers from but through this."""
+        if purpose not in self._ahead:
+            drawn = {} if self._drawn is None else self._drawn.result()
+            self._ahead[purpose] = Ahead(self(purpose), drawn.pop(purpose, NOTHING))
+        return self._ahead[purpose]
+
+    def _draw(self, counts: dict[str, int]) -> dict[str, Numbers]:
+        return {purpose: self(purpose).random(count) for purpose, count in counts.items()}
 
 
 def _key_of(seed: int, generation: int, purpose: str) -> npt.NDArray[np.uint64]:

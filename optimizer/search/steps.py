@@ -37,9 +37,6 @@ NONE: Indices = np.empty(0, dtype=np.int64)
 FEWEST_FOR_A_THREAD = 2048
 """Individuals; a generation of 512 takes 3.5 ms without a thread and 4 to 5 with one."""
 
-FEWEST_TO_DRAW_AHEAD = 16_384
-"""Individuals; a recorded search of 4,096 loses 0.5 to 1 ms a generation by handing draws over."""
-
 VISITORS = 8
 """One in so many of an island visits the next at a migration."""
 
@@ -91,14 +88,16 @@ class Steps:
         self._warm_start = np.empty((0, len(problem.layout))) if warm_start is None else warm_start
         self._toolbox = make_toolbox(problem, settings)
         is_large = settings.population >= FEWEST_FOR_A_THREAD
-        self._beside = ThreadPoolExecutor(1, "search") if is_large else AtOnce()
-        draws_ahead = settings.population >= FEWEST_TO_DRAW_AHEAD
-        self._draws = Draws(settings.seed, self._beside if draws_ahead else AtOnce())
+        threads = ThreadPoolExecutor(1, "search") if is_large else None
+        self._beside = threads or AtOnce()
+        self._draws = Draws(settings.seed, threads)
 
     def step(self, state: State, number: int) -> Step:
         """Make a generation from the state before it; equal arguments give equal bits."""
         settings, before = self._settings, state.memory
         brood = self._brood(state, number)
+        # Drawn while the brood is judged.
+        self._draws.turn_to(number + 1)
         newcomers = self._judged(brood, before.evaluated)
         low, high = box_after(before, newcomers)
         # Archive and survivors do not know each other, and either takes as long.

@@ -85,9 +85,14 @@ def test_draws_of_another_generation_are_its_streams():
             assert expected.tolist() == np.concatenate(found).tolist()
 
 
-def test_numbers_drawn_ahead_are_those_of_the_stream():
-    """In whatever shapes they are taken, and the stream goes on behind them."""
-    draws = Draws(5, ThreadPoolExecutor(1))
-    ahead = draws.turn_to(3).ahead("mutate", 24)
-    found = [ahead.random((2, 3, 3)).ravel(), ahead.random((6,)), draws("mutate").random(4)]
-    assert stream(5, 3, "mutate").random(28).tolist() == np.concatenate(found).tolist()
+@pytest.mark.parametrize("threads", [None, ThreadPoolExecutor(1)], ids=["at_once", "drawn"])
+def test_numbers_drawn_ahead_are_those_of_the_stream(threads):
+    """In whatever shapes they are taken, fewer or more than in the generation before."""
+    draws = Draws(5, threads)
+    for generation, n_taken in ((3, 6), (4, 60), (5, 0), (7, 6), (3, 7)):
+        ahead = draws.turn_to(generation).ahead("mutate")
+        found = [ahead.random((2, 3, 3)).ravel(), ahead.random((n_taken,))]
+        found += [draws.ahead("mutate").random((5,)), draws("select").random(3)]
+        expected = [stream(5, generation, "mutate").random(18 + n_taken + 5)]
+        expected.append(stream(5, generation, "select").random(3))
+        assert np.concatenate(expected).tolist() == np.concatenate(found).tolist()
