@@ -1,6 +1,7 @@
 """Commands on a cluster: what is found, how they are refused, and how they go on after a loss."""
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -14,8 +15,11 @@ import pytest
 from optimizer.cluster.address import KEY_FILES
 from tests.support.clusters import begun, wait_for
 from tests.support.commands import SMALL, run, start, write_market
+from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+BASH = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 
 NULL = ("--folds", "0", "--blocks", "0", "--null", "12", "--stop-after", "12")
 
@@ -219,33 +223,46 @@ def test_ctrl_c_ends_the_command_and_its_workers(recorded, tmp_path):
     wait_for(lambda: not any(one.is_running() for one in family))
 
 
-def certificates(folder):
-    """An authority of its own, and a certificate that it signed; flags of Dask."""
-    folder.mkdir()
-    ca, cert, key = (folder / name for name in KEY_FILES)
-    made = folder / "request.pem"
-    for words in (
-        f"req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca -keyout {folder}/ca.key -out {ca}",
-        f"req -newkey rsa:2048 -nodes -subj /CN=host -keyout {key} -out {made}",
-        f"x509 -req -days 2 -in {made} -CA {ca} -CAkey {folder}/ca.key -CAcreateserial -out {cert}",
-    ):
-        subprocess.run(["openssl", *words.split()], check=True, capture_output=True)
-    pairs = zip(("--tls-ca-file", "--tls-cert", "--tls-key"), (ca, cert, key), strict=True)
-    return ("--protocol", "tls", *(word for pair in pairs for word in pair))
+def certificates(home):
+    """Keys, made in a home by the lines of the page; their folder, and flags of Dask."""
+    home.mkdir()
+    page = (ROOT / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8")
+    (block,) = (one for one in BASH.findall(page) if "openssl" in one)
+    lines = [line for line in block.splitlines() if not line.startswith("ssh")]
+    assert len(lines) == 5
+    subprocess.run(
+        ["bash", "-ec", "\n".join(lines)],
+        env={**os.environ, "HOME": str(home)},
+        check=True,
+        capture_output=True,
+    )
+    folder = home / "keys"
+    names = ("--tls-ca-file", "--tls-cert", "--tls-key")
+    pairs = zip(names, (folder / name for name in KEY_FILES), strict=True)
+    return folder, ("--protocol", "tls", *(word for pair in pairs for word in pair))
+
+
+def test_certificates_of_the_page_are_good_in_every_python(tmp_path):
+    """From 3.13 on certificates are held to the letter of RFC 5280."""
+    folder, _ = certificates(tmp_path / "home")
+    given = ("-x509_strict", "-CAfile", folder / "ca.pem", folder / "cert.pem")
+    found = subprocess.run(["openssl", "verify", *given], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert not [one for one in folder.iterdir() if one.suffix != ".srl" and one.stat().st_mode & 63]
 
 
 def test_encrypted_hosts_let_nobody_else_in(command, recorded, tmp_path):
     """Our certificate opens; none does not, nor one of another authority."""
-    flags = certificates(tmp_path / "ours")
-    certificates(tmp_path / "theirs")
+    own, flags = certificates(tmp_path / "ours")
+    others, _ = certificates(tmp_path / "theirs")
     with begun(tmp_path, tls=flags) as hosts, pytest.MonkeyPatch.context() as patch:
         address = json.loads(hosts.file.read_text())["address"]
         assert address.startswith("tls://")
-        ours = ("--cluster", address, "--cluster-tls", tmp_path / "ours")
+        ours = ("--cluster", address, "--cluster-tls", own)
         told = command("judge", "latest", "--folds", "0", "--blocks", "0", "--null", "2", *ours)
         assert told.code == 0, told.err
         patch.setattr("optimizer.cluster.hosts.CALL_S", 2.0)
-        theirs = ("--cluster", address, "--cluster-tls", tmp_path / "theirs")
+        theirs = ("--cluster", address, "--cluster-tls", others)
         plain = ("--cluster", address.replace("tls", "tcp"))
         for flags in (theirs, plain):
             refused = command("judge", "latest", *flags)
