@@ -10,6 +10,9 @@ import pandas as pd
 
 from optimizer.errors import ConfigError
 
+EARLIEST = 10**7
+"""Smaller whole numbers in an index count rows; those of days are such as 20240131."""
+
 
 def with_frames(settings: Mapping[str, object], folder: Path) -> dict[str, object]:
     """Settings in which frames are files.
@@ -50,11 +53,28 @@ def for_a_while(settings: Mapping[str, object]) -> Iterator[dict[str, object]]:
 
 def _file_of(bars: pd.DataFrame, symbol: str, folder: Path) -> str:
     """Where a frame of bars is kept, as a source."""
-    frame = bars if "timestamp" in bars.columns else bars.reset_index(names="timestamp")
+    frame = _with_times(bars)
     frame = frame.assign(symbol=symbol) if symbol else frame
-    content = pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes()
+    # The hash of pandas is of values alone: not of their names, nor of the zone of a time.
+    named = repr(list(frame.dtypes.items())).encode()
+    content = named + pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes()
     path = folder / f"bars-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         frame.to_parquet(path, index=False)
     return f"parquet:{path}"
+
+
+def _with_times(bars: pd.DataFrame) -> pd.DataFrame:
+    """Bars with the times of their index as a column, unless they have such a column."""
+    if (again := bars.columns[bars.columns.duplicated()]).size:
+        raise ConfigError(f"bars has two columns '{again[0]}': leave one")
+    if bars.index.nlevels > 1:
+        raise ConfigError(
+            "bars has an index of several levels; give a frame a symbol, as in "
+            "bars={'AAA': frame.loc['AAA']}"
+        )
+    index = bars.index
+    counts_rows = pd.api.types.is_integer_dtype(index.dtype) and bool((index < EARLIEST).all())
+    is_said = "timestamp" in bars.columns or counts_rows
+    return bars if is_said else bars.reset_index(names="timestamp")
