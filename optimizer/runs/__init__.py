@@ -3,6 +3,7 @@
 from optimizer.runs.listing import (
     RunSummary,
     find_run,
+    is_in_run,
     list_runs,
     new_run_id,
     run_path,
@@ -23,6 +24,7 @@ __all__ = [
     "estimate_bytes",
     "find_run",
     "free_bytes",
+    "is_in_run",
     "list_runs",
     "new_run_id",
     "require_space",

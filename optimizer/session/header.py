@@ -1,5 +1,6 @@
 """What a run's record says of its circumstances, and its task taken up again."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from typing import Any
 from engine.machine import available_cores, versions
 from optimizer.config.run_config import RunConfig, make_config, overlaid
 from optimizer.errors import StoreError
-from optimizer.runs import RunStore
+from optimizer.runs import RunStore, is_in_run
 from optimizer.search.generation import Floats
 from optimizer.session.columns import FITS, fits_of, kept_columns
 from optimizer.session.exported import newest_front
@@ -23,7 +24,7 @@ from optimizer.session.identity import (
 from optimizer.session.task import Task, prepare
 from strategy import STRATEGIES
 from strategy.clock import zone_version
-from strategy.files import first_difference, strategies_of
+from strategy.files import first_difference, path_of, strategies_of
 from strategy.narrow import AnyStrategy, at_its_narrowest, in_words
 from strategy.own import OwnIndicator
 from strategy.recorded import from_described
@@ -80,7 +81,7 @@ def recorded_strategy(store: RunStore) -> AnyStrategy | None:
     told: dict[str, Any] = (
         file if isinstance(file, dict) else {"has_functions": False, "summary": ""}
     )
-    own = _own_indicators(store.run_id, told) if told["has_functions"] else {}
+    own = _own_indicators(store, told) if told["has_functions"] else {}
     return at_its_narrowest(from_described(identity.strategy, name, str(told["summary"]), own))
 
 
@@ -92,17 +93,23 @@ def strategy_to_go_on_with(store: RunStore) -> AnyStrategy | None:
 
 
 def require_same_file(store: RunStore, spec: AnyStrategy) -> None:
-    """Refuse to go on with a strategy whose own functions stand in a text that was changed.
+    """Refuse to go on with another strategy, or one whose own functions stand in another text.
 
     Raises:
-        StoreError: With the first line that differs.
+        StoreError: With the first line of the file that differs, and each value.
     """
     recorded, now = store.header.get("strategy_file"), _file_of(spec)
-    if not isinstance(recorded, dict) or now is None or not now["has_functions"]:
+    if not isinstance(recorded, dict) or now is None:
         return
+    before = require_identity(store).strategy
+    values = different_lines(before, spec.described, place=("strategy",))
     differs = first_difference(str(recorded["text"]), str(now["text"]))
-    if differs is not None:
-        raise StoreError(f"run '{store.run_id}': {now['path']} has changed, {differs}")
+    if differs is not None and (values or now["has_functions"]):
+        lines = "".join(f"\n  {line}" for line in values)
+        raise StoreError(
+            f"run '{store.run_id}': {now['path']} has changed, {differs}{lines}\n"
+            "  undo the change, or start a new run"
+        )
 
 
 def _file_of(spec: AnyStrategy) -> dict[str, object] | None:
@@ -115,11 +122,14 @@ def _file_of(spec: AnyStrategy) -> dict[str, object] | None:
 
 
 def _place_of(file: Mapping[str, object]) -> Path | None:
-    """Where the file of a strategy is now: from where the run began, else from here; None: gone."""
+    """Where the file of a strategy is now: from where the run began, else from here; None: gone.
+
+    Never in the folder of a run: that came with a record, and no code of a record is run.
+    """
     path = Path(str(file["path"]))
     # Runs of former versions do not say where they began.
     places = (Path(str(file.get("folder", ""))) / path, path)
-    return next((place for place in places if place.is_file()), None)
+    return next((one for one in places if one.is_file() and not is_in_run(one)), None)
 
 
 def _zones_of(spec: AnyStrategy) -> dict[str, str]:
@@ -128,15 +138,21 @@ def _zones_of(spec: AnyStrategy) -> dict[str, str]:
     return {name: zone_version(name) for name in (origin.zones if origin else ())}
 
 
-def _own_indicators(run_id: str, file: Mapping[str, str]) -> dict[str, OwnIndicator]:
+def _own_indicators(store: RunStore, file: Mapping[str, str]) -> dict[str, OwnIndicator]:
     """A person's own indicators by name, from their file as it was."""
-    path, how = file["path"], f"python -m optimizer runs source {run_id}"
-    try:
-        text = (_place_of(file) or Path(path)).read_text(encoding="utf-8")
-    except OSError as error:
+    run_id, path, place = store.run_id, file["path"], _place_of(file)
+    how = f"python -m optimizer runs source {shlex.quote(str(store.path))}"
+    if place is None:
         raise StoreError(
-            f"run '{run_id}' needs functions of {path}, which cannot be read "
-            f"({error.strerror}); `{how}` prints its text"
+            f"run '{run_id}' needs functions of {path}, which is not here, or in the folder of a "
+            f"run, whose code is not run; `{how}` prints its text"
+        )
+    try:
+        text = place.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(
+            f"run '{run_id}' needs functions of {path}, which cannot be read ({error}); `{how}` "
+            "prints its text"
         ) from None
     differs = first_difference(file["text"], text)
     if differs is not None:
@@ -175,11 +191,18 @@ def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
         # Another machine may have had more, and it decides nothing.
         known["threads"] = None
     file = store.header.get("strategy_file")
-    if isinstance(file, dict) and (place := _place_of(file)) is not None:
+    place = _place_of(file) if isinstance(file, dict) else None
+    if isinstance(file, dict) and place is not None:
         path = Path(str(file["path"]))
         # Said as it was given where that is the same file, so that nothing seems to have changed.
         if not (path.is_file() and path.samefile(place)):
             known["strategy"] = str(known["strategy"]).replace(str(path), str(place), 1)
+    is_read = place is not None or not isinstance(file, dict)
+    if is_read and is_in_run(path_of(str(known.get("strategy", "")))):
+        raise StoreError(
+            f"run '{store.run_id}' says that its strategy is a file in the folder of a run, whose "
+            "code is not run"
+        )
     if isinstance(files := known.get("column_file"), list):
         known["column_file"] = kept_columns(files, store.path)
     return make_config(overlaid(known, flags), where=f"run '{store.run_id}'", flags=flags)

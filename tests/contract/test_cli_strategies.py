@@ -120,7 +120,10 @@ def test_an_edited_strategy_is_refused_and_an_edited_comment_is_not(command, mar
     pullback.write_text(PULLBACK.replace("> 65", ">= 65"))
     refused = command("evolve", "--resume", "latest", "--generations", "4")
     assert refused.code == 4
-    assert ">=" in refused.error
+    assert re.search(
+        r"pullback.py has changed, line \d+: recorded .*> 65.*, now .*>= 65", refused.error
+    )
+    assert "strategy.exit_long" in refused.error
     assert command("runs", "verify", "latest").code == 0
 
 
@@ -140,9 +143,34 @@ def test_functions_of_ones_own_come_from_their_file_alone(command, market, own):
     own.unlink()
     gone = command("backtest", "--run", "latest", "--member", "0")
     assert gone.code == 4
-    assert "runs source" in gone.error
+    assert f"runs source {next(Path('runs').iterdir())}" in gone.error
     own.write_text(command("runs", "source", "latest").out)
     assert "0 mismatches" in command("runs", "verify", "latest").out
+
+
+def test_a_file_that_came_with_a_record_is_not_run(command, market, own, monkeypatch):
+    """Whoever sends a run could say that its functions stand beside it, or that it is named so."""
+    monkeypatch.chdir(own.parent)
+    searched(command, market, own)
+    with RunStore.open(find_run(Path("runs"), "latest")) as store:
+        header = dict(store.header)
+    text = f"open('it_ran', 'w').close()\n{OWN}"
+    for name in ("beside", "named"):
+        sent = Path("runs") / name / "columns" / "idea.py"
+        file = {**header["strategy_file"], "path": str(sent), "folder": ".", "text": text}
+        said = {"strategy_file": file if name == "beside" else None}
+        if name == "named":
+            said["identity"] = {**header["identity"], "strategy": {}}
+        asked = {**header["command"], "strategy": str(sent)}
+        RunStore.create(Path("runs"), name, {**header, "command": asked, **said}).close()
+        sent.parent.mkdir()
+        sent.write_text(text)
+        resumed = command("evolve", "--resume", name)
+        assert resumed.code == 4
+        assert "whose code is not run" in resumed.error
+        for given in (("runs", "verify"), ("report",), ("judge",)):
+            command(*given, name)
+        assert not Path("it_ran").exists()
 
 
 @pytest.mark.slow
