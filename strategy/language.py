@@ -27,6 +27,9 @@ NO_TRUTH = (
 )
 TIGHTER = "binds tighter than > and <: put each comparison in brackets, as in (a > b) & (c > d)"
 
+NAME = re.compile(r"\w[\w .-]{0,79}")
+"""A strategy's name: it stands in records, pages and programs for other platforms."""
+
 
 class Term:
     """A number at every bar, or one for all of them, as a person writes it."""
@@ -211,6 +214,20 @@ def claim_of(value: object, what: str) -> Condition:
         return value.tree
     given = f"'{value!r}'" if isinstance(value, Term) else f"{value!r}"
     raise StrategyError(f"{what} is a condition, such as close > open, got {given}")
+
+
+def name_of(value: object) -> str:
+    """The name of a strategy; one that is no plain name, or that of a file, is refused."""
+    if (
+        isinstance(value, str)
+        and not value.endswith(".py")
+        and (not value or NAME.fullmatch(value))
+    ):
+        return value
+    raise StrategyError(
+        f"name={value!r}: a strategy's name is letters, digits, spaces, _ - and dots, begins "
+        "with a letter or digit, is no longer than 80, and is no .py file"
+    )
 
 
 def is_gene(value: object) -> bool:

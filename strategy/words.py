@@ -10,7 +10,6 @@ makes a strategy of conditions, a stop and what else it may have.
 (('span',), 49)
 """
 
-import re
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
 from typing import Any
@@ -41,6 +40,7 @@ from strategy.language import (
     Term,
     check_arguments,
     claim_of,
+    name_of,
     setting_of,
     tree_of,
     word,
@@ -50,9 +50,6 @@ from strategy.nodes import Node
 from strategy.places import here, placed
 
 SECOND_NS = 10**9
-
-NAME = re.compile(r"\w[\w .-]{0,79}")
-"""A strategy's name: it stands in records, pages and programs for other platforms."""
 
 
 def _indicator_word(name: str) -> Callable[..., Term]:
@@ -311,15 +308,10 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
     """
     if not isinstance(summary, str):
         raise StrategyError(f"a strategy begins with a sentence about it, got {summary!r}")
-    if not isinstance(name, str) or (name and not NAME.fullmatch(name)) or name.endswith(".py"):
-        raise StrategyError(
-            f"name={name!r}: a strategy's name is letters, digits, spaces, _ - and dots, begins "
-            "with a letter or digit, is no longer than 80, and is no .py file"
-        )
     if session is not None and not isinstance(session, SessionExit):
         raise StrategyError(f"session takes session_exit(...), got {session!r}")
     return Strategy(
-        name,
+        name_of(name),
         summary,
         long=_optional(long, "long"),
         short=_optional(short, "short"),
