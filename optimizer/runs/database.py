@@ -240,7 +240,7 @@ def read_columns(connection: sqlite3.Connection, number: int) -> Columns | None:
 
 def write_row(connection: sqlite3.Connection, digests: Digests, columns: Columns) -> None:
     """Insert a generation."""
-    values = (*astuple(digests), *astuple(columns))
+    values = (*astuple(digests), *columns.parts)
     marks = ", ".join("?" * len(values))
     connection.execute(f"INSERT INTO generation ({_DIGESTS}, {_COLUMNS}) VALUES ({marks})", values)
 
@@ -252,7 +252,7 @@ def shrink_row(connection: sqlite3.Connection, digests: Digests, front: Columns 
     connection.execute(
         "UPDATE generation SET kept = ?, genomes = ?, objectives = ?, violations = ?, failures = ?,"
         " lineage = ?, state = ? WHERE number = ?",
-        (kept, *astuple(columns), digests.number),
+        (kept, *columns.parts, digests.number),
     )
 
 

@@ -8,7 +8,7 @@ its neighbours, and what was kept of it can still be checked.
 import hashlib
 import struct
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -29,6 +29,10 @@ SIZES = "<2q"
 """How a state begins: individuals of the archive, numbers of the memory."""
 
 
+Bytes = bytes | memoryview
+"""A view of an array that nobody can change needs no copy."""
+
+
 @dataclass(frozen=True)
 class Columns:
     """A population, or some of it, as bytes: float64 and int16, little-endian, row by row.
@@ -42,17 +46,29 @@ class Columns:
         state: What else is needed to go on from a whole population; see `pack_state`.
     """
 
-    genomes: bytes
-    objectives: bytes
-    violations: bytes
-    failures: bytes
-    lineage: bytes
-    state: bytes = b""
+    genomes: Bytes
+    objectives: Bytes
+    violations: Bytes
+    failures: Bytes
+    lineage: Bytes
+    state: Bytes = b""
+
+    @property
+    def parts(self) -> tuple[Bytes, ...]:
+        """All columns in order, the state last."""
+        return (
+            self.genomes,
+            self.objectives,
+            self.violations,
+            self.failures,
+            self.lineage,
+            self.state,
+        )
 
     @property
     def n_bytes(self) -> int:
         """Size of all columns in bytes."""
-        return sum(len(column) for column in astuple(self))
+        return sum(len(column) for column in self.parts)
 
     def digest(self) -> bytes:
         """SHA-256 over the columns; the shapes that part them are in the row's digest."""
@@ -60,7 +76,7 @@ class Columns:
 
     def digests(self) -> tuple[bytes, bytes]:
         """The same, and the digest that they would have without a state."""
-        *population, state = astuple(self)
+        *population, state = self.parts
         digest = hashlib.sha256()
         for column in population:
             digest.update(column)
@@ -170,7 +186,7 @@ class Digests:
 
 
 def snapshot(generation: Generation) -> Snapshot:
-    """Copy a generation into bytes, so that the search may go on with its arrays.
+    """A generation as bytes; arrays that can be written are copied, so that it stays what it is.
 
     Raises:
         StoreError: When shapes disagree, or a number of the summary is not finite.
@@ -219,11 +235,11 @@ def pack_state(generation: Generation) -> bytes:
     if not len(archive) and not memory:
         return b""
     sizes = struct.pack(SIZES, len(archive), len(generation.memory))
-    return b"".join([sizes, *astuple(pack(archive)), memory])
+    return b"".join([sizes, *pack(archive).parts, memory])
 
 
 def unpack_state(
-    state: bytes, genes: int, objectives: int
+    state: Bytes, genes: int, objectives: int
 ) -> tuple[Population, npt.NDArray[np.float64]]:
     """The archive and the memory that `pack_state` packed."""
     if not state:
@@ -307,9 +323,10 @@ def _fits(columns: Columns, individuals: int, genes: int, objectives: int) -> bo
     )
 
 
-def _bytes(array: npt.ArrayLike, dtype: str) -> bytes:
-    return np.asarray(array).astype(dtype, copy=False).tobytes()
+def _bytes(array: npt.ArrayLike, dtype: str) -> Bytes:
+    plain = np.ascontiguousarray(array, dtype=dtype)
+    return plain.tobytes() if plain.flags.writeable else plain.reshape(-1).view(np.uint8).data
 
 
-def _floats(column: bytes) -> npt.NDArray[np.float64]:
+def _floats(column: Bytes) -> npt.NDArray[np.float64]:
     return np.frombuffer(column, "<f8").astype(np.float64, copy=False)

@@ -150,7 +150,7 @@ class RunStore(Reader):
         return recovery.generation
 
     def record(self, generation: Generation) -> None:
-        """Hand a generation over; it is copied, and on disk within a second.
+        """Hand a generation over; what can be written of it is copied, all on disk within a second.
 
         Raises:
             StoreError: When it is not the next one, or recording has failed.
