@@ -303,7 +303,7 @@ def _distinct(
     """
     n_known = len(rows) - len(drawn.genomes)
     seen, genomes, codes = Seen(rows, n_known), rows[n_known:], drawn.codes
-    genomes[:], is_repaired = repaired(layout, drawn.genomes)
+    is_repaired = repaired(layout, drawn.genomes, genomes)[1]
     repeats = np.flatnonzero(seen.admit(np.arange(n_known, len(rows))))
     for redraw, code in _redraws(toolbox, draws, can_mutate=islands is not None):
         if not repeats.size:
@@ -334,9 +334,15 @@ def _redraws(toolbox: Toolbox, draws: Draws, *, can_mutate: bool) -> list[tuple[
     return [(mutate, MUTATE)] * MUTATION_ROUNDS + tries if can_mutate else tries
 
 
-def repaired(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, Bools]:
-    """Legal genomes [P, G] without negative zeros, and which of them broke a constraint [P]."""
+def repaired(
+    layout: GenomeLayout, genomes: Floats, out: Floats | None = None
+) -> tuple[Floats, Bools]:
+    """Legal genomes [P, G] without negative zeros, and which of them broke a constraint [P].
+
+    The first are written to `out`, where it is given.
+    """
     given = plain(genomes)
-    legal, is_broken = np.empty(given.shape), np.empty(len(given), dtype=np.bool_)
+    legal = np.empty(given.shape) if out is None else out
+    is_broken = np.empty(len(given), dtype=np.bool_)
     repair(given, layout.low, layout.high, layout.is_int, layout.ordered, legal, is_broken)
     return legal, is_broken

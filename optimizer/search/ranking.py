@@ -18,7 +18,7 @@ from optimizer.errors import OptimizerError
 from optimizer.search.compiled.blocks import first_in_blocks, rank_in_blocks
 from optimizer.search.compiled.crowding import distances_of
 from optimizer.search.compiled.fronts import rank_in_order
-from optimizer.search.compiled.sorting import orders_of, rising_orders
+from optimizer.search.compiled.sorting import orders_among, orders_of, rising_orders
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -135,7 +135,7 @@ def rank_survivors(
         # Of equals the one that comes first among survivors counts as the first.
         orders = orders_of(columns)
     else:
-        orders = _orders_among(ranking.orders, measured, len(ranking.ranks))
+        orders = orders_among(ranking.orders, measured, len(ranking.ranks))
     crowding[again] = distances_of(columns, orders, ranks[again])[0]
     return Ranking(ranks, crowding)
 
@@ -210,23 +210,6 @@ def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
     """
     columns = _columns(objectives)
     return distances_of(columns, orders_of(columns), ranks)[0]
-
-
-def _orders_among(orders: Indices, members: Indices, count: int) -> Indices:
-    """Orders of all as orders of some of them.
-
-    Args:
-        orders: [O, F] individuals.
-        members: [N] of these, each once.
-        count: Of all individuals.
-
-    Returns:
-        [O, N] places among the members.
-    """
-    places = np.full(count, -1, dtype=np.int64)
-    places[members] = np.arange(len(members))
-    among = places.take(orders)
-    return among[among >= 0].reshape(len(orders), len(members))
 
 
 def _columns(objectives: Floats) -> Floats:

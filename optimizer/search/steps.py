@@ -13,6 +13,7 @@ from optimizer.config.search import SearchSettings
 from optimizer.errors import OptimizerError
 from optimizer.search.archive import extended, hypervolume
 from optimizer.search.breeding import Brood, breed, credited, settle
+from optimizer.search.compiled.chosen import chosen
 from optimizer.search.generation import OPERATORS, Codes, Evaluation, Floats, Population, nobody
 from optimizer.search.memory import Memory
 from optimizer.search.problem import Problem
@@ -153,24 +154,28 @@ class Steps:
 
     def _pools(
         self, state: State, newcomers: Population, island: Indices, number: int
-    ) -> list[Population]:
+    ) -> list[tuple[Population, Population]]:
         """Who competes on each island: its parents, and who was born there."""
         settings, natives = self._settings, [newcomers]
         if settings.islands > 1:
             born = [np.flatnonzero(island == i) for i in range(settings.islands)]
             natives = [newcomers.take(places) for places in born]
         if number == 0 or is_new_start(settings, state.memory, number):
-            return natives
-        parents = _parents(state, settings, number)
-        return [Population.joined(*pair) for pair in zip(parents, natives, strict=True)]
+            return [(born.take(NONE), born) for born in natives]
+        return list(zip(_parents(state, settings, number), natives, strict=True))
 
-    def _survivors(self, pool: Population, keep: int) -> tuple[Population, Ranking]:
+    def _survivors(
+        self, pool: tuple[Population, Population], keep: int
+    ) -> tuple[Population, Ranking]:
         """The best of an island, best first, and their ranking; of equals the old come first."""
+        old, born = pool
+        objectives = np.concatenate([old.objectives, born.objectives])
+        violations = np.concatenate([old.violations, born.violations])
         toolbox: Toolbox = self._toolbox
-        ranking: Ranking = toolbox.rank(pool.objectives, pool.violations, keep)
-        order: Indices = toolbox.survive(pool.objectives, pool.violations, keep, ranking)
-        kept = rank_survivors(ranking, pool.objectives, pool.violations, order)
-        return pool.take(order), kept
+        ranking: Ranking = toolbox.rank(objectives, violations, keep)
+        order: Indices = toolbox.survive(objectives, violations, keep, ranking)
+        kept = rank_survivors(ranking, objectives, violations, order)
+        return chosen(old, born, order), kept
 
 
 def archived(
