@@ -1,5 +1,6 @@
 """strategies: list those that ship, and begin one of your own."""
 
+import shlex
 from pathlib import Path
 
 from optimizer.commands.console import Lines, plain_table, stdout
@@ -53,8 +54,9 @@ def new_command(name: str) -> None:
     if path.exists():
         raise ConfigError(f"{path} is there already")
     title = path.stem.replace("_", " ").capitalize()
-    write_whole(path, BEGINNING.format(title=title, path=path, variable=path.stem.upper()))
-    stdout().say(f"wrote {path}; check it: python -m optimizer strategies check {path}")
+    said = shlex.quote(path.as_posix())
+    write_whole(path, BEGINNING.format(title=title, path=said, variable=path.stem.upper()))
+    stdout().say(f"wrote {path}; check it: python -m optimizer strategies check {said}")
 
 
 def print_genes(console: Lines, spec: AnyStrategy) -> None:

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from optimizer.errors import ConfigError
+from optimizer.written import write_whole
 
 EARLIEST = 10**7
 """Smaller whole numbers in an index count rows; those of days are such as 20240131."""
@@ -25,9 +26,9 @@ def with_frames(settings: Mapping[str, object], folder: Path) -> dict[str, objec
         ConfigError: When ``bars`` is something else, or ``data`` is given too.
     """
     found = dict(settings)
-    bars = found.pop("bars", None)
-    if bars is None:
+    if "bars" not in found:
         return found
+    bars = found.pop("bars")
     named = bars if isinstance(bars, Mapping) else {"": bars}
     # Frames of polars and of pyarrow can give one of pandas.
     given = {
@@ -57,11 +58,16 @@ def _file_of(bars: pd.DataFrame, symbol: str, folder: Path) -> str:
     frame = frame.assign(symbol=symbol) if symbol else frame
     # The hash of pandas is of values alone: not of their names, nor of the zone of a time.
     named = repr(list(frame.dtypes.items())).encode()
-    content = named + pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes()
-    path = folder / f"bars-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        frame.to_parquet(path, index=False)
+    try:
+        content = named + pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes()
+        path = folder / f"bars-{hashlib.sha256(content).hexdigest()[:16]}.parquet"
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            # Half a file would be taken for the whole one by the next process.
+            write_whole(path, frame.to_parquet(index=False))
+    except (TypeError, ValueError) as error:
+        told = " ".join(str(error).split())
+        raise ConfigError(f"bars holds what is no number, text or time: {told}") from None
     return f"parquet:{path}"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -286,6 +287,11 @@ def test_a_new_file_says_how_to_go_on(command, market, tmp_path, monkeypatch):
         assert word in checked.out or word == "crosses"
     assert "there already" in command("strategies", "new", "first_idea").error
     assert "no name" in command("strategies", "new", "not a name").error
+    Path("my ideas").mkdir()
+    told = command("strategies", "new", "my ideas/second").out
+    head = Path("my ideas/second.py").read_text().splitlines()
+    for line in (told, head[2], head[3]):
+        assert "my ideas/second.py" in shlex.split(line.split("python -m optimizer ")[1])
 
 
 def test_check_takes_files_only(command, market):
@@ -378,6 +384,9 @@ def test_frames_are_told_apart_by_names_and_zones(market, tmp_path, monkeypatch)
         (lambda bars: bars.drop(columns="timestamp"), "no column is named timestamp"),
         (lambda bars: pd.concat([bars, bars[["close"]]], axis=1), "bars has two columns 'close'"),
         (lambda bars: pd.concat({"AAA": bars}), "an index of several levels; give a frame a sym"),
+        (lambda bars: None, "bars is a frame of pandas or polars"),
+        (lambda bars: bars.assign(x=[[1]] * len(bars)), "bars holds what is no number, text or"),
+        (lambda bars: bars.assign(x=["a", *[1] * (len(bars) - 1)]), "is no number, text or time"),
     ],
 )
 def test_a_frame_that_is_none_of_bars_is_refused(market, tmp_path, monkeypatch, change, message):
