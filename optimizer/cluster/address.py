@@ -13,6 +13,8 @@ FORMS = "local:N, tcp://HOST:PORT, tls://HOST:PORT, or the file that a scheduler
 
 MOST_LOCAL = 1024
 
+LAST_PORT = 65_535
+
 WRITING_S = 5.0
 """So long a scheduler may take to write its file; Dask's own workers wait for it as well."""
 
@@ -78,7 +80,8 @@ def parse_address(text: str, tls: Path | None = None, *, is_plaintext: bool = Fa
             )
         return Address(text, local=count)
     scheduler = text if "://" in text else _written_in(Path(text))
-    if not re.fullmatch(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}", scheduler):
+    found = re.fullmatch(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):([0-9]{1,5})", scheduler)
+    if not found or not 1 <= int(found[3]) <= LAST_PORT:
         raise ConfigError(f"--cluster '{text}' must be {FORMS}, got address {scheduler!r}")
     if scheduler.startswith("tls://") != (tls is not None):
         raise ConfigError(f"--cluster {text}: tls:// and --cluster-tls FOLDER need each other")

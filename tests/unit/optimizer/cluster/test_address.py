@@ -94,7 +94,18 @@ def test_other_files_are_refused(tmp_path, monkeypatch, content):
         parse_address(str(path))
 
 
-@pytest.mark.parametrize("text", ["", "x", "udp://127.0.0.1:1", "tcp://127.0.0.1", "tcp://a b:1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "udp://127.0.0.1:1",
+        "tcp://127.0.0.1",
+        "tcp://a b:1",
+        "tcp://127.0.0.1:0",
+        "tcp://127.0.0.1:65536",
+    ],
+)
 def test_what_is_no_address_is_refused(text):
     """With the forms that there are."""
     with pytest.raises(ConfigError, match="local:N, tcp://HOST:PORT"):
