@@ -3,6 +3,7 @@
 import logging
 import queue
 import signal
+import threading
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -97,8 +98,9 @@ class Link:
             self._opened = opened.pop_all()
 
     def close(self) -> None:
-        """End the connection, and workers that were begun here."""
-        self._opened.close()
+        """End the connection, and workers that were begun here; Ctrl-C does not stop it."""
+        with _undisturbed():
+            self._opened.close()
 
     def workers(self) -> tuple[Worker, ...]:
         """All workers now, by address.
@@ -251,7 +253,7 @@ class Link:
             ) from None
         opened.callback(_close, client)
         if address.local:
-            client.register_plugin(_Undisturbed())
+            client.register_plugin(_LeavesCtrlC())
         return client
 
 
@@ -271,12 +273,25 @@ def own_address() -> str:
     return str(get_worker().address)
 
 
-class _Undisturbed(WorkerPlugin):
+class _LeavesCtrlC(WorkerPlugin):
     """Leaves Ctrl-C to the process that began a worker."""
 
     def setup(self, worker: DaskWorker) -> None:
         """Once on each worker, also on one that replaces another."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ignore Ctrl-C until the context ends: it is pressed again by whoever waits for the end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
