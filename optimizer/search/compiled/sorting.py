@@ -173,9 +173,9 @@ def keep_seated(orders: Places, seats: Places, out: Places) -> None:
         out: [N, M] receives seats, in the order of their individuals.
     """
     for j in range(orders.shape[0]):
-        n = 0
-        for i in range(orders.shape[1]):
-            seat = seats[np.uint64(orders[j, i])]
-            if seat >= 0:
-                out[j, n] = seat
-                n += 1
+        i, n = 0, 0
+        # Who has no seat is overwritten by the next, so that nothing depends on a guess.
+        while n < out.shape[1]:
+            out[j, n] = seats[np.uint64(orders[j, i])]
+            n += out[j, n] >= 0
+            i += 1
