@@ -64,7 +64,9 @@ class ExportedMember:
     @property
     def summary(self) -> Iterator[str]:
         """What it is, a line each."""
-        yield f"{self.strategy.name or 'A strategy'}: {self.strategy.summary}"
+        told = f"{self.strategy.name or 'A strategy'}: {self.strategy.summary}"
+        # Some platform may take any of these for the end of a line.
+        yield "".join(one if one.isprintable() else " " for one in told)
         yield self.title
         yield "Genes: " + ", ".join(f"{name} {value:g}" for name, value in self.genes.items())
 

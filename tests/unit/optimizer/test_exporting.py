@@ -132,7 +132,7 @@ def test_code_of_a_person_is_not_exported(market):
 def test_a_name_of_a_record_is_no_program(market, platform):
     """Whatever stands in it ends no text and no comment of an exported member."""
     task = asked("DONCHIAN_TRAIL", market)
-    hostile = 'x", overlay = true)\nos.system("true")\r\\'
+    hostile = 'x", overlay = true)\nos.system("true")\r\u2028plot(1)\x85plot(2)\\'
     spec = replace(task.spec, name=hostile, summary=hostile)
     text = program_of(replace(task, spec=spec), spec.layout.defaults, "A try.", platform)
     plain = program_of(task, spec.layout.defaults, "A try.", platform)

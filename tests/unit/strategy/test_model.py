@@ -3,6 +3,7 @@
 
 import dataclasses
 import json
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +138,31 @@ def test_a_strategy_is_read_back_from_what_was_written_down(name):
         written(part) for part in one.expressions
     ]
     assert json.loads(json.dumps(again.described)) == told
+
+
+@pytest.mark.parametrize(
+    ("part", "recorded"),
+    [
+        ("long", ["system", "x"]),
+        ("long", ["compare"]),
+        ("long", {"x": 1}),
+        ("genes", None),
+        ("genes", [{"name": "n"}]),
+        ("constraints", [["n"]]),
+        ("long", reduce(lambda tree, _: ["call", "sma", tree, [3.0]], range(3000), 1.0)),
+    ],
+)
+def test_a_record_that_holds_no_strategy_is_refused(part, recorded):
+    """It may come from anywhere."""
+    with pytest.raises(StrategyError, match="what is recorded of 'sent' is no strategy: "):
+        from_described({**simple().described, part: recorded}, "sent")
+
+
+def test_a_gene_of_a_record_has_a_plain_name():
+    """A member's genes are written into programs."""
+    told = json.dumps(simple().described).replace('"n"', '"n = 1\\nimport os #"')
+    with pytest.raises(StrategyError, match=r"'n = 1\\nimport os #' is no name of a gene"):
+        from_described(json.loads(told))
 
 
 def test_a_digest_holds_what_decides_trades_and_no_more():
