@@ -11,6 +11,7 @@ from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.keeping import Parcel, Settled
 from optimizer.cluster.shift import Asked, done
 from optimizer.cluster.work import Found
+from optimizer.errors import OptimizerError
 from optimizer.judging.places import SearchSetup
 
 
@@ -78,14 +79,22 @@ class _Doer:
 
 
 def in_order(found: Iterable[Found]) -> Iterator[Found]:
-    """What was found by its index, 0, 1, ...; what came early is held back."""
+    """What was found by its index, 0, 1, ...; what came early is held back.
+
+    Where something goes wrong, or a person stops it, that comes after all that was found.
+    """
     early: dict[int, Found] = {}
     due = 0
-    for one in found:
-        early[one.index] = one
-        while due in early:
-            yield early.pop(due)
-            due += 1
+    try:
+        for one in found:
+            early[one.index] = one
+            while due in early:
+                yield early.pop(due)
+                due += 1
+    except (OptimizerError, KeyboardInterrupt):
+        # Whoever keeps results need not find them again.
+        yield from (early[index] for index in sorted(early))
+        raise
 
 
 def _name_of(job: object) -> str:

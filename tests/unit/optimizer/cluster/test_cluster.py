@@ -12,9 +12,10 @@ from optimizer.cluster.address import Address
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import Worker
 from optimizer.cluster.keeping import Keep, Parcel
+from optimizer.cluster.searches import in_order
 from optimizer.cluster.shift import MOST_TRIES, Asked, FailedError, done
 from optimizer.cluster.solving import solve
-from optimizer.cluster.work import Made, Work
+from optimizer.cluster.work import Found, Made, Work
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
 from tests.support.clusters import Hung
 from tests.support.evidence import planted
@@ -297,6 +298,20 @@ def test_an_error_of_a_job_names_it_and_is_not_tried_again():
     assert caught.value.exit_code == 1
     assert sum(one.key.startswith("job 3|") for one in script.begun) <= 3
     assert script.cancelled
+
+
+@pytest.mark.parametrize("error", [WorkersLostError("gone"), KeyboardInterrupt()])
+def test_what_came_early_is_told_before_what_went_wrong(error):
+    """One job that never ends must not cost what the others found."""
+
+    def ending(order):
+        yield from (Found(index, None, 0.0) for index in order)
+        raise error
+
+    found = in_order(ending([1, 0, 5, 3, 4]))
+    assert [next(found).index for _ in range(5)] == [0, 1, 3, 4, 5]
+    with pytest.raises(type(error)):
+        next(found)
 
 
 @pytest.mark.parametrize("raised", [ConfigError("x"), MemoryError("x")])
