@@ -6,13 +6,14 @@ import json
 import math
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, OverflowMethod
 from rich.table import Table
+from rich.text import Text
 
-from optimizer.commands.notes import wrapped
+from optimizer.commands.notes import harmless, wrapped
 from optimizer.shown import number
 
 WIDTH_OF_A_FILE = 160
@@ -39,6 +40,10 @@ class Lines(Console):
             markup=False,
             emoji=False,
         )
+
+    def render_str(self, text: str, **given: Any) -> Text:  # noqa: ANN401 - as the library has it
+        """A text that a console was given, as one that commands no terminal."""
+        return super().render_str(harmless(text), **given)
 
     def say(self, text: str, style: str | None = None) -> None:
         """Print a line: for a program however long, in a terminal broken between words."""

@@ -88,8 +88,13 @@ def tell(text: str) -> None:
     """Print a line on stderr; in a terminal no word of it is broken."""
     if sys.stderr.isatty():
         text = wrapped(text, os.get_terminal_size(sys.stderr.fileno()).columns or 80)
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{harmless(text)}\n")
     sys.stderr.flush()
+
+
+def harmless(text: str) -> str:
+    """A text in which no sign commands the terminal: names in a record come from anywhere."""
+    return "".join(one if one.isprintable() or one in "\n\t" else "?" for one in text)
 
 
 def wrapped(text: str, width: int) -> str:

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from optimizer.commands.console import WIDTH_OF_A_FILE, Lines, facts_table
-from optimizer.commands.notes import wrapped
+from optimizer.commands.console import WIDTH_OF_A_FILE, Lines, facts_table, plain_table
+from optimizer.commands.notes import note, wrapped
 from optimizer.commands.tables import (
     SHOWN_INDIVIDUALS,
     certificate_line,
@@ -28,6 +28,18 @@ def printed(*things):
     for thing in things:
         console.print(thing)
     return stream.getvalue()
+
+
+def test_no_text_commands_the_terminal(capsys):
+    """Names and symbols of a record come from anywhere; lines of a text stay lines."""
+    table = plain_table("strategy", "data")
+    table.add_row("a\x1b[31mred\x1b]0;title\x07", "b\u202etxt\x9b2J")
+    text = printed(table, "one\ntwo\x1b[2J über 日本 🦊")
+    assert {one for one in text if not one.isprintable()} == {"\n"}
+    note("\x1b[31m")
+    assert capsys.readouterr().err == "note: ?[31m\n"
+    for part in ("a?[31mred?]0;title?", "b?txt?2J", "one\ntwo?[2J über 日本 🦊"):
+        assert part in text
 
 
 def individuals(count):
