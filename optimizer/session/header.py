@@ -161,7 +161,9 @@ def _own_indicators(store: RunStore, file: Mapping[str, str]) -> dict[str, OwnIn
             "its text"
         )
     made = strategies_of(text, path).values()
-    return {name: kind for one in made for name, kind in one.own.items()}
+    # Two strategies of a file may each have an indicator of the same name.
+    named = [one for one in made if one.name == store.header.get("strategy")]
+    return {name: kind for one in named or made for name, kind in one.own.items()}
 
 
 def changed_circumstances(

@@ -147,6 +147,10 @@ def test_functions_of_ones_own_come_from_their_file_alone(command, market, own):
     assert f"runs source {next(Path('runs').iterdir())}" in gone.error
     own.write_text(command("runs", "source", "latest").out)
     assert "0 mismatches" in command("runs", "verify", "latest").out
+    # Another strategy may have an indicator of the same name.
+    own.write_text(f"{OWN}\n{OWN.replace('MOMENTUM', 'OTHER')}")
+    searched(command, market, f"{own}:MOMENTUM")
+    assert "0 mismatches" in command("runs", "verify", "latest").out
 
 
 def test_a_file_that_came_with_a_record_is_not_run(command, market, own, monkeypatch):
