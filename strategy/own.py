@@ -113,12 +113,15 @@ class OwnIndicator:
         return self._checked(said, len(series), values, warm_up)
 
     def _checked(self, said: object, length: int, values: Sequence[int], warm_up: int) -> Floats:
-        if not isinstance(said, np.ndarray) or said.shape != (length,):
-            got = getattr(said, "shape", type(said).__name__)
-            wanted = f"must return an array of {length:,} numbers, one a bar, got {got}"
-            raise self.error(values, wanted)
+        wanted = f"must return an array of {length:,} numbers, one a bar, got"
+        if not isinstance(said, np.ndarray):
+            hint = "; add .to_numpy()" if hasattr(said, "to_numpy") else ""
+            raise self.error(values, f"{wanted} a {type(said).__name__}{hint}")
+        if said.shape != (length,):
+            raise self.error(values, f"{wanted} {said.shape}")
         if said.dtype != np.float64:
-            raise self.error(values, f"must return float64, got {said.dtype}")
+            wanted = f"must return float64, got {said.dtype}; add .astype(float)"
+            raise self.error(values, wanted)
         row: Floats = said + 0.0
         row[:warm_up] = math.nan
         row[np.isnan(row)] = math.nan

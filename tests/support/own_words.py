@@ -1,5 +1,7 @@
 """Indicators of a person's own, in words: one that is causal, and some that are not."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from strategy.words import indicator
@@ -154,6 +156,7 @@ NO_ROWS = {
     "shape": indicator(warm_up=0)(lambda bars: bars.close[1:]),
     "number": indicator(warm_up=0)(lambda bars: 1.0),
     "list": indicator(warm_up=0)(lambda bars: bars.close.tolist()),
+    "series": indicator(warm_up=0)(lambda bars: SimpleNamespace(to_numpy=None)),
     "type": indicator(warm_up=0)(lambda bars: bars.close.astype(np.float32)),
     "infinity": indicator(warm_up=0)(lambda bars: np.where(bars.high > 0, np.inf, 1.0)),
     "nothing": indicator(warm_up=0)(lambda bars: np.full(len(bars), np.nan)),

@@ -98,9 +98,10 @@ def test_what_is_kept_of_these_bars_is_found():
 
 REFUSED = {
     "shape": r"must return an array of 400 numbers.*got \(399,\)",
-    "number": "must return an array of 400 numbers, one a bar, got float",
-    "list": "got list",
-    "type": "must return float64, got float32",
+    "number": "must return an array of 400 numbers, one a bar, got a float",
+    "list": "got a list",
+    "series": r"got a SimpleNamespace; add .to_numpy\(\)",
+    "type": r"must return float64, got float32; add .astype\(float\)",
     "infinity": "is infinite at bar 0",
     "nothing": "has no value from bar 0 on",
     "writes": "failed on 400 bars: ValueError: .*read-only",
