@@ -41,8 +41,10 @@ START_S = 45.0
 CONFIGURATION = {
     "distributed.admin.large-graph-warning-threshold": "4GiB",
     "distributed.diagnostics.computations.nframes": 0,
+    "distributed.worker.profile.enabled": False,
 }
-"""Sending bars is meant; nobody looks at where a call was written."""
+"""Sending bars is meant; nobody looks at where a call was written, nor at what workers spend time
+on, of which they would keep an hour: half a megabyte a second."""
 
 Ticket = Future
 """A call that was begun."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import psutil
 import pytest
+from distributed import get_worker
 
 from data.mapped import put_down
 from optimizer.cluster.address import parse_address
@@ -137,3 +138,13 @@ def test_workers_of_this_machine_listen_on_loopback_only(two):
     ]
     assert len(heard) >= 3
     assert set(heard) == {"127.0.0.1"}
+
+
+def profiled():
+    """Whether the worker that this is called on keeps what it spent its time on."""
+    return "profile" in get_worker().periodic_callbacks
+
+
+def test_workers_of_this_machine_keep_no_profile(two):
+    """It would take memory with every search, up to an hour of them."""
+    assert two.link.answer(two.link.begin(profiled)) is False
