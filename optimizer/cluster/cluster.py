@@ -72,6 +72,7 @@ class Cluster:
         self.homes: dict[int, str] = {}
         self._heard: dict[str, tuple[float, float]] = {}
         self._silent: set[str] = set()
+        self._away: dict[str, tuple[float, str]] = {}
         self.looked = self._told = self._peopled = time.monotonic()
         self.link = link or Link(address)
         try:
@@ -114,6 +115,7 @@ class Cluster:
         for address in self.workers.keys() - seen.keys():
             log.info("%s is gone", self.workers[address])
         self.workers = seen
+        self._send_away(now)
         if seen:
             self._peopled = now
         elif now - self._peopled > self._patience_s:
@@ -204,11 +206,29 @@ class Cluster:
             )
 
     def send_away(self, address: str, made: Made) -> None:
-        """End a worker that came later and whose results would be others."""
-        told = ", ".join(self.differences(made))
-        log.info("%s is refused and sent away: %s", self.name_of(address), told)
-        self.link.send_away(address)
+        """End a worker that came later and whose results would be others; said once."""
+        if address not in self._away:
+            told = ", ".join(self.differences(made))
+            log.info("%s is refused and sent away: %s", self.name_of(address), told)
+            self._away[address] = time.monotonic(), told
         self.look()
+
+    def is_fit(self) -> bool:
+        """Whether all who were sent away are gone."""
+        return not self._away.keys() & self.workers.keys()
+
+    def _send_away(self, now: float) -> None:
+        """Ask those to go who are not fit; one whose answers are still on their way stays.
+
+        Raises:
+            ConfigError: When one has stayed for long.
+        """
+        for address in self._away.keys() & self.workers.keys():
+            since, told = self._away[address]
+            if now - since > self._patience_s:
+                name = self.name_of(address)
+                raise ConfigError(f"{name} is not fit and does not go: {told}; end it")
+            self.link.send_away(address)
 
     def home_of(self, home: int) -> str:
         """The worker of a home; where it is gone, the one that has fewest."""

@@ -69,7 +69,7 @@ class _Running:
         ticket: Of the call.
         worker: That it is meant for; empty for any.
         folder: In which its bars lie; empty where they were sent.
-        tries: How often in a row one worker lacked something, or was another than it should be.
+        tries: How often in a row one worker lacked something.
         moves: How often the worker that it was meant for ended.
         told: The worker that said so last; empty before.
         waits: How often its result did not come in time.
@@ -113,13 +113,14 @@ class _Shift:
     def __init__(self, cluster: Cluster, pending: Iterator[Asked], first: int | None) -> None:
         self._cluster, self._pending, self._first = cluster, pending, first
         self._running: dict[str, _Running] = {}
+        self._held: list[_Running] = []
         self._n_done = 0
 
     def next(self) -> Found | None:
         """What came of the next job that ends; None where all are done."""
         while True:
             self._feed()
-            if not self._running:
+            if not self._running and not self._held:
                 return None
             found = self._answered()
             if found is not None:
@@ -131,10 +132,17 @@ class _Shift:
         self._cluster.link.cancel([one.ticket for one in self._running.values()])
 
     def _feed(self) -> None:
+        if self._held and self._cluster.is_fit():
+            held, self._held = self._held, []
+            for one in held:
+                self._begin(one.asked, moves=one.moves)
         most = IN_FLIGHT * max(len(self._cluster.workers), 1)
         if self._first is not None:
             most = min(most, max(self._first, self._n_done))
-        while len(self._running) < most and (asked := next(self._pending, None)) is not None:
+        while (
+            len(self._running) + len(self._held) < most
+            and (asked := next(self._pending, None)) is not None
+        ):
             self._begin(asked)
 
     def _begin(self, asked: Asked, lacks: Lacks | None = None, **counts: Any) -> None:  # noqa: ANN401
@@ -178,29 +186,24 @@ class _Shift:
             if one.asked.home is not None:
                 self._cluster.homes[one.asked.home] = address
             return answer
+        if isinstance(answer, Made):
+            # A worker that has the only copy of an answer cannot be ended: nobody wants this one,
+            # and no more is asked until the worker is gone.
+            self._cluster.link.cancel([one.ticket])
+            self._held.append(one)
+            self._cluster.send_away(address, answer)
+            return None
         tries = one.tries + 1 if one.told == address else 1
         if tries > MOST_TRIES:
-            raise ConfigError(self._refused(one, address, answer))
-        lacks = answer if isinstance(answer, Lacks) else None
-        if isinstance(answer, Made):
-            # Nobody wants its answer: a worker that has the only copy of one cannot be ended.
-            self._cluster.link.cancel([one.ticket])
-            self._cluster.send_away(address, answer)
-        elif one.folder and answer.digests:
+            who = self._cluster.name_of(address)
+            raise ConfigError(f"{who} has no room for what {one.asked.name} needs")
+        if one.folder and answer.digests:
             raise ConfigError(
                 f"{self._cluster.name_of(address)} cannot read bars in {one.folder}, and they are "
                 "too large to be sent: record the run (--runs) on a disk that all hosts share"
             )
-        self._begin(one.asked, lacks, tries=tries, moves=one.moves, told=address)
+        self._begin(one.asked, answer, tries=tries, moves=one.moves, told=address)
         return None
-
-    def _refused(self, one: _Running, address: str, answer: Lacks | Made) -> str:
-        """Why a worker will never do a job."""
-        who = self._cluster.name_of(address)
-        if isinstance(answer, Lacks):
-            return f"{who} has no room for what {one.asked.name} needs"
-        told = ", ".join(self._cluster.differences(answer))
-        return f"{who} is not fit and does not go: {told}; end it"
 
     def _answer_of(self, one: _Running) -> tuple[str, Found | Lacks | Made]:
         try:

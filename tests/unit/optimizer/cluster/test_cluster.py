@@ -133,6 +133,7 @@ class _Queue:
             return self.again.pop()
         calls = [one for one in self._script.begun if one.arguments]
         if self._taken == len(calls):
+            module.time.sleep(timeout)
             raise queue.Empty
         self._taken += 1
         return calls[self._taken - 1]
@@ -373,14 +374,31 @@ def test_a_worker_that_hangs_before_its_first_word_is_named(clock):
         Cluster(FAR, link=script)
 
 
-def test_a_worker_that_is_another_and_does_not_go_is_named():
+def test_a_worker_that_is_another_and_goes_late_is_asked_no_more(said):
+    """It cannot go while it has an answer that is on its way; whoever comes does the work."""
+    cluster, script = joined({"tcp://10.0.0.2:1": HERE})
+    script.made = {"tcp://10.0.0.2:2": replace(HERE, versions={"engine": "2"})}
+
+    def leaves(worker):
+        script.away.append(worker)
+        if len(script.away) > 2 * MOST_TRIES:
+            script.made = {"tcp://10.0.0.2:3": HERE}
+
+    script.send_away = leaves
+    assert len(list(done(cluster, asked(4)))) == 4
+    assert said.text.count("is refused and sent away") == 1
+    # Once before it is refused; whoever comes says that it lacks the setup, then its bars.
+    assert sum(call.key.startswith("job 0|") for call in script.begun) == 1 + 3
+
+
+def test_a_worker_that_is_another_and_does_not_go_is_named(said):
     """Not asked for ever."""
     cluster, script = joined({"tcp://10.0.0.2:1": HERE})
     script.made["tcp://10.0.0.2:1"] = replace(HERE, versions={"engine": "2"})
     script.send_away = script.away.append
     with pytest.raises(ConfigError, match="is not fit and does not go: engine 2, here 4; end it"):
         list(done(cluster, asked(3)))
-    assert len(script.away) <= 3 * MOST_TRIES
+    assert said.text.count("is refused and sent away") == 1
     assert script.cancelled
 
 
