@@ -15,7 +15,7 @@ from strategy.proofs import prove_individuals
 
 def prove_front(task: Task, genomes: Floats) -> None:
     """Prove it for a front [F, G] on the bars that were searched; see `prove_shown`."""
-    if isinstance(task.spec, Strategy) and task.spec.own:
+    if _has_own(task.spec):
         ledgers = task.engine(device="cpu").ledgers(genomes)
         prove_shown(task.spec, task.closed.markets, genomes, ledgers)
 
@@ -39,6 +39,8 @@ def prove_shown(
     Raises:
         IndicatorError: Naming function, parameters, and the first bar that differs.
     """
+    if not _has_own(spec):
+        return
     taken = [[_signals(ledger) for ledger in of_one] for of_one in ledgers]
     places = [
         [place for place, window in enumerate(markets.all_windows) if window.series == number]
@@ -49,6 +51,11 @@ def prove_shown(
     ]
     individuals = [spec.layout.decode(genome) for genome in genomes]
     prove_individuals(spec, markets.series, individuals, signals)
+
+
+def _has_own(spec: AnyStrategy) -> bool:
+    """Whether there is anything to prove: else no ledger is asked for."""
+    return isinstance(spec, Strategy) and bool(spec.own)
 
 
 def _signals(ledger: Ledger) -> Bars64:
