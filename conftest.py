@@ -4,21 +4,23 @@ import os
 import sys
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 # Tests start hundreds of processes, and rewriting their assertions takes as long as running many.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
-def pytest_ignore_collect(collection_path):
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path):
     """Leave out modules without examples: looking for some would import torch, ccxt and the like.
 
-    Files of tests are looked at as always.
+    Among the files of tests it would ask every object of every file for its source.
     """
-    path = collection_path
-    if path.suffix != ".py" or path.name.startswith("test_"):
-        return None
-    return True if ">>> " not in path.read_text(encoding="utf-8") else None
+    collectors = yield
+    if file_path.suffix != ".py" or ">>> " in file_path.read_text(encoding="utf-8"):
+        return collectors
+    return [each for each in collectors if not isinstance(each, DoctestModule)]
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,6 @@
 """Profiles, fixtures and options that all tests share."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -16,7 +17,7 @@ REAL = Path(__file__).parents[2] / "shared" / "data" / "real"
 
 settings.register_profile(
     "dev",
-    max_examples=50,
+    max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -50,6 +51,18 @@ def pytest_collection_modifyitems(items):
         return is_quick, [item.nodeid.startswith(place) for place in late][::-1]
 
     items.sort(key=order)
+
+
+def pytest_collection_finish():
+    """Let no search for garbage walk through what was imported and collected, which stays."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
+def pytest_unconfigure():
+    """Let go of it again: libraries look at the end for what was never let go of."""
+    gc.unfreeze()
 
 
 @pytest.fixture

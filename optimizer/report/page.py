@@ -8,6 +8,7 @@ import math
 import re
 import struct
 from collections.abc import Mapping
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def page_html(run: Tables, member: int | None = None) -> str:
         style=(assets / "report.css").read_text(encoding="utf-8"),
         script=script,
         data=pack(page_data(run, chosen)),
-        library=compressed(library),
+        library=_packed_library(library),
     )
 
 
@@ -134,9 +135,16 @@ def compressed(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, LEVEL, mtime=0)).decode("ascii")
 
 
+@cache
 def plotly_script() -> bytes:
     """The script that draws charts, as the plotting library brings it."""
     return (files("plotly") / "package_data" / "plotly.min.js").read_bytes()
+
+
+@lru_cache(maxsize=1)
+def _packed_library(library: bytes) -> str:
+    """The same for every report: packing it takes longer than all else of a small one."""
+    return compressed(library)
 
 
 class _Arrays:

@@ -7,6 +7,7 @@ the next open, stops and limits along open, nearer extreme, other extreme, close
 
 import math
 import re
+from array import array
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -167,10 +168,10 @@ class Fields(SimpleNamespace):
 
 def _window(found):
     def over(state, values, n):
-        newest = state.kept.setdefault("newest", [])
+        newest = state.kept.setdefault("newest", array("d"))
         newest.append(values)
-        window = newest[-int(n) :]
-        return float(found(np.array(window))) if len(window) == n else math.nan
+        window = np.frombuffer(newest)[-int(n) :]
+        return float(found(window)) if len(window) == n else math.nan
 
     return over
 
