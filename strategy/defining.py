@@ -23,6 +23,9 @@ from strategy.places import placed
 TEXT = "__strategy_text__"
 """Where a file that was loaded keeps its own text."""
 
+NO_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+"""Marks of functions that return something else than what stands behind `return`."""
+
 KNOWN = {*sys.stdlib_module_names, "numpy", "data", "strategy", "engine", "optimizer"}
 """What a file may import without naming it."""
 
@@ -72,8 +75,10 @@ def indicator(
 
     @placed
     def define(function: Callable[..., Floats]) -> OwnWord:
-        if not isinstance(function, FunctionType):
-            raise StrategyError(f"an indicator is a plain function, got {function!r}")
+        if not isinstance(function, FunctionType) or function.__code__.co_flags & NO_PLAIN:
+            raise StrategyError(
+                f"an indicator is a plain function that returns an array, got {function!r}"
+            )
         return _defined(function, warm_up, uses)
 
     return define

@@ -8,6 +8,9 @@ StrategyError
 
 from difflib import get_close_matches
 
+LONGEST_TOLD = 60
+"""Characters of a value that a message quotes; of a longer one it names the type."""
+
 
 class StrategyError(Exception):
     """A strategy is described wrongly; the message says what, where and what to do."""
@@ -26,3 +29,25 @@ def unknown(kind: str, name: str, known: list[str]) -> str:
     near = get_close_matches(name, known, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return f"{kind} '{name}' is unknown; known: {', '.join(sorted(known))}{hint}"
+
+
+def quoted(value: object) -> str:
+    """A value as a message quotes it, in one line: what is long or has no short form by its type.
+
+    >>> quoted("5"), quoted(max), quoted([0] * 99)
+    ("'5'", 'a function', 'a list')
+    """
+    if callable(value):
+        return "a function"
+    text = repr(value)
+    is_plain = len(text) <= LONGEST_TOLD and "\n" not in text and not text.startswith("<")
+    return text if is_plain else f"a {type(value).__name__}"
+
+
+def in_one_line(error: BaseException) -> str:
+    """An exception of a person's own code: its kind, and what it says if it says anything."""
+    said = " ".join(str(error).split())
+    if isinstance(error, StrategyError):
+        return said
+    kind = type(error).__name__
+    return f"{kind}: {said}" if said else kind

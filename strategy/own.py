@@ -13,11 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from strategy import limits
-from strategy.errors import IndicatorError
+from strategy.errors import IndicatorError, in_one_line
 from strategy.genes import Floats
+from strategy.kinds import PLAIN_COLUMNS
 from strategy.series import Series
 
 Function = Callable[..., Floats]
+
+COLUMNS = ("timestamp", *PLAIN_COLUMNS)
+"""What a function is given."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,9 @@ class OwnIndicator:
     line: int = 0
     function: Function = field(compare=False, repr=False, kw_only=True)
     warm_up: Callable[..., int] = field(compare=False, repr=False, kw_only=True)
+    _warm_ups: dict[tuple[int, ...], int] = field(
+        compare=False, repr=False, init=False, default_factory=dict
+    )
 
     def digest(self, values: Sequence[int]) -> str:
         """SHA-256, hexadecimal, of text, libraries, name and the values of its parameters."""
@@ -61,14 +68,24 @@ class OwnIndicator:
         """Bars before the first that it knows.
 
         Raises:
-            IndicatorError: When `warm_up` fails or says no number of bars.
+            IndicatorError: When `warm_up` fails, takes too long or says no number of bars.
         """
+        given = tuple(values)
+        if given not in self._warm_ups:
+            self._warm_ups[given] = self._asked_warm_up(given)
+        return self._warm_ups[given]
+
+    def _asked_warm_up(self, values: tuple[int, ...]) -> int:
         try:
-            bars = operator.index(self.warm_up(*values))
+            with limits.time_limit(limits.LONGEST_S):
+                bars = operator.index(self.warm_up(*values))
+        except limits.TooLongError as error:
+            too_long = f"takes longer than {limits.LONGEST_S:g} seconds to say its warm-up"
+            raise self.error(values, too_long, error) from None
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            said = f"cannot say its warm-up: {_in_one_line(error)}"
+            said = f"cannot say its warm-up: {in_one_line(error)}"
             raise self.error(values, said, error) from error
         if bars < 0:
             raise self.error(values, f"says that its warm-up is {bars}, below 0")
@@ -108,17 +125,23 @@ class OwnIndicator:
             raise
         # A library may raise what no `except Exception` catches, and sys.exit() is no answer.
         except BaseException as error:
-            failed = f"failed on {len(series):,} bars: {_in_one_line(error)}"
+            failed = f"failed on {len(series):,} bars: {in_one_line(error)}"
+            if "'Series' object" in failed:
+                failed += f"; bars has {', '.join(COLUMNS)}, each an array of numpy"
             raise self.error(values, failed, error) from error
         return self._checked(said, len(series), values, warm_up)
 
     def _checked(self, said: object, length: int, values: Sequence[int], warm_up: int) -> Floats:
         wanted = f"must return an array of {length:,} numbers, one a bar, got"
         if not isinstance(said, np.ndarray):
-            hint = "; add .to_numpy()" if hasattr(said, "to_numpy") else ""
-            raise self.error(values, f"{wanted} a {type(said).__name__}{hint}")
+            raise self.error(values, f"{wanted} {_kind(said)}")
+        if isinstance(said, np.ma.MaskedArray):
+            raise self.error(values, f"{wanted} a masked one; add .filled(np.nan)")
+        if said.ndim == 1 and said.size < length:
+            begin = "where it knows nothing yet its value is np.nan"
+            raise self.error(values, f"{wanted} {said.size:,}; {begin}")
         if said.shape != (length,):
-            raise self.error(values, f"{wanted} {said.shape}")
+            raise self.error(values, f"{wanted} one of shape {said.shape}")
         if said.dtype != np.float64:
             wanted = f"must return float64, got {said.dtype}; add .astype(float)"
             raise self.error(values, wanted)
@@ -141,5 +164,9 @@ class OwnIndicator:
         return f"{file}:{line or self.function.__code__.co_firstlineno}"
 
 
-def _in_one_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+def _kind(said: object) -> str:
+    """What was returned in place of an array, and how it would be one."""
+    if hasattr(said, "tree"):
+        return "a row or condition of the words; compute with numpy, as in bars.close + bars.open"
+    hint = "; add .to_numpy()" if hasattr(said, "to_numpy") else ""
+    return f"a {type(said).__name__}{hint}"

@@ -7,7 +7,7 @@ cut; and the same again after it was asked about other bars, and of its file run
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -239,12 +239,16 @@ def _evenly(bars: Ints, most: int) -> list[int]:
 
 
 def _corners(strategy: Strategy) -> Iterator[Genes]:
+    """The default genes, then each gene at each of its bounds; no search breaks a constraint."""
     layout = strategy.layout
-    defaults = layout.decode(layout.defaults)
-    yield defaults
-    for gene in layout.genes:
-        yield {**defaults, gene.name: gene.low}
-        yield {**defaults, gene.name: gene.high}
+    yield layout.decode(layout.defaults)
+    for place, bounds in product(range(len(layout)), (layout.low, layout.high)):
+        genome = layout.defaults.copy()
+        genome[place] = bounds[place]
+        for pair in layout.ordered:
+            if place in pair and not genome[pair[0]] < genome[pair[1]]:
+                genome[pair] = bounds[pair]
+        yield layout.decode(layout.repair(genome[None])[0][0])
 
 
 def _collect(node: Node, rows: Rows, signals: Ints, asked: Asked) -> None:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from strategy.words import indicator
+from strategy.words import close, ema, indicator, low
 
 
 @indicator(warm_up=lambda n: n)
@@ -149,11 +149,35 @@ def zeros(bars):
     return np.full(len(bars), -0.0)
 
 
+@indicator(warm_up=0)
+def silent(bars):
+    """Fails without a word."""
+    raise KeyError
+
+
+@indicator(warm_up=lambda fast, slow: slow)
+def of_two_lengths(bars, fast, slow):
+    """Refuses lengths that no search would ask for."""
+    assert fast < slow
+    return lag_of(bars.close, slow) - lag_of(bars.close, fast)
+
+
+def lag_of(values, bars):
+    """Values so many bars before."""
+    return np.concatenate([np.full(bars, np.nan), values[:-bars]])
+
+
 NO_ROWS = {
     "writes": writes,
     "fails": fails,
     "leaves": leaves,
     "shape": indicator(warm_up=0)(lambda bars: bars.close[1:]),
+    "table": indicator(warm_up=0)(lambda bars: bars.close[:, None]),
+    "masked": indicator(warm_up=0)(lambda bars: np.ma.masked_less(bars.close, 100)),
+    "row": indicator(warm_up=0)(lambda bars: close - low),
+    "column": indicator(warm_up=0)(lambda bars: bars.Close),
+    "word": indicator(warm_up=0)(lambda bars: ema(bars.close, 3)),
+    "silent": silent,
     "number": indicator(warm_up=0)(lambda bars: 1.0),
     "list": indicator(warm_up=0)(lambda bars: bars.close.tolist()),
     "series": indicator(warm_up=0)(lambda bars: SimpleNamespace(to_numpy=None)),

@@ -24,6 +24,7 @@ from tests.support.own_words import (
     endless,
     flags_once,
     held_back,
+    of_two_lengths,
     peeks_once,
     remembers_the_longest,
     repaints,
@@ -97,7 +98,13 @@ def test_what_is_kept_of_these_bars_is_found():
 
 
 REFUSED = {
-    "shape": r"must return an array of 400 numbers.*got \(399,\)",
+    "shape": "must return an array of 400 numbers.*got 399; where it knows nothing yet .* np.nan",
+    "table": r"got one of shape \(400, 1\)",
+    "masked": r"got a masked one; add .filled\(np.nan\)",
+    "row": r"got a row or condition of the words; compute with numpy",
+    "column": r"AttributeError: 'Series' .*; bars has timestamp, open, high, low, close, volume",
+    "word": r"failed on 400 bars: \S+own_words.py:\d+: an? .* is no number",
+    "silent": r"failed on 400 bars: KeyError \(.*own_words.py:\d+\)",
     "number": "must return an array of 400 numbers, one a bar, got a float",
     "list": "got a list",
     "series": r"got a SimpleNamespace; add .to_numpy\(\)",
@@ -127,6 +134,17 @@ def test_an_endless_loop_is_ended(monkeypatch):
     monkeypatch.setattr(limits, "AGAIN_S", 0.02)
     with pytest.raises(IndicatorError, match=r"held_back\(\) took longer than 0\.05 seconds"):
         held_back.own.row(SERIES, ())
+
+
+def test_a_warm_up_that_never_ends_is_ended(monkeypatch):
+    """It is asked once for the same numbers."""
+    monkeypatch.setattr(limits, "LONGEST_S", 0.05)
+    with pytest.raises(IndicatorError, match=r"takes longer than 0\.05 seconds to say its warm-up"):
+        with_warm_up(lambda: [0 for _ in iter(int, 1)]).own.warm_up_of(())
+    asked = []
+    own = with_warm_up(lambda: len(asked) + (asked.append(1) or 3)).own
+    assert [own.warm_up_of(()) for _ in range(3)] == [3, 3, 3]
+    assert len(asked) == 1
 
 
 def test_two_calls_with_other_bits_are_refused():
@@ -163,6 +181,16 @@ def test_a_strategy_is_proved_at_its_default_genes_and_at_bounds():
     with pytest.raises(IndicatorError, match=r"repaints\(\) looks ahead"):
         prove_bounds(other, [make_bars(9, 900)])
     assert prove_bounds(strategy("x", long=close > 1, stop=share(0.1)), [BARS]) == 0
+
+
+def test_bounds_are_proved_within_the_constraints():
+    """An indicator is not asked for what no search would ask for."""
+    fast, slow = length("fast", 5, 2, 20), length("slow", 12, 3, 40)
+    parts = {"long": of_two_lengths(fast, slow) > 0, "stop": share(0.01)}
+    with pytest.raises(IndicatorError, match=r"of_two_lengths\(20, 12\) failed .*AssertionError"):
+        prove_bounds(strategy("x", **parts), [BARS])
+    # At 20 the other one is at 40, at 3 at 2; both of these stand at a bound of their own already.
+    assert prove_bounds(strategy("x", **parts, less_than=[("fast", "slow")]), [BARS]) == 5
 
 
 @pytest.mark.parametrize("minutes", [None, 60])
@@ -249,6 +277,10 @@ def test_an_own_indicator_is_told_apart_by_its_file():
             "f reads k of a function around it; make it a parameter",
         ),
         (f"{HEAD}indicator(warm_up=1)(max)\n", "an indicator is a plain function"),
+        *(
+            (f"{HEAD}@indicator(warm_up=1)\n{text}\n", "an indicator is a plain function that ret")
+            for text in ("async def f(bars):\n    pass", "def f(bars):\n    yield bars")
+        ),
         (
             f"{HEAD}@indicator\ndef f(bars):\n    pass\n",
             r"an indicator.* write @indicator\(warm_up",
