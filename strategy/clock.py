@@ -86,7 +86,8 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         known = sorted(available_timezones())
-        message = unknown("zone", name, known).replace(f"known: {', '.join(known)}", "IANA names")
+        listed, such = f"known: {', '.join(known)}", "write one such as 'Europe/Berlin'"
+        message = unknown("zone", name, known).replace(listed, such)
         raise StrategyError(message) from None
 
 

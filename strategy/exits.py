@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from strategy.clock import Offset, check_offset
-from strategy.errors import StrategyError
+from strategy.errors import StrategyError, quoted
 from strategy.expressions import Arithmetic, Expression, GeneValue, Setting, check_settings
 from strategy.indicators import ABOVE_ZERO, Parameter
 from strategy.nodes import Node, walk
@@ -154,15 +154,15 @@ TRAILS = (FromEntry, Share)
 def check_form(name: str, form: object, legal: tuple[type[Node], ...]) -> None:
     """Refuse what is none of the legal forms, on either side."""
     for one in sides_of(form):
-        check_one(name, one, legal)
+        check_one(name, one, legal, "by_side")
 
 
-def check_one(name: str, form: object, legal: tuple[type[Node], ...]) -> None:
-    """Refuse what is none of the legal forms."""
+def check_one(name: str, form: object, legal: tuple[type[Node], ...], *more: str) -> None:
+    """Refuse what is none of the legal forms; `more` are others that a person may write."""
     if not isinstance(form, legal):
-        wanted = ", ".join(getattr(kind, "written", name) for kind in legal)
-        given = form.label if isinstance(form, Node) else repr(form)
-        raise StrategyError(f"{name} takes {wanted} or by_side, got {given}")
+        forms = [f"{one}(...)" for one in (*(getattr(k, "written", name) for k in legal), *more)]
+        given = f"{form.label}(...)" if isinstance(form, Node) else quoted(form)
+        raise StrategyError(f"{name} takes {', '.join(forms[:-1])} or {forms[-1]}, got {given}")
 
 
 def sides_of(form: object) -> tuple[object, object]:

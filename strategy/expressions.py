@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Literal, get_args
 
 from strategy.clock import Offset, check_offset
-from strategy.errors import StrategyError, unknown
+from strategy.errors import StrategyError, quoted, unknown
 from strategy.genes import Gene
 from strategy.indicators import ANY, Parameter
 from strategy.kinds import CLOCK, COLUMNS, KINDS, ROW_NAMES
@@ -52,7 +52,10 @@ class Number(Expression):
 
     def __post_init__(self) -> None:
         if isinstance(self.value, bool) or not isinstance(self.value, Real):
-            raise StrategyError(f"{self.value!r} is no number; write a number, a row or a gene")
+            own = ", or an @indicator of your own" if hasattr(self.value, "__len__") else ""
+            raise StrategyError(
+                f"{quoted(self.value)} is no number; write a number, a row or a gene{own}"
+            )
         if not math.isfinite(self.value):
             raise StrategyError(f"a constant must be finite, got {self.value}")
         object.__setattr__(self, "value", float(self.value) + 0.0)
@@ -158,7 +161,7 @@ class Call(Expression):
         if columns and self.source is not None:
             raise StrategyError(f"{name} always reads {' and '.join(columns)}")
         if not columns and (self.source is None or not holds_row(self.source)):
-            raise StrategyError(f"{name} reads a row, such as close; give it one")
+            raise StrategyError(f"{name} reads a row, such as close, and it comes first")
 
 
 @dataclass(frozen=True)

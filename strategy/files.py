@@ -12,12 +12,13 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from strategy import limits, words
 from strategy.defining import TEXT
-from strategy.errors import StrategyError, unknown
+from strategy.errors import StrategyError, in_one_line, unknown
 from strategy.expressions import Expression, GeneValue, check_settings, holds_row
-from strategy.language import Term
+from strategy.language import NO_ARRAY, Term
 from strategy.model import Strategy
 from strategy.nodes import walk
 from strategy.own import OwnIndicator
@@ -25,6 +26,9 @@ from strategy.places import PlacedError, Source
 
 MODULE = "strategy_file"
 """Name under which a file runs; no module is known by it."""
+
+UNCALLED = re.compile("'(function|OwnWord)'")
+"""What Python calls a word that was not called."""
 
 WRAPPED = re.compile(r"\b(Term|Claim)\b")
 """What Python calls a row and a condition in its own messages."""
@@ -47,12 +51,21 @@ def load_strategy(address: str) -> Strategy:
     """
     path, name = _split(address)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = text_of(Path(path))
     except FileNotFoundError:
         raise StrategyError(_no_file(path)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise StrategyError(f"{path} cannot be read: {error}") from None
     return strategy_of(text, path, name)
+
+
+def text_of(path: Path) -> str:
+    """The text of a file, UTF-8, without the mark that some editors put before it.
+
+    Raises:
+        OSError, UnicodeDecodeError: When it cannot be read.
+    """
+    return path.read_text(encoding="utf-8-sig")
 
 
 def strategy_of(text: str, path: str, name: str = "") -> Strategy:
@@ -167,6 +180,7 @@ def _run(text: str, path: str) -> dict[str, object]:
         "__name__": MODULE,
         "__file__": path,
         "__builtins__": builtins,
+        "print": _print,
         TEXT: text,
     }
     try:
@@ -182,6 +196,11 @@ def _run(text: str, path: str) -> dict[str, object]:
     except BaseException as error:
         raise PlacedError(f"{_place(error, path)}: {_said(error)}") from None
     return variables
+
+
+def _print(*values: object, **options: Any) -> None:  # noqa: ANN401 - those of print itself
+    """What a file prints is no result: a program that reads those would stumble over it."""
+    print(*values, **{"file": sys.stderr, **options})  # noqa: T201 - said by the file itself
 
 
 @contextmanager
@@ -207,6 +226,8 @@ def _said(error: BaseException) -> str:
     if isinstance(error, NameError) and error.name:
         near = get_close_matches(error.name, words.__all__, n=1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
+        if error.name in words.__all__:
+            hint = "; a file begins with: from strategy.words import *"
         return f"the name '{error.name}' is unknown{hint}"
     if isinstance(error, ImportError):
         return f"{error}; a file imports libraries only, what it needs itself stands in it"
@@ -215,10 +236,14 @@ def _said(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "this calls itself without end, or is nested too deep for Python"
     told = " ".join(str(error).split())
+    if isinstance(error, TypeError) and UNCALLED.search(told):
+        return "a word stands without its brackets: write it as in vwap() or ema(close, 20)"
+    if isinstance(error, TypeError) and "does not support ufuncs" in told:
+        return f"a row {NO_ARRAY}"
     if isinstance(error, AttributeError | TypeError) and WRAPPED.search(told):
         plain = WRAPPED.sub(lambda found: "row" if found[0] == "Term" else "condition", told)
         return (
             f"{plain}; what rows and conditions know is + - * / > < >= <= & | ~ and the words of "
             "`strategies words`, such as lag(close, 1)"
         )
-    return f"{type(error).__name__}: {told}"
+    return in_one_line(error)

@@ -10,10 +10,9 @@ from typing import cast
 
 import numpy as np
 
-LIBRARIES = {*sys.stdlib_module_names, "numpy", "numba"}
+from strategy.places import INSTALLED
 
-INSTALLED = {"site-packages", "dist-packages"}
-"""Folders of other libraries."""
+LIBRARIES = {*sys.stdlib_module_names, "numpy", "numba"}
 
 CONSTANTS = (bool, int, float, str, bytes, tuple, np.generic)
 

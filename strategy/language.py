@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import wraps
-from typing import NoReturn, ParamSpec, TypeVar, cast
+from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, negated
-from strategy.errors import StrategyError
+from strategy.errors import StrategyError, quoted
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Operation, Setting
 from strategy.nodes import check_extent
 from strategy.places import placed
@@ -25,7 +25,14 @@ NO_TRUTH = (
     "has no truth by itself: write & for and, | for or, ~ for not, each comparison in brackets, "
     "as in (a > b) & (b > c); no if and no a < b < c; minimum and maximum in place of min and max"
 )
+NO_ARRAY = (
+    "is written down, not computed, and numpy and pandas read arrays: minimum, maximum and abs are "
+    "words, and whatever else they compute stands in an @indicator of your own"
+)
 TIGHTER = "binds tighter than > and <: put each comparison in brackets, as in (a > b) & (c > d)"
+
+PANDAS_PRIORITY = 10_000
+"""Above that of every pandas object, so that these leave arithmetic with a row to the row."""
 
 NAME = re.compile(r"\w[\w .-]{0,79}")
 """A strategy's name: it stands in records, pages and programs for other platforms."""
@@ -36,6 +43,7 @@ class Term:
 
     __slots__ = ("tree",)
     __array_ufunc__ = None
+    __pandas_priority__ = PANDAS_PRIORITY
 
     def __init__(self, tree: Expression) -> None:
         check_extent(tree)
@@ -115,12 +123,22 @@ class Term:
     def __getitem__(self, bars: object) -> NoReturn:
         _refuse(f"{self!r}[{bars!r}]: an earlier value is lag({self!r}, n)")
 
+    def __iter__(self) -> NoReturn:
+        _refuse(
+            f"{self!r} is not gone through bar by bar: an earlier value is lag({self!r}, n), and "
+            "an @indicator of your own is given whole arrays"
+        )
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        _refuse(f"{self!r} {NO_ARRAY}")
+
 
 class Claim:
     """A condition, as a person writes it."""
 
     __slots__ = ("tree",)
     __array_ufunc__ = None
+    __pandas_priority__ = PANDAS_PRIORITY
 
     def __init__(self, tree: Condition) -> None:
         check_extent(tree)
@@ -156,6 +174,9 @@ class Claim:
     def __bool__(self) -> NoReturn:
         _refuse(f"a condition {NO_TRUTH}")
 
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        _refuse(f"{self!r} {NO_ARRAY}")
+
     def _compared(self, other: object) -> NoReturn:
         _refuse(f"{self!r} is a condition and is not compared; & and | {TIGHTER}")
 
@@ -184,11 +205,21 @@ def check_arguments(
     try:
         return signature.bind(*args, **kwargs)
     except TypeError as error:
-        wrong = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-        near = get_close_matches(wrong[1], list(signature.parameters), n=1) if wrong else []
-        hint = f"; did you mean '{near[0]}'?" if near else ""
-        takes = ", ".join(signature.parameters)
-        raise StrategyError(f"{name}({takes}): {error}{hint}") from None
+        takes, said = ", ".join(signature.parameters), str(error)
+        # One that is not known often stands for one that is missing, so it is named first.
+        if strange := [one for one in kwargs if one not in signature.parameters]:
+            near = get_close_matches(strange[0], list(signature.parameters), n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            said = f"got an unexpected keyword argument '{strange[0]}'{hint}"
+        if "positional" in said and (named := _by_name(signature)):
+            said = f"{said}; write {named[0]}=... and so on"
+        raise StrategyError(f"{name}({takes}): {said}") from None
+
+
+def _by_name(signature: inspect.Signature) -> list[str]:
+    """What a word takes by name only."""
+    taken = signature.parameters.values()
+    return [one.name for one in taken if one.kind is one.KEYWORD_ONLY]
 
 
 def tree_of(value: object) -> Expression:
@@ -197,8 +228,8 @@ def tree_of(value: object) -> Expression:
         return value.tree
     if isinstance(value, Claim):
         raise StrategyError(f"'{value!r}' is a condition; here stands a number, a row or a gene")
-    if callable(value):
-        name = getattr(value, "__name__", "it")
+    name = str(getattr(value, "__name__", ""))
+    if callable(value) and name.isidentifier():
         raise StrategyError(f"{name} is a word that takes arguments: write {name}(...)")
     return Number(cast(float, value))
 
@@ -212,7 +243,7 @@ def claim_of(value: object, what: str) -> Condition:
     """The tree of a condition; anything else is refused by the name of what it is for."""
     if isinstance(value, Claim):
         return value.tree
-    given = f"'{value!r}'" if isinstance(value, Term) else f"{value!r}"
+    given = f"'{value!r}'" if isinstance(value, Term) else quoted(value)
     raise StrategyError(f"{what} is a condition, such as close > open, got {given}")
 
 
@@ -228,6 +259,19 @@ def name_of(value: object) -> str:
         f"name={value!r}: a strategy's name is letters, digits, spaces, _ - and dots, begins "
         "with a letter or digit, is no longer than 80, and is no .py file"
     )
+
+
+def pairs_of(less_than: Any) -> tuple[tuple[str, str], ...]:  # noqa: ANN401 - a person gave it
+    """The names of `less_than`; anything else than a list of pairs is refused."""
+    pairs = less_than if isinstance(less_than, list | tuple) else [less_than]
+    for pair in pairs:
+        names = pair if isinstance(pair, list | tuple) else []
+        if [type(name) for name in names] != [str, str]:
+            raise StrategyError(
+                "less_than is a list of pairs of genes by name, as in "
+                f"less_than=[('quick', 'slow')], got {quoted(pair)} in it"
+            )
+    return tuple((left, right) for left, right in pairs)
 
 
 def is_gene(value: object) -> bool:
@@ -249,7 +293,8 @@ def _compared(left: Operand, relation: Relation, right: Operand) -> Claim:
 def _both(kind: type[AllOf] | type[AnyOf], sign: str, left: object, right: object) -> Claim:
     if not (isinstance(left, Claim) and isinstance(right, Claim)):
         other = right if isinstance(left, Claim) else left
-        raise StrategyError(f"{sign} joins two conditions, {other!r} is none; {sign} {TIGHTER}")
+        given = repr(other) if isinstance(other, Term) else quoted(other)
+        raise StrategyError(f"{sign} joins two conditions, {given} is none; {sign} {TIGHTER}")
     return Claim(kind((left.tree, right.tree)))
 
 

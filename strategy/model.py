@@ -338,7 +338,12 @@ class Strategy(Node):
         }
         names = dict.fromkeys((*self.order, *genes))
         pairs = tuple(LessThan(left, right) for left, right in self.less_than)
-        return GenomeLayout(tuple(genes[name] for name in names), pairs)
+        layout = GenomeLayout(tuple(genes[name] for name in names), pairs)
+        try:
+            layout.encode({})
+        except GeneError as error:
+            raise GeneError(f"by their defaults {error}") from None
+        return layout
 
     def _check_pair(self, node: Node) -> None:
         """Two genes of which one must be above the other need a constraint that says so."""

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
+from types import FrameType
 from typing import ParamSpec, TypeVar
 
 from strategy.errors import StrategyError
@@ -34,10 +36,14 @@ class PlacedError(StrategyError):
     """A mistake in a person's own file; the message begins with file and line."""
 
 
+INSTALLED = {"site-packages", "dist-packages"}
+"""Folders of libraries."""
+
+
 def here() -> str:
-    """File and line of whoever called into this package."""
+    """File and line of whoever called into this package, be it through a library."""
     frame = sys._getframe()
-    while frame.f_globals.get("__name__", "").split(".")[0] == "strategy" and frame.f_back:
+    while _is_between(frame) and frame.f_back:
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -56,3 +62,8 @@ def placed(function: Callable[P, Result]) -> Callable[P, Result]:
             raise PlacedError(f"{here()}: {' '.join(str(error).split())}") from None
 
     return call
+
+
+def _is_between(frame: FrameType) -> bool:
+    is_ours = frame.f_globals.get("__name__", "").split(".")[0] == "strategy"
+    return is_ours or not INSTALLED.isdisjoint(Path(frame.f_code.co_filename).parts)

@@ -11,6 +11,8 @@ from strategy.clock import days_of_week, local_time, minutes_of_day, sessions_of
 from strategy.conditions import Compare, OverBars, whole_bars
 from strategy.errors import StrategyError, unknown
 from strategy.expressions import (
+    DAY_MINUTES,
+    WEEK_MINUTES,
     Arithmetic,
     Call,
     Clock,
@@ -26,7 +28,7 @@ from strategy.genes import Floats, Ints
 from strategy.indicators.opening import opening_high, opening_low
 from strategy.indicators.vwap import vwap
 from strategy.kinds import COMPUTED_COLUMNS, KINDS
-from strategy.nodes import Node, changed
+from strategy.nodes import Node, changed, walk
 from strategy.own import OwnIndicator
 from strategy.series import DAY_NS, MINUTE_NS, Series, higher_series
 
@@ -111,6 +113,13 @@ def reach_of(tree: Node, genes: Genes, timeframe_ns: int) -> int:
     as a day.
     """
     return _warm_up(bound(tree, genes), timeframe_ns)
+
+
+def check_spans(strategy: object, timeframe_ns: int) -> None:
+    """Refuse a strategy in words with higher bars that bars of this length do not divide."""
+    for node in walk(strategy if isinstance(strategy, Node) else None):
+        if isinstance(node, Higher):
+            _check_span(node.minutes, timeframe_ns)
 
 
 class Rows:
@@ -200,13 +209,7 @@ class Rows:
 
     def higher(self, minutes: int, offset: int) -> "tuple[Rows, Ints]":
         """Rows of bars of so many minutes, and when each of these bars ends, nanoseconds."""
-        if minutes * MINUTE_NS % self.series.timeframe_ns:
-            bar = self.series.timeframe_ns / MINUTE_NS
-            legal = [m for m in (*_divisors(1440), 10_080) if m % bar == 0]
-            raise StrategyError(
-                f"higher({minutes}, ...) does not fit bars of {bar:g} minutes; legal are "
-                f"{', '.join(map(str, legal)) or 'none'}"
-            )
+        _check_span(minutes, self.series.timeframe_ns)
         if (minutes, offset) not in self._higher:
             series, ends = higher_series(self.series, minutes, offset, self.run)
             place = (*self.place, "higher", minutes, offset)
@@ -292,6 +295,16 @@ def _reach_by_clock(tree: Higher | Clock, timeframe_ns: int) -> int:
         return -(-(_warm_up(tree.inner) + 1) * span // timeframe_ns)
     is_of_session = tree.name not in ("minute_of_day", "day_of_week")
     return DAY_NS // timeframe_ns if is_of_session else 0
+
+
+def _check_span(minutes: int, timeframe_ns: int) -> None:
+    if minutes * MINUTE_NS % timeframe_ns:
+        bar = timeframe_ns / MINUTE_NS
+        legal = [m for m in (*_divisors(DAY_MINUTES), WEEK_MINUTES) if m % bar == 0]
+        raise StrategyError(
+            f"higher({minutes}, ...) does not fit bars of {bar:g} minutes; legal are "
+            f"{', '.join(map(str, legal)) or 'none'}"
+        )
 
 
 def _divisors(number: int) -> list[int]:

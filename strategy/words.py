@@ -41,6 +41,7 @@ from strategy.language import (
     check_arguments,
     claim_of,
     name_of,
+    pairs_of,
     setting_of,
     tree_of,
     word,
@@ -105,7 +106,7 @@ swing_high, swing_low = (_indicator_word(name) for name in ("swing_high", "swing
 @word
 def column(name: str) -> Term:
     """An extra column that stands beside the bars."""
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not name:
         raise StrategyError(f"a column has a name such as column('sentiment'), got {name!r}")
     return Term(Column(name, is_extra=True))
 
@@ -324,7 +325,7 @@ def strategy(  # noqa: PLR0913 - each is a part of a strategy, given by its name
         max_hold=None if max_hold is None else setting_of(max_hold),
         session=session,
         delay=setting_of(delay),
-        less_than=tuple((left, right) for left, right in less_than),
+        less_than=pairs_of(less_than),
         timeframe_s=None if timeframe is None else _seconds(timeframe),
         order=tuple(order),
         version=version,

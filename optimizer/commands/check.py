@@ -1,6 +1,7 @@
 """strategies check: what a file says, and what it does on some bars, by both engines."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -37,7 +38,8 @@ def check_command(address: str, flags: Mapping[str, object]) -> None:
         ParityError: When the engines disagree.
     """
     if not is_file(address):
-        raise ConfigError(f"'{address}' is no file of a strategy: name one, such as mine.py")
+        such = f"{address}.py" if Path(f"{address}.py").is_file() else "mine.py"
+        raise ConfigError(f"'{address}' is no file of a strategy: name one, such as {such}")
     load_strategy(address)
     task = prepare(resolve_config(None, {**flags, "strategy": address}), for_search=True)
     spec, console = task.spec, stdout()

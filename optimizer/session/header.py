@@ -24,7 +24,7 @@ from optimizer.session.identity import (
 from optimizer.session.task import Task, prepare
 from strategy import STRATEGIES
 from strategy.clock import zone_version
-from strategy.files import first_difference, path_of, strategies_of
+from strategy.files import first_difference, path_of, strategies_of, text_of
 from strategy.narrow import AnyStrategy, at_its_narrowest, in_words
 from strategy.own import OwnIndicator
 from strategy.recorded import from_described
@@ -148,7 +148,7 @@ def _own_indicators(store: RunStore, file: Mapping[str, str]) -> dict[str, OwnIn
             f"run, whose code is not run; `{how}` prints its text"
         )
     try:
-        text = place.read_text(encoding="utf-8")
+        text = text_of(place)
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(
             f"run '{run_id}' needs functions of {path}, which cannot be read ({error}); `{how}` "

@@ -34,6 +34,7 @@ from strategy import Gene, GenomeLayout, find_strategy
 from strategy.errors import GeneError
 from strategy.narrow import AnyStrategy
 from strategy.proofs import prove_bounds
+from strategy.rows import check_spans
 
 SMALLEST_ISLAND = 8
 """An island of fewer individuals has nobody to choose from; there are fewer islands then."""
@@ -192,22 +193,21 @@ def prepare(
     """
     _check_search_fits(config)
     _check_threads(config.threads)
-    published = known or find_strategy(config.strategy)
+    found = known or find_strategy(config.strategy)
     goals = goals_of(config)
     costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
     bounds = {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()}
 
     def spec_for(bars: Bars) -> AnyStrategy:
-        spec = published
         if known is not None:
-            return spec
-        if config.scale_lengths:
-            spec = spec.for_timeframe(bars.timeframe_ns / 1e9)
+            return known
+        spec = found.for_timeframe(bars.timeframe_ns / 1e9) if config.scale_lengths else found
         return _bounded(spec, bounds)
 
     markets = load_markets(config, lambda bars: _bars_needed(spec_for(bars)))
     spec = spec_for(markets.series[0])
     require_columns(spec, markets.series)
+    check_spans(spec, markets.series[0].timeframe_ns)
     fitting = {"islands": max(1, min(config.islands, config.population // SMALLEST_ISLAND))}
     task = Task(config.model_copy(update=fitting), markets, spec, costs, goals)
     if task.lattice is not None:

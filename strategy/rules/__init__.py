@@ -1,5 +1,7 @@
 """The strategies that ship with the project, one file each."""
 
+from pathlib import Path
+
 from strategy.errors import StrategyError, unknown
 from strategy.narrow import AnyStrategy, at_its_narrowest
 from strategy.rules.adaptive_trend import ADAPTIVE_TREND
@@ -16,7 +18,7 @@ def is_file(name: str) -> bool:
     >>> is_file("mine.py"), is_file("ideas/mine.py:PULLBACK"), is_file("mean_reversion")
     (True, True, False)
     """
-    return name.partition(":")[0].endswith(".py")
+    return name.endswith(".py") or name.rpartition(":")[0].endswith(".py")
 
 
 STRATEGIES: dict[str, AnyStrategy] = {
@@ -58,5 +60,13 @@ def find_strategy(name: str) -> AnyStrategy:
 
         return at_its_narrowest(load_strategy(name))
     if name not in STRATEGIES:
-        raise StrategyError(unknown("strategy", name, list(STRATEGIES)))
+        raise StrategyError(f"{unknown('strategy', name, list(STRATEGIES))}{_as_file(name)}")
     return STRATEGIES[name]
+
+
+def _as_file(name: str) -> str:
+    """What to write where a name that is unknown looks like that of a file."""
+    if Path(f"{name}.py").is_file():
+        return f"; or the file {name}.py?"
+    is_path = Path(name).exists() or Path(name).name != name
+    return "; the name of a strategy's file ends in .py" if is_path else ""

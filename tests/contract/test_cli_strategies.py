@@ -279,6 +279,29 @@ def test_mistakes_are_told_in_one_line(command, market, pullback, before, after,
         assert message in found.error
 
 
+def test_higher_bars_that_do_not_fit_are_refused_before_anything_is_written(
+    command, market, pullback
+):
+    """By what would fit; no folder of a run is left behind."""
+    pullback.write_text(PULLBACK.replace("rsi(close, 4)", "rsi(higher(20, close), 4)"))
+    for asked in (("strategies", "check", pullback), ("evolve", "--strategy", pullback, *SMALL)):
+        found = command(*asked, "--data", market)
+        assert found.code == 2
+        assert "higher(20, ...) does not fit bars of 15 minutes; legal are 15, 30," in found.error
+        assert not found.out
+    assert not Path("runs").exists()
+
+
+def test_what_a_file_prints_stands_in_no_result(command, market, own):
+    """So that a program still reads the result of a file that is being worked on."""
+    own.write_text(
+        f"{OWN.replace('    return', '    print(n)' + chr(10) + '    return')}\nprint(close)\n"
+    )
+    found = command("evolve", "--data", market, "--strategy", own, *SMALL, "--json")
+    assert found.json["certificate"]["mismatches"] == 0
+    assert {"close", "5"} <= set(found.err.splitlines())
+
+
 def test_a_new_file_says_how_to_go_on(command, market, tmp_path, monkeypatch):
     """It is commented, can be checked as it stands, and never overwrites."""
     monkeypatch.chdir(tmp_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy import limits, load_strategy
+from strategy import find_strategy, limits, load_strategy
 from strategy.errors import StrategyError
 from strategy.files import first_difference, strategy_of
 from strategy.recorded import from_described
@@ -96,12 +96,64 @@ MISTAKES = {
     "endless": ("def f():\n    f()\nf()\n", r"idea.py:3: this calls itself without end"),
     "nested": (f"x = close{' + 1' * 6000}\n", "is nested too deep for Python"),
     "method": ("close.rolling(5)\n", r"'row' object has no attribute 'rolling'; what rows and"),
-    "ufunc": ("import numpy as np\nnp.sqrt(close)\n", r"idea.py:3: operand 'row' does not support"),
+    "ufunc": (
+        "import numpy as np\nnp.sqrt(close)\n",
+        r"idea.py:3: a row is written down, not comp",
+    ),
+    "numpy": (
+        "import numpy as np\nnp.mean(close)\n",
+        r"idea.py:3: close is written down, not comp",
+    ),
+    "pandas": ("import pandas as pd\npd.Series(close)\n", r"idea.py:3: close is not gone through"),
+    "uncalled": ("x = rsi > 30\n", r"idea.py:2: a word stands without its brackets: write it"),
+    "empty error": ("raise KeyError\n", r"idea.py:2: KeyError$"),
     "same_name": (
         f"{ONE}rising = strategy('x', long=close > 2, stop=share(0.1))\n",
         r"two strategies are named 'rising': .*idea.py:2 and .*idea.py:3",
     ),
 }
+
+
+def test_a_file_without_the_words_is_told_of_them(write):
+    """Where it names one of them."""
+    with pytest.raises(StrategyError, match=r"idea.py:1: .*; a file begins with: from strategy.wo"):
+        load_strategy(write(ONE))
+
+
+def test_what_an_editor_puts_before_the_text_is_no_part_of_it(write):
+    """The mark of some editors for UTF-8, and their ends of lines."""
+    plain = load_strategy(write(HEAD + ONE))
+    marked = load_strategy(write("\ufeff" + (HEAD + ONE).replace("\n", "\r\n"), "marked.py"))
+    assert (marked.source.text, marked.digest) == (plain.source.text, plain.digest)
+
+
+def test_what_a_file_prints_is_no_result(write, capsys):
+    """It goes where progress goes, also from its functions; a file may say otherwise."""
+    text = "import sys\nprint('loading', close)\nprint('x', file=sys.stdout)\n"
+    load_strategy(write(HEAD + text + ONE))
+    assert capsys.readouterr() == ("x\n", "loading close\n")
+
+
+def test_a_file_may_have_a_colon_in_its_path(write):
+    """What stands behind the last one is a strategy where it is a name."""
+    path = write(HEAD + TWO, "a:b.py")
+    assert find_strategy(f"{path}:FALLING").name == "falling"
+    with pytest.raises(StrategyError, match=r"several strategies, .*a:b.py:RISING"):
+        find_strategy(path)
+
+
+def test_a_file_that_is_named_without_its_ending_is_found(write, monkeypatch, tmp_path):
+    """In the message; what is no Python file is told apart from a strategy that ships."""
+    write(HEAD + ONE)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        StrategyError, match=r"strategy 'idea' is unknown; .*; or the file idea.py\?"
+    ):
+        find_strategy("idea")
+    with pytest.raises(StrategyError, match=r"; the name of a strategy's file ends in .py$"):
+        find_strategy("ideas/idea.ipynb")
+    with pytest.raises(StrategyError, match=r"; did you mean 'mean_reversion'\?$"):
+        find_strategy("mean_reversio")
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -152,7 +152,45 @@ MISTAKES = {
     "infinity": (lambda: close * math.inf, "a constant must be finite, got inf"),
     "bool": (lambda: close > True, "True is no number"),
     "text": (lambda: close > "5", "'5' is no number; write a number, a row or a gene"),
-    "array": (lambda: close * np.ones(3), "is no number; write a number, a row or a gene"),
+    "array": (
+        lambda: close * np.ones(3),
+        "is no number; write a number, a row or a gene, or an @indicator of your own",
+    ),
+    "numpy_where": (
+        lambda: np.where(close > open, 1, 0),
+        "close > open is written down, not computed, and numpy and pandas read arrays",
+    ),
+    "numpy_mean": (lambda: np.mean(close), "close is written down, not computed"),
+    "numpy_array": (lambda: np.asarray(close), "an @indicator of your own"),
+    "pandas_first": (lambda: pd.Series([1.0, 2.0]) < close, "a Series is no number"),
+    "pandas_sum": (lambda: pd.Series(np.ones(99)) + close, "a Series is no number"),
+    "pandas_index": (lambda: pd.Index([1.0]) * close, "is no number"),
+    "frame_first": (lambda: pd.DataFrame({"a": [1.0]}) > close, "a DataFrame is no number"),
+    "series_joined": (lambda: pd.Series([True]) & (close > 1), "a Series is none; & binds"),
+    "loop": (lambda: list(close), r"close is not gone through bar by bar: .* lag\(close, n\)"),
+    "unpacked": (lambda: [*close], "close is not gone through bar by bar"),
+    "inside": (lambda: 3 in close, "close is not gone through bar by bar"),
+    "function": (lambda: close > (lambda: 3), "a function is no number"),
+    "list_of_parts": (
+        lambda: all_of([close > 1, close > 2]),
+        r"each part of all_of is a condition, .* got \[close > 1, close > 2\]",
+    ),
+    "parts_one_by_one": (
+        lambda: all_of(close > x for x in (1, 2)),
+        "each part of all_of is a condition, .* got a generator$",
+    ),
+    "row_second": (lambda: ema(20, close), "ema reads a row, such as close, and it comes first"),
+    "other_keyword": (
+        lambda: rsi(close, period=14),
+        r"rsi\(x, n\): got an unexpected keyword argument 'period'$",
+    ),
+    "length_as_text": (lambda: ema(close, "20"), "'20' is no number"),
+    "reversed": (lambda: length("k", 9, 20, 2), "gene 'k': low 20 is above high 2"),
+    "unknown_zone": (
+        lambda: vwap("Europe/Berlim"),
+        r"is unknown; write one such as 'Europe/Berlin'; did you mean 'Europe/Berlin'\?",
+    ),
+    "column_without_name": (lambda: column(""), r"a column has a name such as .*, got ''"),
     "array_first": (lambda: np.ones(3) * close, "is no number"),
     "condition_as_number": (lambda: close + (close > open), "'close > open' is a condition; here"),
     "without_row": (lambda: gene("k", 2, 1, 4) > 3, "a comparison needs a row on one side"),
@@ -192,7 +230,7 @@ MISTAKES = {
     "table": (lambda: close > pd.DataFrame({"a": [1, 2]}), "is no number"),
     "trail_form": (
         lambda: trail(level(low)),
-        "trail takes from_entry, share or by_side, got level",
+        r"trail takes from_entry\(...\) or share\(...\), got level\(...\)$",
     ),
 }
 
@@ -218,12 +256,19 @@ STRATEGY_MISTAKES = {
     "row_as_entry": ({"long": close}, "long is a condition, such as close > open, got 'close'"),
     "truth_as_entry": ({"long": True}, "long is a condition, such as close > open, got True"),
     "exit_of_nothing": ({"exit_short": close > 1}, "give it short=... too"),
-    "stop_of_nothing": ({"stop": 2 * close}, r"stop takes beyond_bar, from_entry, share, level"),
-    "r_as_stop": ({"stop": r_multiple(2)}, "or by_side, got r_multiple"),
+    "stop_of_nothing": (
+        {"stop": 2 * close},
+        r"stop takes beyond_bar\(...\), from_entry\(...\), share\(...\), level\(...\) or",
+    ),
+    "r_as_stop": ({"stop": r_multiple(2)}, r"or by_side\(...\), got r_multiple\("),
     "bar_as_target": ({"target": beyond_bar(close)}, "target takes r_multiple.*got beyond_bar"),
-    "side_of_stop": ({"stop": by_side(STOP, r_multiple(1))}, "or by_side, got r_multiple"),
-    "number_as_target": ({"target": 2}, "target takes r_multiple, from_entry, .* got 2"),
-    "form_as_trail": ({"trail": STOP}, "trail takes trail or by_side, got share"),
+    "side_of_stop": ({"stop": by_side(STOP, r_multiple(1))}, r"or by_side\(...\), got r_multiple"),
+    "number_as_target": ({"target": 2}, r"target takes r_multiple\(...\), from_entry.* got 2$"),
+    "form_as_trail": (
+        {"trail": STOP},
+        r"trail takes trail\(...\) or by_side\(...\), got share\(...\)$",
+    ),
+    "function_as_entry": ({"long": lambda: close > 1}, "such as close > open, got a function$"),
     "session": ({"session": 1195}, r"session takes session_exit\(...\), got 1195"),
     "hold_nothing": ({"max_hold": 0}, "needs max_hold whole and at least 1, got 0"),
     "hold_row": ({"max_hold": close}, "max_hold is a number or a gene"),
@@ -238,6 +283,16 @@ STRATEGY_MISTAKES = {
     "name_of_nothing": ({"name": 3}, "name=3: a strategy's name is letters"),
     "long_name": ({"name": "a" * 81}, "is no longer than 80"),
     "less_than": ({"less_than": [("a", "b")]}, "gene 'a' is unknown"),
+    "less_than_one": ({"less_than": ("a", "b")}, r"list of pairs of genes by name.* got 'a' in it"),
+    "less_than_text": ({"less_than": "ab"}, "list of pairs of genes by name.* got 'ab' in it"),
+    "less_than_rows": ({"less_than": [(NUMBER, close)]}, r"got \(shared, close\) in it"),
+    "less_than_defaults": (
+        {
+            "long": ema(close, length("a", 9, 2, 20)) > ema(close, length("b", 5, 2, 20)),
+            "less_than": [("a", "b")],
+        },
+        "by their defaults 'a' must be below 'b', got 9 and 5",
+    ),
     "order": ({"order": ["a"]}, "gene 'a' is unknown"),
     "swing_genes": (
         {"long": close > swing_high(length("back", 20, 9, 40), length("ahead", 3, 1, 5))},
@@ -261,6 +316,8 @@ def test_a_strategy_says_what_it_lacks(name):
 
 def test_a_strategy_begins_with_a_sentence():
     """And its name is plain, in any script."""
+    with pytest.raises(PlacedError, match=r"too many positional arguments; write long=... and so"):
+        strategy("x", close > open, STOP)
     with pytest.raises(PlacedError, match="begins with a sentence about it, got 3"):
         strategy(3, long=close > open, stop=STOP)
     for name in ("Breakout v1.2", "über_mean-2", ""):
