@@ -15,6 +15,7 @@ from tests.support.paths import ROOT
 pytestmark = pytest.mark.slow
 
 PAGES = ("README.md", "docs/howto/search.md")
+STRATEGIES = ROOT / "docs" / "howto" / "strategy.md"
 NEEDS_A_KEY = "polygon:"
 FEW = ("--population", "64", "--generations", "4")
 
@@ -51,6 +52,25 @@ def test_the_strategy_of_the_front_page_runs_from_a_file(command, tmp_path):
     found = command("strategies", "check", "mine.py", "--data", market)
     assert found.code == 0, found.err
     assert "pullback: Buys a dip" in found.out
+
+
+@pytest.mark.parametrize("library", ["numpy", "talib", "pandas_ta_classic"])
+def test_an_indicator_of_ones_own_runs_from_its_file(command, tmp_path, library):
+    """As the page has it, in ten lines; the first goes all the way to a verdict."""
+    pytest.importorskip(library, reason=f"{library} is not installed (extra 'dev')")
+    blocks = re.findall(r"```python\n(import .*?)```", STRATEGIES.read_text(), re.DOTALL)
+    (text,) = [block for block in blocks if f"import {library}" in block]
+    assert len([line for line in text.splitlines() if line]) <= 10
+    (tmp_path / "my_rsi.py").write_text(text)
+    market = write_market(tmp_path / "bars.csv")
+    found = command("strategies", "check", "my_rsi.py", "--data", market)
+    assert found.code == 0, found.err
+    assert "0 mismatches" in found.out
+    if library == "numpy":
+        line = "evolve --strategy my_rsi.py --judge"
+        assert f"python -m optimizer {line}\n" in STRATEGIES.read_text()
+        found = command(*line.split(), "--data", market, *FEW, "--null", "3", "--json")
+        assert found.json["judgement"]["verdict"]["sentence"]
 
 
 @pytest.fixture(scope="module")
