@@ -2,10 +2,23 @@
 
 from collections.abc import Iterator
 
-from strategy.conditions import AllOf, AnyOf, Compare, OverBars
+from strategy.clock import Offset
+from strategy.conditions import (
+    AllOf,
+    AnyOf,
+    Compare,
+    OverBars,
+    crosses_above,
+    crosses_below,
+    equals,
+)
+from strategy.exits import SessionExit
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
 from strategy.kinds import KINDS
 from strategy.nodes import Node
+
+WORDS = {"crosses_above": crosses_above, "crosses_below": crosses_below, "equals": equals}
+"""Words that stand for two comparisons."""
 
 
 def written(node: Node) -> str:
@@ -28,8 +41,7 @@ def written(node: Node) -> str:
         offset = f", {node.offset}" if node.offset else ""
         return f"higher({node.minutes}, {written(node.inner)}{offset})"
     if isinstance(node, Clock):
-        offset = f'"{node.offset}"' if isinstance(node.offset, str) else f"{node.offset}"
-        return f"{node.name}({', '.join([*map(written, node.parameters), offset])})"
+        return f"{node.name}({', '.join([*map(written, node.parameters), _offset(node.offset)])})"
     return _condition(node)
 
 
@@ -50,12 +62,31 @@ def _condition(node: Node) -> str:
     if isinstance(node, Compare):
         ago = {0: "", 1: " at the bar before"}.get(node.bars_ago, f" {node.bars_ago} bars before")
         return f"{written(node.left)} {node.relation} {written(node.right)}{ago}"
+    if isinstance(node, AllOf) and (word := _word_of(node)):
+        return word
     if isinstance(node, AllOf | AnyOf):
         joint = " & " if isinstance(node, AllOf) else " | "
         return joint.join(f"({written(one)})" for one in node.conditions)
     if isinstance(node, OverBars):
         return f"{node.label}({written(node.condition)}, {written(node.bars)})"
-    return f"{node.label}({', '.join(written(part) for part in node.parts)})"
+    given = [written(part) for part in node.parts]
+    if isinstance(node, SessionExit) and node.offset:
+        given.append(_offset(node.offset))
+    return f"{node.label}({', '.join(given)})"
+
+
+def _offset(offset: Offset) -> str:
+    return f'"{offset}"' if isinstance(offset, str) else f"{offset}"
+
+
+def _word_of(node: AllOf) -> str:
+    """A cross or an equality in one word; empty where it is none."""
+    if len(node.conditions) == 2 and isinstance(node.conditions[0], Compare):
+        left, right = node.conditions[0].left, node.conditions[0].right
+        for word, made in WORDS.items():
+            if node == made(left, right):
+                return f"{word}({written(left)}, {written(right)})"
+    return ""
 
 
 def _arithmetic(node: Arithmetic) -> str:

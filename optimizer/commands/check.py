@@ -47,8 +47,8 @@ def check_command(address: str, flags: Mapping[str, object]) -> None:
     if origin is None:
         raise ConfigError(f"{address}: only a strategy in words can be checked")
     console.say(f"{origin.name}: {origin.summary}")
-    how = "with kernels of its own" if isinstance(spec, NarrowSpec) else "read as data"
-    console.say(f"{counted(len(origin.layout), 'gene')}; evaluated {how}")
+    how = "kernels of its own" if isinstance(spec, NarrowSpec) else "kernels that read it as data"
+    console.say(f"{counted(len(origin.layout), 'gene')}; evaluated by {how}")
     _print_parts(console, origin)
     print_genes(console, origin)
     for bars in task.markets.searched:

@@ -65,5 +65,6 @@ def print_genes(console: Lines, spec: AnyStrategy) -> None:
     table = plain_table("  gene", *bounds, "unit", right=bounds)
     for gene in spec.layout.genes:
         values = (number(getattr(gene, name)) for name in bounds)
-        table.add_row(f"  {gene.name}", *values, gene.unit)
+        unit = "" if gene.unit == "1" else gene.unit
+        table.add_row(f"  {gene.name}", *values, unit)
     console.print(table)

@@ -96,12 +96,19 @@ def test_words_take_names_and_places():
         "efficiency(20)": efficiency(20),
         "higher(60, open, 30)": higher(60, open, 30),
         "(close > open) & (held(volume < 5, 3))": (close > open) & held(volume < 5, 3),
-        "(close > 2) & (close <= 2 at the bar before)": crosses_above(close, 2),
+        "crosses_above(close, 2)": crosses_above(close, 2),
+        "crosses_below(rsi(close, 5), 70)": crosses_below(rsi(close, 5), 70),
+        "equals(volume, 0)": equals(volume, 0),
+        "(close <= 2) | (close > 2 at the bar before)": ~crosses_above(close, 2),
+        "(close > 2) & (open <= 2)": (close > 2) & (open <= 2),
     }
     assert {text: repr(row) for text, row in written_rows.items()} == {
         text: text for text in written_rows
     }
     assert written(share(0.01)) == "share(0.01)"
+    assert written(session_exit(600)) == "session_exit(600)"
+    assert written(session_exit(600, "Europe/Berlin")) == 'session_exit(600, "Europe/Berlin")'
+    assert written(session_exit(600, -300)) == "session_exit(600, -300)"
 
 
 MISTAKES = {
