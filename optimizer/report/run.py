@@ -31,7 +31,8 @@ from optimizer.session.individuals import describe_individuals
 from optimizer.session.problem import Trials
 from optimizer.session.task import Task, check_genome_fits, prepare
 from optimizer.session.workflow import Observer, start_run
-from strategy import StrategySpec, register
+from strategy import STRATEGIES, StrategyError, StrategySpec, load_strategy, register
+from strategy.errors import quoted
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy, at_its_narrowest
 
@@ -137,12 +138,41 @@ class Single(Run):
 def _as_configured(settings: Mapping[str, object]) -> dict[str, object]:
     """Settings in which a strategy has a name, and bars in memory are a file."""
     found = dict(settings)
-    spec = found.get("strategy")
-    if isinstance(spec, StrategySpec | Strategy):
-        named = spec if spec.name else replace(spec, name=f"strategy_{spec.digest[:8]}")
-        known = at_its_narrowest(named) if isinstance(named, Strategy) else named
-        found["strategy"] = register(known).name
+    if "strategy" in found:
+        found["strategy"] = _strategy_named(found["strategy"])
     return with_frames(found, Path(str(found.get("runs", "runs"))))
+
+
+def _strategy_named(spec: object) -> str:
+    """The name or file of a strategy; one in memory gets a name that no other one has."""
+    if isinstance(spec, str | Path):
+        return str(spec)
+    if not isinstance(spec, StrategySpec | Strategy):
+        raise ConfigError(
+            "strategy is the name or the file of a strategy, or what strategy(...) made, got "
+            f"{quoted(spec)}"
+        )
+    if (address := _address_of(spec)) is not None:
+        return address
+    # An earlier one of that name, such as before an edit, stays what its runs were made with.
+    unlike = f"{spec.name or 'strategy'}_{spec.digest[:8]}"
+    for name in filter(None, (spec.name, unlike)):
+        named = replace(spec, name=name)
+        known = at_its_narrowest(named) if isinstance(named, Strategy) else named
+        if STRATEGIES.get(name, known).digest == known.digest:
+            break
+    return register(known).name
+
+
+def _address_of(spec: StrategySpec | Strategy) -> str | None:
+    """Where a strategy stands as it is, so that a run of it goes on in any process; else None."""
+    if not isinstance(spec, Strategy) or spec.source is None:
+        return None
+    address = f"{spec.source.path}:{spec.name}"
+    try:
+        return address if load_strategy(address).digest == spec.digest else None
+    except StrategyError:
+        return None
 
 
 def compare_runs(**runs: Run) -> pd.DataFrame:

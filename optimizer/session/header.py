@@ -28,6 +28,7 @@ from strategy.files import first_difference, path_of, strategies_of, text_of
 from strategy.narrow import AnyStrategy, at_its_narrowest, in_words
 from strategy.own import OwnIndicator
 from strategy.recorded import from_described
+from strategy.rules import is_file
 
 OPENED = "opened"
 """Name of the evidence that held-out bars were looked at."""
@@ -87,8 +88,9 @@ def recorded_strategy(store: RunStore) -> AnyStrategy | None:
 
 def strategy_to_go_on_with(store: RunStore) -> AnyStrategy | None:
     """The strategy that a run recorded, where its file is gone; None where it is read again."""
-    file = store.header.get("strategy_file")
-    is_there = isinstance(file, dict) and _place_of(file) is not None
+    file, command = (store.header.get(name) for name in ("strategy_file", "command"))
+    is_named = isinstance(command, dict) and is_file(str(command.get("strategy")))
+    is_there = is_named and isinstance(file, dict) and _place_of(file) is not None
     return None if is_there else recorded_strategy(store)
 
 

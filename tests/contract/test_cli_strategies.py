@@ -17,7 +17,7 @@ from optimizer import load_run
 from optimizer.errors import ConfigError
 from optimizer.report import write_report
 from optimizer.runs import RunStore, find_run
-from strategy import STRATEGIES, words
+from strategy import STRATEGIES, StrategyError, load_strategy, words
 from strategy.files import strategies_of
 from strategy.kinds import COLUMNS
 from tests.support import in_words
@@ -362,6 +362,42 @@ def test_a_strategy_and_bars_in_memory(command, market, tmp_path, monkeypatch):
     assert "0 mismatches" in command("runs", "verify", "latest").out
     with pytest.raises(ConfigError, match="in place of data"):
         optimizer.evolve(bars=frame, data=["sample"], **small)
+
+
+def test_an_edited_strategy_in_memory_is_another_one(command, market, tmp_path, monkeypatch):
+    """As in a notebook, where it is read, searched, edited and read again; each run goes on."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.read_csv(market.removeprefix("csv:"))
+    small = {"population": 8, "generations": 2, "min_trades": 3, "judge": False}
+
+    def searched_again(text):
+        Path("idea.py").write_text(text)
+        spec = load_strategy("idea.py")
+        run = optimizer.evolve(strategy=spec, bars=frame, **small)
+        assert command("evolve", "--resume", run.id, "--generations", "3").code == 0
+        return spec, run
+
+    first, run = searched_again(PULLBACK)
+    edited, other = searched_again(PULLBACK.replace("> 65", "> 60"))
+    assert [run.header.strategy, other.header.strategy] == ["pullback", "pullback"]
+    # The file says something else by now, so that the first one goes on from its record.
+    again = optimizer.evolve(strategy=first, bars=frame, **small)
+    del STRATEGIES["pullback"]
+    assert command("evolve", "--resume", again.id, "--generations", "3").code == 0
+    named = [replace(one, name="mine", source=None) for one in (first, edited)]
+    names = [optimizer.evolve(strategy=one, bars=frame, **small).header.strategy for one in named]
+    assert names == ["mine", f"mine_{edited.digest[:8]}"]
+    for name in names:
+        del STRATEGIES[name]
+
+
+@pytest.mark.parametrize("given", [3, None, [], max], ids=str)
+def test_what_is_no_strategy_is_refused_in_memory(given):
+    """A path is one, as text is."""
+    with pytest.raises(ConfigError, match="strategy is the name or the file of a strategy, or wha"):
+        optimizer.backtest(strategy=given)
+    with pytest.raises(StrategyError, match=r"there is no file 'nowhere.py'"):
+        optimizer.backtest(strategy=Path("nowhere.py"))
 
 
 def test_one_individual_is_backtested_in_memory(command, market, tmp_path, monkeypatch):
