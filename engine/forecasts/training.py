@@ -253,9 +253,10 @@ def _deterministic(threads: int) -> Iterator[None]:
     """The same bits each time on one device; what was set before is put back."""
     # Read when the library of a GPU begins; only then may it use one order of sums.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    before = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
+    before = torch.get_deterministic_debug_mode(), torch.get_num_threads()
     tf32 = torch.backends.cuda.matmul.allow_tf32
-    torch.use_deterministic_algorithms(True)
+    # As torch.use_deterministic_algorithms(True), which imports a compiler first: a second or two.
+    torch.set_deterministic_debug_mode("error")
     # Memory that nobody reads is not filled first.
     filled = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
@@ -264,7 +265,7 @@ def _deterministic(threads: int) -> Iterator[None]:
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before[0])
+        torch.set_deterministic_debug_mode(before[0])
         torch.utils.deterministic.fill_uninitialized_memory = filled  # type: ignore[attr-defined]
         torch.set_num_threads(before[1])
         torch.backends.cuda.matmul.allow_tf32 = tf32
