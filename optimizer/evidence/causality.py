@@ -83,7 +83,8 @@ def begins(cut_short: Ledger, whole: Ledger) -> bool:
     count = len(cut_short)
     if count and cut_short.reason[-1] == REASONS.index("end"):
         count -= 1
+    of_whole = whole.columns()
     return count <= len(whole) and all(
-        column[:count].tobytes() == whole.columns()[name][:count].tobytes()
+        column[:count].tobytes() == of_whole[name][:count].tobytes()
         for name, column in cut_short.columns().items()
     )

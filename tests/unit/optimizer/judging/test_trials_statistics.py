@@ -47,7 +47,13 @@ def judged(found):
     return JudgedTrials.of(found[0], found[2])
 
 
-def column_by_hand(task, genome):
+@pytest.fixture(scope="module")
+def plain(found):
+    """An engine of its own, to be asked for one individual at a time."""
+    return Engine(found[0].spec, SERIES, WINDOWS, found[0].costs, device="cpu")
+
+
+def column_by_hand(plain, genome):
     """R of each day on which some window has a bar, by day."""
     days = sorted(
         {
@@ -58,8 +64,7 @@ def column_by_hand(task, genome):
     )
     total = dict.fromkeys(days, 0.0)
     for window in WINDOWS:
-        engine = Engine(task.spec, SERIES, [window], task.costs, device="cpu")
-        (ledger,) = engine.trades(genome)
+        (ledger,) = plain.on([window]).trades(genome)
         own = dict.fromkeys(days, 0.0)
         for bar, r in zip(ledger.exit_bar.tolist(), ledger.r.tolist(), strict=True):
             own[int(SERIES[window.series].timestamp[bar]) // DAY_NS] += r
@@ -78,15 +83,15 @@ def test_judged_trials_are_those_that_traded_enough(found, judged):
     assert judged.evaluated == len(trials)
 
 
-def test_paths_take_the_strongest_of_each_training(found, judged):
+def test_paths_take_the_strongest_of_each_training(found, judged, plain):
     """One trial and one window at a time, from ledgers."""
-    task, engine, _, _ = found
+    _, engine, _, _ = found
     record = stability_record(engine, judged, 12, (2, 5))
     genomes = judged.genomes[[k * len(judged.genomes) // 12 for k in range(12)]]
     splits = combinatorial(SERIES, WINDOWS, purge=2, embargo=5)
 
     def sums(genome, windows):
-        ledgers = Engine(task.spec, SERIES, windows, task.costs, device="cpu").trades(genome)
+        ledgers = plain.on(windows).trades(genome)
         results = [r for ledger in ledgers for r in ledger.r.tolist()]
         return sum(results), sum(r * r for r in results)
 
@@ -109,7 +114,7 @@ def test_paths_take_the_strongest_of_each_training(found, judged):
     assert record.median == pytest.approx(np.median(of_paths), rel=1e-12)
 
 
-def test_columns_are_sums_of_days(found, judged):
+def test_columns_are_sums_of_days(found, judged, plain):
     """Of evenly chosen trials and the front, to the bit."""
     task, engine, _, front = found
     pick = chosen(engine, front)
@@ -118,12 +123,12 @@ def test_columns_are_sums_of_days(found, judged):
     assert n > 5
     used = [judged.genomes[place * n // 5] for place in range(5)]
     used += [one for one in front if not any((one == other).all() for other in used)]
-    assert columns.used.T.tolist() == [column_by_hand(task, genome) for genome in used]
-    assert columns.front.T.tolist() == [column_by_hand(task, genome) for genome in front]
-    assert columns.pick.tolist() == column_by_hand(task, pick.genome)
+    assert columns.used.T.tolist() == [column_by_hand(plain, genome) for genome in used]
+    assert columns.front.T.tolist() == [column_by_hand(plain, genome) for genome in front]
+    assert columns.pick.tolist() == column_by_hand(plain, pick.genome)
     first = judged.genomes[: judged.first]
     chosen_first = [first[place * len(first) // 5] for place in range(min(5, len(first)))]
-    expected = [column_by_hand(task, genome) for genome in chosen_first]
+    expected = [column_by_hand(plain, genome) for genome in chosen_first]
     assert columns.first.T.tolist() == expected
 
 
