@@ -1,5 +1,6 @@
 """Profiles, fixtures and options that all tests share."""
 
+import atexit
 import gc
 import os
 from pathlib import Path
@@ -57,12 +58,9 @@ def pytest_collection_finish():
     """Let no search for garbage walk through what was imported and collected, which stays."""
     gc.collect()
     gc.freeze()
+    # Libraries look when Python ends for what was never let go of.
+    atexit.register(gc.unfreeze)
     gc.set_threshold(20_000, 20, 50)
-
-
-def pytest_unconfigure():
-    """Let go of it again: libraries look at the end for what was never let go of."""
-    gc.unfreeze()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from optimizer.forecasts.column import make_forecast
 from optimizer.forecasts.settings import ForecastSettings
@@ -14,14 +14,14 @@ from tests.support.planted_returns import planted_market
 def test_students_t_is_that_of_scipy(degrees):
     """Both tails, to ten digits."""
     for value in (-6.0, -1.3, 0.0, 0.2, 2.5, 9.0):
-        assert t_above(value, degrees) == pytest.approx(stats.t.sf(value, degrees), rel=1e-10)
+        assert t_above(value, degrees) == pytest.approx(scipy.stats.t.sf(value, degrees), rel=1e-10)
 
 
 def test_diebold_mariano_of_one_bar_is_a_t_test():
     """Without overlap it is the plain one, whose variance is over N where this one's is too."""
     gains = np.random.default_rng(1).normal(0.05, 1.0, 200)
     # Harvey's correction at horizon 1 is (N - 1) / N, which makes the variance that over N - 1.
-    expected = stats.ttest_1samp(gains, 0, alternative="greater").pvalue
+    expected = scipy.stats.ttest_1samp(gains, 0, alternative="greater").pvalue
     assert diebold_mariano(gains, 1) == pytest.approx(expected, rel=1e-9)
 
 
@@ -43,7 +43,7 @@ def test_diebold_mariano_of_several_bars():
     )
     factor = np.sqrt((n + 1 - 2 * h + h * (h - 1) / n) / n)
     statistic = factor * gains.mean() / np.sqrt(variance / n)
-    assert diebold_mariano(gains, h) == pytest.approx(stats.t.sf(statistic, n - 1), rel=1e-9)
+    assert diebold_mariano(gains, h) == pytest.approx(scipy.stats.t.sf(statistic, n - 1), rel=1e-9)
     assert np.isnan(diebold_mariano(np.ones(20), 1))
     assert np.isnan(diebold_mariano(np.zeros(200), 1))
 
