@@ -19,7 +19,7 @@ from optimizer.commands.console import (
 )
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.notes import COMPILES, note, telling
-from optimizer.commands.tables import metrics_table, windows_table
+from optimizer.commands.tables import ends_of, metrics_table, windows_table
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.judging.elsewhere import front_elsewhere
@@ -38,7 +38,7 @@ from optimizer.session.genes_file import Values, chosen_individual, chosen_membe
 from optimizer.session.individuals import figures_of, metrics_over
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
-from optimizer.shown import counted
+from optimizer.shown import counted, number
 from optimizer.written import write_whole
 
 BY_WINDOW = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
@@ -100,6 +100,7 @@ def backtest_command(
     _print(found)
     if trades is not None:
         stdout().say(f"\nledger written to {trades}")
+    stdout().say(_ends_line([ledgers[w] for w in task.markets.places("search")]))
     stdout().say(_intrabar_line(found.intrabar))
 
 
@@ -136,6 +137,13 @@ def _asked(
             "--member chooses from a run or a file: name a run, or add --genes or --run"
         )
     return task, {}
+
+
+def _ends_line(ledgers: Sequence[Ledger]) -> str:
+    """Sides of the trades on searched bars, and why they ended."""
+    n_short = sum(int((one.side < 0).sum()) for one in ledgers)
+    n_long = sum(len(one) for one in ledgers) - n_short
+    return f"\n{number(n_long)} long, {number(n_short)} short; {ends_of(ledgers)}"
 
 
 def _page(task: Task, genome: Floats) -> str:
@@ -234,7 +242,7 @@ def _intrabar(task: Task, ledgers: Sequence[Ledger]) -> Intrabar:
 
 def _intrabar_line(found: Intrabar) -> str:
     line = (
-        f"\nstop and target in one bar: {found.undecided} of {found.trades} trades "
+        f"stop and target in one bar: {found.undecided} of {found.trades} trades "
         f"({found.share:.1%}), the stop is taken"
     )
     if found.undecided:

@@ -8,13 +8,12 @@ import numpy as np
 from data import Bars
 from engine.compiling.forms import CompiledForm
 from engine.language_reference import LanguageReference
-from engine.ledger import REASONS, Ledger
 from engine.replay.certificate import certify
 from optimizer.commands.console import Lines, plain_table, stdout
 from optimizer.commands.data import price_chart
 from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.commands.strategies import print_genes
-from optimizer.commands.tables import certificate_line
+from optimizer.commands.tables import certificate_line, ends_of
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.runs.result import refuse_red
@@ -102,16 +101,6 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
         sides = f", {shorts} of them short" if strategy.goes_short else ""
         console.say(
             f"{counted(len(signals), 'signal')}, {counted(len(ledger), 'trade')}{sides}, "
-            f"{ledger.rejected} rejected; {_ends(ledger)}"
+            f"{ledger.rejected} rejected; {ends_of([ledger])}"
         )
     console.say(certificate_line(certificate))
-
-
-def _ends(ledger: Ledger) -> str:
-    counts = np.bincount(ledger.reason, minlength=len(REASONS)).tolist()
-    named = [
-        f"{count} by {reason.replace('_', ' ')}"
-        for reason, count in zip(REASONS, counts, strict=True)
-        if count
-    ]
-    return ", ".join(named) or "none ended"

@@ -6,6 +6,7 @@ import numpy as np
 from rich.table import Table
 
 from engine.certificate import Certificate
+from engine.ledger import REASONS, Ledger
 from optimizer.commands.console import WIDTH_OF_A_FILE, columns_table
 from optimizer.goals.constraints import POOLED
 from optimizer.goals.objectives import is_maximised
@@ -239,3 +240,11 @@ def held_out_table(members: Mapping[int, Member], objectives: Sequence[str]) -> 
         cells = (metric(n, part.get(n)) for n in ("trades", *objectives) for part in both)
         table.add_row(str(place), *cells)
     return table
+
+
+def ends_of(ledgers: Sequence[Ledger]) -> str:
+    """How many trades ended for which reason, in words."""
+    reasons = [reason for one in ledgers for reason in one.reason.tolist()]
+    counts = ((name, reasons.count(place)) for place, name in enumerate(REASONS))
+    named = [f"{number(count)} by {name.replace('_', ' ')}" for name, count in counts if count]
+    return ", ".join(named) or "none ended"

@@ -481,6 +481,15 @@ def test_a_strategy_without_genes_is_backtested_and_not_searched(command, market
     found = command("backtest", *given, "--json")
     assert found.code == 0, found.err
     assert found.json["metrics"]["trades"] > 3
+    ends = re.search(
+        r"^(\d+) long, (\d+) short; (.*)$", command("backtest", *given).out, re.MULTILINE
+    )
+    sides, reasons = (
+        ends.groups()[:2],
+        re.findall(r"(\d+) by (?:stop gap|stop|target|time|signal|end)", ends[3]),
+    )
+    assert min(map(int, sides)) > 0
+    assert sum(map(int, sides)) == sum(map(int, reasons)) == found.json["metrics"]["trades"]
     assert command("parity", *given).code == 0
     assert command("strategies", "check", pullback, "--data", market).code == 0
 
