@@ -40,6 +40,8 @@ class Bars:
         is_simulated: Whether a program invented the market.
         notes: One line for each repair, assumption or warning.
         extra: Further columns by name, each [T] finite or NaN: what was known at a bar's close.
+        dated: Names of those of `extra` that follow the clock, such as a rate with the time from
+            which it was known; each of the others is aligned, it belongs to its bar.
 
     Raises:
         BarsError: With the first five offending rows and the option that repairs them.
@@ -57,6 +59,7 @@ class Bars:
     is_simulated: bool = False
     notes: tuple[str, ...] = ()
     extra: Mapping[str, Floats] = field(default_factory=dict)
+    dated: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         first, last = (np.datetime64(int(self.timestamp[at]), "ns") for at in (0, -1))
@@ -77,6 +80,11 @@ class Bars:
         if isinstance(self.timeframe_ns, bool) or not self.timeframe_ns > 0:
             raise BarsError(f"timeframe_ns must be above zero, got {self.timeframe_ns!r}")
         check_symbol(self.symbol)
+        for name, column in extra.items():
+            if np.isinf(column).any():
+                raise BarsError(
+                    f"column '{name}' is infinite at bar {int(np.isinf(column).argmax())}"
+                )
         check_bars(self.timestamp, {name: getattr(self, name) for name in VALUES})
 
     def __len__(self) -> int:

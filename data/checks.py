@@ -98,12 +98,17 @@ def faults(
 
 
 def repeats(timestamp: Ints, values: Mapping[str, Floats]) -> tuple[Flags, Flags]:
-    """Which rows [T] repeat the time before them, and which [T] of those every value too."""
+    """Which rows [T] repeat the time before them, and which [T] of those every value too.
+
+    `values` may hold aligned columns beside those of `VALUES`; there, two NaN are equal.
+    """
     same_time = np.zeros(len(timestamp), dtype=np.bool_)
     same_time[1:] = timestamp[1:] == timestamp[:-1]
     same_row = same_time.copy()
-    for name in VALUES:
-        same_row[1:] &= values[name][1:] == values[name][:-1]
+    for name, column in values.items():
+        now, before = column[1:], column[:-1]
+        same = now == before
+        same_row[1:] &= same if name in VALUES else same | (np.isnan(now) & np.isnan(before))
     return same_time, same_row
 
 
@@ -143,7 +148,7 @@ class _Rows:
     values: Mapping[str, Floats]
 
     def describe(self, i: int) -> str:
-        numbers = " ".join(f"{name}={float(self.values[name][i])!r}" for name in VALUES)
+        numbers = " ".join(f"{name}={float(one[i])!r}" for name, one in self.values.items())
         return f"row {self.rows[i]} ({format_time(int(self.timestamp[i]))} {numbers})"
 
 

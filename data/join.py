@@ -16,23 +16,27 @@ from data.timeframe import format_timeframe, gap_notes
 def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
     """Put series of one market together, oldest first.
 
-    Series are of equal durations, in any order; bars of one time must be equal. Notes are kept
-    once.
+    Series are of equal durations and with the same extra columns, in any order; bars of one time
+    must be equal. Notes are kept once.
 
     Raises:
-        BarsError: When durations differ, or two parts tell different things about one time.
+        BarsError: When durations or extra columns differ, or two parts tell different things about
+            one time.
     """
     durations = {bars.timeframe_ns: bars for bars in series}
     if len(durations) != 1:
         named = ", ".join(f"{bars.timeframe} ({bars.symbol})" for bars in durations.values())
         raise BarsError(f"parts of one series must have bars of one duration, there are {named}")
+    _check_columns(series)
     ordered = sorted(series, key=lambda bars: int(bars.timestamp[0]))
-    found = {name: np.concatenate([getattr(bars, name) for bars in ordered]) for name in COLUMNS}
+    parted = [{**{name: getattr(bars, name) for name in COLUMNS}, **bars.extra} for bars in ordered]
+    found = {name: np.concatenate([part[name] for part in parted]) for name in parted[0]}
     order = np.argsort(found["timestamp"], kind="stable")
     columns: dict[str, Any] = {name: column[order] for name, column in found.items()}
     twice = np.flatnonzero(np.diff(columns["timestamp"]) == 0) + 1
-    for name in VALUES:
-        differs = twice[columns[name][twice] != columns[name][twice - 1]]
+    for name in (*VALUES, *series[0].extra):
+        now, before = columns[name][twice], columns[name][twice - 1]
+        differs = twice[(now != before) & ~(np.isnan(now) & np.isnan(before))]
         if len(differs):
             i = int(differs[0])
             one, two = (float(columns[name][k]) for k in (i - 1, i))
@@ -43,18 +47,32 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
     keep = np.ones(len(order), dtype=np.bool_)
     keep[twice] = False
     # The gaps of the whole are not those of its parts.
-    parted = [(bars.notes, gap_notes(bars.timestamp, bars.timeframe_ns)) for bars in ordered]
-    notes = dict.fromkeys(note for said, gone in parted for note in said if note not in gone)
+    told = [(bars.notes, gap_notes(bars.timestamp, bars.timeframe_ns)) for bars in ordered]
+    notes = dict.fromkeys(note for said, gone in told for note in said if note not in gone)
     gaps = gap_notes(columns["timestamp"][keep], ordered[0].timeframe_ns)
     overlap = (f"{len(twice)} bars stood in two parts, equal in both",) if len(twice) else ()
+    kept = {name: column[keep] for name, column in columns.items()}
     return replace(
         ordered[0],
-        **{name: column[keep] for name, column in columns.items()},
+        extra={name: kept.pop(name) for name in series[0].extra},
+        **kept,
         symbol=symbol,
         source=", ".join(bars.source for bars in ordered),
         is_simulated=any(bars.is_simulated for bars in series),
         notes=(f"joined from {len(series)} parts", *notes, *overlap, *gaps),
     )
+
+
+def _check_columns(series: Sequence[Bars]) -> None:
+    """Refuse parts that have not the same extra columns, each of one kind."""
+    first = series[0]
+    for bars in series:
+        odd = set(first.extra) ^ set(bars.extra) or set(first.dated) ^ set(bars.dated)
+        if odd:
+            raise BarsError(
+                "parts of one series must have the same extra columns: "
+                f"'{min(odd)}' is not in both {first.source} and {bars.source}"
+            )
 
 
 def cut_at_gaps(bars: Bars, max_gap_ns: int) -> tuple[tuple[int, Bars], ...]:

@@ -34,6 +34,7 @@ def file_name(symbol: str) -> str:
 def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[Path, bool]:
     """Write bars into a folder, whole or not at all, and read them back.
 
+    Extra columns stand beside the others, by their names; who reads the file asks for them.
     Simulated bars are refused, whose file would not say so. Returns the file, and whether it
     was written: one that holds these bars already is left as it is.
 
@@ -75,7 +76,8 @@ def _write(bars: Bars, draft: Path) -> None:
     import pyarrow.parquet as pq
 
     stamps = pa.array(bars.timestamp, type=pa.timestamp("ns", tz="UTC"))
-    columns = {"timestamp": stamps, **{name: pa.array(getattr(bars, name)) for name in VALUES}}
+    values = {name: getattr(bars, name) for name in VALUES} | dict(bars.extra)
+    columns = {"timestamp": stamps, **{name: pa.array(column) for name, column in values.items()}}
     if file_name(bars.symbol) != f"{bars.symbol}.parquet":
         # The name of the file cannot hold the symbol: a column does.
         places = pa.array(np.zeros(len(bars), dtype=np.int32))
@@ -88,7 +90,9 @@ def _write(bars: Bars, draft: Path) -> None:
 
 def _holds(path: Path, bars: Bars) -> bool:
     # Named outright: the duration may have been told by a person, and a draft has another ending.
-    options = LoadOptions(timeframe=bars.timeframe, max_bytes=2**62)
+    options = LoadOptions(
+        timeframe=bars.timeframe, max_bytes=2**62, aligned_columns=tuple(bars.extra)
+    )
     try:
         return load_bars(f"parquet:{path}", options).content_hash == bars.content_hash
     except DataError:

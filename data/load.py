@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from data.bars import Bars, check_symbol
 from data.checks import PRICES, Floats, Ints, check_bars, faults, repeats, wrong_unit
-from data.errors import BarsError, TimeframeError
+from data.errors import BarsError, SourceError, TimeframeError
 from data.providers import find_provider
 from data.resample import resample
 from data.table import LoadOptions, RawTable
@@ -44,6 +44,11 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS) -> Bars:
     """
     wanted_ns = None if options.timeframe is None else parse_timeframe(options.timeframe)
     provider, address = find_provider(spec)
+    if options.aligned and not provider.endings:
+        raise SourceError(
+            f"--aligned-column {next(iter(options.aligned))}: '{provider.name}' is no file, and "
+            "has no further columns"
+        )
     table = provider.read(address, options)
     timestamp, values, repairs = _repair(table, options)
     timeframe_ns, assumed = _decide_timeframe(table, timestamp, wanted_ns)
@@ -61,6 +66,7 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS) -> Bars:
         source=spec,
         is_simulated=table.is_simulated,
         notes=(*table.notes, *repairs, *assumed, *_warnings(values), *gaps),
+        extra={name: values[name] for name in options.aligned},
     )
     return bars if wanted_ns is None else resample(bars, wanted_ns)
 

@@ -62,7 +62,8 @@ def unpacked(content: bytes | mmap) -> Bars:
     own = {name: columns.pop(name) for name in COLUMNS}
     extra = {name.removeprefix(EXTRA): column for name, column in columns.items()}
     about = json.loads(table.schema.metadata[ABOUT])
-    return Bars(**own, extra=extra, **{**about, "notes": tuple(about["notes"])})
+    texts = {name: tuple(about.get(name, ())) for name in ("notes", "dated")}
+    return Bars(**own, extra=extra, **{**about, **texts})
 
 
 def put_down(bars: Bars, folder: Path) -> Bars:

@@ -4,6 +4,9 @@ A bar is stamped with the time at which it opens and covers [open time, open tim
 A coarser bar covers the bars that open inside it, left edge included, right edge not. Edges lie
 at whole multiples of the coarser duration since 1970-01-01T00:00 UTC; edges of whole weeks lie on
 Mondays.
+
+An extra column has the value of the last bar inside, which was known at that bar's close and so at
+the coarser bar's; it is NaN where that value is NaN, whatever was known before.
 """
 
 from dataclasses import replace
@@ -28,9 +31,9 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
         timeframe_ns: Duration of the coarser bars, a multiple of that of `bars`.
 
     Returns:
-        Bars with the first open, highest high, lowest low, last close and the volume summed
-        oldest first. A coarser bar without any bar inside does not exist; one with fewer than it
-        could hold is kept and counted in a note.
+        Bars with the first open, highest high, lowest low, last close, the volume summed oldest
+        first, and of extra columns the last value. A coarser bar without any bar inside does not
+        exist; one with fewer than it could hold is kept and counted in a note.
 
     Raises:
         TimeframeError: When the duration is finer, no multiple, or a bar reaches over an edge.
@@ -61,6 +64,7 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
         low=np.minimum.reduceat(bars.low, first),
         close=bars.close[first + count - 1],
         volume=volume,
+        extra={name: column[first + count - 1] for name, column in bars.extra.items()},
         timeframe_ns=timeframe_ns,
         notes=(
             *(note for note in bars.notes if note not in finer_gaps),

@@ -1,12 +1,14 @@
 """What a provider hands over: raw columns in the file's own order, times already in UTC."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from data.checks import COLUMNS
 from data.errors import LimitError, TableError
 
 LARGEST_SOURCE_BYTES = 200_000_000
@@ -41,6 +43,9 @@ class LoadOptions:
         drop_bad_bars: Drop rows that are no legal bar.
         sort: Put rows in the order of time.
         columns: Meaning to column name, for columns that are not recognised.
+        aligned_columns: Further columns of the file to read, each as ``NAME``, or ``NAME=COLUMN``
+            where it has another name there. Who asks for one states that value t was known at the
+            close of bar t.
         time_format: How times are written, such as ``%d/%m/%Y``; None to find out.
         decimal: Mark that begins decimals, ``.`` or ``,``; None to find out.
         tick: Raise highs and lower lows that miss open or close by no more than this.
@@ -59,6 +64,7 @@ class LoadOptions:
     drop_bad_bars: bool = False
     sort: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
+    aligned_columns: Sequence[str] = ()
     time_format: str | None = None
     decimal: str | None = None
     tick: float = 0.0
@@ -75,6 +81,25 @@ class LoadOptions:
             raise TableError(f"--price-offset must be a number, got {self.price_offset!r}")
         if isinstance(self.max_bytes, bool) or self.max_bytes < 1:
             raise LimitError(f"--max-bytes must be at least 1, got {self.max_bytes!r}")
+        _ = self.aligned
+
+    @cached_property
+    def aligned(self) -> dict[str, str]:
+        """Name to column of the file, of each aligned column."""
+        found: dict[str, str] = {}
+        for text in self.aligned_columns:
+            name, sign, column = text.partition("=")
+            if not name.isidentifier() or (sign and not column):
+                raise TableError(
+                    f"--aligned-column {text!r} must look like NAME, or NAME=COLUMN of the file; a "
+                    "name is letters, digits and _"
+                )
+            if name in found:
+                raise TableError(f"--aligned-column: two columns are named '{name}'")
+            if name in (*COLUMNS, "symbol"):
+                raise TableError(f"--aligned-column {text!r}: all bars have '{name}' already")
+            found[name] = column or name
+        return found
 
 
 @dataclass(frozen=True)
@@ -83,7 +108,8 @@ class RawTable:
 
     Args:
         timestamp: [N], int64 nanoseconds UTC, `NO_TIME` where a row has none.
-        values: open, high, low, close, volume, [N] float64 each, NaN where missing.
+        values: open, high, low, close, volume, then aligned columns that were asked for; [N]
+            float64 each, NaN where missing.
         where: What errors about a row start with, such as the name of the file.
         notes: One line for each assumption made while reading.
         timeframe_ns: Duration of a bar where the source states it, None where steps must tell.

@@ -131,9 +131,9 @@ def recognise_own(
     """
     pairs = paired_names(own)
     if pairs is None:
-        return own, recognise(own, where, options.columns), market
+        return own, recognise(own, where, options.columns, options.aligned), market
     names, found = names_of(pairs, market, where)
-    layout = recognise(names, where, options.columns)
+    layout = recognise(names, where, options.columns, options.aligned)
     return names, replace(layout, market=found), None
 
 
@@ -154,7 +154,8 @@ def to_raw(
     if layout.symbol is not None:
         arrays, named = _of_market(arrays, layout.symbol, market, where)
     timestamp, time_notes = _read_alike(arrays, layout, options, where)
-    numbers = {name: arrays[name] for name in layout.values if name}
+    aligned = dict(layout.aligned)
+    numbers = {name: arrays[name] for name in (*layout.values, *aligned.values()) if name}
     decimal = find_decimal(numbers, options.decimal, where)
     values = {
         meaning: read_numbers(arrays[name], name, where, decimal)
@@ -166,7 +167,21 @@ def to_raw(
     if decimal != POINT:
         notes = (*notes, "numbers are read with a decimal comma")
     values = {**values, "volume": volume}
+    for meaning, name in aligned.items():
+        values[meaning] = _read_aligned(arrays[name], name, where, decimal)
     return RawTable(timestamp, values, named or _stem(path), where, notes=notes)
+
+
+def _read_aligned(column: pa.Array, name: str, where: str, decimal: str) -> Floats:
+    """An aligned column, finite or NaN."""
+    found = read_numbers(column, name, where, decimal)
+    infinite = np.flatnonzero(np.isinf(found))
+    if len(infinite):
+        raise TableError(
+            f"{where}: column {name!r} is infinite in row {infinite[0]}; leave a cell empty where "
+            "its number is not known"
+        )
+    return found
 
 
 def _read_alike(

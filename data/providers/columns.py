@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -104,6 +104,7 @@ class Layout:
         same_times: Other columns that say when a bar opens; they must agree with `times`.
         tick_volume: Column that counts ticks, for where the volume is zero throughout.
         volumes: Asset to column, where there is a volume in each of the two assets of a pair.
+        aligned: Name to column, of further columns that a person asked for.
     """
 
     times: tuple[str, ...]
@@ -112,6 +113,7 @@ class Layout:
     same_times: tuple[tuple[str, ...], ...] = ()
     tick_volume: str | None = None
     volumes: tuple[tuple[str, str], ...] = ()
+    aligned: tuple[tuple[str, str], ...] = ()
     market: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -120,20 +122,29 @@ class Layout:
         """All columns that are read, each once."""
         other = [name for names in self.same_times for name in names]
         other += [name for name in (self.symbol, self.tick_volume) if name]
-        other += [column for _, column in self.volumes]
+        other += [column for _, column in (*self.volumes, *self.aligned)]
         return tuple(dict.fromkeys([*self.times, *filter(None, self.values), *other]))
 
 
-def recognise(names: Sequence[str], where: str, chosen: Mapping[str, str] | None = None) -> Layout:
+def recognise(
+    names: Sequence[str],
+    where: str,
+    chosen: Mapping[str, str] | None = None,
+    aligned: Mapping[str, str] | None = None,
+) -> Layout:
     """Find the columns of bars among the names of a file.
 
-    `chosen` maps meaning to a column's name, or its place from 1.
+    `chosen` maps meaning to a column's name, or its place from 1; `aligned` does so for the names
+    of further columns.
 
     Raises:
         TableError: When a column is missing or two could be the same thing.
     """
     said = {meaning: _find(meaning, name, names, where) for meaning, name in (chosen or {}).items()}
-    found = _by_role([name for name in names if name not in said.values()])
+    beside = {
+        name: _find_aligned(name, own, names, where, said) for name, own in (aligned or {}).items()
+    }
+    found = _by_role([name for name in names if name not in (*said.values(), *beside.values())])
     _overrule(found, said)
     for role, columns in found.items():
         if len(columns) > 1 and role not in ("timestamp", "asset volume"):
@@ -154,7 +165,11 @@ def recognise(names: Sequence[str], where: str, chosen: Mapping[str, str] | None
         same_times=tuple(times[1:]),
         tick_volume=tick_volume,
         volumes=volumes,
-        notes=_passed_over(names),
+        aligned=tuple(beside.items()),
+        notes=(
+            *_passed_over([name for name in names if name not in beside.values()]),
+            *_stated(beside),
+        ),
     )
 
 
@@ -236,19 +251,40 @@ def _find(meaning: str, name: str, names: Sequence[str], where: str) -> str:
         known = ", ".join(MEANINGS)
         hint = near_match(meaning, list(MEANINGS))
         raise TableError(f"--column {meaning}={name}: '{meaning}' is unknown; known: {known}{hint}")
-    if name in names:
-        return name
-    alike = [one for one in names if one.strip().lower() == name.strip().lower()]
-    if len(alike) == 1:
-        return alike[0]
+    if (column := _named(name, names)) is not None:
+        return column
     if meaning == "volume" and name.lower() == NO_VOLUME:
         return ""
-    if name.isdecimal() and 1 <= int(name) <= len(names):
-        return names[int(name) - 1]
-    raise TableError(
-        f"{where}: --column {meaning}={name}: there is no such column; "
-        f"columns are {list_names(names)}"
-    )
+    raise _no_column(f"--column {meaning}={name}", names, where)
+
+
+def _find_aligned(
+    name: str, own: str, names: Sequence[str], where: str, said: Collection[str]
+) -> str:
+    """The column that a person names; it is none of those that bars have."""
+    flag = f"--aligned-column {name}" + ("" if own == name else f"={own}")
+    if names.count(own) > 1:
+        raise TableError(f"{where}: {flag}: {names.count(own)} columns are named so; keep one")
+    column = _named(own, names)
+    if column is None:
+        raise _no_column(flag, names, where)
+    role, roles = ROLES.get(plain(column)), [ROLES.get(plain(one)) for one in names]
+    if role in MEANINGS and role not in said and roles.count(role) == 1:
+        raise TableError(f"{where}: {flag}: column {column!r} is the {role} of the bars")
+    return column
+
+
+def _named(name: str, names: Sequence[str]) -> str | None:
+    """The column of a name, in any case where it is the only one, or of a place from 1."""
+    alike = [one for one in names if one.strip().lower() == name.strip().lower()]
+    if name in names or len(alike) == 1:
+        return name if name in names else alike[0]
+    is_place = name.isdecimal() and 1 <= int(name) <= len(names)
+    return names[int(name) - 1] if is_place else None
+
+
+def _no_column(flag: str, names: Sequence[str], where: str) -> TableError:
+    return TableError(f"{where}: {flag}: there is no such column; columns are {list_names(names)}")
 
 
 def _by_role(names: Sequence[str]) -> dict[str, list[str]]:
@@ -306,6 +342,14 @@ def _choose_volume(
         pairs = tuple((plain(name).removeprefix("volume_").strip("()"), name) for name in assets)
         return assets[0], None, pairs if len(pairs) > 1 else ()
     return ticks, None, ()
+
+
+def _stated(aligned: Mapping[str, str]) -> tuple[str, ...]:
+    """What a person states who asks for columns of the bars' own file."""
+    if not aligned:
+        return ()
+    named = (repr(name) + (f" ({own!r})" if own != name else "") for name, own in aligned.items())
+    return (f"aligned: {', '.join(named)}, stated to be known at the close of each bar",)
 
 
 def _passed_over(names: Sequence[str]) -> tuple[str, ...]:

@@ -53,14 +53,15 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
         raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
     text = _in_utf8(text, where)
-    is_numbered = any(name.isdecimal() for name in options.columns.values())
+    named = (*options.columns.values(), *options.aligned.values())
+    is_numbered = any(name.isdecimal() for name in named)
     notes: tuple[str, ...] = ()
     try:
         header = read_header(text, where, market, is_numbered=is_numbered)
     except NotUtf8Error:
         text, notes = _from_windows(text, where), ("text is read as Windows-1252",)
         header = read_header(text, where, market, is_numbered=is_numbered)
-    layout = recognise(header.names, where, options.columns)
+    layout = recognise(header.names, where, options.columns, options.aligned)
     layout = replace(layout, market=header.market, notes=(*notes, *header.notes, *layout.notes))
     try:
         columns = _parse(text, header, layout.used)
@@ -68,7 +69,8 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         raise SourceError(f"{where}: is no readable CSV file ({first_line(error)})") from None
     if not columns.num_rows:
         raise SourceError(f"{where}: there are no bars after the header line")
-    if not text.endswith((b"\n", b"\r", b'"')) and header.names[-1] in layout.values:
+    numbers = (*layout.values, *dict(layout.aligned).values())
+    if not text.endswith((b"\n", b"\r", b'"')) and header.names[-1] in numbers:
         _refuse_cut(columns.column(header.names[-1]), where)
     return to_raw(columns, layout, path, options, None if header.market else market)
 

@@ -38,7 +38,8 @@ from data.table import LoadOptions
 from optimizer.commands.console import Lines, facts_table, plain_table, print_json, stderr, stdout
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
-from optimizer.session.markets import load_options, load_series, named_specs
+from optimizer.session.markets import load_series
+from optimizer.session.sources import load_options, named_specs
 from optimizer.shown import counted, minute, number
 
 if TYPE_CHECKING:
@@ -120,6 +121,8 @@ def facts_of(bars: Bars) -> dict[str, object]:
         "bars missing in gaps": gaps.missing_bars,
         "hash": bars.content_hash,
     }
+    if bars.extra:
+        facts["further columns"] = ", ".join(bars.extra)
     if gaps.count:
         hours = gaps.longest_ns / NS_PER_S / 3600
         ends = _utc(int(bars.timestamp[gaps.longest_at]))
@@ -179,7 +182,8 @@ def import_command(
         name, frame = str(row["symbol"]), str(row["timeframe"])
         table.add_row(name, number(row["bars"]), frame, *times, hash_, kept)
     stdout().print(table)
-    stdout().say(f"use them with --data {folder}")
+    beside = "".join(f" --aligned-column {name}" for name in options.aligned)
+    stdout().say(f"use them with --data {folder}{beside}")
 
 
 def price_chart(bars: Bars, *, mark: str = "|") -> list[str]:

@@ -2,7 +2,16 @@
 
 from typing import Literal
 
-from optimizer.config.values import Bounds, Bytes, ColumnFiles, Columns, Settings, Specs, knob
+from optimizer.config.values import (
+    AlignedColumns,
+    Bounds,
+    Bytes,
+    ColumnFiles,
+    Columns,
+    Settings,
+    Specs,
+    knob,
+)
 
 
 class DataSettings(Settings):
@@ -25,6 +34,13 @@ class DataSettings(Settings):
         {},
         "What a column holds, for names that are not recognised: timestamp, date, time, open, "
         "high, low, close, volume or symbol, and its name; the flag repeats.",
+        decides="data",
+    )
+    aligned_columns: AlignedColumns = knob(
+        [],
+        'A further column of the bars\' own file, as column("NAME") of a strategy: you state that '
+        "each number was known when its bar closed; NAME=COLUMN where the file calls it otherwise; "
+        "the flag repeats.",
         decides="data",
     )
     column_file: ColumnFiles = knob(

@@ -154,6 +154,7 @@ Specs = Annotated[
     Words("a source of bars, or a list of sources", "SPEC"),
 ]
 Comparisons = Annotated[list[str], Words("a list of texts", "COMPARISON")]
+AlignedColumns = Annotated[list[str], Words("a list of NAME or NAME=COLUMN", "NAME[=COLUMN]")]
 ColumnFiles = Annotated[list[str], Words("a list of NAME=FILE", "NAME=FILE")]
 Columns = Annotated[dict[str, str], Words("a table of meaning = name", "MEANING=NAME", "text")]
 Bounds = Annotated[

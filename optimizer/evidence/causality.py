@@ -47,15 +47,18 @@ def cuts(window: Window, ledgers: Sequence[Ledger]) -> tuple[int, ...]:
 def poisoned(bars: Bars, cut: int) -> Bars:
     """The same bars before a cut, and from it on prices doubled and halved in turn.
 
-    Volume is there multiplied by 1,000, plus 1.
+    Volume is there multiplied by 1,000, plus 1. Extra columns are halved and of the other sign
+    there, or 1 where they were 0 or unknown: no value is left as it was.
     """
     factors = np.ones(len(bars))
     factors[cut::2], factors[cut + 1 :: 2] = 2.0, 0.5
     is_after = np.arange(len(bars)) >= cut
     prices = {name: getattr(bars, name) * factors for name in PRICES}
     volume = np.where(is_after, bars.volume * 1000 + 1, bars.volume)
-    # What could be read at a later bar is another number too.
-    extra = {name: np.where(is_after, -2 * one - 1, one) for name, one in bars.extra.items()}
+    extra = {
+        name: np.where(is_after, np.where(np.isnan(one) | (one == 0), 1.0, -one / 2), one)
+        for name, one in bars.extra.items()
+    }
     return replace(bars, **prices, volume=volume, extra=extra)
 
 

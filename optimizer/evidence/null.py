@@ -1,8 +1,9 @@
 """Markets without an edge, made of the searched bars: shuffled, or turned about their mean.
 
 On a shuffled market the order of bars carries nothing; a body (high, low and close over the open,
-with its volume) and the gap before it move apart, each within its class. On a mirrored market
-volatility, volume and times stay where they are, and only directions are drawn anew. Prices are
+with its volume and aligned columns) and the gap before it move apart, each within its class. On a
+mirrored market volatility, volume, extra columns and times stay where they are, and only directions
+are drawn anew. Dated columns stay where they are on both. Prices are
 rebuilt by * and / alone, whose rounding is monotone: the bars are legal without any repair.
 
 Sources: Masters, "Monte-Carlo Evaluation of Trading Systems", 2006, and "Permutation and
@@ -10,7 +11,7 @@ Randomization Tests for Trading System Development", 2020, for permuted bars; cl
 mirrored market are house rules.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal, NamedTuple
@@ -233,12 +234,17 @@ def _shuffled(one: _Series, origins: Origins) -> Bars:
     bodies, gaps = (found[kept:] - kept for found in origins)
     gap, *body = one.ratios
     ratios = _Ratios(gap[gaps], *(column[bodies] for column in body))
-    return _rebuilt(one, ratios, one.bars.volume[origins.bodies])
+    bars = one.bars
+    extra = {
+        name: column if name in bars.dated else column[origins.bodies]
+        for name, column in bars.extra.items()
+    }
+    return _rebuilt(one, ratios, bars.volume[origins.bodies], extra)
 
 
 def _mirrored(one: _Series, turns: Flags) -> Bars:
     chosen = (np.where(turns, *pair) for pair in zip(one.turned, one.ratios, strict=True))
-    return _rebuilt(one, _Ratios(*chosen), one.bars.volume)
+    return _rebuilt(one, _Ratios(*chosen), one.bars.volume, one.bars.extra)
 
 
 def _turned(ratios: _Ratios, is_opener: Flags) -> _Ratios:
@@ -256,7 +262,7 @@ def _mean(values: Floats) -> float:
     return float(np.add.accumulate(values)[-1]) / len(values) if len(values) else float("nan")
 
 
-def _rebuilt(one: _Series, ratios: _Ratios, volume: Floats) -> Bars:
+def _rebuilt(one: _Series, ratios: _Ratios, volume: Floats, extra: Mapping[str, Floats]) -> Bars:
     """The series with other bars in its window, prices multiplied forwards from the last kept."""
     kept = len(one.bars) - len(one.moving)
     steps = np.empty(2 * len(one.moving) + 1)
@@ -270,4 +276,5 @@ def _rebuilt(one: _Series, ratios: _Ratios, volume: Floats) -> Bars:
         low=np.concatenate([one.bars.low[:kept], opening * ratios.low]),
         close=np.concatenate([one.bars.close[:kept], prices[2::2]]),
         volume=volume,
+        extra=extra,
     )

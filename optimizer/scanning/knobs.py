@@ -3,7 +3,7 @@
 from optimizer.config.data import DataSettings
 
 SCANNED = (
-    *(name for name in DataSettings.model_fields if name != "column_file"),
+    *(name for name in DataSettings.model_fields if name not in ("column_file", "aligned_columns")),
     "start",
     "end",
     "threads",

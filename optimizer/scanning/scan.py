@@ -33,7 +33,8 @@ from optimizer.scanning.result import (
     order_of,
     stand_of,
 )
-from optimizer.session.markets import Markets, load_options, named_specs
+from optimizer.session.markets import Markets
+from optimizer.session.sources import load_options, named_specs
 from optimizer.shown import counted
 from strategy.errors import unknown
 

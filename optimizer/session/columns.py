@@ -7,10 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from data import Bars
+from data import Bars, DataError, load_bars
 from data.dated import read_dated
-from optimizer.errors import ConfigError
+from optimizer.config.run_config import RunConfig
+from optimizer.errors import ConfigError, StoreError
 from optimizer.runs import RunStore
+from optimizer.session.sources import load_options
 from optimizer.written import write_whole
 from strategy.columns import DatedColumn
 from strategy.model import Strategy
@@ -54,17 +56,18 @@ def columns_of(files: Sequence[str], tz: str | None = None) -> Callable[[Bars], 
             column = DatedColumn(*numbers.of(bars.symbol), max_age)
             if not len(column.values):
                 raise ConfigError(f"--column-file {name}: {path} has nothing of {bars.symbol}")
-            bars = replace(bars, extra={**bars.extra, name: column.at(bars)})
+            extra = {**bars.extra, name: column.at(bars)}
+            bars = replace(bars, extra=extra, dated=(*bars.dated, name))
         return bars
 
     return with_columns
 
 
-def require_columns(spec: AnyStrategy, series: Sequence[Bars]) -> None:
+def require_columns(spec: AnyStrategy, series: Sequence[Bars], config: RunConfig) -> None:
     """Refuse a strategy that reads an extra column which a series has not.
 
     Raises:
-        ConfigError: Naming the column.
+        ConfigError: Naming the column, and the flag that reads it.
     """
     names = spec.extra_columns if isinstance(spec, Strategy) else ()
     for name in names:
@@ -72,8 +75,41 @@ def require_columns(spec: AnyStrategy, series: Sequence[Bars]) -> None:
             if name not in bars.extra:
                 raise ConfigError(
                     f"strategy '{spec.name}' reads column '{name}', which {bars.symbol} has not: "
-                    f"add --column-file {name}=FILE"
+                    f"add {_flag_for(name, bars, config)}"
                 )
+
+
+def _flag_for(name: str, bars: Bars, config: RunConfig) -> str:
+    """The flag that would read a column which a strategy asks for."""
+    asked = {"aligned_columns": [*config.aligned_columns, name]}
+    try:
+        load_bars(bars.source, load_options(config.model_copy(update=asked)))
+    except (DataError, ConfigError):
+        return f"--column-file {name}=FILE"
+    return (
+        f"--aligned-column {name} to read it from the bars' own file, if each of its numbers was "
+        "known when its bar closed"
+    )
+
+
+def require_same_columns(run: str, recorded: RunConfig, present: RunConfig) -> None:
+    """Refuse other extra columns than those of a run.
+
+    Raises:
+        StoreError: Naming those that differ.
+    """
+    for flag, old, new in (
+        ("--aligned-column", recorded.aligned_columns, present.aligned_columns),
+        ("--column-file", recorded.column_file, present.column_file),
+    ):
+        was, now = ({text.partition("=")[0] for text in texts} for texts in (old, new))
+        if was != now:
+            told = [f"without {name}" for name in sorted(was - now)]
+            told += [f"with {name}" for name in sorted(now - was)]
+            raise StoreError(
+                f"run '{run}' had other columns: {flag} asks for them {', '.join(told)}; leave it "
+                "out, or start a new run"
+            )
 
 
 def fits_of(spec: AnyStrategy, files: Sequence[str]) -> list[str]:

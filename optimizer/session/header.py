@@ -12,7 +12,7 @@ from optimizer.config.run_config import RunConfig, make_config, overlaid
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore, is_in_run
 from optimizer.search.generation import Floats
-from optimizer.session.columns import FITS, fits_of, kept_columns
+from optimizer.session.columns import FITS, fits_of, kept_columns, require_same_columns
 from optimizer.session.exported import newest_front
 from optimizer.session.identity import (
     Identity,
@@ -209,7 +209,11 @@ def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
         )
     if isinstance(files := known.get("column_file"), list):
         known["column_file"] = kept_columns(files, store.path)
-    return make_config(overlaid(known, flags), where=f"run '{store.run_id}'", flags=flags)
+    where = f"run '{store.run_id}'"
+    made = make_config(overlaid(known, flags), where=where, flags=flags)
+    if flags.keys() & {"aligned_columns", "column_file"}:
+        require_same_columns(store.run_id, make_config(known, where=where), made)
+    return made
 
 
 def recorded_front(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floats]:

@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +11,8 @@ from pathlib import Path
 from data import (
     Bars,
     Holdout,
-    LoadOptions,
     Window,
     cut_at_gaps,
-    expand_spec,
     joined,
     load_bars,
     parse_holdout,
@@ -27,13 +25,13 @@ from data import (
 from data.bars import Role
 from data.checks import format_time
 from data.mapped import put_down
-from data.table import FetchOptions
 from engine.free_memory import free_host_bytes
 from engine.metrics import Span, span_of
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.runs.result import WindowDescription
 from optimizer.session.columns import columns_of
+from optimizer.session.sources import load_options, named_specs
 from optimizer.shown import SAMPLES
 
 log = logging.getLogger(__name__)
@@ -272,30 +270,6 @@ def load_series(config: RunConfig) -> tuple[Bars, ...]:
             bars = put_down(bars, folder)
         found.append(bars)
     return tuple(found)
-
-
-def named_specs(config: RunConfig) -> tuple[str, ...]:
-    """The sources that a configuration names, folders and patterns as their files.
-
-    Raises:
-        ConfigError: When a source is named twice.
-        DataError: When a folder or a pattern holds none.
-    """
-    specs = tuple(spec for named in config.data for spec in expand_spec(named))
-    repeated = [spec for spec, count in Counter(specs).items() if count > 1]
-    if repeated:
-        raise ConfigError(f"--data '{repeated[0]}' is named more than once")
-    return specs
-
-
-def load_options(config: RunConfig) -> LoadOptions:
-    """How a configuration wants sources to be read; its knobs bear the names of the options."""
-    known = {name: getattr(config, name) for name in RunConfig.model_fields}
-    fetch, load = (
-        {part.name: known[part.name] for part in fields(kind) if part.name in known}
-        for kind in (FetchOptions, LoadOptions)
-    )
-    return LoadOptions(**load, fetch=FetchOptions(**fetch))
 
 
 def load_markets(config: RunConfig, least: Callable[[Bars], int] = lambda bars: 0) -> Markets:

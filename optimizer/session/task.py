@@ -206,7 +206,7 @@ def prepare(
 
     markets = load_markets(config, lambda bars: _bars_needed(spec_for(bars)))
     spec = spec_for(markets.series[0])
-    require_columns(spec, markets.series)
+    require_columns(spec, markets.series, config)
     check_spans(spec, markets.series[0].timeframe_ns)
     fitting = {"islands": max(1, min(config.islands, config.population // SMALLEST_ISLAND))}
     task = Task(config.model_copy(update=fitting), markets, spec, costs, goals)
