@@ -35,14 +35,19 @@ def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[P
     """Write bars into a folder, whole or not at all, and read them back.
 
     Extra columns stand beside the others, by their names; who reads the file asks for them.
-    Simulated bars are refused, whose file would not say so. Returns the file, and whether it
-    was written: one that holds these bars already is left as it is.
+    Simulated bars and dated columns are refused, whose file would not say so. Returns the file, and
+    whether it was written: one that holds these bars already is left as it is.
 
     Raises:
         SourceError: When it cannot be written, or holds other bars that may not be replaced.
     """
     if bars.is_simulated:
         raise SourceError(f"{bars.symbol}: a simulated market is not kept, a file would hide that")
+    if bars.dated:
+        raise SourceError(
+            f"{bars.symbol}: column '{bars.dated[0]}' is dated, and is not kept with bars: its own "
+            "file says when each number was known"
+        )
     if folder.exists() and not folder.is_dir():
         raise SourceError(
             f"{folder}: cannot be written (it is a file); name a folder to keep bars in"

@@ -133,18 +133,23 @@ def plain_numbers(column: pa.Array, decimal: str) -> pa.Array:
 def _from_text(column: pa.Array, place: str, decimal: str) -> Floats:
     if decimal == POINT and (numbers := _all_finite(column)) is not None:
         return numbers
+    bare = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+    is_missing = pc.is_in(bare, value_set=pa.array(sorted(MISSING)))
+    column = pc.if_else(is_missing, pa.scalar(None, pa.string()), column)
+    if decimal == POINT and (numbers := _all_finite(column)) is not None:
+        return numbers
     plain = plain_numbers(column, decimal)
     numbers = _all_finite(plain)
     return _one_by_one(plain, place) if numbers is None else numbers
 
 
 def _all_finite(column: pa.Array) -> Floats | None:
-    """The numbers of a column at once, None unless all of them are plain and finite."""
+    """The numbers of a column at once, None unless all that are there are plain and finite."""
     try:
-        numbers = array_of(column.cast(pa.float64()), np.nan)
+        exact = column.cast(pa.float64())
     except pa.ArrowInvalid:
         return None
-    return numbers if np.isfinite(numbers).all() else None
+    return array_of(exact, np.nan) if pc.all(pc.is_finite(exact), min_count=0).as_py() else None
 
 
 def _one_by_one(column: pa.Array, place: str) -> Floats:

@@ -17,7 +17,10 @@ from tests.support.parity import assert_same_bits
 from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import make_bars
 
-GROUPS = [("positions",), ("forms", "donchian_trail", "opening_range", "memory", "trends")]
+GROUPS = [
+    ("positions",),
+    ("aligned", "forms", "donchian_trail", "opening_range", "memory", "trends"),
+]
 """Parts that one program compares. The interpreter needs minutes for all of them, which
 `python -m tests.support.interpreted_words cpu` compares; a device does so in seconds."""
 

@@ -22,6 +22,7 @@ from strategy import words
 from strategy.files import strategies_of
 from strategy.narrow import narrowed
 from tests.support import in_words
+from tests.support.aligned import MOODY, moody_bars
 from tests.support.random_strategies import drawn_strategy
 from tests.support.worlds import costs, make_bars, markets, random_genomes, windows_of
 
@@ -149,6 +150,16 @@ ARITHMETIC = words.strategy(
     target=words.from_entry(words.true_range * words.gene("a", 1.001, 0.99, 1.01) + 0.5),
     trail=words.trail(words.share(words.gene("e", 0.6, 0.01, 0.9)), after=0.2),
 )
+
+
+def test_an_aligned_column_is_a_row_as_any_other():
+    """Reference and engine read it with its holes; both sides trade on it."""
+    bars = [moody_bars(3, 400), moody_bars(4, 200)]
+    windows = [Window.whole(bars[0]), Window(0, 90, 260), Window.whole(bars[1], 1)]
+    genomes = population(MOODY, 6, seed=1)
+    assert not both(MOODY, bars, windows, genomes)
+    (whole, *_), *_ = Engine(MOODY, bars, windows, device="cpu").ledgers(genomes)
+    assert set(whole.side.tolist()) == {1, -1}
 
 
 @pytest.mark.parametrize("length", [1, 63, 64, 65, 512, 513, 1100])

@@ -2,9 +2,11 @@
 
 import gzip
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,6 +74,22 @@ def test_feather_keeps_every_bit(bars, compression):
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/series.feather"
         feather.write_feather(pa.table(columns), path, compression=compression)
+        assert bars.content_hash == load_bars(path).content_hash
+
+
+@given(bars=bars_of_any_kind(), kind=st.sampled_from(["csv", "parquet", "feather"]), data=st.data())
+def test_aligned_columns_keep_every_bit(bars, kind, data):
+    """Beside bars of any kind, whatever is known and what is not; without the flag nothing is."""
+    numbers = st.one_of(st.just(np.nan), st.floats(allow_nan=False, allow_infinity=False))
+    columns = st.lists(numbers, min_size=len(bars), max_size=len(bars))
+    extra = {name: np.array(data.draw(columns)) for name in ("mood", "b")}
+    frame = pd.DataFrame({**columns_of(bars), **extra})
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/series.{kind}"
+        write = {"csv": "to_csv", "parquet": "to_parquet", "feather": "to_feather"}[kind]
+        getattr(frame, write)(path, **({"index": False} if kind == "csv" else {}))
+        read = load_bars(path, LoadOptions(aligned_columns=("mood", "b")))
+        assert replace(bars, extra=extra).content_hash == read.content_hash
         assert bars.content_hash == load_bars(path).content_hash
 
 

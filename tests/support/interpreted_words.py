@@ -31,6 +31,7 @@ from strategy import words
 from strategy.expressions import Arithmetic, GeneValue, Number
 from strategy.files import strategies_of
 from strategy.genes import Gene, GenomeLayout
+from tests.support.aligned import MOODY, moody_bars
 from tests.support.interpreter import repeat_nothing
 from tests.support.parity import assert_same_bits
 from tests.support.positions import asks, by_cpu, jumping, population_of
@@ -306,7 +307,18 @@ def compare_positions():
     assert sum(trades > 2 for trades in SEEN) > len(SEEN) / 3, SEEN
 
 
+def compare_aligned():
+    """A strategy that reads a column of the bars' own file."""
+    series = [moody_bars(17, 130), moody_bars(4, 40)]
+    windows = [Window(0, 10, 130), Window.whole(series[1], 1)]
+    found = assert_same_everywhere(MOODY, population(MOODY, 2, seed=2), series, windows)
+    trades = found[:, :, 0].sum()
+    assert trades > 20, "nothing was compared"
+    print(f"aligned: {trades:.0f} trades, every bit equal")
+
+
 PARTS = {
+    "aligned": compare_aligned,
     "positions": compare_positions,
     "forms": compare_forms,
     "drawn": compare_drawn,

@@ -1,5 +1,7 @@
 """Cuts, poison, and what must be equal on both sides of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -59,6 +61,15 @@ def test_poison_leaves_what_was_before(length, data):
     assert found.volume[:cut].tolist() == bars.volume[:cut].tolist()
     assert (found.volume[cut:] == bars.volume[cut:] * 1000 + 1).all()
     assert found.timestamp.tolist() == bars.timestamp.tolist()
+
+
+def test_poison_reaches_every_value_of_an_extra_column():
+    """Also one that is not known, or that a sum would leave as it was."""
+    mood = np.array([1.0, np.nan, np.nan, 0.0, -1 / 3, 1.7e308, 5e-324, 2.0])
+    found = poisoned(replace(counted_bars(8), extra={"mood": mood}), 2).extra["mood"]
+    assert np.array_equal(found[:2], mood[:2], equal_nan=True)
+    assert np.isfinite(found[2:]).all()
+    assert (found[2:] != mood[2:]).all()
 
 
 def test_one_bit_is_a_difference():

@@ -1,5 +1,6 @@
 """Null markets keep what is not an edge: legal bars, their bodies and gaps, their history."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -74,6 +75,25 @@ def worlds(draw):
     )
     start = draw(st.integers(0, length - 1))
     return bars, Window(0, start, draw(st.integers(start + 1, length)))
+
+
+def test_aligned_columns_move_with_their_bodies():
+    """What the law says; dated ones stay, as both do where directions alone are drawn anew."""
+    plain = counted_bars(12, {5, 9})
+    extra = {"mood": np.arange(12.0), "rate": np.where(np.arange(12) == 3, np.nan, 7.0 + plain.low)}
+    bars = replace(plain, extra=extra, dated=("rate",))
+    markets = markets_of(bars, window=Window(0, 4, 12))
+    (origins,), (shuffled,), (mirrored,) = (
+        made(1) for made in (markets.origins, markets.shuffled, markets.mirrored)
+    )
+    assert shuffled.extra["mood"].tolist() == origins.bodies.tolist() != list(range(12))
+    assert shuffled.volume.tolist() == plain.volume[origins.bodies].tolist()
+    assert shuffled.extra["mood"][:4].tolist() == [0, 1, 2, 3]
+    assert np.array_equal(shuffled.extra["rate"], extra["rate"], equal_nan=True)
+    assert mirrored.extra["mood"].tolist() == list(range(12))
+    assert np.array_equal(mirrored.extra["rate"], extra["rate"], equal_nan=True)
+    (without,) = markets_of(plain, window=Window(0, 4, 12)).shuffled(1)
+    assert shuffled.close.tolist() == without.close.tolist()
 
 
 keeps = st.sampled_from(["none", "day", "week"])
