@@ -71,6 +71,8 @@ class Bars:
             object.__setattr__(self, name, _frozen(name, getattr(self, name)))
         extra = {name: _frozen(name, self.extra[name]) for name in sorted(self.extra)}
         object.__setattr__(self, "extra", extra)
+        # Columns may be replaced; what was said of those that are gone goes with them.
+        object.__setattr__(self, "dated", tuple(name for name in extra if name in self.dated))
         lengths = {name: len(getattr(self, name)) for name in COLUMNS}
         lengths |= {name: len(column) for name, column in extra.items()}
         if len(set(lengths.values())) != 1:

@@ -87,7 +87,8 @@ class LoadOptions:
     def aligned(self) -> dict[str, str]:
         """Name to column of the file, of each aligned column."""
         found: dict[str, str] = {}
-        for text in self.aligned_columns:
+        asked = self.aligned_columns
+        for text in (asked,) if isinstance(asked, str) else asked:
             name, sign, column = text.partition("=")
             if not name.isidentifier() or (sign and not column):
                 raise TableError(

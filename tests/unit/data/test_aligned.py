@@ -43,6 +43,7 @@ def test_a_column_that_was_asked_for_is_read(tmp_path):
     assert same(bars.extra["mood"], [NAN, 1.5, NAN, -2, NAN, 0])
     assert "aligned: 'mood', stated to be known at the close of each bar" in bars.notes
     assert bars.dated == ()
+    assert load_bars(spec, LoadOptions(aligned_columns="mood")).extra.keys() == {"mood"}
     assert not load_bars(spec).extra
     assert load_bars(spec).content_hash == make_bars(6).content_hash
     assert bars.content_hash == moody([NAN, 1.5, NAN, -2, NAN, 0]).content_hash
@@ -231,6 +232,7 @@ def test_they_are_kept_in_a_file_and_in_memory_that_is_mapped(tmp_path):
     assert unpacked(packed(bars)).content_hash == bars.content_hash
     assert [unpacked(packed(one)).dated for one in (bars, dated)] == [(), ("mood",)]
     assert packed(bars) != packed(replace(bars, extra={}))
+    assert replace(dated, extra={}).dated == ()
     path, _ = keep_bars(bars, tmp_path)
     options = LoadOptions(timeframe="15m", aligned_columns=("mood",))
     assert load_bars(str(path), options).content_hash == bars.content_hash
