@@ -1,5 +1,6 @@
 """From a person's wish, such as ``auto`` or ``cuda:1``, to what makes a backend on that device."""
 
+import contextlib
 import importlib
 import re
 import sys
@@ -105,7 +106,9 @@ def load_backend(name: str, devices: tuple[int, ...] = ()) -> BackendMaker:
 def _maker(place: str, name: str, devices: tuple[int, ...]) -> BackendMaker:
     """What makes a backend that is found in a module, behind a colon."""
     if devices and "torch" not in sys.modules:
-        # To import torch takes two seconds, in which a driver can do its part.
+        # To import torch takes two seconds, in which the driver and Triton can do their part.
+        with contextlib.suppress(ImportError):
+            importlib.import_module("triton")
         threading.Thread(target=start_gpus, args=(devices,), daemon=True).start()
     module, _, attribute = place.partition(":")
     maker = getattr(importlib.import_module(module), attribute)

@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import functools
-import importlib
 import importlib.util
 import re
 import sys
@@ -48,8 +47,10 @@ def count_gpus() -> int:
 def start_gpus(numbers: Sequence[int]) -> None:
     """Do what the first use of GPUs would wait for, while something else goes on.
 
-    The driver makes the context that torch will use, and Triton takes the digest of itself that
-    names what it has compiled. What goes wrong here is told by whoever needs it.
+    The driver makes the context that torch will use, and Triton, where it is imported, takes the
+    digest of itself that names what it has compiled. Nothing is imported here: of two threads that
+    import at the same time one can find modules half done. What goes wrong here is told by whoever
+    needs it.
     """
     driver = _driver()
     if driver is None or driver.cuInit(0):
@@ -61,8 +62,8 @@ def start_gpus(numbers: Sequence[int]) -> None:
     # Its file is long; a thread that hands over more often gets through beside imports.
     before = sys.getswitchinterval()
     sys.setswitchinterval(HAND_OVER_S)
-    with contextlib.suppress(ImportError, AttributeError):
-        importlib.import_module("triton.runtime.cache").triton_key()
+    with contextlib.suppress(KeyError, AttributeError):
+        sys.modules["triton.runtime.cache"].triton_key()
     sys.setswitchinterval(before)
 
 

@@ -126,13 +126,25 @@ def test_more_cores_make_a_gpu_pay_later(four_gpus):
 
 
 def test_a_gpu_starts_beside_the_import_of_torch(monkeypatch):
-    """Its driver is asked in a thread, once, and for no other device."""
+    """Its driver is asked in a thread, once, for no other device, and when Triton is imported."""
     started = []
     done = threading.Event()
 
     def start_gpus(numbers):
         started.append((numbers, threading.current_thread() is threading.main_thread()))
+        assert "triton" in sys.modules
         done.set()
+
+    importing = engine.devices.importlib.import_module
+
+    def imported(name):
+        if name == "triton":
+            monkeypatch.setitem(sys.modules, "triton", object())
+            raise ImportError("there is none, which is told later")
+        return importing(name)
+
+    monkeypatch.delitem(sys.modules, "triton", raising=False)
+    monkeypatch.setattr(engine.devices.importlib, "import_module", imported)
 
     monkeypatch.setattr(engine.devices, "start_gpus", start_gpus)
     monkeypatch.setitem(BACKENDS, "cuda", "builtins:tuple")

@@ -6,10 +6,20 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from engine.cuda.workspace import MANY, Workspace  # noqa: E402
+from engine.cuda import workspace  # noqa: E402
+from engine.cuda.workspace import Workspace  # noqa: E402
 from engine.ledger import ACCUMULATORS  # noqa: E402
 
 N_WINDOWS = 4
+
+MANY = 4096
+"""From so many numbers on several threads copy, in these tests."""
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch):
+    """Several threads copy sooner than they would."""
+    monkeypatch.setattr(workspace, "MANY", MANY)
 
 
 def downloaded(individuals):

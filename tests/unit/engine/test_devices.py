@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -95,6 +96,19 @@ def test_a_start_makes_the_contexts_that_were_asked_for(machine, driver, numbers
     gpus.start_gpus(numbers)
     assert driver.retained == retained
     assert sys.getswitchinterval() == before
+
+
+def test_a_start_imports_nothing(machine, monkeypatch):
+    """Another thread is at its own imports; what is there already takes its digest."""
+    machine(Driver(1))
+    monkeypatch.delitem(sys.modules, "triton.runtime.cache", raising=False)
+    gpus.start_gpus((0,))
+    assert "triton.runtime.cache" not in sys.modules
+    asked = []
+    there = SimpleNamespace(triton_key=lambda: asked.append("digest"))
+    monkeypatch.setitem(sys.modules, "triton.runtime.cache", there)
+    gpus.start_gpus((0,))
+    assert asked == ["digest"]
 
 
 def test_without_a_driver_nothing_is_started(machine):
