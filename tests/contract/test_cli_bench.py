@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from data import load_bars
 from optimizer.commands import bench_whole
 from optimizer.commands.bench_whole import Case
 
@@ -33,6 +34,15 @@ def test_whole_runs_are_timed_beside_the_last_table(command, small):
     row = next(line.split() for line in again.out.splitlines() if line.strip().startswith("tiny"))
     assert row[2] == f"{first['tiny']['wall_s']:.1f}"
     assert row[-1] == first["tiny"]["front_hash"][:12]
+
+
+@pytest.mark.parametrize("case", [case for case in bench_whole.CASES if case.bars])
+def test_long_series_are_read_as_they_are_written(case, tmp_path):
+    """No bar lies so far ahead of the clock that it is refused, and work is that of the sample."""
+    sample = load_bars("sample")
+    _, folder = bench_whole._data_of(replace(case, symbols=1), sample, tmp_path)
+    bars = load_bars(f"{folder}/S00.parquet")
+    assert (len(bars), bars.timeframe) == (case.bars, sample.timeframe)
 
 
 def test_nothing_is_timed_on_a_red_comparison(command, small, monkeypatch):
