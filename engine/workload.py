@@ -45,14 +45,22 @@ class Workload(NamedTuple):
     in_words: bool = False
 
     @property
+    def cpu_s(self) -> float:
+        """About so many seconds on its cores."""
+        rate = CORE_RATE_IN_WORDS if self.in_words else CORE_RATE
+        cores = self.threads or available_cores()
+        return (self.individual_bars / rate + self.row_bars / CORE_ROW_RATE) / cores
+
+    @property
+    def gpu_s(self) -> float:
+        """About so many on a GPU that has been started."""
+        rate = GPU_RATE_IN_WORDS if self.in_words else GPU_RATE
+        return self.individual_bars / rate + self.row_bars / GPU_ROW_RATE
+
+    @property
     def pays_on_a_gpu(self) -> bool:
         """Whether a GPU is done first, its start included."""
-        cores = self.threads or available_cores()
-        core_rate = CORE_RATE_IN_WORDS if self.in_words else CORE_RATE
-        gpu_rate = GPU_RATE_IN_WORDS if self.in_words else GPU_RATE
-        cpu_s = (self.individual_bars / core_rate + self.row_bars / CORE_ROW_RATE) / cores
-        gpu_s = self.individual_bars / gpu_rate + self.row_bars / GPU_ROW_RATE
-        return cpu_s > GPU_START_S + gpu_s
+        return self.cpu_s > GPU_START_S + self.gpu_s
 
     def __str__(self) -> str:
         """For a person.

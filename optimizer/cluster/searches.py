@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
+from engine.batch import Engine
 from engine.free_memory import free_host_bytes
 from engine.machine import available_cores
 from optimizer.cluster.cluster import Cluster
@@ -50,8 +51,15 @@ class ClusterSearches:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def doer(self, setup: SearchSetup, jobs: int, first: int | None = None) -> "_Doer":
-        """What makes the searches of a setup.
+    def doer(
+        self,
+        setup: SearchSetup,
+        jobs: int,
+        *,
+        first: int | None = None,
+        engine: Engine | None = None,
+    ) -> "_Doer":
+        """What makes the searches of a setup; an engine of this process is of no use.
 
         Raises:
             ConfigError: When other hosts cannot be given the strategy.

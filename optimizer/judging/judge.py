@@ -182,9 +182,9 @@ class _Judge:
             self._watch("look-ahead", 0, 0, "")
             parts["causal"] = causal_record(self._task, engine, self._front)
         if walks:
-            parts["folds"] = self._walked(walks)
+            parts["folds"] = self._walked(walks, engine)
         if plan.cpcv is not None:
-            parts["cpcv"] = self._combined(combinations, *plan.cpcv)
+            parts["cpcv"] = self._combined(combinations, engine, *plan.cpcv)
         if plan.null:
             parts["null"] = self._null(engine)
         if plan.is_open:
@@ -289,22 +289,26 @@ class _Judge:
         shortest = min(bars.timeframe_ns for bars in self._task.markets.series)
         return default_embargo(self._task.spec, shortest)
 
-    def _walked(self, splits: tuple[Split, ...]) -> FoldsRecord:
+    def _walked(self, splits: tuple[Split, ...], engine: Engine) -> FoldsRecord:
         plan = self._plan
         kind = "anchored" if plan.anchored else "rolling"
         name = f"fold/{kind}-{plan.folds}-{plan.train}-{self._purge}"
-        picks = self._fold_picks(name, FoldSetup(self._again, splits, self._warm_start), "folds")
+        picks = self._fold_picks(name, splits, engine, "folds")
         return folds_record(self._task, splits, picks, kind, (plan.train, self._purge))
 
-    def _combined(self, splits: tuple[Split, ...], count: int, tests: int) -> PathsRecord:
+    def _combined(
+        self, splits: tuple[Split, ...], engine: Engine, count: int, tests: int
+    ) -> PathsRecord:
         name = f"cpcv/{count}-{tests}-{self._purge}-{self._embargo}"
-        setup = FoldSetup(self._again, splits, self._warm_start)
-        picks = self._fold_picks(name, setup, "combinatorial splits")
+        picks = self._fold_picks(name, splits, engine, "combinatorial splits")
         return paths_record(self._task, splits, picks, count, tests)
 
-    def _fold_picks(self, name: str, setup: FoldSetup, part: str) -> list[FoldPick]:
-        kept, planned = Kept(self._store, name, FoldPick), len(setup.splits)
-        workers = self._place.doer(setup, planned - len(kept.known))
+    def _fold_picks(
+        self, name: str, splits: tuple[Split, ...], engine: Engine, part: str
+    ) -> list[FoldPick]:
+        kept, planned = Kept(self._store, name, FoldPick), len(splits)
+        setup = FoldSetup(self._again, splits, self._warm_start)
+        workers = self._place.doer(setup, planned - len(kept.known), engine=engine)
         return fold_picks(workers, planned, kept, lambda done: self._watch(part, done, planned, ""))
 
     def _null(self, engine: Engine) -> NullRecord:
@@ -316,7 +320,7 @@ class _Judge:
         setup = NullSetup(self._again, self._task.config.seed, plan.keep, self._warm_start)
         keep = setup.markets.keep
         first = 2 * plan.stop_after
-        workers = self._place.doer(replace(setup, keep=keep), plan.null, first)
+        workers = self._place.doer(replace(setup, keep=keep), plan.null, first=first)
         value = pick.strength.value if pick.strength.is_defined else float("-inf")
         limits = plan.null, plan.stop_after
         kinds: dict[str, NullKind] = {}

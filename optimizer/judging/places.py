@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any, Protocol
 
+from engine.batch import Engine
 from engine.free_memory import free_host_bytes
 from engine.machine import available_cores
 from optimizer.judging.folds import FoldSetup
@@ -16,28 +17,51 @@ SearchSetup = NullSetup | FoldSetup
 class Place(Protocol):
     """Where searches are made; it decides no result."""
 
-    def doer(self, setup: SearchSetup, jobs: int, first: int | None = None) -> Doer:
+    def doer(
+        self,
+        setup: SearchSetup,
+        jobs: int,
+        *,
+        first: int | None = None,
+        engine: Engine | None = None,
+    ) -> Doer:
         """What makes the searches of a setup.
 
         Args:
             setup: Its task says how many threads and how much memory may be used.
             jobs: How many searches there will be.
             first: With so many the rest may be superfluous; None where all are wanted.
+            engine: Of this process and of the same bars, which may be used.
         """
         ...
 
 
 class ThisMachine:
-    """Processes of this machine, one a core; they come from a crew and go back to it."""
+    """Processes of this machine, one a core; they come from a crew and go back to it.
+
+    Where a GPU that has the rows is done with all splits sooner, one after the other, it makes them
+    in this process.
+    """
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
 
-    def doer(self, setup: SearchSetup, jobs: int, first: int | None = None) -> Workers[Any]:
+    def doer(
+        self,
+        setup: SearchSetup,
+        jobs: int,
+        *,
+        first: int | None = None,
+        engine: Engine | None = None,
+    ) -> Workers[Any]:
         """As `Place`; nothing is begun before a core is free for it, so `first` means nothing."""
         config = setup.task.config
         threads = config.threads or available_cores()
         cores = max(1, min(threads, jobs))
+        if isinstance(setup, FoldSetup) and engine is not None and engine.device != "cpu":
+            cpu_s, gpu_s = setup.seconds(threads // cores)
+            if jobs * gpu_s < -(-jobs // cores) * cpu_s:
+                return Workers(replace(setup, engine=engine), 1)
         room = (config.memory or free_host_bytes() // 2) // cores
         settings = {"threads": threads // cores, "memory": room, "device": "cpu"}
         alone = replace(setup.task, config=config.model_copy(update=settings))

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from data.bars import Window
+from engine import workload
 from engine.batch import Engine
-from optimizer.evidence.splits import combinatorial, walk_forward
+from optimizer.evidence.splits import Split, combinatorial, walk_forward
 from optimizer.judging.folds import (
     FoldPick,
     FoldSetup,
@@ -18,9 +19,11 @@ from optimizer.judging.folds import (
     paths_record,
 )
 from optimizer.judging.kept import Kept
-from optimizer.judging.workers import Workers
+from optimizer.judging.places import ThisMachine
+from optimizer.judging.workers import Crew, Workers
 from optimizer.runs import RunStore
 from optimizer.session.search import on_other_bars, search
+from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.evidence import planted
 from tests.support.judging import task_on
 from tests.support.recording import HEADER, made
@@ -104,6 +107,52 @@ def test_a_fold_is_a_search_of_its_training_alone(task, folds):
             for genome in front.genomes
         ]
         assert pick.genome == tuple(front.genomes[int(np.argmax(strengths))].tolist())
+
+
+@pytest.mark.parametrize("device", BACKEND_PARAMETERS)
+def test_one_engine_serves_all_folds(task, folds, device):
+    """An engine of all bars picks what an engine of each training picks."""
+    splits, picks = folds
+    served = FoldSetup(task, splits, engine=task.engine(device))
+    assert [served.run(number) for number in range(3)] == picks
+    assert served.engine.rows_computed > 0
+
+
+def test_a_fold_that_lacks_a_series_has_an_engine_of_its_own():
+    """The engine's series have other numbers than those of such a fold."""
+    early, late = replace(BARS, symbol="EARLY"), BARS.cut(900, 1500, symbol="LATE")
+    task = task_on(early, late, min_trades=12)
+    for number, end in ((0, 700), (1, 500)):
+        splits = (Split((Window(number, 0, end, role="train"),), (), ()),)
+        expected = FoldSetup(task, splits).run(0)
+        assert FoldSetup(task, splits, engine=task.engine()).run(0) == expected
+
+
+class OnGpu(Engine):
+    """Says that it is on a GPU."""
+
+    def __init__(self, task):
+        """As the task's."""
+        super().__init__(task.spec, task.markets.series, task.markets.windows, device="cpu")
+        self.device = "cuda:0"
+
+
+@pytest.mark.parametrize(
+    ("core_rate", "gpu_rate", "is_here"), [(1e3, 1e12, True), (1e12, 1e3, False)]
+)
+def test_folds_are_made_where_they_are_done_first(
+    task, folds, monkeypatch, core_rate, gpu_rate, is_here
+):
+    """By the GPU that is at work, one after the other, or by processes beside each other."""
+    monkeypatch.setattr(workload, "CORE_RATE", core_rate)
+    monkeypatch.setattr(workload, "GPU_RATE", gpu_rate)
+    several = replace(task, config=task.config.model_copy(update={"threads": 3}))
+    setup, engine = FoldSetup(several, folds[0]), OnGpu(task)
+    with Crew() as crew:
+        place = ThisMachine(crew)
+        assert bool(place.doer(setup, 3, engine=engine).alone) == is_here
+        assert not place.doer(setup, 3).alone
+        assert not place.doer(setup, 3, engine=task.engine()).alone
 
 
 def test_folds_say_what_their_picks_did_unseen(task, folds):
