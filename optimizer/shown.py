@@ -46,6 +46,9 @@ Source: `engine.metrics.compute_metrics`, which says it exactly.
 FRACTIONS = frozenset({"total_return", "max_drawdown", "win_rate", "exposure"})
 """Metrics that people read in percent."""
 
+LONG = 1e9
+"""From here on a number is written with its power of ten."""
+
 
 def minute(time_ns: int) -> str:
     """When, to the minute, from nanoseconds UTC, such as ``2024-01-31 09:30``."""
@@ -58,8 +61,10 @@ def number(value: object) -> str:
         return "-"
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isinf(value):
         return str(value)
-    if isinstance(value, int) or (value == int(value) and abs(value) < 1e9):
+    if isinstance(value, int) or (value == int(value) and abs(value) < LONG):
         return f"{int(value):,}"
+    if abs(value) >= LONG:
+        return f"{value:.3g}"
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
@@ -72,6 +77,8 @@ def fraction(value: object) -> str:
     """A fraction as percent with two digits."""
     if not (isinstance(value, float) and math.isfinite(value)):
         return "-"
+    if abs(value) >= LONG / 100:
+        return f"{100 * value:.3g}%"
     return f"{value:.2%}".replace("-0.00%", "0.00%")
 
 

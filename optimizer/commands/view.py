@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from optimizer.session.progress import Progress
-from optimizer.shown import metric
+from optimizer.shown import LONG, metric, number
 
 LEVELS, PLAIN_LEVELS = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 """Heights of a trend, and those of a terminal that has ASCII alone."""
@@ -134,7 +134,10 @@ def left_of(progress: Progress) -> str:
 
 def volume_of(progress: Progress) -> str:
     """The hypervolume, with what it is measured in."""
-    return f"{progress.hypervolume:.4f} (first box = 1)" if progress.hypervolume else "-"
+    volume = progress.hypervolume
+    if not volume:
+        return "-"
+    return f"{number(volume) if volume >= LONG else format(volume, '.4f')} (first box = 1)"
 
 
 def rate_of(progress: Progress) -> str:
