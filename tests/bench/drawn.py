@@ -1,9 +1,9 @@
 """Random strategies in words on two engines, which must agree in every bit.
 
-    python -m tests.bench.drawn 0:20000
+    python -m tests.bench.drawn 0:20000 [--device cuda]
     TRITON_INTERPRET=1 python -m tests.bench.drawn 0:500 --kernels
 
-Each seed draws a strategy, a world and costs. Reference and CPU are compared on 120 bars, the
+Each seed draws a strategy, a world and costs. Reference and device are compared on 120 bars, the
 kernels under Triton's interpreter and the CPU on 64. It ends at the first seed at which a bit
 differs, and says which; else it prints what was compared: trades, and exits by their reasons.
 """
@@ -37,15 +37,15 @@ def drawn(seed, n_bars):
     return strategy, population(strategy, 2, seed), [bars], windows, charges
 
 
-def with_reference(seed):
-    """Accumulators, once reference and CPU agree."""
+def with_reference(seed, device):
+    """Accumulators, once reference and device agree."""
     strategy, genomes, series, windows, charges = drawn(seed, 120)
-    problem = both(strategy, series, windows, genomes, charges)
+    problem = both(strategy, series, windows, genomes, charges, device=device)
     assert problem == "", problem
-    return Engine(strategy, series, windows, charges, device="cpu").evaluate(genomes)
+    return Engine(strategy, series, windows, charges, device=device).evaluate(genomes)
 
 
-def with_kernels(seed):
+def with_kernels(seed, _):
     """Accumulators, once the interpreted kernels and the CPU agree."""
     # Chooses the interpreter as it is imported.
     from tests.support.interpreted_words import assert_same_everywhere
@@ -57,6 +57,7 @@ def main():
     """Compare one seed after another."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("seeds", metavar="FROM:TO", help="TO is left out")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--kernels", action="store_true")
     asked = parser.parse_args()
     seeds = range(*map(int, asked.seeds.split(":")))
@@ -64,7 +65,7 @@ def main():
     sums, trading, began = np.zeros(len(ACCUMULATORS)), 0, time.perf_counter()
     for done, seed in enumerate(seeds, 1):
         try:
-            found = compare(seed)
+            found = compare(seed, asked.device)
         except AssertionError as error:
             raise SystemExit(f"FAILED at seed {seed}: {error}") from error
         sums += found.sum(axis=(0, 1))

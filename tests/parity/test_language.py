@@ -35,12 +35,12 @@ LAW = list(csv.DictReader((Path(__file__).parent / "language_values.csv").read_t
 """Check values: exits are counts in the order of reasons."""
 
 
-def both(strategy, bars, windows, genomes, costs=None, form=None, **options):
+def both(strategy, bars, windows, genomes, costs=None, form=None, device="cpu", **options):
     """The first difference between reference and engine; empty when there is none."""
     reference = LanguageReference(
         strategy, bars, windows, costs, form=CompiledForm() if form is None else form
     )
-    engine = Engine(strategy, bars, windows, costs, device="cpu", **options)
+    engine = Engine(strategy, bars, windows, costs, device=device, **options)
     accumulators = engine.evaluate(genomes)
     for i, ledgers in enumerate(engine.ledgers(genomes)):
         for w, (expected, actual) in enumerate(
