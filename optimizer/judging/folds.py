@@ -85,12 +85,17 @@ class FoldSetup:
             return FoldPick(number, None)
         return FoldPick(number, tuple(chosen(engine, found.front.genomes).genome.tolist()))
 
-    def seconds(self, threads: int) -> tuple[float, float]:
-        """About how long one split takes on so many cores, and on a GPU that has its rows."""
+    def seconds(self, threads: int, engine: Engine | None = None) -> float:
+        """About how long one split takes on so many cores, or on an engine that keeps its rows."""
         task = on_other_bars(self.task, self.task.markets.series, self.splits[-1].train)
         work = task.workload()._replace(threads=threads, in_words=isinstance(task.spec, Strategy))
         own_s = INDIVIDUAL_S * work.individual_bars / task.markets.n_bars
-        return own_s + work.cpu_s, own_s + work._replace(row_bars=0).gpu_s
+        if engine is None:
+            return own_s + work.cpu_s
+        slots = engine.memory_plan(1).slots
+        if not slots or slots * sum(map(len, task.markets.series)) >= work.row_bars:
+            work = work._replace(row_bars=0)
+        return own_s + (work.cpu_s if engine.device == "cpu" else work.gpu_s)
 
 
 def fold_picks(

@@ -13,6 +13,9 @@ from optimizer.judging.workers import Crew, Doer, Workers
 SearchSetup = NullSetup | FoldSetup
 """What repeats the search of a task."""
 
+PROCESS_S = 0.5
+"""Until a process is ready for its first search, on a free core."""
+
 
 class Place(Protocol):
     """Where searches are made; it decides no result."""
@@ -37,10 +40,10 @@ class Place(Protocol):
 
 
 class ThisMachine:
-    """Processes of this machine, one a core; they come from a crew and go back to it.
+    """This process, or one a core, which come from a crew and go back to it.
 
-    Where a GPU that has the rows is done with all splits sooner, one after the other, it makes them
-    in this process.
+    Splits of the bars are searched in this process, one after the other, where that is done sooner:
+    its engine has the rows already, and may have a GPU.
     """
 
     def __init__(self, crew: Crew) -> None:
@@ -58,9 +61,9 @@ class ThisMachine:
         config = setup.task.config
         threads = config.threads or available_cores()
         cores = max(1, min(threads, jobs))
-        if isinstance(setup, FoldSetup) and engine is not None and engine.device != "cpu":
-            cpu_s, gpu_s = setup.seconds(threads // cores)
-            if jobs * gpu_s < -(-jobs // cores) * cpu_s:
+        if isinstance(setup, FoldSetup) and engine is not None and engine.n_parts == 1:
+            beside_s = PROCESS_S + -(-jobs // cores) * setup.seconds(threads // cores)
+            if jobs * setup.seconds(threads, engine) < beside_s:
                 return Workers(replace(setup, engine=engine), 1)
         room = (config.memory or free_host_bytes() // 2) // cores
         settings = {"threads": threads // cores, "memory": room, "device": "cpu"}

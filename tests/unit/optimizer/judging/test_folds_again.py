@@ -128,31 +128,50 @@ def test_a_fold_that_lacks_a_series_has_an_engine_of_its_own():
         assert FoldSetup(task, splits, engine=task.engine()).run(0) == expected
 
 
-class OnGpu(Engine):
-    """Says that it is on a GPU."""
+class On(Engine):
+    """Says that it is on a device."""
 
-    def __init__(self, task):
+    def __init__(self, task, device):
         """As the task's."""
         super().__init__(task.spec, task.markets.series, task.markets.windows, device="cpu")
-        self.device = "cuda:0"
+        self.device = device
 
 
 @pytest.mark.parametrize(
-    ("core_rate", "gpu_rate", "is_here"), [(1e3, 1e12, True), (1e12, 1e3, False)]
+    ("device", "core_rate", "gpu_rate", "own_s", "is_here"),
+    [
+        ("cuda:0", 1e3, 1e12, 0.0, True),
+        ("cuda:0", 1e12, 1e3, 0.0, False),
+        # To begin processes takes longer than little work.
+        ("cpu", 1e12, 1e12, 0.0, True),
+        # All cores evaluate together, but one does the rest of a search.
+        ("cpu", 1e12, 1e12, 1.0, False),
+    ],
 )
 def test_folds_are_made_where_they_are_done_first(
-    task, folds, monkeypatch, core_rate, gpu_rate, is_here
+    task, folds, monkeypatch, device, core_rate, gpu_rate, own_s, is_here
 ):
-    """By the GPU that is at work, one after the other, or by processes beside each other."""
+    """By the engine that is at work, one after the other, or by processes beside each other."""
     monkeypatch.setattr(workload, "CORE_RATE", core_rate)
     monkeypatch.setattr(workload, "GPU_RATE", gpu_rate)
+    monkeypatch.setattr("optimizer.judging.folds.INDIVIDUAL_S", own_s)
     several = replace(task, config=task.config.model_copy(update={"threads": 3}))
-    setup, engine = FoldSetup(several, folds[0]), OnGpu(task)
+    setup, engine = FoldSetup(several, folds[0]), On(task, device)
     with Crew() as crew:
         place = ThisMachine(crew)
         assert bool(place.doer(setup, 3, engine=engine).alone) == is_here
         assert not place.doer(setup, 3).alone
-        assert not place.doer(setup, 3, engine=task.engine()).alone
+
+
+def test_folds_take_less_where_rows_are_kept(task, folds, monkeypatch):
+    """Rows count where an engine has no room for all of them, and in another process."""
+    monkeypatch.setattr(workload, "CORE_ROW_RATE", 1e3)
+    setup, engine = FoldSetup(task, folds[0]), On(task, "cpu")
+    anew, kept = setup.seconds(1), setup.seconds(1, engine)
+    assert anew > 1 > kept
+    plan = engine.memory_plan(1)
+    monkeypatch.setattr(engine, "memory_plan", lambda individuals: replace(plan, slots=4))
+    assert setup.seconds(1, engine) == anew
 
 
 def test_folds_say_what_their_picks_did_unseen(task, folds):
