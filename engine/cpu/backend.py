@@ -194,24 +194,9 @@ class CpuBackend(Backend):
         firsts, n = ends - counts, int(counts.sum())
         listed = _Listed(firsts, np.empty((n, 4), np.int64), np.empty((n, 5)))
         rejected = self._folded(genomes, slots, windows, listed)[:, :, REJECTED].astype(np.int64)
-        signal, entry, exit_bar, reason = np.ascontiguousarray(listed.whole.T)
-        entry_price, stop, target, exit_price, r = np.ascontiguousarray(listed.prices.T)
-        together = Ledger(
-            signal,
-            entry,
-            exit_bar,
-            reason.astype(np.int8),
-            entry_price,
-            stop,
-            target,
-            exit_price,
-            r,
-            side=np.ones(n, np.int8),
-            last_stop=stop,
-        )
         places = zip(firsts.tolist(), ends.tolist(), rejected.tolist(), strict=True)
         return [
-            tuple(_part(together, *place) for place in zip(*of_one, strict=True))
+            tuple(_ledger_of(listed, *place) for place in zip(*of_one, strict=True))
             for of_one in places
         ]
 
@@ -221,23 +206,14 @@ class CpuBackend(Backend):
         return row
 
 
-def _part(together: Ledger, first: int, end: int, rejected: int) -> Ledger:
-    """One ledger of many that stand one after the other."""
-    at = slice(first, end)
+def _ledger_of(listed: _Listed, first: int, end: int, rejected: int) -> Ledger:
+    """One ledger of many that stand one after the other; all of its trades are longs."""
+    signal, entry_bar, exit_bar, reason = np.ascontiguousarray(listed.whole[first:end].T)
+    entry, stop, target, leave, r = np.ascontiguousarray(listed.prices[first:end].T)
     return Ledger(
-        signal_bar=together.signal_bar[at],
-        entry_bar=together.entry_bar[at],
-        exit_bar=together.exit_bar[at],
-        reason=together.reason[at],
-        entry=together.entry[at],
-        stop=together.stop[at],
-        target=together.target[at],
-        exit=together.exit[at],
-        r=together.r[at],
-        side=together.side[at],
-        last_stop=together.last_stop[at],
-        rejected=rejected,
-    )
+        signal, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
+        np.ones(end - first, np.int8), stop, rejected,
+    )  # fmt: skip
 
 
 def _cores() -> int:

@@ -6,10 +6,12 @@ operation rounds each lane as it rounds a scalar.
 
 import operator
 from collections.abc import Sequence
+from functools import wraps
 from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core.errors import TypingError
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
@@ -53,9 +55,42 @@ _lowered(operator.mul, ir.IRBuilder.fmul)
 _lowered(operator.truediv, ir.IRBuilder.fdiv)
 
 
-def instruction(emit) -> Any:
-    """An operation for compiled loops, written in the compiler's own instructions."""
-    return intrinsic(emit)
+def instruction(result, *kinds) -> Any:
+    """An operation for compiled loops, written in the compiler's own instructions.
+
+    Args:
+        result: Type of what it returns; None for that of the first argument, or of its elements.
+        kinds: Types of its arguments; None for whatever is given.
+
+    Returns:
+        A decorator of a function of the builder and the arguments, of which arrays have ``data``
+        and ``shape``.
+    """
+
+    def made(emit):
+        @wraps(emit)
+        def typed(typing, *given):
+            known = [kind or own for kind, own in zip(kinds, given, strict=True)]
+            for kind in known:
+                # Addresses are counted, so that columns that lie otherwise would be read wrongly.
+                if isinstance(kind, types.Array) and kind.ndim > 1 and kind.layout != "C":
+                    raise TypingError(f"columns must lie one after another, not {kind}")
+
+            def code(context, builder, sig, args):
+                values = [
+                    context.make_array(kind)(context, builder, value)
+                    if isinstance(kind, types.Array)
+                    else value
+                    for kind, value in zip(sig.args, args, strict=True)
+                ]
+                found = emit(builder, *values)
+                return context.get_dummy_value() if result == types.void else found
+
+            return (result or getattr(known[0], "dtype", known[0]))(*known), code
+
+        return intrinsic(typed)
+
+    return made
 
 
 def joined(builder, values: Sequence[Any]) -> Any:

@@ -64,7 +64,7 @@ def four_steps(p_trade, flat_from, n_flat, n_trades, bars, places):
     return step(p_trade, flat_from, n_flat, n_trades, b3, e3)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_windows"])
 def take_kernel(p_size, p_counts, p_bars, p_exits, p_trade_list, p_trades, p_rejected, p_flat,
                 n_windows, capacity, CARRIES: tl.constexpr, LANES: tl.constexpr):  # fmt: skip
     """Which signals become trades; grid (blocks of pairs), a lane a pair.
@@ -124,7 +124,7 @@ def add_count(p_count, count, CARRIES: tl.constexpr):
     tl.store(p_count, number)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_windows"])
 def price_kernel(p_size, p_market, p_rows, p_genomes, p_slots, p_costs, p_trades, p_rejected,
                  p_trade_list, p_r, p_prices, p_reasons, p_out, n_windows, capacity,
                  first_bar, row_stride, N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr,
@@ -323,7 +323,7 @@ def grow_all(n_pairs, p_trades, p_r, p_equity, p_costs, p_out, capacity, CARRIES
     tl.store(p_out + o_pair * N_OUT + LOSS_R2, loss2, mask=m_pair)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_windows"])
 def fold_kernel(p_size, p_trades, p_r, p_sums, p_equity, p_costs, p_out, n_windows, capacity,
                 CARRIES: tl.constexpr, N_OUT: tl.constexpr,
                 PAIRS: tl.constexpr):  # fmt: skip
@@ -348,7 +348,7 @@ def larger(a, b):
     return tl.where(b > a, b, a)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_windows"])
 def drawdown_kernel(p_size, p_trades, p_sums, p_equity, p_out, n_windows, capacity,
                     CARRIES: tl.constexpr, N_OUT: tl.constexpr,
                     BLOCK: tl.constexpr):  # fmt: skip

@@ -141,7 +141,7 @@ def moving_exit(p_market, j, last, close_bar, waits, best, is_short, entry, stop
     return found, stop, best, j, waits
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_windows"])
 def exit_kernel(p_size, p_market, p_pyramid, p_rows, p_genomes, p_slots, p_windows, p_costs,
                 p_counts, p_bars, p_exits, n_windows, capacity, first_bar, row_stride, n_bars,
                 N_COLUMNS: tl.constexpr, N_ROWS: tl.constexpr, STOP_ROW: tl.constexpr,

@@ -65,7 +65,7 @@ def bits_of(word):
     return ((eights * 0x0101010101010101) >> 56).to(tl.int32)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_windows"])
 def mark_kernel(p_longs, p_shorts, p_entries, p_bars, p_windows, p_counts, p_marks, p_leaves,
                 n_windows, n_words, capacity, WRITES: tl.constexpr,
                 WORDS: tl.constexpr):  # fmt: skip
@@ -231,7 +231,7 @@ def opened(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slot, p_ge
     return entry, stop, target, risk, reach, is_taken, last, close_bar, untouched, leaves_open
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_windows"])
 def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p_forms, p_rows,
                  p_slots, p_genomes, p_numbers, p_even, p_bars, p_asked, p_exits, p_following,
                  p_sessions, p_session_of, p_windows, p_counts, p_marks, p_leaves, p_r, p_prices,

@@ -27,7 +27,7 @@ def code_of(value, p_scales, c, HIGHEST: tl.constexpr):
     return 1 + tl.minimum(tl.maximum(position, 0.0), HIGHEST - 1.0).to(tl.int32)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_windows"])
 def signal_kernel(p_size, p_index, p_cand_bars, p_cand_words, p_rows, p_codes, p_genomes,
                   p_slots, p_warm, p_scales, p_windows, p_counts, p_bars, p_scratch_bars,
                   p_scratch_words, p_most, n_windows, capacity, first_bar, n_bars, n_blocks,

@@ -104,7 +104,7 @@ def choose_kernel(p_counts, p_marks, p_leaves, p_trade_list, p_trades, p_rejecte
     tl.store(p_rejected + o_pair, n_flat - n_trades, mask=m_pair)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_windows"])
 def tally_kernel(p_trades, p_rejected, p_trade_list, p_marks, p_leaves, p_all_r, p_bars, p_r,
                  p_short_r, p_out, n_windows, capacity, EXITS: tl.constexpr,
                  N_OUT: tl.constexpr, BLOCK: tl.constexpr):  # fmt: skip
