@@ -20,7 +20,6 @@ import moocore
 import numpy as np
 import numpy.typing as npt
 
-from optimizer.search.compiled.chosen import chosen
 from optimizer.search.compiled.contributions import CELLS, Front
 from optimizer.search.generation import Floats, Population
 from optimizer.search.randomness import stream
@@ -73,19 +72,16 @@ def extended(archive: Population, newcomers: Population, keep: int) -> tuple[Pop
     n_before = int(np.searchsorted(best, len(archive)))
     admitted = feasible[best[n_before:] - len(archive)]
     places = np.concatenate([best[:n_before], len(archive) + admitted])
-    return chosen(archive, newcomers, places), admitted
+    return Population.joined(archive, newcomers).take(places), admitted
 
 
-def truncated(
-    objectives: Floats, keep: int, rounds: int = ROUNDS, orders: Indices | None = None
-) -> Indices:
+def truncated(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
     """Which of a front to keep when there are too many.
 
     Args:
         objectives: [F, O], mutually undominated.
         keep: How many, at least 1.
         rounds: In how many rounds the others leave, at least 1.
-        orders: [O, F], members by each objective, where that is known.
 
     Returns:
         [min(F, keep)] places, in their order.
@@ -97,7 +93,7 @@ def truncated(
     step = -(-excess // rounds)
     leaving = [min(step, excess - gone) for gone in range(0, excess, step)]
     if objectives.shape[1] == WHOLE_OBJECTIVES:
-        front = Front(objectives, REFERENCE, None if orders is None else orders[::2].copy())
+        front = Front(objectives, REFERENCE)
         for n_leaving in leaving:
             front.drop_least(n_leaving)
         return front.places

@@ -18,7 +18,7 @@ from optimizer.errors import OptimizerError
 from optimizer.search.compiled.blocks import first_in_blocks, rank_in_blocks
 from optimizer.search.compiled.crowding import distances_of
 from optimizer.search.compiled.fronts import rank_in_order
-from optimizer.search.compiled.sorting import orders_among, orders_of, rising_orders
+from optimizer.search.compiled.sorting import orders_of, rising_orders
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -41,16 +41,11 @@ class Ranking:
         crowding: [P], distance to the neighbours in the same front, infinite at its ends; 0 for
             infeasible individuals.
         is_copy: [P], who has the objectives of a feasible individual before; nobody when left out.
-        is_scaled: Whether objectives are so large that they were scaled for crowding.
-        orders: [O, F], the feasible individuals by each objective, as `orders_of` has it; empty
-            when left out.
     """
 
     ranks: Indices
     crowding: Floats
     is_copy: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
-    is_scaled: bool = False
-    orders: Indices = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
 
     def order(self) -> Indices:
         """Indices [P], best first; the earlier index first where rank and crowding are equal."""
@@ -93,7 +88,7 @@ def rank_individuals(objectives: Floats, violations: Floats, enough: int | None 
     infeasible = np.flatnonzero(violations > 0)
     steps = np.unique(violations[infeasible], return_inverse=True)[1]
     ranks[infeasible] = n_fronts + steps
-    return Ranking(ranks, crowding, is_copy, found.is_scaled, feasible.take(found.orders))
+    return Ranking(ranks, crowding, is_copy)
 
 
 def _rank_feasible(objectives: Floats, enough: int | None) -> Ranking:
@@ -101,8 +96,7 @@ def _rank_feasible(objectives: Floats, enough: int | None) -> Ranking:
     columns = _columns(objectives)
     orders = orders_of(columns)
     ranks, is_copy = _ranks(columns, orders, enough)
-    crowding, is_scaled = distances_of(columns, orders, ranks)
-    return Ranking(ranks, crowding, is_copy, is_scaled, orders)
+    return Ranking(ranks, distances_of(columns, orders, ranks), is_copy)
 
 
 def rank_survivors(
@@ -111,8 +105,7 @@ def rank_survivors(
     """Rank those who go on, from what is known of all.
 
     Ranks stay what they were, because everybody of the fronts before survived with them, or at
-    least one of equals. A front that survived whole keeps its crowding too, unless some of it are
-    equal, who may exchange theirs.
+    least one of equals. Crowding is measured again, because neighbours may be gone.
 
     Args:
         ranking: Of P individuals.
@@ -123,20 +116,10 @@ def rank_survivors(
     Returns:
         What `rank_individuals` says of the survivors; copies are not looked for.
     """
-    ranks, crowding = ranking.ranks[survivors], ranking.crowding[survivors]
-    sizes = np.bincount(ranking.ranks)
-    is_changed = sizes != np.bincount(ranks, minlength=len(sizes))  # of a front
-    is_changed[ranking.ranks[np.flatnonzero(ranking.is_copy)]] = True
-    is_measured = is_changed[ranks] | ranking.is_scaled
-    again = np.flatnonzero(is_measured & (violations[survivors] == 0))
-    measured = survivors[again]
-    columns = _columns(objectives.take(measured, axis=0))
-    if ranking.is_copy[measured].any():
-        # Of equals the one that comes first among survivors counts as the first.
-        orders = orders_of(columns)
-    else:
-        orders = orders_among(ranking.orders, measured, len(ranking.ranks))
-    crowding[again] = distances_of(columns, orders, ranks[again])[0]
+    ranks, crowding = ranking.ranks[survivors], np.zeros(len(survivors))
+    feasible = np.flatnonzero(violations[survivors] == 0)
+    measured = objectives.take(survivors[feasible], axis=0)
+    crowding[feasible] = crowding_distances(measured, ranks[feasible])
     return Ranking(ranks, crowding)
 
 
@@ -209,7 +192,7 @@ def crowding_distances(objectives: Floats, ranks: Indices) -> Floats:
         [P], infinite for the first and the last of each front in each objective.
     """
     columns = _columns(objectives)
-    return distances_of(columns, orders_of(columns), ranks)[0]
+    return distances_of(columns, orders_of(columns), ranks)
 
 
 def _columns(objectives: Floats) -> Floats:

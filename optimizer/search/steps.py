@@ -13,7 +13,6 @@ from optimizer.config.search import SearchSettings
 from optimizer.errors import OptimizerError
 from optimizer.search.archive import extended, hypervolume
 from optimizer.search.breeding import Brood, breed, credited, settle
-from optimizer.search.compiled.chosen import chosen
 from optimizer.search.generation import OPERATORS, Codes, Evaluation, Floats, Population, nobody
 from optimizer.search.memory import Memory
 from optimizer.search.problem import Problem
@@ -29,7 +28,7 @@ from optimizer.search.state import (
     parts,
     planned,
 )
-from optimizer.search.toolbox import Toolbox, make_toolbox
+from optimizer.search.toolbox import make_toolbox
 
 Indices = npt.NDArray[np.int64]
 
@@ -168,14 +167,11 @@ class Steps:
         self, pool: tuple[Population, Population], keep: int
     ) -> tuple[Population, Ranking]:
         """The best of an island, best first, and their ranking; of equals the old come first."""
-        old, born = pool
-        objectives = np.concatenate([old.objectives, born.objectives])
-        violations = np.concatenate([old.violations, born.violations])
-        toolbox: Toolbox = self._toolbox
-        ranking: Ranking = toolbox.rank(objectives, violations, keep)
-        order: Indices = toolbox.survive(objectives, violations, keep, ranking)
-        kept = rank_survivors(ranking, objectives, violations, order)
-        return chosen(old, born, order), kept
+        both, toolbox = Population.joined(*pool), self._toolbox
+        ranking: Ranking = toolbox.rank(both.objectives, both.violations, keep)
+        order: Indices = toolbox.survive(both.objectives, both.violations, keep, ranking)
+        kept = rank_survivors(ranking, both.objectives, both.violations, order)
+        return both.take(order), kept
 
 
 def archived(

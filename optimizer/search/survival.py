@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.search.archive import CONTRIBUTION_OBJECTIVES, truncated
-from optimizer.search.compiled.sorting import orders_among
 from optimizer.search.generation import Floats
 from optimizer.search.ranking import Ranking, rank_individuals, survive
 from optimizer.search.reference_points import survive_by_reference
@@ -68,8 +67,7 @@ def survive_by_hypervolume(
         return Ranking(ranks, ranking.crowding).order()[:keep]
     is_kept = ranks < cut
     room = keep - int(ends[cut] - len(last))
-    orders = orders_among(ranking.orders, last, len(ranks)) if ranking.orders.size else None
-    is_kept[last[truncated(objectives[last], room, orders=orders)]] = True
+    is_kept[last[truncated(objectives[last], room)]] = True
     kept = np.flatnonzero(is_kept)
     return kept[Ranking(ranks[kept], ranking.crowding[kept]).order()]
 

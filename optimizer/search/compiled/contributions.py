@@ -56,16 +56,14 @@ class Front:
     Args:
         objectives: [F, 3], F at least 1.
         reference: Of every objective, in cells.
-        orders: [2, F], members by the first and by the third objective, equals in any order; they
-            are sorted when None.
     """
 
-    def __init__(self, objectives: Floats, reference: int, orders: Places | None = None) -> None:
+    def __init__(self, objectives: Floats, reference: int) -> None:
         count = len(objectives)
         self._count, self._reference = count, reference
         self._columns = np.array(objectives.T, order="C")
         # By x and by z; `drop` writes to it.
-        self._orders = rising_orders(self._columns[::2].copy()) if orders is None else orders
+        self._orders = rising_orders(self._columns[::2].copy())
         self._members = np.empty((3, count), dtype=np.int64)
         self._members[0] = np.arange(count)
         self._values = np.empty(NODE * (count + 2), dtype=np.int64)

@@ -18,7 +18,7 @@ LOW, EXTENT, BEFORE, NEAR = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(
 """Rows of a table of fronts: the least value, the extent, and the last two values that were met."""
 
 
-def distances_of(columns: Floats, orders: Places, ranks: Places) -> tuple[Floats, bool]:
+def distances_of(columns: Floats, orders: Places, ranks: Places) -> Floats:
     """Crowding distances.
 
     Args:
@@ -28,20 +28,19 @@ def distances_of(columns: Floats, orders: Places, ranks: Places) -> tuple[Floats
 
     Returns:
         [P], a sum over objectives: infinite for either end of a front, else the gap between both
-        neighbours over O times the extent of the front, 0 where the front has none; and whether an
-        objective had to be scaled.
+        neighbours over O times the extent of the front, 0 where the front has none.
     """
     n_fronts = int(ranks.max(initial=-1)) + 1
     distances = np.zeros(len(ranks))
     met = np.empty(n_fronts, dtype=np.int64)
-    is_scaled = add_gaps(columns, orders, ranks, np.empty((4, n_fronts)), met, distances)
-    return distances, is_scaled
+    add_gaps(columns, orders, ranks, np.empty((4, n_fronts)), met, distances)
+    return distances
 
 
 @compiled_unlocked
 def add_gaps(
     columns: Floats, orders: Places, ranks: Places, fronts: Floats, met: Places, out: Floats
-) -> bool:
+) -> None:
     """Add what each objective gives to crowding distances; see `distances_of`.
 
     Args:
@@ -51,16 +50,12 @@ def add_gaps(
         fronts: [4, F] scratch.
         met: [F] scratch, the member that was met last, -1 before the first.
         out: [P], added to.
-
-    Returns:
-        Whether an objective was scaled.
     """
     n_objectives, n = orders.shape
-    is_scaled = False
     for j in range(n_objectives):
         scale = 1.0
         if n and (columns[j, orders[j, 0]] < -LARGE or columns[j, orders[j, n - 1]] > LARGE):
-            scale, is_scaled = SCALE, True
+            scale = SCALE
         for f in range(met.size):
             met[f] = -1
         for i in range(n):
@@ -87,4 +82,3 @@ def add_gaps(
             else:
                 fronts[BEFORE, front] = value
             fronts[NEAR, front], met[front] = value, orders[j, i]
-    return is_scaled

@@ -47,24 +47,6 @@ def rising_orders(rows: Floats) -> Places:
     return _sorted(rows, len(rows), 1)
 
 
-def orders_among(orders: Places, members: Places, count: int) -> Places:
-    """Orders of all as orders of some of them.
-
-    Args:
-        orders: [N, F] individuals.
-        members: [M] of these, each once.
-        count: Of all individuals.
-
-    Returns:
-        [N, M] places among the members.
-    """
-    seats = np.full(count, -1, dtype=np.int64)
-    seats[members] = np.arange(len(members))
-    among = np.empty((len(orders), len(members)), dtype=np.int64)
-    keep_seated(orders, seats, among)
-    return among
-
-
 def _sorted(columns: Floats, count: int, n_compared: int) -> Places:
     n = columns.shape[1]
     words, spare = np.empty((count, n), dtype=np.int64), np.empty(n, dtype=np.uint64)
@@ -161,21 +143,3 @@ def settle_runs(columns: Floats, n_compared: int, n_bits: int, words: Places) ->
             low = high
         for i in range(n):
             words[first, i] &= mask
-
-
-@compiled_unlocked
-def keep_seated(orders: Places, seats: Places, out: Places) -> None:
-    """Leave out of orders who has no seat; see `orders_among`.
-
-    Args:
-        orders: [N, F].
-        seats: [P], -1 of whoever has none.
-        out: [N, M] receives seats, in the order of their individuals.
-    """
-    for j in range(orders.shape[0]):
-        i, n = 0, 0
-        # Who has no seat is overwritten by the next, so that nothing depends on a guess.
-        while n < out.shape[1]:
-            out[j, n] = seats[np.uint64(orders[j, i])]
-            n += out[j, n] >= 0
-            i += 1
