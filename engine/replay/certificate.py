@@ -24,6 +24,10 @@ from strategy.narrow import AnyStrategy
 REPLAYED_PAIRS = 2048
 """Pairs of individual and window whose ledgers are held at a time, of each engine."""
 
+BARS_OF_A_THREAD = 50_000
+"""Bars of the longest series for each thread of the reference, of which there are at least two:
+between its compiled loops threads wait for each other, because one at a time runs Python."""
+
 
 @dataclass(frozen=True)
 class Replay:
@@ -48,8 +52,9 @@ def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> C
     """Replay individuals [N, G] on the reference and compare with the engine.
 
     The engine's strategy, series, windows and costs are the reference's too, which runs on
-    `threads`; those of an engine on the CPU, else all cores when None. Its ledgers are compared
-    with those that the engine lists, and accumulators with those of its batch evaluation.
+    `threads`; when None on as many as series of this length keep busy, of those of an engine on
+    the CPU, else of all cores. Its ledgers are compared with those that the engine lists, and
+    accumulators with those of its batch evaluation.
     """
 
     def some(members: Floats, pieces: Sequence[Piece]) -> Replay:
@@ -205,9 +210,9 @@ def certificate_of(
 
 def _usable_threads(engine: Engine) -> int:
     """On the CPU no more cores are used than the engine may use."""
-    if engine.device == "cpu":
-        return engine.threads
-    return available_cores()
+    most = engine.threads if engine.device == "cpu" else available_cores()
+    longest = max(map(len, engine.series))
+    return min(most, max(2, longest // BARS_OF_A_THREAD))
 
 
 def _first_of(problems: dict[tuple[int, int], str], spec: AnyStrategy, genomes: Floats) -> str:

@@ -122,14 +122,19 @@ def long_run_deviations(columns: Floats, block: float) -> Floats:
     days = len(columns)
     lags = np.arange(1, days)
     stays = 1 - 1 / block
-    kernel = (1 - lags / days) * stays**lags + lags / days * stays ** (days - lags)
-    weights = np.concatenate([[1.0], 2 * kernel])
+    kernel = (1 - lags / days) * stays**lags
+    # Days stand in a circle: what is k days later is D - k days earlier. The weighted sum over all
+    # lags is then one over the waves of a column, each with the weight of its own.
+    waves = np.fft.rfft(np.concatenate([[1.0], kernel + kernel[::-1]])).real / days**2
+    # Each stands for two, but the first and, of an even number of days, the last.
+    waves[1 : (days + 1) // 2] *= 2
     found = np.empty(columns.shape[1])
-    for part in _chunks(columns.shape[1], 4 * days):
-        covariances = _autocovariances(columns[:, part])
-        squares = weights @ covariances
+    for part in _chunks(columns.shape[1], 2 * days):
+        around = columns[:, part] - columns[:, part].mean(axis=0)
+        seen = np.fft.rfft(around, axis=0)
+        squares = waves @ (seen.real**2 + seen.imag**2)
         # Below that a sum has cancelled, and rounding is left.
-        is_known = varies(columns[:, part]) & (squares > 1e-12 * covariances[0])
+        is_known = varies(columns[:, part]) & (squares > 1e-12 * (around**2).mean(axis=0))
         found[part] = np.sqrt(np.where(is_known, squares, 0.0))
     return found
 
@@ -221,16 +226,6 @@ def _days_drawn(seed: int, resamples: int, days: int, block: float) -> Floats:
     return drawn
 
 
-def _autocovariances(columns: Floats) -> Floats:
-    """Sums of e_i e_(i-k) over D, e the deviations from a column's mean, [D, N] for k = 0..D-1."""
-    days = len(columns)
-    padded = 1 << (2 * days - 1).bit_length()
-    waves = np.fft.rfft(columns - columns.mean(axis=0), padded, axis=0)
-    power = waves.real**2 + waves.imag**2
-    found: Floats = np.fft.irfft(power, padded, axis=0)[:days] / days
-    return found
-
-
 def _length_of(column: Floats) -> float:
     """What Politis and White choose for a column [D], D at least 20; NaN where it is undefined."""
     days = len(column)
@@ -238,8 +233,8 @@ def _length_of(column: Floats) -> float:
     fewest = max(5, math.floor(math.log10(days)))
     most = math.ceil(math.sqrt(days)) + fewest
     products = np.array([around[k:] @ around[: days - k] for k in range(most + 1)])
-    last = np.array([around[k + 1 :] @ around[k + 1 :] for k in range(most + 1)])
-    first = np.array([around[: days - k - 1] @ around[: days - k - 1] for k in range(most + 1)])
+    # Without the first k + 1 days, and without the last.
+    last, first = (np.cumsum(side)[::-1][1 : most + 2] for side in (around[::-1] ** 2, around**2))
     with np.errstate(divide="ignore", invalid="ignore"):
         is_small = np.abs(products) / np.sqrt(last * first) < 2 * math.sqrt(math.log10(days) / days)
     quiet = (h for h in range(most - fewest + 1) if is_small[h : h + fewest].all())

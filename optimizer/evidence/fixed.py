@@ -57,6 +57,11 @@ def fixed_paths(
         strength_of_sums(*np.sum([tested[s][group] for group, s in enumerate(path)], axis=0))
         for path in of_paths
     ]
+    return spread_of(strengths)
+
+
+def spread_of(strengths: Sequence[Figure]) -> PathStrengths:
+    """The least, the low and the median of the strengths of paths; undefined where none traded."""
     known = np.sort([strength.value for strength in strengths if strength.is_defined])
     if not len(known):
         none = undefined("no path traded")

@@ -66,10 +66,11 @@ def daily_returns(
     Returns:
         [D, N]; a window's r are added in the order of its trades, then windows in their order.
     """
-    markets = [series[window.series] for window in windows]
+    # Of each bar once: trials have many more trades than there are bars.
+    places = [np.searchsorted(days, _dates_in(window, series)) for window in windows]
     columns = [
-        _column(of_trial, markets, days, None if before is None else before[:, place])
-        for place, of_trial in enumerate(ledgers)
+        _column(of_trial, windows, places, np.zeros(len(days)) if before is None else before[:, n])
+        for n, of_trial in enumerate(ledgers)
     ]
     return np.array(columns).reshape(len(columns), len(days)).T
 
@@ -79,7 +80,7 @@ def closing_days(
 ) -> int:
     """On how many different days the trades [W] of one trial were closed."""
     pairs = zip(ledgers, windows, strict=True)
-    closed = [_closed_on(ledger, series[window.series]) for ledger, window in pairs]
+    closed = [_dates(series[window.series].timestamp[ledger.exit_bar]) for ledger, window in pairs]
     return len(np.unique(np.concatenate(closed)))
 
 
@@ -151,19 +152,15 @@ def efficiency(trained: Floats, tested: Floats) -> Figure:
 
 
 def _column(
-    ledgers: Sequence[Ledger], markets: Sequence[Bars], days: Ints, before: Floats | None
+    ledgers: Sequence[Ledger], windows: Sequence[Window], places: Sequence[Ints], before: Floats
 ) -> Floats:
-    """R of one trial on each of some days [D]; `markets` [W] are the series of its windows."""
-    total = np.zeros(len(days)) if before is None else before.copy()
-    for ledger, bars in zip(ledgers, markets, strict=True):
-        places = np.searchsorted(days, _closed_on(ledger, bars))
+    """R of one trial on each day [D]; `places` [W] are those of the days of a window's bars."""
+    total = before.copy()
+    for ledger, window, days in zip(ledgers, windows, places, strict=True):
+        closed_on = days[ledger.exit_bar - window.start]
         # Unlike a sum over sorted groups, this adds one trade after the other.
-        total += np.bincount(places, ledger.r, len(days))
+        total += np.bincount(closed_on, ledger.r, len(total))
     return total
-
-
-def _closed_on(ledger: Ledger, bars: Bars) -> Ints:
-    return _dates(bars.timestamp[ledger.exit_bar])
 
 
 def _dates_in(window: Window, series: Sequence[Bars]) -> Ints:

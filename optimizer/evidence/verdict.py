@@ -120,8 +120,13 @@ def _too_little(facts: Facts) -> Verdict | None:
 def _not_judged(facts: Facts) -> Verdict | None:
     if _is_enough(facts.shuffled) and (_says_luck(facts.shuffled) or _is_enough(facts.mirrored)):
         return None
-    seconds = math.ceil(facts.seconds)
-    return Verdict("not_judged", f"Not judged yet: {facts.command} takes about {seconds} s.")
+    ask = f"{facts.command} takes about {math.ceil(facts.seconds)} s."
+    if facts.shuffled is None:
+        return Verdict("not_judged", f"Not judged yet: {ask}")
+    is_shuffled = not _is_enough(facts.shuffled)
+    few, kind = (facts.shuffled, "shuffled") if is_shuffled else (facts.mirrored, "mirrored")
+    made = f"{few.searches if few else 0} searches on {kind} bars, {FEWEST_SEARCHES} are needed"
+    return Verdict("not_judged", f"Too few null searches to judge: {made}: {ask}")
 
 
 def _luck(facts: Facts) -> Verdict | None:

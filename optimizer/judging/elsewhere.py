@@ -14,14 +14,9 @@ from optimizer.runs import RunStore
 from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats
 from optimizer.session.exported import newest_front, require_result
-from optimizer.session.header import (
-    is_opened,
-    recorded_config,
-    recorded_strategy,
-    shown_task,
-)
+from optimizer.session.header import is_opened, recorded_config, replayed, shown_task
 from optimizer.session.identity import identity_of, require_identity, require_same
-from optimizer.session.task import Task, prepare
+from optimizer.session.task import Task
 
 WINDOWS, ASKED = (
     set(WindowSettings.model_fields),
@@ -70,14 +65,14 @@ def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floa
 
 def _asked(store: RunStore, flags: Mapping[str, object]) -> tuple[Task, bool]:
     """What flags ask for, and whether that are bars and windows of the run's own."""
-    config, known = recorded_config(store, flags), recorded_strategy(store)
+    config = recorded_config(store, flags)
     own = not flags.keys() & WINDOWS
     if own and "data" in flags:
         unset = {name: RunConfig.model_fields[name].default for name in WINDOWS}
-        task = prepare(config.model_copy(update=unset), known=known)
+        task = replayed(store, config.model_copy(update=unset))
         if data_hash(task.markets.series) != require_identity(store).data_hash:
             return task, False
-    return prepare(config, known=known), own
+    return replayed(store, config), own
 
 
 def _require_same_bars(store: RunStore, task: Task) -> None:

@@ -1,10 +1,9 @@
 """Searching again on a part of the bars, and judging what it picks on the part after it."""
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from engine.batch import Engine
 from engine.ledger import Ledger
 from optimizer.evidence.compared import strength, strength_of
 from optimizer.evidence.figures import Figure, undefined
+from optimizer.evidence.fixed import spread_of
 from optimizer.evidence.returns import daily_returns, days_of, efficiency
 from optimizer.evidence.robust import drift
 from optimizer.evidence.splits import Split, paths, scaled_trades
@@ -34,9 +34,6 @@ from optimizer.search.generation import Floats
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
 from strategy.model import Strategy
-
-LOW_PERCENT = 5
-"""Of paths, the one of which so many are below."""
 
 INDIVIDUAL_S = 1.8e-6
 """What a search takes for an individual beside its evaluation: 7.4 s for 1,000 generations of 4,096
@@ -111,12 +108,13 @@ def fold_picks(
     return [kept.known[number] for number in range(count)]
 
 
+@dataclass(frozen=True)
 class Judged:
-    """The pick of a fold on some windows."""
+    """The pick of a fold on some windows [W], and its trades in each."""
 
-    def __init__(self, task: Task, genome: Sequence[float], windows: Sequence[Window]) -> None:
-        self.windows, self.series = tuple(windows), task.markets.series
-        self.ledgers = task.engine_on(windows, device="cpu").trades(np.array(genome))
+    series: Sequence[Bars]
+    windows: Sequence[Window]
+    ledgers: Sequence[Ledger]
 
     @property
     def days(self) -> Floats:
@@ -124,6 +122,14 @@ class Judged:
         days = days_of(self.series, self.windows)
         found: Floats = daily_returns([self.ledgers], self.series, self.windows, days)[:, 0]
         return found
+
+
+def judged(task: Task, genome: Sequence[float], parts: Sequence[Sequence[Window]]) -> list[Judged]:
+    """The pick of a fold on each of several parts of the bars."""
+    reference = task.reference_on([*chain.from_iterable(parts)])
+    ledgers = iter(reference.trades(np.array(genome)))
+    series = task.markets.series
+    return [Judged(series, part, [*islice(ledgers, len(part))]) for part in parts]
 
 
 def folds_record(
@@ -137,7 +143,7 @@ def folds_record(
             empty = undefined("nobody was feasible")
             rows.append(FoldRow(train, test, {}, 0, **numbers(mean_r=empty, efficiency=empty)))
             continue
-        before, after = (Judged(task, pick.genome, part) for part in (split.train, split.test))
+        before, after = judged(task, pick.genome, (split.train, split.test))
         tested.append(after)
         genes = task.spec.layout.decode(np.array(pick.genome))
         alone = unseen_of(after.ledgers, after.series, after.windows)
@@ -164,24 +170,19 @@ def paths_record(
     """Strengths of the paths through combinatorial splits: N `count` groups, `tests` at a time."""
     parts: dict[tuple[int, int], Sequence[Ledger]] = {}
     for number, (split, pick) in enumerate(zip(splits, picks, strict=True)):
-        for group, windows in zip(split.groups, split.tests, strict=True):
-            if pick.genome is not None:
-                parts[number, group] = Judged(task, pick.genome, windows).ledgers
+        if pick.genome is not None:
+            found = judged(task, pick.genome, split.tests)
+            tested = zip(split.groups, found, strict=True)
+            parts |= {(number, group): one.ledgers for group, one in tested}
     strengths = []
     for path in paths(count, tests):
         seen = chain.from_iterable(
             parts.get((split, group), ()) for group, split in enumerate(path)
         )
         strengths.append(strength_of([ledger.r for ledger in seen]))
-    known = np.sort([one.value for one in strengths if one.is_defined])
-    low = known[max(math.ceil(LOW_PERCENT / 100 * len(known)), 1) - 1] if len(known) else None
-    return PathsRecord(
-        splits=len(splits),
-        paths=tuple(map(number_of, strengths)),
-        least=float(known[0]) if len(known) else None,
-        low=None if low is None else float(low),
-        median=float(np.median(known)) if len(known) else None,
-    )
+    spread = spread_of(strengths)
+    ends = map(number_of, (spread.least, spread.low, spread.median))
+    return PathsRecord(len(splits), tuple(map(number_of, strengths)), *ends)
 
 
 def ranges_of(task: Task, windows: Sequence[Window]) -> tuple[Range, ...]:

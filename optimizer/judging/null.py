@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -19,6 +19,7 @@ from optimizer.judging.workers import Doer
 from optimizer.runs.payload import OPTIONAL
 from optimizer.runs.result import RunResult
 from optimizer.search.generation import Floats
+from optimizer.session.kept_rows import keeping_rows
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
 
@@ -82,6 +83,8 @@ class NullSetup:
         """Search one market."""
         made = self.markets.shuffled if job.kind == "shuffled" else self.markets.mirrored
         task = on_other_bars(self.task, made(job.number), self.task.markets.uncut)
+        # No run comes back to these bars.
+        task = replace(task, spec=keeping_rows(task.spec, None))
         engine = task.engine()
         found = search(task, engine, self.warm_start)
         if not len(found.front):

@@ -19,6 +19,7 @@ from optimizer.runs.result import RunResult, WindowDescription, recorded_result,
 from optimizer.session.exported import newest_front
 from optimizer.session.header import OPENED, is_opened
 from optimizer.session.individuals import describe_individuals
+from optimizer.session.recorded_rows import record_rows
 from optimizer.session.task import Task
 from optimizer.written import write_whole
 
@@ -54,6 +55,7 @@ def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) 
     ledgers, places = engine.trades(pick.genome), markets.places("held_out")
     found = unseen_of([ledgers[place] for place in places], markets.series, markets.held_out)
     described = describe_individuals(task, engine, genomes)
+    record_rows(store, task.spec, markets.series, genomes)
     return HeldOutRecord(
         looks=looks,
         trades=found.trades,

@@ -32,17 +32,13 @@ TRADES, SUM_R = (ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r"))
 
 def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:
     """C1 to C5 and what they follow from, on searched bars; `engine` is of those."""
-    genome = pick.genome[None]
     near = neighbours(task.spec.layout, pick.genome, pick.member, task.config.seed)
     plateau = share_that_keeps_half(pick.strength, feasible_strengths(task, engine, near))
     ledgers = engine.trades(pick.genome)
     even = break_even_bp(ledgers)
-    late = task.engine_on(
-        task.markets.windows,
-        device="cpu",
-        costs=replace(task.costs, entry_delay=task.costs.entry_delay + DELAY_BARS),
-    )
-    delayed = _figure(float(strengths(late.evaluate(genome))[0]), "no trade moved")
+    later = replace(task.costs, entry_delay=task.costs.entry_delay + DELAY_BARS)
+    late = task.reference_on(task.markets.windows, later)
+    delayed = _figure(float(strengths(late.accumulators(pick.genome)[None])[0]), "no trade moved")
     undecided, target_first = _within_bars(task, ledgers)
     left_out = _left_out(task, engine, pick)
     falls = falls_in_other_orders(ledgers, task.config.seed, task.costs.risk_fraction)

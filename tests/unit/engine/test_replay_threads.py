@@ -1,6 +1,7 @@
 """The reference in threads: everybody once, rows shared, nobody at work after the end."""
 
 from collections import Counter
+from contextlib import contextmanager
 from itertools import pairwise
 from threading import Event
 from threading import enumerate as enumerate_threads
@@ -10,6 +11,8 @@ import pytest
 
 from data.bars import Window
 from engine import reference as reference_module
+from engine.parted import engine_for
+from engine.replay import certificate
 from engine.replay.parity import compare_ledgers
 from engine.replay.threads import replaying, sharing_order
 from strategy.errors import IndicatorError
@@ -129,3 +132,25 @@ def test_individuals_with_common_rows_are_neighbours():
     following = (shuffled[order] // 10).tolist()
     changes = sum(left != right for left, right in pairwise(following))
     assert changes == 11
+
+
+@pytest.mark.parametrize(
+    ("device", "each", "expected"),
+    [("cuda:0", 1000, 2), ("cuda:0", 100, 6), ("cuda:0", 10, 16), ("cpu", 10, 3)],
+)
+def test_as_many_threads_as_the_longest_series_keeps_busy(device, each, expected, monkeypatch):
+    """Two at least; of the cores, or of those that an engine on the CPU may use."""
+    monkeypatch.setattr(certificate, "BARS_OF_A_THREAD", each)
+    monkeypatch.setattr(certificate, "available_cores", lambda: 16)
+    asked = []
+
+    @contextmanager
+    def replaying_none(reference, genomes, threads):
+        asked.append(threads)
+        yield iter(())
+
+    monkeypatch.setattr(certificate, "replaying", replaying_none)
+    engine = engine_for(SPEC, SERIES, WINDOWS, device="cpu")
+    engine.device, engine._backend.threads = device, 3
+    certificate.replay(engine, random_genomes(SPEC, 2, seed=1), [])
+    assert asked == [expected]

@@ -269,6 +269,7 @@ def test_several_symbols_are_tested_at_the_same_times():
     assert record.rows[0].test[0].first == record.rows[0].test[1].first
 
 
+@pytest.mark.slow
 def test_picks_are_kept_as_they_come_and_not_searched_twice(task, folds, tmp_path):
     """An interrupted judge goes on with what it has, whoever searched."""
     splits, picks = folds

@@ -110,6 +110,7 @@ def test_a_gap_ends_what_counts():
     assert strengths_of(empty) == [float("-inf")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["shuffled", "mirrored"])
 def test_a_null_search_is_that_search_on_that_market(kind):
     """Same settings and seed, on bars that anybody can make; in any process the same."""

@@ -93,11 +93,11 @@ def test_costs_are_a_line_and_break_even_lies_on_it(found):
     assert [point.times for point in record.costs] == [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]
     assert record.costs[2].strength == pytest.approx(pick.strength.value, rel=1e-9)
     even = Costs(fee_bp=record.break_even_bp, slippage_bp=0.0)
-    (ledger,) = task.engine_on(task.markets.windows, costs=even).trades(pick.genome)
+    (ledger,) = replace(task, costs=even).engine().trades(pick.genome)
     assert sum(ledger.r.tolist()) == pytest.approx(0.0, abs=1e-9)
     for point in record.costs[::2]:
         costs = Costs(fee_bp=10 * point.times, slippage_bp=0.0)
-        (ledger,) = task.engine_on(task.markets.windows, costs=costs).trades(pick.genome)
+        (ledger,) = replace(task, costs=costs).engine().trades(pick.genome)
         assert point.sum_r == pytest.approx(sum(ledger.r.tolist()), rel=1e-9, abs=1e-9)
     assert record.charged_bp == 10.0
 
@@ -105,11 +105,11 @@ def test_costs_are_a_line_and_break_even_lies_on_it(found):
 def test_delay_is_another_backtest(found):
     """Every entry a bar later than the strategy's own."""
     task, _, pick, record = found
-    late = task.engine_on(task.markets.windows, costs=replace(task.costs, entry_delay=1))
+    late = replace(task, costs=replace(task.costs, entry_delay=1)).engine()
     assert record.delay == pytest.approx(strength_of(late.trades(pick.genome)), rel=1e-9)
     already = replace(task, costs=replace(task.costs, entry_delay=1))
     later = robust_record(already, already.engine(), pick)
-    latest = task.engine_on(task.markets.windows, costs=replace(task.costs, entry_delay=2))
+    latest = replace(task, costs=replace(task.costs, entry_delay=2)).engine()
     assert later.delay == pytest.approx(strength_of(latest.trades(pick.genome)), rel=1e-9)
 
 
@@ -197,7 +197,7 @@ def test_the_same_on_several_windows_of_one_series():
         windows = [Window(0, start, end)]
         if start == 800:
             windows = [Window(0, 100, 700), *windows]
-        quarters.append(task.engine_on(windows).evaluate(pick.genome[None])[0][:, [0, 2]].sum(0))
+        quarters.append(engine.on(windows).evaluate(pick.genome[None])[0][:, [0, 2]].sum(0))
     for n, mean in enumerate(record.left_out.values()):
         trades, total = np.sum(quarters, axis=0) - quarters[n]
         assert mean == pytest.approx(total / trades)

@@ -33,6 +33,7 @@ def data(tmp_path_factory):
     return write_bars(tmp_path_factory.mktemp("data") / "planted.csv", BARS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

@@ -14,6 +14,8 @@ from tests.support import jobs
 from tests.support.jobs import Dying, Failing, Squares, Talking
 from tests.support.paths import FINDS, ROOT
 
+pytestmark = pytest.mark.slow
+
 
 def done(setup, count, numbers=range(6)):
     """Job to result, and the processes that did them."""
