@@ -121,18 +121,8 @@ class Bars:
     @cached_property
     def content_hash(self) -> str:
         """SHA-256, hexadecimal, of what the bars say: columns and duration, not where from."""
-        digest = hashlib.sha256(f"bars 1 timeframe_ns={self.timeframe_ns}\n".encode())
-        for name in COLUMNS:
-            column = getattr(self, name)
-            little = column.astype(column.dtype.newbyteorder("<"), copy=False)
-            digest.update(f"{name} {little.dtype.str} {len(little)}\n".encode())
-            digest.update(little.tobytes())
-        for name, column in self.extra.items():
-            digest.update(f"extra {name} <f8 {len(column)}\n".encode())
-            # A NaN has no payload, a zero no sign.
-            plain = np.where(np.isnan(column), np.nan, column + 0.0)
-            digest.update(plain.astype("<f8", copy=False).tobytes())
-        return digest.hexdigest()
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        return hash_of_columns(self.timeframe_ns, columns, self.extra)
 
     def gaps(self, start: int = 0, end: int | None = None) -> Gaps:
         """Count the steps between neighbours that are longer than one bar.
@@ -199,6 +189,27 @@ class Window:
                 f"{bars.symbol} has bars from {have} (UTC)"
             )
         return cls(series, first, last)
+
+
+def hash_of_columns(
+    timeframe_ns: int, columns: Mapping[str, Floats | Ints], extra: Mapping[str, Floats]
+) -> str:
+    """SHA-256, hexadecimal, of bars: their duration, the columns of `COLUMNS`, and further ones.
+
+    All are [T]; the order of the further ones decides nothing.
+    """
+    digest = hashlib.sha256(f"bars 1 timeframe_ns={timeframe_ns}\n".encode())
+    for name in COLUMNS:
+        column = columns[name]
+        little = column.astype(column.dtype.newbyteorder("<"), copy=False)
+        digest.update(f"{name} {little.dtype.str} {len(little)}\n".encode())
+        digest.update(little.tobytes())
+    for name, column in sorted(extra.items()):
+        digest.update(f"extra {name} <f8 {len(column)}\n".encode())
+        # A NaN has no payload, a zero no sign.
+        plain = np.where(np.isnan(column), np.nan, column + 0.0)
+        digest.update(plain.astype("<f8", copy=False).tobytes())
+    return digest.hexdigest()
 
 
 def check_symbol(symbol: str) -> str:

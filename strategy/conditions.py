@@ -5,8 +5,9 @@ of it. With `not` moved to the comparisons this three-valued logic needs two val
 what is not known is never true.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from strategy.errors import StrategyError
 from strategy.expressions import Expression, Number, Setting, check_settings, holds_row
@@ -16,8 +17,6 @@ from strategy.nodes import Node
 Relation = Literal[">", "<", ">=", "<="]
 
 OPPOSITE: dict[Relation, Relation] = {">": "<=", "<=": ">", "<": ">=", ">=": "<"}
-
-BARS = Parameter("bars")
 
 
 class Condition(Node):
@@ -74,28 +73,24 @@ class OverBars(Condition):
     condition: Condition
     bars: Setting
 
+    numbers: ClassVar[Mapping[str, Parameter]] = {"bars": Parameter("bars")}
+
     def __post_init__(self) -> None:
         check_settings(self)
-
-    @property
-    def label(self) -> str:
-        """As written."""
-        return type(self).__name__.lower()
-
-    @property
-    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
-        """How many bars."""
-        return ((BARS, self.bars),)
 
 
 @dataclass(frozen=True)
 class Held(OverBars):
     """True where a condition was true at each of the newest `bars` bars."""
 
+    written: ClassVar[str] = "held"
+
 
 @dataclass(frozen=True)
 class Within(OverBars):
     """True where a condition was true at any of the newest `bars` bars."""
+
+    written: ClassVar[str] = "within"
 
 
 def negated(condition: Condition) -> Condition:

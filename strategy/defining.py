@@ -197,5 +197,9 @@ def _version(library: str) -> str:
     except ImportError:
         version = None
     if version is None:
+        # A distribution may have another name than what it is imported by.
+        owners = metadata.packages_distributions().get(library, ())
+        version = next(map(metadata.version, owners), None)
+    if version is None:
         raise StrategyError(f"uses={library!r}: no library of this name says its version")
     return str(version)

@@ -1,5 +1,6 @@
 """Stops, targets and session exits as plain data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,24 +10,14 @@ from strategy.expressions import Arithmetic, Expression, GeneValue, Setting, che
 from strategy.indicators import ABOVE_ZERO, Parameter
 from strategy.nodes import Node, walk
 
-MULTIPLE = Parameter("multiple", least=ABOVE_ZERO, is_whole=False)
-FRACTION = Parameter("fraction", least=ABOVE_ZERO, is_whole=False)
-AFTER = Parameter("after", least=0, is_whole=False)
-MINUTE = Parameter("minute", least=1, most=1440)
+Numbers = Mapping[str, Parameter]
 
 
 class ExitForm(Node):
     """A way to say where a price lies."""
 
-    written: ClassVar[str] = ""
-
     def __post_init__(self) -> None:
         check_settings(self)
-
-    @property
-    def label(self) -> str:
-        """As written."""
-        return self.written
 
 
 @dataclass(frozen=True)
@@ -51,11 +42,9 @@ class Share(ExitForm):
 
     fraction: Setting
     written: ClassVar[str] = "share"
-
-    @property
-    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
-        """The fraction."""
-        return ((FRACTION, self.fraction),)
+    numbers: ClassVar[Numbers] = {
+        "fraction": Parameter("fraction", least=ABOVE_ZERO, is_whole=False)
+    }
 
 
 @dataclass(frozen=True)
@@ -72,11 +61,9 @@ class RMultiple(ExitForm):
 
     multiple: Setting
     written: ClassVar[str] = "r_multiple"
-
-    @property
-    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
-        """The multiple."""
-        return ((MULTIPLE, self.multiple),)
+    numbers: ClassVar[Numbers] = {
+        "multiple": Parameter("multiple", least=ABOVE_ZERO, is_whole=False)
+    }
 
 
 @dataclass(frozen=True)
@@ -90,20 +77,12 @@ class Trail(Node):
 
     form: FromEntry | Share
     after: Setting
+    written: ClassVar[str] = "trail"
+    numbers: ClassVar[Numbers] = {"after": Parameter("after", least=0, is_whole=False)}
 
     def __post_init__(self) -> None:
         check_one("trail", self.form, TRAILS)
         check_settings(self)
-
-    @property
-    def label(self) -> str:
-        """As written."""
-        return "trail"
-
-    @property
-    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
-        """When it begins."""
-        return ((AFTER, self.after),)
 
 
 @dataclass(frozen=True)
@@ -112,11 +91,7 @@ class BySide(Node):
 
     long: Node
     short: Node
-
-    @property
-    def label(self) -> str:
-        """As written."""
-        return "by_side"
+    written: ClassVar[str] = "by_side"
 
 
 @dataclass(frozen=True)
@@ -130,20 +105,12 @@ class SessionExit(Node):
 
     minute: Setting
     offset: Offset = 0
+    written: ClassVar[str] = "session_exit"
+    numbers: ClassVar[Numbers] = {"minute": Parameter("minute", least=1, most=1440)}
 
     def __post_init__(self) -> None:
         check_settings(self)
         check_offset(self.offset)
-
-    @property
-    def label(self) -> str:
-        """As written."""
-        return "session_exit"
-
-    @property
-    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
-        """The minute."""
-        return ((MINUTE, self.minute),)
 
 
 STOPS = (BeyondBar, FromEntry, Share, Level)
@@ -160,7 +127,7 @@ def check_form(name: str, form: object, legal: tuple[type[Node], ...]) -> None:
 def check_one(name: str, form: object, legal: tuple[type[Node], ...], *more: str) -> None:
     """Refuse what is none of the legal forms; `more` are others that a person may write."""
     if not isinstance(form, legal):
-        forms = [f"{one}(...)" for one in (*(getattr(k, "written", name) for k in legal), *more)]
+        forms = [f"{one}(...)" for one in (*(kind.written for kind in legal), *more)]
         given = f"{form.label}(...)" if isinstance(form, Node) else quoted(form)
         raise StrategyError(f"{name} takes {', '.join(forms[:-1])} or {forms[-1]}, got {given}")
 

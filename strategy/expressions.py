@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from strategy.clock import Offset, check_offset
 from strategy.errors import StrategyError, quoted, unknown
@@ -177,11 +177,7 @@ class Higher(Expression):
     minutes: int
     inner: Expression
     offset: int = 0
-
-    @property
-    def label(self) -> str:
-        """As written."""
-        return "higher"
+    written: ClassVar[str] = "higher"
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.minutes, int) and not isinstance(self.minutes, bool)

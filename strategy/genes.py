@@ -246,6 +246,29 @@ class GenomeLayout:
         legal: npt.NDArray[np.bool_] = (inside & whole).all(axis=1) & below.all(axis=1)
         return legal
 
+    def check(self, genomes: Floats, least: Floats, most: Floats) -> None:
+        """Refuse genomes [P, G] that are not legal, or outside of what is needed of each gene, [G].
+
+        Raises:
+            GeneError: Naming the first individual that is refused, and its gene.
+        """
+        inside = (genomes >= least) & (genomes <= most)
+        legal = self.is_legal(genomes) & inside.all(axis=1)
+        if legal.all():
+            return
+        first = int(legal.argmin())
+        try:
+            self.encode(dict(zip(self.names, genomes[first].tolist(), strict=True)))
+        except GeneError as error:
+            raise GeneError(f"individual {first}: {error}") from None
+        place = int(inside[first].argmin())
+        value, low, high = genomes[first, place], least[place], most[place]
+        wanted = f"at most {high:g}" if value > high else f"at least {low:g}"
+        raise GeneError(
+            f"individual {first}: gene '{self.names[place]}' is {value:g}, what reads it needs "
+            f"{wanted}"
+        )
+
     def with_bounds(self, bounds: Mapping[str, tuple[float, float]]) -> "GenomeLayout":
         """Another layout, with bounds (low, high) by gene.
 

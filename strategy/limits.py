@@ -1,6 +1,7 @@
-"""A limit of time for what a person wrote: an endless loop ends with the line that runs."""
+"""Limits for what a person wrote: an endless loop ends, and the process stays in its folder."""
 
 import ctypes
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +12,31 @@ LONGEST_S = 120.0
 AGAIN_S = 1.0
 """Seconds until the next interruption, where a bare `except:` held one back."""
 
+_LOCK, _FOLDERS = threading.Lock(), list[str]()
+"""Folders to go back to, one for each block of `own_code` that runs."""
+
 
 class TooLongError(BaseException):
     """It took too long; no `except Exception` of a person's own holds it back."""
+
+
+@contextmanager
+def own_code() -> Iterator[None]:
+    """Run a person's own code: for `LONGEST_S` at most, and in this folder again afterwards.
+
+    Raises:
+        TooLongError: Inside this block, as `time_limit`.
+    """
+    with _LOCK:
+        # A process has one folder: while others run, it is where the first of them began.
+        _FOLDERS.append(_FOLDERS[0] if _FOLDERS else os.getcwd())
+    try:
+        with time_limit(LONGEST_S):
+            yield
+    finally:
+        with _LOCK:
+            # Paths of a run may be relative.
+            os.chdir(_FOLDERS.pop())
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
+from typing import ClassVar
 
 from strategy.canonical import encoded
 from strategy.conditions import Condition
@@ -28,10 +29,6 @@ from strategy.own import OwnIndicator
 from strategy.places import Source
 from strategy.rows import reach_of, warm_up_of
 from strategy.spec import Comparison, Row, described_gene
-
-BREAK_EVEN = Parameter("break_even", least=0, is_whole=False)
-MAX_HOLD = Parameter("max_hold")
-DELAY = Parameter("delay", least=0)
 
 PARTS = (
     "long",
@@ -102,6 +99,12 @@ class Strategy(Node):
     layout: GenomeLayout = _UNSET
     source: Source | None = field(default=None, compare=False, repr=False)
     place: str = field(default="", compare=False, repr=False)
+    written: ClassVar[str] = "strategy"
+    numbers: ClassVar[Mapping[str, Parameter]] = {
+        "break_even": Parameter("break_even", least=0, is_whole=False),
+        "max_hold": Parameter("max_hold"),
+        "delay": Parameter("delay", least=0),
+    }
 
     def __post_init__(self) -> None:
         self._check_parts()
@@ -127,17 +130,6 @@ class Strategy(Node):
     def entry(self) -> tuple[Comparison, ...]:
         """Comparisons that kernels decide: none."""
         return ()
-
-    @property
-    def label(self) -> str:
-        """As written."""
-        return "strategy"
-
-    @property
-    def settings(self) -> tuple[tuple[Parameter, Setting], ...]:
-        """Its own numbers."""
-        given = (BREAK_EVEN, self.break_even), (MAX_HOLD, self.max_hold), (DELAY, self.delay)
-        return tuple((parameter, one) for parameter, one in given if one is not None)
 
     @property
     def goes_short(self) -> bool:
@@ -270,21 +262,7 @@ class Strategy(Node):
         Raises:
             GeneError: Naming the first individual that is not legal, and its gene.
         """
-        inside = (genomes >= self.least) & (genomes <= self.most)
-        legal = self.layout.is_legal(genomes) & inside.all(axis=1)
-        if legal.all():
-            return
-        first = int(legal.argmin())
-        try:
-            self.layout.encode(dict(zip(self.layout.names, genomes[first].tolist(), strict=True)))
-        except GeneError as error:
-            raise GeneError(f"individual {first}: {error}") from None
-        place = int(inside[first].argmin())
-        gene = self.layout.names[place]
-        raise GeneError(
-            f"individual {first}: gene '{gene}' is {genomes[first, place]:g}, what reads it needs "
-            f"{self.least[place]:g} .. {self.most[place]:g}"
-        )
+        self.layout.check(genomes, self.least, self.most)
 
     def _parts(self) -> Iterator[Node]:
         for name in PARTS:

@@ -10,7 +10,7 @@ from strategy.exits import BeyondBar, RMultiple
 from strategy.expressions import Arithmetic, Call, Column, Expression, GeneValue, Number, Setting
 from strategy.indicators import INDICATORS, SOURCES
 from strategy.model import Strategy
-from strategy.nodes import Node
+from strategy.nodes import Node, walk
 from strategy.spec import Bracket, Comparison, Row, StrategySpec
 from strategy.wording import written
 
@@ -50,6 +50,19 @@ def in_words(spec: AnyStrategy) -> Strategy | None:
     """The strategy in words that a spec was made of; None of one that was made otherwise."""
     origin = spec.origin if isinstance(spec, NarrowSpec) else spec
     return origin if isinstance(origin, Strategy) else None
+
+
+def place_in(spec: AnyStrategy, *genes: str) -> str:
+    """How a message ends that is about some genes, or about none: ``(FILE:LINE)`` after a blank.
+
+    It is where the first of them is written that is, else the strategy; empty of one of no file.
+    """
+    words = in_words(spec)
+    if words is None:
+        return ""
+    values = [node for node in walk(words) if isinstance(node, GeneValue)]
+    place = next((one.place for one in values if one.gene.name in genes), "") or words.place
+    return f" ({place})" if place else ""
 
 
 def narrowed(strategy: Strategy) -> NarrowSpec | None:

@@ -1,6 +1,6 @@
 """Trees of plain data: walked, changed, and written down in one way whatever they say."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, fields
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -19,15 +19,22 @@ class Node:
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
+    written: ClassVar[str] = ""
+    """The word that makes it; its class's name where that is empty."""
+
+    numbers: ClassVar[Mapping[str, Parameter]] = {}
+    """Fields that must be constants or genes, each with what is legal; None is left out."""
+
     @property
     def label(self) -> str:
         """What a person calls it."""
-        return type(self).__name__
+        return self.written or type(self).__name__
 
     @property
     def settings(self) -> "tuple[tuple[Parameter, Node], ...]":
         """Its numbers that must be constants or genes, each with what is legal."""
-        return ()
+        given = ((legal, getattr(self, name)) for name, legal in self.numbers.items())
+        return tuple((legal, one) for legal, one in given if one is not None)
 
     @property
     def parts(self) -> "tuple[Node, ...]":

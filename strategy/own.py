@@ -9,6 +9,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -24,6 +25,20 @@ COLUMNS = ("timestamp", *PLAIN_COLUMNS)
 """What a function is given."""
 
 
+class OtherRows(Protocol):
+    """Where rows come from that an indicator need not compute."""
+
+    def get(self, own: "OwnIndicator", series: Series, values: Sequence[int]) -> Floats:
+        """What it says of a series, [T], from there or computed; raises as `computed`."""
+
+
+class KeptRows(OtherRows, Protocol):
+    """Where rows are kept from run to run."""
+
+    def forget(self, own: "OwnIndicator") -> None:
+        """Keep none of its rows any more."""
+
+
 @dataclass(frozen=True)
 class OwnIndicator:
     """An indicator that a person wrote; two are equal where name, text and libraries are.
@@ -36,6 +51,8 @@ class OwnIndicator:
         line: Where the function begins in its file.
         function: (bars, *whole numbers) to [T] float64.
         warm_up: Whole numbers to the bars before the first that it knows.
+        kept: Where its rows are kept from run to run; None where each run computes them.
+        recorded: Its rows as a run recorded them; None without a run.
     """
 
     name: str
@@ -45,6 +62,8 @@ class OwnIndicator:
     line: int = 0
     function: Function = field(compare=False, repr=False, kw_only=True)
     warm_up: Callable[..., int] = field(compare=False, repr=False, kw_only=True)
+    kept: KeptRows | None = field(compare=False, repr=False, kw_only=True, default=None)
+    recorded: OtherRows | None = field(compare=False, repr=False, kw_only=True, default=None)
     _warm_ups: dict[tuple[int, ...], int] = field(
         compare=False, repr=False, init=False, default_factory=dict
     )
@@ -77,7 +96,7 @@ class OwnIndicator:
 
     def _asked_warm_up(self, values: tuple[int, ...]) -> int:
         try:
-            with limits.time_limit(limits.LONGEST_S):
+            with limits.own_code():
                 bars = operator.index(self.warm_up(*values))
         except limits.TooLongError as error:
             too_long = f"takes longer than {limits.LONGEST_S:g} seconds to say its warm-up"
@@ -92,7 +111,19 @@ class OwnIndicator:
         return bars
 
     def row(self, series: Series, values: Sequence[int]) -> Floats:
-        """What it says of a series, [T]; NaN before its warm-up.
+        """What engines read of it, [T]: as a run recorded it, else as `here`; raises as that."""
+        if self.recorded is not None:
+            return self.recorded.get(self, series, values)
+        return self.here(series, values)
+
+    def here(self, series: Series, values: Sequence[int]) -> Floats:
+        """What this machine says of a series, [T]: kept, else `computed`; raises as that."""
+        if self.kept is not None:
+            return self.kept.get(self, series, values)
+        return self.computed(series, values)
+
+    def computed(self, series: Series, values: Sequence[int]) -> Floats:
+        """What it says of a series when it is asked, [T]; NaN before its warm-up.
 
         Raises:
             IndicatorError: When it fails, writes to the bars, gives another shape or type, an
@@ -116,7 +147,7 @@ class OwnIndicator:
         """
         copy = series.copied()
         try:
-            with np.errstate(all="ignore"), limits.time_limit(limits.LONGEST_S):
+            with np.errstate(all="ignore"), limits.own_code():
                 said = self.function(copy, *values)
         except limits.TooLongError as error:
             too_long = f"took longer than {limits.LONGEST_S:g} seconds on {len(series):,} bars"

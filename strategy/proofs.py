@@ -37,8 +37,11 @@ MOST_SIGNALS = 200
 
 Genes = Mapping[str, float]
 
-Asked = dict[tuple[Series, OwnIndicator, tuple[int, ...]], list[Ints]]
-"""Calls of indicators on series, and the bars [S] at which individuals signal that read them."""
+OwnCall = tuple[Series, OwnIndicator, tuple[int, ...]]
+"""A call of an indicator: on which series, of which parameters."""
+
+Asked = dict[OwnCall, list[Ints]]
+"""Calls of indicators, and the bars [S] at which individuals signal that read them."""
 
 
 def prove_bounds(strategy: AnyStrategy, markets: Iterable[Bars]) -> int:
@@ -77,16 +80,31 @@ def prove_individuals(
     n_proved = 0
     nothing = [np.empty(0, np.int64)] * len(individuals)
     for number, bars in enumerate(markets):
-        rows, asked = Rows(Series.of(bars)), Asked()
         of_each = nothing if signals is None else signals[number]
-        for genes, own in zip(individuals, of_each, strict=True):
-            for part in strategy.parts:
-                _collect(bound(part, genes), rows, own, asked)
+        asked = calls_of(strategy, bars, individuals, of_each)
         for (series, indicator, values), found in asked.items():
             signal = np.unique(np.concatenate(found))
             prove_causal(indicator, values, series, _evenly(signal, MOST_SIGNALS))
         n_proved += len(asked)
     return n_proved
+
+
+def calls_of(
+    strategy: Strategy, bars: Bars, individuals: Sequence[Genes], signals: Sequence[Ints]
+) -> Asked:
+    """The calls of own indicators that individuals [N] read, each once, in their order.
+
+    Args:
+        strategy: Whose own indicators.
+        bars: Of one market; calls inside of `higher` are on their higher bars.
+        individuals: Values of genes by name, [N].
+        signals: Bars [S] at which each individual signals, [N].
+    """
+    rows, asked = Rows(Series.of(bars)), Asked()
+    for genes, own in zip(individuals, signals, strict=True):
+        for part in strategy.parts:
+            _collect(bound(part, genes), rows, own, asked)
+    return asked
 
 
 def prove_causal(
@@ -130,7 +148,7 @@ def prove_causal(
                 raise _keeps(own, values, first, before, after)
             raise _looks_ahead(own, values, first, (end - 1, before), (following - 1, after))
         before = after
-    row = own.row(series, values)
+    row = own.computed(series, values)
     _require_same(own, values, before, row)
     if (anew := made_again(own)) is not None:
         again = anew.said(series, values, warm_up)
@@ -139,6 +157,7 @@ def prove_causal(
         until = said(cut + 1)
         if (first := _first_difference(until, row[: cut + 1])) is not None:
             raise _looks_ahead(own, values, first, (cut, until), (length - 1, row))
+    _require_as_kept(own, values, series, row)
 
 
 def _others(
@@ -188,6 +207,24 @@ def _require_same(
 ) -> None:
     if (first := _first_difference(before, again)) is not None:
         raise _keeps(own, values, first, before, again, when)
+
+
+def _require_as_kept(own: OwnIndicator, values: Sequence[int], series: Series, row: Floats) -> None:
+    """Refuse an indicator that said something else in an earlier run: engines would read that.
+
+    Its text, its libraries and the bars are the same then, so that it reads something beside them.
+    """
+    if own.kept is None:
+        return
+    kept = own.here(series, values)
+    if (first := _first_difference(kept, row)) is not None:
+        own.kept.forget(own)
+        raise own.error(
+            values,
+            f"said something else in an earlier run on these bars, first at bar {first}: "
+            f"{_number(kept[first])}, now {_number(row[first])}; it reads more than the bars, such "
+            "as a file, which column(...) is for; what was kept of it is removed, run this again",
+        )
 
 
 def _keeps(

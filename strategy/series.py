@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
-from data.bars import Bars
+from data.bars import Bars, hash_of_columns
 from strategy.errors import StrategyError
 from strategy.genes import Floats, Ints
 from strategy.kinds import PLAIN_COLUMNS
@@ -60,6 +61,12 @@ class Series:
         columns = {name: getattr(bars, name) for name in ("timestamp", *PLAIN_COLUMNS)}
         beside = {**bars.extra, **(extra or {})}
         return cls(**columns, timeframe_ns=bars.timeframe_ns, extra=beside)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256, hexadecimal, of all columns, as that of the bars that they came from."""
+        columns = {name: getattr(self, name) for name in ("timestamp", *PLAIN_COLUMNS)}
+        return hash_of_columns(self.timeframe_ns, columns, self.extra)
 
     def copied(self) -> "Series":
         """The same bars in memory of their own."""

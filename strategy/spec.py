@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import Literal
 
-from strategy.errors import GeneError, StrategyError, unknown
+from strategy.errors import StrategyError, unknown
 from strategy.functions import text_digest
 from strategy.genes import Floats, Gene, GenomeLayout
 from strategy.indicators import EMA_OVER_HOLES, INDICATORS, SOURCES, WITH_HOLES, Indicator
@@ -264,18 +264,7 @@ class StrategySpec:
         Raises:
             GeneError: Naming the first individual that is not legal, and its gene.
         """
-        legal = self.layout.is_legal(genomes) & (genomes >= self.least).all(axis=1)
-        if legal.all():
-            return
-        first = int(legal.argmin())
-        try:
-            self.layout.encode(dict(zip(self.layout.names, genomes[first].tolist(), strict=True)))
-        except GeneError as error:
-            raise GeneError(f"individual {first}: {error}") from None
-        raise GeneError(
-            f"individual {first}: a parameter is too small for its indicator: "
-            f"{self.layout.decode(genomes[first])}"
-        )
+        self.layout.check(genomes, self.least, self.most)
 
     def _longest(self, row: Row) -> int:
         ends = [(self.layout.gene(name).low, self.layout.gene(name).high) for name in row.genes]

@@ -186,7 +186,8 @@ class Link:
             name = str(ticket.key).rpartition("|")[0]
             raise WorkersLostError(
                 f"{name} ended {error.allowed_failures + 1} workers one after the other, the last "
-                f"at {error.last_worker.address}: memory, most likely"
+                f"at {error.last_worker.address}: it needs more memory than they have, or somebody "
+                "ends them"
             ) from None
         except TimeoutError:
             raise

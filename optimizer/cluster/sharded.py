@@ -33,6 +33,7 @@ from optimizer.goals.constraints import POOLED
 from optimizer.goals.objectives import Goals
 from optimizer.search.generation import Floats
 from optimizer.session.evaluating import Evaluation, Place, here
+from optimizer.session.kept_rows import keeping_rows
 from optimizer.session.problem import EngineProblem
 from optimizer.session.task import Task
 
@@ -70,13 +71,15 @@ class ShardedEngine:
     ) -> None:
         self.spec, self.windows, self.series = task.spec, tuple(windows), tuple(series)
         self._cluster, config = cluster, task.config
+        # Workers may be other machines, without this user's cache.
+        spec = keeping_rows(task.spec, None)
         workers = len(cluster.workers)
         self._borders = _borders([len(bars) for bars in series], shards or workers)
         beside = -(-(len(self._borders) - 1) // workers)
         self._parcels = [
             Parcel(
                 Shard(
-                    task.spec,
+                    spec,
                     self.series[begin:end],
                     task.costs,
                     device,

@@ -20,6 +20,7 @@ from optimizer.commands.clusters import joined
 from optimizer.commands.console import facts_table, print_json, stdout
 from optimizer.errors import ConfigError
 from optimizer.search import SEARCH_VERSION
+from optimizer.session.kept_rows import row_cache
 
 if TYPE_CHECKING:
     from optimizer.cluster.measuring import Measured
@@ -32,6 +33,8 @@ def doctor_command(*, as_json: bool) -> None:
     choice = choose_backend("auto")
     bars = load_bars("sample")
     folder, series, size = measure_cache()
+    rows = row_cache()
+    rows_size = sum(taken for _, _, taken in rows.measured())
     facts: dict[str, object] = {
         "optimizer": version_of("exhaustion-optimizer"),
         "engine, search": f"version {ENGINE_VERSION}, version {SEARCH_VERSION}",
@@ -46,6 +49,7 @@ def doctor_command(*, as_json: bool) -> None:
         "compiled kernels": _kernels(),
         "key of polygon": tell_key(),
         "cache of bars": f"{folder}, {series:,} series, {size / 1e6:.1f} MB",
+        "rows of own indicators": f"{rows.root}, {rows_size / 1e6:.1f} MB",
         "sample": f"{len(bars):,} bars, hash {bars.content_hash[:12]}, as shipped",
     }
     if as_json:

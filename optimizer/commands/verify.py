@@ -14,6 +14,7 @@ from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import Member, RunResult, recorded_result, refuse_red, words_of
 from optimizer.session.header import recorded_front
 from optimizer.session.individuals import describe_individuals
+from optimizer.session.recorded_rows import recorded_rows
 
 
 @telling((COMPILES,), note)
@@ -22,7 +23,7 @@ def verify_command(name: str, runs: Path, individuals: int) -> None:
     path = find_run(runs, name)
     console = stdout()
     with RunStore.open(path) as store:
-        problems = store.verify()
+        problems = store.verify() or recorded_rows(store).damaged()
         if problems:
             raise StoreError(f"run '{store.run_id}' is damaged: " + "; ".join(problems))
         result = recorded_result(store)

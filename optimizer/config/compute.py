@@ -44,4 +44,10 @@ class RecordSettings(Settings):
         decides="nothing",
         ge=0,
     )
+    journal: Literal["wal", "delete"] = knob(
+        "wal",
+        "How the record keeps what is being written; delete is slower, and works on a network "
+        "file system too.",
+        decides="nothing",
+    )
     report: bool = knob(True, "Write the report of a finished run.", decides="nothing")

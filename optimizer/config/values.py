@@ -141,6 +141,10 @@ def _as_bytes(value: object) -> object:
     return parse_bytes(value) if isinstance(value, str) else value
 
 
+def _as_list(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
 def _as_specs(value: object) -> object:
     if isinstance(value, str):
         return (value,)
@@ -158,7 +162,7 @@ AlignedColumns = Annotated[list[str], Words("a list of NAME or NAME=COLUMN", "NA
 ColumnFiles = Annotated[list[str], Words("a list of NAME=FILE", "NAME=FILE")]
 Columns = Annotated[dict[str, str], Words("a table of meaning = name", "MEANING=NAME", "text")]
 Bounds = Annotated[
-    dict[str, Annotated[list[float], Field(min_length=2, max_length=2)]],
+    dict[str, Annotated[list[float], BeforeValidator(_as_list), Field(min_length=2, max_length=2)]],
     Words("a table of gene = [low, high]", "GENE=LOW:HIGH", "[low, high], two finite numbers"),
 ]
 Steps = Annotated[dict[str, float], Words("a table of gene = step", "GENE=STEP", "a finite number")]

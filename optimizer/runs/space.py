@@ -111,7 +111,8 @@ def refuse_network(path: Path, journal: str) -> None:
     if kind is not None:
         raise StoreError(
             f"{path} lies on a network file system ({kind}), where a write-ahead log can be "
-            "corrupted: put the runs on a local disk, or use journal='delete', which is slower"
+            "corrupted: put the runs on a local disk (--runs), or begin them with --journal "
+            "delete, which is slower"
         )
 
 

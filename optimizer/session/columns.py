@@ -1,5 +1,6 @@
 """Extra columns of series, from files that a configuration names and a run keeps beside it."""
 
+import hashlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,7 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+
 from data import Bars, DataError, load_bars
+from data.checks import COLUMNS
 from data.dated import read_dated
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, StoreError
@@ -16,7 +20,7 @@ from optimizer.session.sources import load_options
 from optimizer.written import write_whole
 from strategy.columns import DatedColumn
 from strategy.model import Strategy
-from strategy.narrow import AnyStrategy
+from strategy.narrow import AnyStrategy, place_in
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +29,9 @@ FOLDER = "columns"
 
 FITS = "forecast_fits"
 """In a run's header: digests of the forecasts that were fitted on its bars."""
+
+HASHES = "column_hashes"
+"""In a run's header: hashes of its extra columns, to name those whose values are others."""
 
 FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
@@ -75,7 +82,7 @@ def require_columns(spec: AnyStrategy, series: Sequence[Bars], config: RunConfig
             if name not in bars.extra:
                 raise ConfigError(
                     f"strategy '{spec.name}' reads column '{name}', which {bars.symbol} has not: "
-                    f"add {_flag_for(name, bars, config)}"
+                    f"add {_flag_for(name, bars, config)}{place_in(spec)}"
                 )
 
 
@@ -112,6 +119,28 @@ def require_same_columns(run: str, recorded: RunConfig, present: RunConfig) -> N
             )
 
 
+def column_hashes(series: Sequence[Bars]) -> dict[str, str]:
+    """SHA-256, hexadecimal, of each extra column of all series, by name."""
+    found: dict[str, str] = {}
+    for name in series[0].extra:
+        digest = hashlib.sha256()
+        for bars in series:
+            values = bars.extra[name]
+            digest.update(np.where(np.isnan(values), np.nan, values + 0.0).astype("<f8").tobytes())
+        found[name] = digest.hexdigest()
+    return found
+
+
+def tell_changed_columns(store: RunStore, series: Sequence[Bars]) -> None:
+    """Say which extra columns have other values than a run recorded: its data is another then."""
+    recorded = store.header.get(HASHES)
+    if not isinstance(recorded, dict):
+        return
+    for name, digest in column_hashes(series).items():
+        if recorded.get(name, digest) != digest:
+            log.info("column '%s' has other values than run '%s' recorded", name, store.run_id)
+
+
 def fits_of(spec: AnyStrategy, files: Sequence[str]) -> list[str]:
     """Digests of forecasts that were fitted until those that a strategy reads were chosen.
 
@@ -145,11 +174,20 @@ def keep_columns(files: Sequence[str], run: Path) -> None:
 
 
 def kept_columns(files: Sequence[str], run: Path) -> list[str]:
-    """Column files of a run: as they were named while they are what they were, else its copies."""
+    """Column files of a run: as they were named while they are what they were, else its copies.
+
+    Raises:
+        StoreError: When both are gone.
+    """
     found = []
     for text in files:
         name, path, _ = _parsed(text)
         copy = _copy(run, name, path)
+        if not copy.exists() and not Path(path).exists():
+            raise StoreError(
+                f"column '{name}': {path} is gone, and so is the run's own copy {copy}; put it "
+                f"back, or name another with --column-file {name}=FILE"
+            )
         if not copy.is_file() or _is_same(Path(path), copy):
             found.append(text)
             continue
@@ -184,4 +222,6 @@ def _parsed(text: str) -> tuple[str, str, float | None]:
         path, age = rest, ""
     if not sign or not name.isidentifier() or not path:
         raise ConfigError(f"--column-file '{text}' must look like {FORM}")
+    if name in COLUMNS:
+        raise ConfigError(f"--column-file '{text}': all bars have '{name}' already")
     return name, path, float(age) if age else None

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,15 @@ from optimizer.config.run_config import RunConfig, make_config, overlaid
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore, is_in_run
 from optimizer.search.generation import Floats
-from optimizer.session.columns import FITS, fits_of, kept_columns, require_same_columns
+from optimizer.session.columns import (
+    FITS,
+    HASHES,
+    column_hashes,
+    fits_of,
+    kept_columns,
+    require_same_columns,
+    tell_changed_columns,
+)
 from optimizer.session.exported import newest_front
 from optimizer.session.identity import (
     Identity,
@@ -21,6 +29,7 @@ from optimizer.session.identity import (
     require_identity,
     require_same,
 )
+from optimizer.session.recorded_rows import reading_recorded
 from optimizer.session.task import Task, prepare
 from strategy import STRATEGIES
 from strategy.clock import zone_version
@@ -44,6 +53,7 @@ def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
         "strategy": task.spec.name,
         "strategy_file": _file_of(task.spec),
         **({FITS: fits} if (fits := fits_of(task.spec, config.column_file)) else {}),
+        **({HASHES: hashes} if (hashes := column_hashes(markets.series)) else {}),
         "genes": strategy["genes"],
         "data": f"{markets.symbol} {markets.timeframe}",
         "is_simulated": markets.is_simulated,
@@ -207,7 +217,7 @@ def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
             f"run '{store.run_id}' says that its strategy is a file in the folder of a run, whose "
             "code is not run"
         )
-    if isinstance(files := known.get("column_file"), list):
+    if isinstance(files := known.get("column_file"), list) and "column_file" not in flags:
         known["column_file"] = kept_columns(files, store.path)
     where = f"run '{store.run_id}'"
     made = make_config(overlaid(known, flags), where=where, flags=flags)
@@ -246,6 +256,13 @@ def recorded_task(store: RunStore, flags: Mapping[str, object]) -> Task:
     recorded = require_identity(store)
     # Where it is now, whatever folder of runs it was begun in.
     config = recorded_config(store, flags).model_copy(update={"runs": str(store.path.parent)})
-    task = prepare(config, known=recorded_strategy(store))
+    task = replayed(store, config)
+    tell_changed_columns(store, task.markets.series)
     require_same(store.run_id, recorded, identity_of(task, None), only_values=True)
     return task
+
+
+def replayed(store: RunStore, config: RunConfig) -> Task:
+    """What a configuration asks for with the strategy of a run, and the rows that it recorded."""
+    task = prepare(config, known=recorded_strategy(store))
+    return replace(task, spec=reading_recorded(task.spec, store))

@@ -1,15 +1,15 @@
 """What a configuration asks for, loaded and checked before any work begins."""
 
-import math
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from data import Bars, Window
 from engine.batch import Engine
+from engine.compiling.forms import CompiledForm
 from engine.costs import Costs
 from engine.devices import Device, device_of
+from engine.language_reference import AnyReference, reference_of
 from engine.ledger import REASONS, Ledger
 from engine.machine import available_cores
 from engine.memory_plan import most_rows
@@ -27,11 +27,18 @@ from optimizer.search.generation import Floats, Generation, Regret
 from optimizer.search.lattice import Lattice, explore, make_lattice, regret_of
 from optimizer.search.operators import sample_genomes
 from optimizer.search.randomness import stream
+from optimizer.session.bounds import (
+    bars_needed,
+    bounded,
+    check_bounds_fit,
+    fewest_bars,
+    too_few_bars,
+)
 from optimizer.session.columns import require_columns
+from optimizer.session.kept_rows import keeping_rows, row_cache
 from optimizer.session.markets import Markets, load_markets
 from optimizer.session.problem import EngineProblem
-from strategy import Gene, GenomeLayout, find_strategy
-from strategy.errors import GeneError
+from strategy import find_strategy
 from strategy.narrow import AnyStrategy
 from strategy.proofs import prove_bounds
 from strategy.rows import check_spans
@@ -83,15 +90,13 @@ class Task:
         """The same task on the bars that its search may read."""
         return replace(self, markets=self.markets.closed)
 
-    def engine_on(
-        self,
-        windows: Sequence[Window],
-        *,
-        device: str | Device | None = None,
-        costs: Costs | None = None,
-    ) -> Engine:
-        """A batch engine for other windows of the bars that a search may read, or other costs."""
-        return self._engine(self.markets.searched, windows, device, costs)
+    def reference_on(self, windows: Sequence[Window], costs: Costs | None = None) -> AnyReference:
+        """The reference for other windows of the bars that a search may read, or other costs.
+
+        For one individual it is there at once: its loops were compiled for the certificate.
+        """
+        series, form = self.markets.searched, CompiledForm()
+        return reference_of(self.spec, series, windows, costs or self.costs, form=form)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -156,8 +161,7 @@ class Task:
             return None
         generations = max(self.config.regret // self.config.population - 1, 0)
         archive = max(self.config.archive, len(truth))
-        changed = {"generations": generations, "archive": archive}
-        settings = self.config.model_copy(update=changed)
+        settings = self.config.model_copy(update={"generations": generations, "archive": archive})
         return regret_of(problem, self.lattice, truth, settings)
 
     def _engine(
@@ -165,14 +169,13 @@ class Task:
         series: Sequence[Bars],
         windows: Sequence[Window],
         device: str | Device | None,
-        costs: Costs | None = None,
     ) -> Engine:
         chosen = device if isinstance(device, Device) else self.device(device)
         return engine_for(
             self.spec,
             series,
             windows,
-            costs or self.costs,
+            self.costs,
             device=chosen,
             threads=self.config.threads,
             memory_bytes=self.config.memory,
@@ -202,10 +205,10 @@ def prepare(
         if known is not None:
             return known
         spec = found.for_timeframe(bars.timeframe_ns / 1e9) if config.scale_lengths else found
-        return _bounded(spec, bounds)
+        return bounded(spec, bounds)
 
-    markets = load_markets(config, lambda bars: _bars_needed(spec_for(bars)))
-    spec = spec_for(markets.series[0])
+    markets = load_markets(config, lambda bars: bars_needed(spec_for(bars)))
+    spec = keeping_rows(spec_for(markets.series[0]), row_cache())
     require_columns(spec, markets.series, config)
     check_spans(spec, markets.series[0].timeframe_ns)
     fitting = {"islands": max(1, min(config.islands, config.population // SMALLEST_ISLAND))}
@@ -215,7 +218,7 @@ def prepare(
         last_chunk = {"generations": task.lattice.chunks - 1}
         task = replace(task, config=task.config.model_copy(update=last_chunk))
     if for_search:
-        _check_bounds_fit(task)
+        check_bounds_fit(spec, task.markets)
         prove_bounds(spec, markets.searched)
     return task
 
@@ -234,9 +237,9 @@ def check_genome_fits(task: Task, genome: Floats) -> None:
     """Refuse a genome that needs more history than there is."""
     task.spec.check_genomes(genome[None])
     warm_up = task.spec.warm_up(task.spec.layout.decode(genome))
-    n_bars, shown = _fewest_bars(task.markets)
+    n_bars, shown = fewest_bars(task.markets)
     if warm_up + 2 > n_bars:
-        raise ConfigError(f"{shown}, need at least {warm_up + 2} (longest window {warm_up + 1})")
+        raise ConfigError(too_few_bars(task.spec, shown, warm_up + 2))
 
 
 def describe_data(task: Task) -> DataDescription:
@@ -261,19 +264,6 @@ def ledger_rows(ledger: Ledger) -> list[tuple[object, ...]]:
         trade = ledger.trade(k)
         rows.append((*trade[:3], REASONS[trade.reason], *trade[4:]))
     return rows
-
-
-def _bounded(spec: AnyStrategy, bounds: Mapping[str, tuple[float, float]]) -> AnyStrategy:
-    """The strategy with other bounds; an error names every gene whose bounds are wrong."""
-    problems: list[str] = []
-    for name, pair in bounds.items():
-        try:
-            GenomeLayout((spec.layout.gene(name),)).with_bounds({name: pair})
-        except GeneError as error:
-            problems.append(str(error))
-    if problems:
-        raise GeneError("; ".join(problems))
-    return spec.with_bounds(bounds)
 
 
 def _check_search_fits(config: RunConfig) -> None:
@@ -349,52 +339,3 @@ def _require_legal_point(lattice: Lattice) -> None:
                     f"{lattice.values[right][-1]:g} at most: change --bound or --step"
                 )
             least[right] = max(least[right], legal[0])
-
-
-def _bars_needed(spec: AnyStrategy) -> int:
-    """Bars that every genome within the bounds can trade on."""
-    return spec.warm_up({gene.name: gene.high for gene in spec.layout.genes}) + 2
-
-
-def _check_bounds_fit(task: Task) -> None:
-    n_bars, shown = _fewest_bars(task.markets)
-    layout = task.spec.layout
-
-    def missing(**genes: float) -> int:
-        """Bars too few, with the other genes as low as may be."""
-        lows = {gene.name: gene.low for gene in layout.genes}
-        return task.spec.warm_up({**lows, **genes}) + 2 - n_bars
-
-    if missing() > 0:
-        least = n_bars + missing()
-        raise ConfigError(f"{shown}, need at least {least} (longest window {least - 1})")
-    reading = task.spec.row_genes
-    most = {
-        gene: _largest_that_fits(gene, missing)
-        for gene in layout.genes
-        if gene.name in reading and missing(**{gene.name: gene.high}) > 0
-    }
-    if most:
-        named = ", ".join(f"'{gene.name}' may be {gene.high:g}" for gene in most)
-        bounds = [f"--bound {gene.name}={gene.low:g}:{value}" for gene, value in most.items()]
-        raise ConfigError(
-            f"{shown} are too few for windows that long: {named}; the largest legal value "
-            f"is {', '.join(map(str, sorted(set(most.values()))))}: {' '.join(bounds)}"
-        )
-
-
-def _largest_that_fits(gene: Gene, missing: Callable[..., int]) -> int:
-    """The largest whole value of a gene for which no bar is missing."""
-    values = range(math.ceil(gene.low), math.floor(gene.high) + 1)
-    fitting = bisect_right(values, 0, key=lambda value: missing(**{gene.name: value}))
-    return values.start + fitting - 1
-
-
-def _fewest_bars(markets: Markets) -> tuple[int, str]:
-    """Bars up to the end of the window that has fewest, and the words for them."""
-    place = min(markets.places("search"), key=lambda place: markets.all_windows[place].end)
-    end = markets.all_windows[place].end
-    shown = "1 bar" if end == 1 else f"{end:,} bars"
-    if len(markets.windows) > 1:
-        shown = f"{markets.labels[place]}: {shown}"
-    return end, shown

@@ -25,7 +25,7 @@ from optimizer.search.evolution import count_failures, front_hash
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.stopping import stop_reason
 from optimizer.session.causal import prove_front
-from optimizer.session.columns import keep_columns
+from optimizer.session.columns import keep_columns, tell_changed_columns
 from optimizer.session.evaluating import Evaluation, Place, here
 from optimizer.session.header import (
     changed_circumstances,
@@ -38,6 +38,7 @@ from optimizer.session.identity import identity_of, require_identity, require_sa
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.problem import EngineProblem, Evaluator, Trials
 from optimizer.session.progress import WARMING, Mark, Progress, progress_of
+from optimizer.session.recorded_rows import record_rows
 from optimizer.session.search import numbered_front
 from optimizer.session.task import Task, check_limit_fits, describe_data, prepare
 from optimizer.session.warm_start import hash_of, load_genomes
@@ -103,7 +104,12 @@ def start_run(
     header = header_of(task, evaluation.engine.device, identity_of(task, hash_of(warm_start)))
     with (
         RunStore.create(
-            runs, new_run_id(), header, keep=config.keep, budget=config.budget
+            runs,
+            new_run_id(),
+            header,
+            keep=config.keep,
+            budget=config.budget,
+            journal=config.journal,
         ) as store,
         _resumable(config, observer, store),
     ):
@@ -161,6 +167,7 @@ def resume_run(
         is_begun = last is not None and not flags.keys() & set(names_deciding("warm start"))
         task, warm_start = (task, None) if is_begun else _warm_start(task)
         identity = identity_of(task, recorded.warm_start if is_begun else hash_of(warm_start))
+        tell_changed_columns(store, task.markets.series)
         require_same(store.run_id, recorded, identity)
         if finished:
             return finished
@@ -312,6 +319,7 @@ def _searched(
         regret=regret,
     )
     store.finish(result.payload())
+    record_rows(store, task.spec, task.markets.searched, front.genomes)
     return replace(result, front=best_first(result.front, result.objectives))
 
 

@@ -78,6 +78,7 @@ def test_it_is_searched_certified_judged_and_shown(command, place):
     assert again["metrics"]["trades"] == found["front"][0]["metrics"]["trades"] > 0
 
 
+@pytest.mark.slow
 def test_it_goes_on_with_the_same_columns_alone(command, place, frame):
     """Others are named; another spelling of the same is the same; other values are other bars."""
     searched(command, *place)
@@ -95,6 +96,12 @@ def test_it_goes_on_with_the_same_columns_alone(command, place, frame):
     changed = command(*resume, "5")
     assert changed.code == 4
     assert "data_hash: recorded" in changed.err
+    assert "column 'mood' has other values" in changed.err
+    replayed = command("backtest", "--run", "latest", "--member", "0")
+    assert replayed.code == 4
+    assert "column 'mood' has other values" in replayed.err
+    frame.assign(volume=frame["volume"] + 1).to_csv("bars.csv", index=False)
+    assert "has other values" not in command(*resume, "5").err
 
 
 @pytest.mark.parametrize(

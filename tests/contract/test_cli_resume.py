@@ -269,3 +269,18 @@ def test_a_run_that_cannot_be_recorded_any_more_says_how_to_go_on(command, whole
     assert "needed 9 bytes, 1 are free there; what was recorded is kept, " in outcome.error
     resumed = outcome.error.split("go on with: python -m optimizer ")[1].split()
     assert command(*resumed, "--json").json["front_hash"] == whole["front_hash"]
+
+
+def test_on_a_network_file_system_the_other_journal_records(command, whole, monkeypatch):
+    """The refusal names it; begun so, a run goes on to the same front, and is judged."""
+    monkeypatch.setattr("optimizer.runs.space.network_kind", lambda path: "nfs4")
+    refused = command("evolve", *SEARCH)
+    assert refused.code != 0
+    assert "or begin them with --journal delete" in refused.error
+    search = "evolve", "--data", MARKET, *SEARCH, "--journal", "delete", "--json"
+    begun = command(*search).json
+    change(begun["path"], "DELETE FROM result")
+    resumed = command("evolve", "--resume", "latest", "--json").json
+    assert whole["front_hash"] == begun["front_hash"] == resumed["front_hash"]
+    assert command("judge", "latest", "--folds", 0, "--quiet").code == 0
+    assert not list(Path("runs").glob("*/run.sqlite-*"))

@@ -17,11 +17,14 @@ from optimizer import load_run
 from optimizer.errors import ConfigError
 from optimizer.report import write_report
 from optimizer.runs import RunStore, find_run
+from optimizer.session import kept_rows, recorded_rows
 from strategy import STRATEGIES, StrategyError, load_strategy, words
 from strategy.files import strategies_of
 from strategy.kinds import COLUMNS
 from tests.support import in_words
 from tests.support.commands import SMALL
+
+pytestmark = pytest.mark.slow
 
 PULLBACK = """from strategy.words import *
 
@@ -79,7 +82,6 @@ def searched(command, market, path, *more):
     return found.json
 
 
-@pytest.mark.slow
 def test_it_is_searched_certified_judged_and_shown(command, market, pullback):
     """Sides and reasons reach every page; the file is not needed after the search."""
     found = searched(command, market, pullback)
@@ -153,6 +155,87 @@ def test_functions_of_ones_own_come_from_their_file_alone(command, market, own):
     assert "0 mismatches" in command("runs", "verify", "latest").out
 
 
+@pytest.fixture
+def rounds_otherwise(own, monkeypatch):
+    """What makes this a machine on which the file's indicator has other bits."""
+    own.write_text(
+        OWN.replace("import numpy", "import os\n\nimport numpy")
+        .replace("- 1]", '- 1 + float(os.environ.get("OTHER", 0))]')
+        .replace("long=moved(", "long=(higher(60, lag(moved(2), 1)) > -1) & (moved(")
+        .replace("> 0.002,", "> 0.002),")
+    )
+
+    def other_machine():
+        monkeypatch.setenv("OTHER", "0.0005")
+        monkeypatch.setattr(kept_rows, "_machine", lambda: "another")
+
+    return other_machine
+
+
+TOLD = r"note: own indicators have other bits on this machine than run '{}' recorded, first moved"
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_replay_hangs_on_no_machine(command, market, own, rounds_otherwise, is_open):
+    """Rows that members read are recorded with their bytes; where bits differ is said once."""
+    found = searched(command, market, own, *(("--holdout", "20%") if is_open else ()))
+    files = list(Path("runs").glob("*/rows/*.row"))
+    lengths = {one["genes"]["n"] for one in found["front"]}
+    # Those of each length, and the one inside of higher and lag.
+    assert len(files) == len(lengths) + 1
+    if is_open:
+        # They are shown on all bars from now on.
+        judged = command("judge", "latest", "--open", "--folds", 0, "--blocks", 0, "--quiet")
+        assert judged.code == 0
+        assert len(list(Path("runs").glob("*/rows/*.row"))) == 2 * len(files)
+    ask = "backtest", "--run", "latest", "--member", "0", "--json"
+    before = command(*ask)
+    assert "other bits" not in before.err
+    rounds_otherwise()
+    after = command(*ask)
+    assert after.json["windows"] == before.json["windows"]
+    told = rf"{TOLD.format(found['run'])}\(\d+\), at [\d,]+ of [\d,]+ bars, by 0.0005 at most; what"
+    assert len(re.findall(told, after.err)) == 1
+    assert "0 mismatches" in command("runs", "verify", "latest").out
+    assert command("report", "latest").code == 0
+    files[0].write_bytes(files[0].read_bytes()[:-1])
+    assert re.search(r"the row moved\(\d+\) is damaged", command("runs", "verify", "latest").error)
+
+
+def test_rows_without_room_are_recorded_by_their_digest(
+    command, market, own, rounds_otherwise, monkeypatch
+):
+    """Which is told; a replay says that it reads its own."""
+    monkeypatch.setattr(recorded_rows, "MOST_BYTES", 1000)
+    found = command("evolve", "--data", market, "--strategy", own, *SMALL)
+    assert re.search(
+        r"note: of (\d+) rows of own indicators \1 are recorded by their digest alone \(all take "
+        r"more than 0 MB\)",
+        found.err,
+    )
+    assert "other bits" not in command("runs", "verify", "latest").err
+    rounds_otherwise()
+    told = command("runs", "verify", "latest").err
+    assert re.search(
+        r"first moved\(\d+\).*was recorded by its digest alone, so this one is read", told
+    )
+
+
+def test_recorded_rows_are_not_read_or_written_through_a_link(command, market, own, tmp_path):
+    """A run may come from anywhere, and must reach nothing outside of its folder."""
+    searched(command, market, own)
+    (rows,) = Path("runs").glob("*/rows")
+    elsewhere = tmp_path / "elsewhere"
+    rows.rename(elsewhere)
+    rows.symlink_to(elsewhere)
+    before = {file: file.read_bytes() for file in elsewhere.iterdir()}
+    assert re.search(r"the row moved\(\d+\) is damaged", command("runs", "verify", "latest").error)
+    again = command("evolve", "--resume", "latest", "--generations", "4")
+    assert "are recorded by their digest alone" in again.err
+    assert "rows is a link, and is not followed" in again.err
+    assert {file: file.read_bytes() for file in elsewhere.iterdir()} == before
+
+
 def test_a_file_that_came_with_a_record_is_not_run(command, market, own, monkeypatch):
     """Whoever sends a run could say that its functions stand beside it, or that it is named so."""
     monkeypatch.chdir(own.parent)
@@ -178,7 +261,6 @@ def test_a_file_that_came_with_a_record_is_not_run(command, market, own, monkeyp
         assert not Path("it_ran").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", [PULLBACK, OWN], ids=["words", "own"])
 def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkeypatch, text):
     """The file is that of the folder where the run began, not one of the same name here."""
@@ -494,7 +576,6 @@ def test_a_strategy_without_genes_is_backtested_and_not_searched(command, market
     assert command("strategies", "check", pullback, "--data", market).code == 0
 
 
-@pytest.mark.slow
 def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pullback, tmp_path):
     """A strategy reads them; the run holds them by their hash; no look-ahead is found."""
     times = pd.date_range("1970-01-01", periods=40, freq="18h", tz="UTC")
@@ -534,3 +615,58 @@ def test_times_of_a_column_are_of_the_zone_of_the_bars(command, market, pullback
     never = command("backtest", *given, "--tz", "America/New_York")
     assert never.code == 2
     assert "America/New_York" in never.error
+
+
+def test_a_name_of_the_bars_is_no_name_of_a_file(command, market):
+    """Two columns would have it."""
+    refused = command("evolve", "--data", market, "--column-file", "close=mood.csv", *SMALL)
+    assert refused.code == 2
+    assert "--column-file 'close=mood.csv': all bars have 'close' already" in refused.error
+
+
+def test_a_run_whose_column_is_gone_names_it(command, market, pullback, tmp_path):
+    """And its own copy; the flag names another file of the same numbers."""
+    pullback.write_text(PULLBACK.replace("(strength <", '(column("mood") > 0) & (strength <'))
+    file = tmp_path / "mood.csv"
+    file.write_text("known_at,value\n1970-01-01 00:00:00,1\n")
+    searched(command, market, pullback, "--column-file", f"mood={file}")
+    (copy,) = tmp_path.glob("runs/*/columns/mood.csv")
+    copy.rename(tmp_path / "moved.csv")
+    ask = "backtest", "--run", "latest", "--member", "0"
+    assert command(*ask).code == 0
+    file.unlink()
+    gone = command(*ask)
+    assert gone.code == 4
+    assert re.search(r"column 'mood': .* is gone, and so is the run's own copy \S+;", gone.error)
+    assert command(*ask, "--column-file", f"mood={tmp_path / 'moved.csv'}").code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "flags", "said"),
+    [
+        (("close >", 'column("mood") >'), (), r"reads column 'mood', .* \(\S+pullback.py:4\)"),
+        (("20, 5, 60", "20, 5, 90000"), (), r"'slow' may be 90000; .* \(\S+pullback.py:6\)"),
+        (
+            ('length("slow", 20, 5, 60)', "90000"),
+            (),
+            r"need at least 90001 .* \(\S+pullback.py:4\)",
+        ),
+        ((), ("--bound", "slo=1:2"), r"gene 'slo' is unknown; .* \(\S+pullback.py:4\)"),
+        ((), ("--bound", "slow=1:2"), r"at least 2 \(\S+pullback.py:6\)"),
+        ((), ("--bound", "dip=50:7"), r"low 50.0 is above high 7.0 \(\S+pullback.py:6\)"),
+    ],
+    ids=["column", "length", "constant", "unknown-gene", "too-low", "upside-down"],
+)
+def test_what_does_not_fit_is_told_with_its_place(command, market, pullback, change, flags, said):
+    """File and line: of the gene where it is about one, else of the strategy."""
+    text = PULLBACK.replace(*change) if change else PULLBACK
+    pullback.write_text(text)
+    refused = command("evolve", "--data", market, "--strategy", pullback, *SMALL, *flags)
+    assert refused.code == 2
+    assert re.search(said + "$", refused.error.strip())
+
+
+def test_bounds_in_python_may_be_tuples(market, pullback):
+    """As they are shown."""
+    with pytest.raises(StrategyError, match=r"gene 'slo' is unknown; .*pullback.py:4\)"):
+        optimizer.evolve(data=str(market), strategy=str(pullback), bounds={"slo": (1, 2)})

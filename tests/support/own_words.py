@@ -15,6 +15,17 @@ def efficiency(bars, n):
     return np.concatenate([np.full(n, np.nan), move / (path[n:] - path[:-n])])
 
 
+CALLS: list[tuple[int, int]] = []
+OUTSIDE = [0.0]
+
+
+@indicator(warm_up=lambda n: n)
+def counted(bars, n):
+    """Hangs on a number beside the bars, and counts how often it is asked."""
+    CALLS.append((len(bars), n))
+    return bars.close * n + OUTSIDE[0]
+
+
 @indicator(warm_up=lambda n: n)
 def reversed_sum(bars, n):
     """Sums from the end: every value hangs on all later ones."""

@@ -3,6 +3,7 @@
 
 import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -257,6 +258,46 @@ def test_an_own_indicator_is_told_apart_by_its_file():
     assert first.own.digest([3]) == same.own.digest([3])
     digests = {first.own.digest([3]), first.own.digest([4]), other.own.digest([3])}
     assert len(digests) == 3
+
+
+def test_own_code_does_not_move_the_process(tmp_path, monkeypatch):
+    """Neither its file, nor its warm-up, nor the function itself; nor one that fails."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    text = """import os
+from strategy.words import *
+os.chdir("there")
+def before(n):
+    os.chdir("there")
+    return n
+@indicator(warm_up=before)
+def moved(bars, n):
+    os.chdir("there")
+    return bars.close if n < 5 else None
+SPEC = strategy("x", long=moved(2) > 0, stop=share(0.1))
+"""
+    own = strategies_of(text, "moved.py")["SPEC"].own["moved"]
+    assert Path.cwd() == tmp_path
+    assert own.warm_up_of((2,)) == 2
+    assert Path.cwd() == tmp_path
+    own.row(Series.of(BARS), (2,))
+    assert Path.cwd() == tmp_path
+    with pytest.raises(IndicatorError, match="must return an array"):
+        own.row(Series.of(BARS), (5,))
+    assert Path.cwd() == tmp_path
+
+
+def test_a_library_may_be_installed_by_another_name(tmp_path, monkeypatch):
+    """It is named as it is imported, where only its distribution says a version."""
+    (tmp_path / "some_ta.py").write_text("")
+    about = tmp_path / "some_ta_fork-1.2.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: some-ta-fork\nVersion: 1.2\n")
+    (about / "top_level.txt").write_text("some_ta\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    body = BODY.format(uses=", uses=['some_ta']")
+    found = defined(f"{HEAD}import some_ta\n{body}")
+    assert found.own.uses == (("some_ta", "1.2"),)
 
 
 @pytest.mark.parametrize(

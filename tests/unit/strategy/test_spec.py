@@ -111,5 +111,5 @@ def test_check_genomes_refuses_length_too_short_for_its_indicator():
     """A z-score over one bar is refused although one bar is a legal length elsewhere."""
     genomes = np.tile(SPEC.layout.defaults, (2, 1))
     genomes[1, SPEC.layout.index("z_window")] = 1
-    with pytest.raises(GeneError, match="individual 1: a parameter is too small"):
+    with pytest.raises(GeneError, match=r"individual 1: gene 'z_window' is 1, .*at least 2"):
         SPEC.check_genomes(genomes)

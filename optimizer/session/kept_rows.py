@@ -1,0 +1,181 @@
+"""Rows of a person's own indicators, kept from run to run as files.
+
+A file is named after all that decides its row: text and libraries of the indicator, its numbers,
+the series, and the machine, since another processor or library may round `exp` otherwise.
+"""
+
+import contextlib
+import hashlib
+import json
+import logging
+import math
+import os
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from platformdirs import user_cache_path
+
+from engine.machine import available_cores, describe_processor, versions
+from optimizer.search.generation import Floats
+from strategy.expressions import Call
+from strategy.model import Strategy
+from strategy.narrow import AnyStrategy
+from strategy.nodes import Node, changed
+from strategy.own import OwnIndicator
+from strategy.series import Series
+
+log = logging.getLogger(__name__)
+
+APP, FOLDER = "exhaustion-optimizer", "own_rows"
+"""Below the user's cache: where rows are kept."""
+
+MOST_BYTES = 2 * 2**30
+"""Of all files there; what has not been read for longest goes first."""
+
+WORTH_S, WRITTEN_PER_S = 0.005, 50e6
+"""Seconds that a file takes, and bytes a second: a row that is computed faster is not kept."""
+
+DIGEST_BYTES = 32
+
+
+def row_bytes(row: Floats) -> bytes:
+    """The float64 of a row as files hold them."""
+    return row.astype("<f8", copy=False).tobytes()
+
+
+@dataclass
+class RowCache:
+    """Rows that took long to compute, kept from run to run; any number of processes share it.
+
+    Each indicator has a folder, and in it one for each series that it was asked about.
+
+    Args:
+        root: Made when the first row is kept.
+    """
+
+    root: Path
+    _used: set[Path] = field(default_factory=set)
+    _left: float = 0.0
+    """Bytes to write before the size of all is taken again; below 0 where there is no room."""
+
+    def get(self, own: OwnIndicator, series: Series, values: Sequence[int]) -> Floats:
+        """The row [T] that was kept, else computed; read-only where it was kept."""
+        if len(series) <= own.warm_up_of(values):
+            return own.computed(series, values)
+        folder = self._folder(own) / series.content_hash
+        file = folder / f"{'_'.join(map(str, values)) or 'row'}.row"
+        if (kept := self._read(file, len(series))) is not None:
+            self._note_use(folder)
+            return kept
+        began = perf_counter()
+        row = own.computed(series, values)
+        if perf_counter() - began > WORTH_S + row.nbytes / WRITTEN_PER_S:
+            self._note_use(folder)
+            # Without room, or a place to write to, it is computed again the next time.
+            with contextlib.suppress(OSError):
+                self._keep(file, row_bytes(row))
+        return row
+
+    def forget(self, own: OwnIndicator) -> None:
+        """Remove all rows of an indicator."""
+        shutil.rmtree(self._folder(own), ignore_errors=True)
+
+    def _folder(self, own: OwnIndicator) -> Path:
+        decides = json.dumps([_machine(), own.digest(())])
+        return self.root / hashlib.sha256(decides.encode()).hexdigest()
+
+    @staticmethod
+    def _read(file: Path, length: int) -> Floats | None:
+        try:
+            content = file.read_bytes()
+        except OSError:
+            return None
+        digest, row = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
+        if len(row) == 8 * length and hashlib.sha256(row).digest() == digest:
+            return np.frombuffer(row, "<f8")
+        log.info("%s is damaged; its row is computed anew", file)
+        return None
+
+    def _note_use(self, folder: Path) -> None:
+        if folder not in self._used:
+            self._used.add(folder)
+            with contextlib.suppress(OSError):
+                os.utime(folder)
+
+    def _keep(self, file: Path, row: bytes) -> None:
+        if not self._has_room(DIGEST_BYTES + len(row)):
+            return
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
+        try:
+            # Not synchronised with the disk: the digest tells what a crash left.
+            draft.write_bytes(hashlib.sha256(row).digest() + row)
+            os.replace(draft, file)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _has_room(self, size: int) -> bool:
+        """Make room: a series of an indicator goes whole, the one not used for longest first.
+
+        Those that this process reads stay, and with them what its proof compares.
+        """
+        if 0 <= self._left < size:
+            found = sorted(self.measured())
+            total = sum(taken for _, _, taken in found)
+            for _, folder, taken in found:
+                if total + size > MOST_BYTES and folder not in self._used:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    total -= taken
+            is_full = total + size > MOST_BYTES
+            # Other processes write too.
+            self._left = -math.inf if is_full else max(size, (MOST_BYTES - total) / 16)
+        self._left -= size
+        return self._left >= 0
+
+    def measured(self) -> list[tuple[float, Path, int]]:
+        """When each folder of a series was last used, and its bytes."""
+        found = []
+        for folder in self.root.glob("*/*"):
+            with contextlib.suppress(OSError):
+                taken = sum(file.stat().st_size for file in folder.iterdir())
+                found.append((folder.stat().st_mtime, folder, taken))
+        return found
+
+
+_cache_at = cache(RowCache)
+
+
+def row_cache() -> RowCache:
+    """That of this user, the same one for all of a process."""
+    return _cache_at(Path(user_cache_path(APP)) / FOLDER)
+
+
+def keeping_rows(spec: AnyStrategy, kept: RowCache | None) -> AnyStrategy:
+    """The strategy with rows of its own indicators kept there, or nowhere."""
+    return with_own(spec, lambda own: replace(own, kept=kept))
+
+
+def with_own(spec: AnyStrategy, change: Callable[[OwnIndicator], OwnIndicator]) -> AnyStrategy:
+    """The same strategy, each of its own indicators as `change` makes it."""
+
+    def with_changed(node: Node) -> Node:
+        if isinstance(node, Call) and isinstance(node.indicator, OwnIndicator):
+            return replace(node, indicator=change(node.indicator))
+        return node
+
+    return changed(spec, with_changed) if isinstance(spec, Strategy) and spec.own else spec
+
+
+@cache
+def _machine() -> str:
+    """What may decide the last bit of a row, beside the text of its indicator and its libraries."""
+    simd = np.show_config(mode="dicts").get("SIMD Extensions")
+    threads = sorted(pair for pair in os.environ.items() if pair[0].endswith("_NUM_THREADS"))
+    told = [versions(), describe_processor(), available_cores(), simd, threads]
+    return json.dumps(told, sort_keys=True)

@@ -1,0 +1,235 @@
+"""Rows of a person's own indicators that a run recorded, so that any machine replays it alike."""
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from data import Bars
+from optimizer.errors import OptimizerError, StoreError
+from optimizer.runs import RunStore
+from optimizer.runs.files import open_plain
+from optimizer.runs.payload import Payload
+from optimizer.search.generation import Floats
+from optimizer.session.kept_rows import row_bytes, with_own
+from optimizer.written import write_whole
+from strategy.model import Strategy
+from strategy.narrow import AnyStrategy
+from strategy.own import OwnIndicator
+from strategy.proofs import OwnCall, calls_of
+from strategy.series import Series
+
+log = logging.getLogger(__name__)
+
+FOLDER, EVIDENCE = "rows", "own_rows"
+"""In a run's directory its recorded rows, and the name of the evidence that lists them."""
+
+MOST_BYTES = 256 * 2**20
+"""Of a run's files; of rows beyond that the digest alone is recorded."""
+
+_TOLD: set[Path] = set()
+"""Folders of runs of which this process has said that it computes other bits."""
+
+
+@dataclass(frozen=True)
+class RowRecord:
+    """A row that a run recorded.
+
+    Args:
+        name: After the series, the indicator's text and libraries, and its parameters.
+        call: For people.
+        sha256: Of its float64, hexadecimal.
+        is_whole: Whether a file has its bytes; else the digest alone was recorded.
+    """
+
+    name: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    call: str
+    sha256: str
+    is_whole: bool
+
+
+@dataclass(frozen=True)
+class RowList(Payload):
+    """What one row of evidence says of recorded rows."""
+
+    what: ClassVar[str] = "the list of recorded rows"
+
+    rows: tuple[RowRecord, ...] = ()
+
+
+@dataclass(frozen=True)
+class RecordedRows:
+    """What own indicators said when a run recorded it, for replays on any machine.
+
+    Args:
+        run: Its folder.
+        rows: By name.
+    """
+
+    run: Path
+    rows: Mapping[str, RowRecord]
+
+    def get(self, own: OwnIndicator, series: Series, values: Sequence[int]) -> Floats:
+        """The row [T] as it was recorded, else as this machine says it; a difference is told."""
+        here = own.here(series, values)
+        known = self.rows.get(_name_of(own, series, values))
+        if known is None or known.sha256 == _sha256(here):
+            return here
+        row = self._read(known)
+        if row is None or len(row) != len(here):
+            why = "is damaged" if known.is_whole else "was recorded by its digest alone"
+            told = f"{known.call}, on {len(here):,} bars; that {why}, so this one is read"
+            row = here
+        else:
+            told = f"{known.call}, {_where(here, row)}; what the run recorded is read"
+        if self.run not in _TOLD:
+            # Once a run: where one row differs, so will others.
+            _TOLD.add(self.run)
+            log.warning(
+                "own indicators have other bits on this machine than run '%s' recorded, first %s",
+                self.run.name,
+                told,
+            )
+        return row
+
+    def damaged(self) -> list[str]:
+        """A line for each file that is not what was recorded."""
+        kept = [one for one in self.rows.values() if one.is_whole]
+        return [f"the row {one.call} is damaged" for one in kept if self._read(one) is None]
+
+    def _read(self, known: RowRecord) -> Floats | None:
+        """A row by its record; None where its file is gone, damaged or no plain file."""
+        try:
+            # Never through a link: a run may come from anywhere.
+            place = open_plain(_folder_of(self.run), f"{known.name}.row", os.O_RDONLY)
+            with open(place, "rb") as file:
+                content = file.read() if os.fstat(place).st_size <= MOST_BYTES else b""
+        except (OSError, StoreError):
+            return None
+        is_sound = hashlib.sha256(content).hexdigest() == known.sha256 and len(content) % 8 == 0
+        return np.frombuffer(content, "<f8") if is_sound else None
+
+
+def recorded_rows(store: RunStore) -> RecordedRows:
+    """The rows that a run recorded; none of one without, or of a version before them.
+
+    Raises:
+        StoreError: When their list cannot be read.
+    """
+    lists = [RowList.read(row) for name, row in store.evidence if name == EVIDENCE]
+    return RecordedRows(store.path, {one.name: one for told in lists for one in told.rows})
+
+
+def reading_recorded(spec: AnyStrategy, store: RunStore) -> AnyStrategy:
+    """The strategy of a run, reading the rows that the run recorded."""
+    if not isinstance(spec, Strategy) or not spec.own:
+        return spec
+    found = recorded_rows(store)
+    return with_own(spec, lambda own: replace(own, recorded=found))
+
+
+def record_rows(
+    store: RunStore, spec: AnyStrategy, series: Sequence[Bars], genomes: Floats
+) -> None:
+    """Record what own indicators say to individuals that are shown, as evidence on a result.
+
+    Args:
+        store: Of a run with a result, open for writing.
+        spec: Its strategy; without an own indicator nothing is recorded.
+        series: Bars that the individuals are shown on.
+        genomes: [N, G], those that matter most first.
+
+    Raises:
+        StoreError: When recording has failed.
+    """
+    if not isinstance(spec, Strategy) or not spec.own:
+        return
+    found = dict(recorded_rows(store).rows)
+    new: list[RowRecord] = []
+    why = "" if found else _cleared(store.path)
+    taken = sum(file.stat().st_size for file in (store.path / FOLDER).glob("*.row"))
+    for own_series, own, values in _calls(spec, series, genomes):
+        if (name := _name_of(own, own_series, values)) in found:
+            continue
+        row = own.row(own_series, values)
+        taken += row.nbytes
+        if taken > MOST_BYTES:
+            why = why or f"all take more than {MOST_BYTES / 1e6:,.0f} MB"
+        why = why or _written(store.path, name, row)
+        found[name] = RowRecord(name, own.shown(values), _sha256(row), is_whole=not why)
+        new.append(found[name])
+    if not new:
+        return
+    store.add_evidence(EVIDENCE, RowList(tuple(new)).payload())
+    store.flush()
+    if left := sum(not one.is_whole for one in new):
+        log.warning(
+            "of %d rows of own indicators %d are recorded by their digest alone (%s): where "
+            "another machine computes other bits of them, it says so and reads its own",
+            len(new),
+            left,
+            why,
+        )
+
+
+def _folder_of(run: Path) -> Path:
+    folder = run / FOLDER
+    if folder.is_symlink():
+        raise StoreError(f"{folder} is a link, and is not followed")
+    return folder
+
+
+def _cleared(run: Path) -> str:
+    """Remove what an earlier result of the run had; why that failed, or nothing."""
+    try:
+        for file in _folder_of(run).glob("*.row"):
+            file.unlink()
+    except (OSError, StoreError) as error:
+        return str(error)
+    return ""
+
+
+def _written(run: Path, name: str, row: Floats) -> str:
+    """Write a row; why that failed, or nothing."""
+    try:
+        folder = _folder_of(run)
+        folder.mkdir(exist_ok=True)
+        write_whole(folder / f"{name}.row", row_bytes(row), may_follow=False)
+    except (OSError, OptimizerError) as error:
+        return str(error)
+    return ""
+
+
+def _calls(spec: Strategy, series: Sequence[Bars], genomes: Floats) -> Iterator[OwnCall]:
+    """Calls of own indicators that individuals [N, G] read."""
+    individuals = [spec.layout.decode(genome) for genome in genomes]
+    nothing = [np.empty(0, np.int64)] * len(individuals)
+    for bars in series:
+        for own_series, own, values in calls_of(spec, bars, individuals, nothing):
+            # No longer than its warm-up, a series says nothing anywhere.
+            if len(own_series) > own.warm_up_of(values):
+                yield own_series, own, values
+
+
+def _name_of(own: OwnIndicator, series: Series, values: Sequence[int]) -> str:
+    decides = json.dumps([series.content_hash, own.digest(values)])
+    return hashlib.sha256(decides.encode()).hexdigest()
+
+
+def _sha256(row: Floats) -> str:
+    return hashlib.sha256(row_bytes(row)).hexdigest()
+
+
+def _where(here: Floats, recorded: Floats) -> str:
+    """How far two rows lie apart, for people."""
+    differs = (here != recorded) & ~(np.isnan(here) & np.isnan(recorded))
+    apart = np.abs(here - recorded)[differs]
+    most = f"by {np.nanmax(apart):.2g} at most" if not np.isnan(apart).all() else "known or not"
+    return f"at {int(differs.sum()):,} of {len(here):,} bars, {most}"

@@ -1,0 +1,153 @@
+"""Rows of own indicators that are kept from run to run: read again, never stale, never too many."""
+
+import dataclasses
+import hashlib
+import logging
+import math
+
+import numpy as np
+import pytest
+
+from optimizer.session import kept_rows
+from optimizer.session.kept_rows import DIGEST_BYTES, RowCache, keeping_rows
+from strategy.errors import IndicatorError
+from strategy.proofs import prove_bounds, prove_causal
+from strategy.series import Series
+from strategy.words import close, gene, higher, share, strategy, whole
+from tests.support.own_words import CALLS, OUTSIDE, counted, whole_mean
+from tests.support.worlds import make_bars
+
+BARS = make_bars(9, 400)
+SERIES = Series.of(BARS)
+
+
+@pytest.fixture(autouse=True)
+def keeps_all(monkeypatch):
+    """Every row takes long enough, and nothing was asked yet."""
+    monkeypatch.setattr(kept_rows, "WORTH_S", -math.inf)
+    OUTSIDE[0] = 0.0
+    CALLS.clear()
+
+
+def kept_in(folder, own=counted.own):
+    """The indicator as a new process has it, its rows kept there."""
+    return dataclasses.replace(own, kept=RowCache(folder))
+
+
+def test_a_row_is_computed_once_for_all_runs(tmp_path):
+    """Its bits are those of the function, which is not called again."""
+    first = kept_in(tmp_path).row(SERIES, (3,))
+    again = kept_in(tmp_path).row(Series.of(BARS), (3,))
+    assert CALLS == [(400, 3)]
+    assert first.tobytes() == again.tobytes() == counted.own.row(SERIES, (3,)).tobytes()
+    assert not again.flags.writeable
+    assert np.isnan(kept_in(tmp_path).row(Series.of(BARS.until(3)), (3,))).all()
+
+
+@pytest.mark.parametrize("what", ["values", "bars", "extra", "text", "libraries", "machine"])
+def test_whatever_decides_a_row_names_its_file(tmp_path, what, monkeypatch):
+    """A row of anything else is computed."""
+    kept_in(tmp_path).row(SERIES, (3,))
+    own, series, values = counted.own, SERIES, (3,)
+    if what == "values":
+        values = (4,)
+    if what == "bars":
+        series = SERIES.until(399)
+    if what == "extra":
+        series = dataclasses.replace(SERIES, extra={"mood": SERIES.close})
+    if what == "text":
+        own = dataclasses.replace(own, text_sha256="other")
+    if what == "libraries":
+        own = dataclasses.replace(own, uses=(("scipy", "1"),))
+    if what == "machine":
+        monkeypatch.setattr(kept_rows, "_machine", lambda: "another processor")
+    kept_in(tmp_path, own).row(series, values)
+    assert len(CALLS) == 2
+
+
+def test_a_series_is_told_apart_as_its_bars_are():
+    """Extra columns in any order are the same series."""
+    assert SERIES.content_hash == BARS.content_hash
+    extra = {"b": SERIES.close, "a": SERIES.open}
+    both = (extra, dict(reversed(extra.items())))
+    hashes = {dataclasses.replace(SERIES, extra=one).content_hash for one in both}
+    assert hashes == {dataclasses.replace(BARS, extra=extra).content_hash}
+
+
+def test_what_is_computed_faster_than_written_is_not_kept(tmp_path, monkeypatch):
+    """A disk would be slower than the function."""
+    monkeypatch.setattr(kept_rows, "WORTH_S", 60.0)
+    kept_in(tmp_path).row(SERIES, (3,))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("damage", [b"", b"x" * 99, "turned", "short"])
+def test_a_damaged_file_is_computed_anew(tmp_path, damage, caplog):
+    """And said so; the file is whole again afterwards."""
+    row = kept_in(tmp_path).row(SERIES, (3,))
+    (file,) = tmp_path.glob("*/*/*.row")
+    content = file.read_bytes()
+    if damage == "turned":
+        damage = content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
+    if damage == "short":
+        damage = hashlib.sha256(row[:-1].tobytes()).digest() + row[:-1].tobytes()
+    file.write_bytes(damage)
+    with caplog.at_level(logging.INFO):
+        assert kept_in(tmp_path).row(SERIES, (3,)).tobytes() == row.tobytes()
+    assert f"{file} is damaged; its row is computed anew" in caplog.text
+    assert file.read_bytes() == content
+
+
+def test_where_nothing_can_be_written_rows_are_computed(tmp_path):
+    """Keeping them is a help, not a need."""
+    place = tmp_path / "file"
+    place.write_text("no folder")
+    assert kept_in(place).row(SERIES, (3,)).tobytes() == counted.own.row(SERIES, (3,)).tobytes()
+
+
+def test_what_was_not_used_for_longest_goes_first(tmp_path, monkeypatch):
+    """But nothing that this process reads, and there are never more bytes than may be."""
+    size = DIGEST_BYTES + 8 * len(SERIES)
+    monkeypatch.setattr(kept_rows, "MOST_BYTES", 3 * size)
+    for end in (398, 399, 400):
+        kept_in(tmp_path).row(SERIES.until(end), (3,))
+    here = kept_in(tmp_path)
+    here.row(SERIES.until(398), (3,))
+    CALLS.clear()
+    for n in (4, 5, 6):
+        here.row(SERIES.until(398), (n,))
+    assert sum(file.stat().st_size for file in tmp_path.rglob("*.row")) <= 3 * size
+    (folder,) = {file.parent for file in tmp_path.rglob("*.row")}
+    assert folder.name == SERIES.until(398).content_hash
+    assert (folder / "3.row").is_file()
+
+
+@pytest.mark.slow
+def test_a_row_that_became_stale_is_found_before_a_search(tmp_path):
+    """The proof asks the function itself, and compares what engines would read."""
+    rule = strategy(
+        "Reads it on higher bars too.",
+        long=(counted(whole("n", 3, 2, 5)) > close) & (higher(60, counted(2)) > 0),
+        stop=share(gene("stop", 0.01, 0.001, 0.1)),
+    )
+    first, second = (keeping_rows(rule, RowCache(tmp_path)) for _ in range(2))
+    n_proved = prove_bounds(first, [BARS])
+    CALLS.clear()
+    assert prove_bounds(second, [BARS]) == n_proved
+    # What is kept spares the proof no call.
+    assert len(CALLS) > 60 * n_proved
+    OUTSIDE[0] = 0.5
+    message = r"counted\(3\) said something else in an earlier run on these bars, first at bar 3: "
+    with pytest.raises(IndicatorError, match=message + r".*\(\S+own_words.py:\d+\)"):
+        prove_bounds(second, [BARS])
+    assert not list(tmp_path.rglob("*.row"))
+    prove_bounds(second, [BARS])
+
+
+def test_a_look_ahead_is_found_whatever_is_kept(tmp_path):
+    """A row of the whole series that was kept hides nothing."""
+    own = kept_in(tmp_path, whole_mean.own)
+    own.row(SERIES, ())
+    assert list(tmp_path.rglob("row.row"))
+    with pytest.raises(IndicatorError, match="looks ahead"):
+        prove_causal(own, (), SERIES)
