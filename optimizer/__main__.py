@@ -18,7 +18,15 @@ from typer.exceptions import TyperException
 
 from optimizer.commands.app import app
 from optimizer.commands.help import ASKED_FOR_ALL
-from optimizer.commands.notes import LOGGERS, heard_by, note, stop_now, tell, telling
+from optimizer.commands.notes import (
+    LOGGERS,
+    heard_by,
+    note,
+    sent_again,
+    stop_now,
+    tell,
+    telling,
+)
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
 PACKAGE = "exhaustion-optimizer"
@@ -76,7 +84,7 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        with heard_by(stop_now), telling(LOGGERS, note):
+        with heard_by(stop_now), sent_again(), telling(LOGGERS, note):
             if given == ["--version"]:
                 # Only here, because it imports much.
                 from importlib.metadata import version

@@ -3,6 +3,7 @@
 import atexit
 import gc
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,12 @@ def pytest_addoption(parser):
     """Add ``--bless``, the only writer of golden files, and ``--kills``."""
     parser.addoption("--bless", action="store_true", help="write golden files anew")
     parser.addoption("--kills", type=int, default=3, help="kills a test; 50 before a release")
+
+
+def pytest_configure():
+    """Hear Ctrl-C also where a script began the tests in the background, which ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

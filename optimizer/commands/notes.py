@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
@@ -16,7 +17,9 @@ LOGGERS = (
     "optimizer.runs.writer",
     "optimizer.cluster.cluster",
     "optimizer.session.columns",
+    "optimizer.session.kept_rows",
     "optimizer.session.markets",
+    "optimizer.session.recorded_rows",
 )
 """Whose lines a person wants to see."""
 
@@ -29,6 +32,9 @@ COMMAND = re.compile(
 """A command to copy in a line for people: words, flags, and names with a digit or a dot."""
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+SENT_AGAIN_S = 0.01
+"""Seconds until a signal is sent again that Python dropped."""
 
 
 @contextlib.contextmanager
@@ -77,6 +83,36 @@ def heard_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]
     finally:
         for stop in heard:
             signal.signal(stop, before[stop])
+
+
+@contextlib.contextmanager
+def sent_again() -> Iterator[None]:
+    """Interrupt once more what was interrupted while Python freed an object, in this context.
+
+    Python prints what is raised there and goes on, so that Ctrl-C would be lost.
+    """
+    told = sys.unraisablehook
+    is_over = threading.Event()
+
+    def interrupt() -> None:
+        heard = [stop for stop in STOPS if signal.getsignal(stop) is not signal.SIG_IGN]
+        if heard and not is_over.is_set():
+            signal.pthread_kill(threading.main_thread().ident or 0, heard[0])
+
+    def dropped(what: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(what.exc_type, KeyboardInterrupt):
+            told(what)
+            return
+        timer = threading.Timer(SENT_AGAIN_S, interrupt)
+        timer.daemon = True
+        timer.start()
+
+    sys.unraisablehook = dropped
+    try:
+        yield
+    finally:
+        is_over.set()
+        sys.unraisablehook = told
 
 
 def note(text: str) -> None:

@@ -224,6 +224,7 @@ def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, mar
     assert "trade 3: exit differs\n  reference: a\n  engine:    b" in outcome.err
 
 
+@pytest.mark.slow
 def test_a_config_file_sets_what_flags_would(command, market, tmp_path):
     """The same search from a file, from flags, and from the printed configuration."""
     (tmp_path / "run.toml").write_text(

@@ -92,7 +92,7 @@ def test_genes_come_from_defaults_then_the_file_then_flags(command, market, tmp_
         ('{"reward_r": -1}', "gene 'reward_r': value must be above 0, got -1"),
         ('{"max_hold": 0}', "gene 'max_hold': value must be at least 1 bar, got 0"),
         ('{"max_hold": 2.5}', "gene 'max_hold': value must be whole, got 2.5"),
-        ('{"z_window": 1}', "too small"),
+        ('{"z_window": 1}', "gene 'z_window' is 1, what reads it needs at least 2"),
         ('{"z_window": 3000}', "3,000 bars, need at least 3001 (longest window 3000)"),
         ('{"rewardr": 1}', "did you mean 'reward_r'?"),
         ("[" * 100_000, "holds no genes that can be read"),

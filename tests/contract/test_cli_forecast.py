@@ -171,6 +171,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_a_fit_that_is_stopped_or_killed_leaves_nothing(command, market, tmp_path, monkeypatch):
     """Neither half a forecast nor a changed one; the next fit begins anew, at the same name."""
     fitted(command, market)
@@ -208,6 +209,7 @@ def test_a_full_disk_leaves_the_forecast_that_was_there(command, market, tmp_pat
     assert (found.code, found.error) == (2, "file/a.parquet cannot be written: File exists")
 
 
+@pytest.mark.slow
 def test_a_run_takes_its_forecast_with_it(command, market, tmp_path, monkeypatch):
     """Fitted anew or gone, the run resumes, verifies and reports from its own copy.
 

@@ -242,6 +242,7 @@ def test_doctor_says_where_the_key_is_and_what_is_cached(command, vendor, monkey
     command("data", "fetch", SYMBOL, *SPAN)
     told = command("doctor", "--json").json
     assert told["key of polygon"] == "in POLYGON_API_KEY"
+    assert told["rows of own indicators"] == f"{vendor.cache}/own_rows, 0.0 MB"
     assert told["cache of bars"].startswith(f"{vendor.cache}, 1 series, 0.")
     monkeypatch.delenv("POLYGON_API_KEY")
     assert "polygon needs a key" in command("doctor", "--json").json["key of polygon"]

@@ -215,6 +215,7 @@ def test_zip_bomb_is_refused_before_memory_grows(tmp_path):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_gzip_bomb_is_refused_before_memory_grows(tmp_path):
     """240 MB in a quarter of a megabyte cost time, not memory."""
     path = tmp_path / "bomb.csv.gz"

@@ -38,6 +38,7 @@ def planted(how):
     return Trainer(features, targets, how), stack, targets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["gru", "lstm", "tcn", "attention"])
 def test_side_by_side_is_one_after_the_other(model):
     """The same forecasts as modules of plain PyTorch that begin and are fed alike."""

@@ -3,6 +3,8 @@
 import io
 import re
 import signal
+import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +14,7 @@ from engine.compiling import loops as compiled
 from optimizer.commands import live
 from optimizer.commands.console import Lines
 from optimizer.commands.live import Watcher
+from optimizer.commands.notes import heard_by, sent_again, stop_now
 from optimizer.commands.view import SearchView
 from optimizer.config.run_config import RunConfig
 from optimizer.session.progress import Progress
@@ -279,3 +282,25 @@ def test_time_left_follows_the_present_rate(changes, expected):
     """Nothing is left at the end or past it."""
     found = progress(**{"generation": 3, **changes})
     assert found.eta_s == pytest.approx(expected, nan_ok=True)
+
+
+class Signalling:
+    """A signal comes in while it is freed."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+
+def free_and_wait():
+    """Free one, and go on with something long."""
+    Signalling()
+    time.sleep(10)
+
+
+def test_a_signal_that_comes_while_an_object_is_freed_is_not_lost(capsys):
+    """Python prints what is raised there and goes on; the signal is sent again."""
+    before = sys.unraisablehook
+    with heard_by(stop_now), sent_again(), pytest.raises(KeyboardInterrupt):
+        free_and_wait()
+    assert capsys.readouterr().err == ""
+    assert sys.unraisablehook is before

@@ -54,6 +54,7 @@ def executed(task, platform):
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["seller_exhaustion", *EXAMPLES])
 def test_a_script_asks_for_what_the_reference_takes(strategy, market, monkeypatch):
     """Every trade is asked for, with its entry, stop and target in every bit, and no bar more."""
@@ -90,6 +91,7 @@ def compared(task, market, platform):
     return ledger, trades, (ledger[SAME] == trades[SAME]).all(axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:DatetimeIndex.dayofweek")
 @pytest.mark.parametrize("strategy", ["seller_exhaustion", "MACD_CROSS", "OPENING_RANGE"])
 def test_backtesting_py_trades_as_the_run(strategy, market):
@@ -179,6 +181,7 @@ def every_word():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["seller_exhaustion", "every_word", *EXAMPLES])
 def test_pine_keeps_the_ledger_of_the_run(strategy, market):
     """Every trade that ends before the bars do, or the refusal names the word that Pine lacks.

@@ -325,6 +325,7 @@ HARMLESS = {
     "runs": "elsewhere",
     "keep": "last",
     "budget": 10**6,
+    "journal": "delete",
     "report": False,
     "generations": 3,
     "max_evaluations": 300,

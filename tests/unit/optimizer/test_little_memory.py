@@ -34,6 +34,7 @@ def found(data, runs):
     return said, run.trades(0).to_csv(), run
 
 
+@pytest.mark.slow
 def test_a_run_with_little_memory_finds_the_same(tmp_path, monkeypatch):
     """Search, certificate, all evidence, and trades; bars are mapped and computed in parts."""
     data = [write_bars(tmp_path / f"{bars.symbol}.csv", bars) for bars in SERIES[:4]]

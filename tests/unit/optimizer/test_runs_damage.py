@@ -311,6 +311,7 @@ def test_short_file_that_was_cut_is_refused_or_goes_on(tmp_path, share):
     assert outcome(run, 9) in ("refused", "fallback")
 
 
+@pytest.mark.slow
 def test_any_flipped_byte_is_harmless_or_said(tmp_path):
     """Wherever a byte of the file is flipped: right bits, a warning, or one clear error."""
     pristine = recorded(tmp_path / "pristine", count=4)

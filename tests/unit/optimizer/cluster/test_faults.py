@@ -76,8 +76,10 @@ def killed_by_and_by(seconds):
     return thread
 
 
-def test_workers_killed_in_the_middle_change_nothing(kills):
+def test_workers_killed_in_the_middle_change_nothing(kills, monkeypatch):
     """Of a piece of work, and of a generation; two in a row."""
+    # A result whose worker is gone is asked for again after so long.
+    monkeypatch.setattr("optimizer.cluster.shift.CALL_S", 2.0)
     task = search_on_seven(over_windows="worst", generations=20)
     expected = searched(Here(task, task.engine()))
     with Cluster(parse_address("local:2")) as cluster:

@@ -63,6 +63,7 @@ def skill(model, seed, share):
     return make_forecast([planted_market(seed, 3000, share)], settings).record.skill
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["ridge", "gru", "tcn"])
 def test_what_is_planted_is_found_and_noise_is_not(model):
     """Signal to noise 0.43: a gain with a calibrated slope; none on noise, and it is said first."""
