@@ -185,7 +185,7 @@ def _run(text: str, path: str) -> dict[str, object]:
     }
     try:
         code = compile(text, path, "exec", dont_inherit=True)
-        with _path_kept(), limits.own_code():
+        with _path_kept(), limits.own_code(path):
             exec(code, variables)
     except SyntaxError as error:
         place = f"{error.filename}:{error.lineno}" if error.lineno else path

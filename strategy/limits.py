@@ -3,14 +3,20 @@
 import ctypes
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from strategy import watched
 
 LONGEST_S = 120.0
 """Seconds that a person's own code may take at once."""
 
 AGAIN_S = 1.0
 """Seconds until the next interruption, where a bare `except:` held one back."""
+
+GRACE_S = 10.0
+"""Seconds until a process is ended in which it could not be interrupted."""
 
 _LOCK, _FOLDERS = threading.Lock(), list[str]()
 """Folders to go back to, one for each block of `own_code` that runs."""
@@ -21,8 +27,10 @@ class TooLongError(BaseException):
 
 
 @contextmanager
-def own_code() -> Iterator[None]:
+def own_code(call: str) -> Iterator[None]:
     """Run a person's own code: for `LONGEST_S` at most, and in this folder again afterwards.
+
+    `call` says what runs, for a person.
 
     Raises:
         TooLongError: Inside this block, as `time_limit`.
@@ -31,7 +39,7 @@ def own_code() -> Iterator[None]:
         # A process has one folder: while others run, it is where the first of them began.
         _FOLDERS.append(_FOLDERS[0] if _FOLDERS else os.getcwd())
     try:
-        with time_limit(LONGEST_S):
+        with time_limit(LONGEST_S, call):
             yield
     finally:
         with _LOCK:
@@ -40,22 +48,28 @@ def own_code() -> Iterator[None]:
 
 
 @contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float, call: str) -> Iterator[None]:
     """Raise `TooLongError` inside this block, in this thread, once it has taken so long.
 
-    It ends Python's own loops; a library's call that never returns is not ended.
+    It ends Python's own loops. Compiled code that never returns ends with its process, where that
+    is a command's or one of its workers'.
     """
     lock, is_done = threading.Lock(), threading.Event()
+    until = time.monotonic() + seconds
 
     def interrupt(thread: int) -> None:
-        pause = seconds
-        while not is_done.wait(pause):
+        nonlocal until
+        while not is_done.wait(min(AGAIN_S, max(until - time.monotonic(), 0.0))):
+            watched.goes_on()
+            if time.monotonic() < until:
+                continue
             with lock:
                 if not is_done.is_set():
                     error = ctypes.py_object(TooLongError)
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
-            pause = AGAIN_S
+            until = time.monotonic() + AGAIN_S
 
+    key = watched.begun(call, seconds + GRACE_S)
     threading.Thread(target=interrupt, args=(threading.get_ident(),), daemon=True).start()
     try:
         try:
@@ -63,7 +77,9 @@ def time_limit(seconds: float) -> Iterator[None]:
         finally:
             with lock:
                 is_done.set()
+            watched.ended(key)
     except TooLongError:
         # It may come while this block is left.
         is_done.set()
+        watched.ended(key)
         raise

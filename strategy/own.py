@@ -83,6 +83,9 @@ class OwnIndicator:
         """What is wrong with a call, in one line with the place in its file."""
         return IndicatorError(f"{self.shown(values)} {said} ({self._place(cause)})")
 
+    def _called(self, values: Sequence[int]) -> str:
+        return f"{self.shown(values)} ({self._place(None)})"
+
     def warm_up_of(self, values: Sequence[int]) -> int:
         """Bars before the first that it knows.
 
@@ -96,7 +99,7 @@ class OwnIndicator:
 
     def _asked_warm_up(self, values: tuple[int, ...]) -> int:
         try:
-            with limits.own_code():
+            with limits.own_code(self._called(values)):
                 bars = operator.index(self.warm_up(*values))
         except limits.TooLongError as error:
             too_long = f"takes longer than {limits.LONGEST_S:g} seconds to say its warm-up"
@@ -147,7 +150,7 @@ class OwnIndicator:
         """
         copy = series.copied()
         try:
-            with np.errstate(all="ignore"), limits.own_code():
+            with np.errstate(all="ignore"), limits.own_code(self._called(values)):
                 said = self.function(copy, *values)
         except limits.TooLongError as error:
             too_long = f"took longer than {limits.LONGEST_S:g} seconds on {len(series):,} bars"

@@ -1,0 +1,99 @@
+"""A program beside another one, which it ends where a person's compiled code does not return.
+
+While such code runs no Python does: no thread of that process goes on, and no Ctrl-C is heard.
+"""
+
+import os
+import select
+import signal
+import sys
+import time
+from contextlib import suppress
+
+PATIENCE_S = 5.0
+"""Seconds in which Python hears a signal, unless compiled code keeps it from that."""
+
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+SHOW_CURSOR = "\x1b[?25h"
+"""A live view hides it."""
+
+
+class Calls:
+    """What a process told: calls of a person's code that run, and whether it was asked to stop."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, tuple[float, float, str]] = {}
+        self._asked_at: float | None = None
+        self._rest = ""
+
+    def asked(self, signals: bytes) -> None:
+        """Take signals that the process got."""
+        if set(signals).intersection(STOPS):
+            self._asked_at = time.monotonic()
+
+    def told(self, text: str) -> None:
+        """Take lines, of which the last may be cut short; see `watch`."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            key, _, rest = line.partition(" ")
+            seconds, _, call = rest.partition(" ")
+            if call:
+                self._running[key] = (time.monotonic(), float(seconds), call)
+                continue
+            # Python runs, so that it hears signals.
+            self._running.pop(key, None)
+            self._asked_at = None
+
+    def end(self) -> tuple[float, str] | None:
+        """When the process is to be ended, and what to say then; None while nothing runs."""
+        ends = [
+            (began + seconds, f"error: {call} took longer than {seconds:g} seconds")
+            for began, seconds, call in self._running.values()
+        ]
+        if self._asked_at is not None:
+            until = self._asked_at + PATIENCE_S
+            ends += [(until, f"stopped in {call}") for _, _, call in self._running.values()]
+        return min(ends, default=None)
+
+
+def watch(process: int, words: int, signals: int) -> None:
+    """Follow a process until it is over, or end it.
+
+    Args:
+        process: Its number; it began this one.
+        words: Where it tells lines: ``KEY SECONDS CALL`` where a person's code begins, which may
+            take so long, ``KEY`` where it ended, an empty one where Python goes on.
+        signals: Where the system writes a byte for each signal that the process gets.
+    """
+    calls = Calls()
+    os.set_blocking(signals, False)
+    while True:
+        until, said = calls.end() or (None, "")
+        left = None if until is None else until - time.monotonic()
+        if left is not None and left <= 0:
+            _end(process, f"{said}: compiled code, which Python cannot interrupt")
+            return
+        ready = select.select([words, signals], [], [], left)[0]
+        # Before the words: they may say that a signal was heard.
+        with suppress(BlockingIOError):
+            calls.asked(os.read(signals, 1 << 12))
+        if words in ready:
+            told = os.read(words, 1 << 16)
+            if not told:
+                return
+            calls.told(told.decode())
+
+
+def _end(process: int, said: str) -> None:
+    """Say why a process is ended, and end it."""
+    with suppress(OSError):
+        os.write(2, (f"\n{SHOW_CURSOR}{said}\n" if os.isatty(2) else f"{said}\n").encode())
+    if os.getppid() == process:
+        os.kill(process, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    for stop in STOPS:
+        signal.signal(stop, signal.SIG_IGN)
+    watch(int(sys.argv[1]), sys.stdin.fileno(), int(sys.argv[2]))
