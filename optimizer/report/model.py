@@ -12,7 +12,7 @@ from optimizer.report.charts.chart import Chart, milliseconds, words
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Ints, Trades
-from optimizer.runs.result import noun_of
+from optimizer.runs.result import Member, noun_of
 from optimizer.shown import HELD_OUT, MEANINGS, fraction, metric, minute, number
 
 MOST_MEMBERS = 1_000
@@ -103,7 +103,7 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
     }
     if chosen is None:
         return data
-    data["members"] = [_member(run, i, chosen) for i in range(min(len(run.members), MOST_MEMBERS))]
+    data["members"] = _members(run, chosen)
     data["first"] = chosen.first
     data |= _columns_of_front(run)
     shared |= _front_charts(run)
@@ -124,10 +124,8 @@ def member_rows(run: Tables) -> tuple[list[str], list[list[tuple[str, float]]]]:
         if one in {*run.objectives, *HELD_BESIDE} and f"{HELD_OUT}{one}" in frame:
             columns.append(f"{HELD_OUT}{one}")
     columns += run.genes
-    rows = []
-    for i in range(min(len(frame), MOST_MEMBERS)):
-        values = [float(frame[name].iloc[i]) for name in columns]
-        rows.append([(metric(n, v), v) for n, v in zip(columns, values, strict=True)])
+    numbers = frame[columns].head(MOST_MEMBERS).to_numpy(float).tolist()
+    rows = [[(metric(n, v), v) for n, v in zip(columns, one, strict=True)] for one in numbers]
     return columns, rows
 
 
@@ -162,30 +160,32 @@ def _front_charts(run: Tables) -> Plain:
     return {name: _chart(chart) for name, chart in charts.items()}
 
 
-def _member(run: Tables, member: int, chosen: Chosen) -> Plain:
-    """The numbers of a member as they are shown."""
-    metrics = [
-        [words(name), *_figures(run, member, name)]
-        for name in run.front.columns
-        if name not in run.genes and not name.startswith(HELD_OUT)
-    ]
-    genes = []
-    for g, name in enumerate(run.genes):
-        low, high = run.bounds[g].tolist()
-        value = float(run.genomes[member, g])
-        share = (value - low) / (high - low) if high > low else None
-        genes.append([words(name), f"{number(value)}  ({number(low)} to {number(high)})", share])
-    return {"metrics": metrics, "genes": genes, "role": chosen.roles.get(member, "")}
+def _members(run: Tables, chosen: Chosen) -> list[Plain]:
+    """The numbers of each member as they are shown."""
+    # A frame is slow to ask for one number.
+    values = {str(name): column.tolist() for name, column in run.front.items()}
+    names = [name for name in values if name not in run.genes and not name.startswith(HELD_OUT)]
+    low_high, genomes = run.bounds.tolist(), run.genomes.tolist()
+    members = []
+    for i, one in enumerate(run.members[:MOST_MEMBERS]):
+        metrics = [[words(name), *_figures(one, i, name, values)] for name in names]
+        genes = []
+        for name, value, (low, high) in zip(run.genes, genomes[i], low_high, strict=True):
+            share = (value - low) / (high - low) if high > low else None
+            genes.append(
+                [words(name), f"{number(value)}  ({number(low)} to {number(high)})", share]
+            )
+        members.append({"metrics": metrics, "genes": genes, "role": chosen.roles.get(i, "")})
+    return members
 
 
-def _figures(run: Tables, member: int, name: str) -> list[str]:
-    """A metric of a member as people read it, in-sample and, where there is such, held out."""
-    one = run.members[member]
+def _figures(one: Member, i: int, name: str, values: Mapping[str, list[float]]) -> list[str]:
+    """A metric of member i as people read it, in-sample and, where there is such, held out."""
     found = []
     for column, figures in ((name, one), (f"{HELD_OUT}{name}", one.held_out)):
-        if figures is not None and column in run.front:
+        if figures is not None and column in values:
             reason = figures.undefined.get(name)
-            text = metric(name, float(run.front[column].iloc[member]))
+            text = metric(name, float(values[column][i]))
             found.append(text if reason is None else f"undefined: {words(reason)}")
     return found
 

@@ -243,6 +243,9 @@ def _footer(run: Tables) -> str:
 
 def _plain(value: object, arrays: _Arrays) -> object:
     """The value as JSON, its arrays moved to `arrays` and referred to by where they begin."""
+    # Most of a page are texts.
+    if isinstance(value, str):
+        return value
     if isinstance(value, np.ndarray):
         return arrays.add(value)
     if isinstance(value, Mapping):
