@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from functools import cache
 
@@ -16,13 +17,16 @@ from strategy import watcher
 MAY_BE_ENDED = "OPTIMIZER_MAY_BE_ENDED"
 """In the environment of processes that may be ended: of a command, and so of what it begins."""
 
-_KEYS = itertools.count(1)
+LONGEST_CALL = 1000
+"""Characters of a call; a line of a pipe that is not too long is written in one piece."""
+
+_KEYS, _LOCK = itertools.count(1), threading.Lock()
 
 
 def begun(call: str, seconds: float) -> str:
     """Tell that a person's code begins, which may take so long; a key for when it ends."""
     key = str(next(_KEYS))
-    _tell(f"{key} {seconds:g} {' '.join(call.split())}")
+    _tell(f"{key} {seconds:g} {' '.join(call.split())[:LONGEST_CALL]}")
     return key
 
 
@@ -38,9 +42,12 @@ def goes_on() -> None:
 
 def _tell(line: str) -> None:
     if os.environ.get(MAY_BE_ENDED):
+        # Threads that come at once share one watcher: another would not hear that a call ended.
+        with _LOCK:
+            words = _words_to_watcher(os.getpid())
         # Who is not there any more needs no words.
         with suppress(OSError):
-            os.write(_words_to_watcher(os.getpid()), f"{line}\n".encode())
+            os.write(words, f"{line}\n".encode())
 
 
 @cache
