@@ -3,7 +3,6 @@
 import ctypes
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -55,19 +54,20 @@ def time_limit(seconds: float, call: str) -> Iterator[None]:
     is a command's or one of its workers'.
     """
     lock, is_done = threading.Lock(), threading.Event()
-    until = time.monotonic() + seconds
 
     def interrupt(thread: int) -> None:
-        nonlocal until
-        while not is_done.wait(min(AGAIN_S, max(until - time.monotonic(), 0.0))):
+        # Steps are counted: a process that is stopped, as by Ctrl-Z, has the rest of its time.
+        left = seconds
+        while not is_done.wait(pause := min(AGAIN_S, left)):
             watched.goes_on()
-            if time.monotonic() < until:
+            left -= pause
+            if left > 0:
                 continue
             with lock:
                 if not is_done.is_set():
                     error = ctypes.py_object(TooLongError)
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
-            until = time.monotonic() + AGAIN_S
+            left = AGAIN_S
 
     key = watched.begun(call, seconds + GRACE_S)
     threading.Thread(target=interrupt, args=(threading.get_ident(),), daemon=True).start()

@@ -13,6 +13,9 @@ from contextlib import suppress
 PATIENCE_S = 5.0
 """Seconds in which Python hears a signal, unless compiled code keeps it from that."""
 
+STEP_S = 1.0
+"""Seconds that are counted at once while a call runs."""
+
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 SHOW_CURSOR = "\x1b[?25h"
@@ -25,12 +28,16 @@ class Calls:
     def __init__(self) -> None:
         self._running: dict[str, tuple[float, float, str]] = {}
         self._asked_at: float | None = None
-        self._rest = ""
+        self._rest, self._now = "", 0.0
+
+    def passed(self, seconds: float) -> None:
+        """Count seconds in which the process ran."""
+        self._now += seconds
 
     def asked(self, signals: bytes) -> None:
         """Take signals that the process got."""
         if set(signals).intersection(STOPS):
-            self._asked_at = time.monotonic()
+            self._asked_at = self._now
 
     def told(self, text: str) -> None:
         """Take lines, of which the last may be cut short; see `watch`."""
@@ -39,14 +46,14 @@ class Calls:
             key, _, rest = line.partition(" ")
             seconds, _, call = rest.partition(" ")
             if call:
-                self._running[key] = (time.monotonic(), float(seconds), call)
+                self._running[key] = (self._now, float(seconds), call)
                 continue
             # Python runs, so that it hears signals.
             self._running.pop(key, None)
             self._asked_at = None
 
     def end(self) -> tuple[float, str] | None:
-        """When the process is to be ended, and what to say then; None while nothing runs."""
+        """In how many seconds the process is to be ended, with what words; None if nothing runs."""
         ends = [
             (began + seconds, f"error: {call} took longer than {seconds:g} seconds")
             for began, seconds, call in self._running.values()
@@ -54,7 +61,8 @@ class Calls:
         if self._asked_at is not None:
             until = self._asked_at + PATIENCE_S
             ends += [(until, f"stopped in {call}") for _, _, call in self._running.values()]
-        return min(ends, default=None)
+        until, said = min(ends, default=(0.0, ""))
+        return (until - self._now, said) if said else None
 
 
 def watch(process: int, words: int, signals: int) -> None:
@@ -69,12 +77,14 @@ def watch(process: int, words: int, signals: int) -> None:
     calls = Calls()
     os.set_blocking(signals, False)
     while True:
-        until, said = calls.end() or (None, "")
-        left = None if until is None else until - time.monotonic()
+        left, said = calls.end() or (None, "")
         if left is not None and left <= 0:
             _end(process, f"{said}: compiled code, which Python cannot interrupt")
             return
-        ready = select.select([words, signals], [], [], left)[0]
+        pause, began = None if left is None else min(left, STEP_S), time.monotonic()
+        ready = select.select([words, signals], [], [], pause)[0]
+        # Longer, and both were stopped, as by Ctrl-Z.
+        calls.passed(min(time.monotonic() - began, 2 * STEP_S))
         # Before the words: they may say that a signal was heard.
         with suppress(BlockingIOError):
             calls.asked(os.read(signals, 1 << 12))
