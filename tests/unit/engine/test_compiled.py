@@ -36,7 +36,8 @@ def ask(folder):
     code = "from engine.loops_of_a_test.caller import caller; print(caller(1.0))"
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     environment.pop("NUMBA_CACHE_DIR", None)
-    command = [sys.executable, "-c", code]
+    # Python's own code of a file is kept by its second and its length, which may be the same here.
+    command = [sys.executable, "-B", "-c", code]
     found = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
