@@ -101,6 +101,23 @@ class Ledger:
         """The k-th trade as plain numbers."""
         return Trade(*(getattr(self, name)[k].item() for name in Trade._fields))
 
+    def cut(self, counts: Bars64, rejected: Bars64) -> list[tuple["Ledger", ...]]:
+        """Ledgers [W] of each of several individuals [P] whose trades stand here together.
+
+        They share this one's columns. `counts` [P, W]: trades of each, individual after individual
+        and window after window. `rejected` [P, W]: signals that risked too little.
+        """
+        columns = tuple(self.columns().values())
+        ends = counts.cumsum().reshape(counts.shape)
+        places = zip((ends - counts).tolist(), ends.tolist(), rejected.tolist(), strict=True)
+        return [
+            tuple(
+                Ledger(*[column[first:end] for column in columns], left)
+                for first, end, left in zip(*of_one, strict=True)
+            )
+            for of_one in places
+        ]
+
     def columns(self) -> dict[str, npt.NDArray[np.generic]]:
         """Column name to array [K], in the order of `Trade`."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "rejected"}

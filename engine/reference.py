@@ -222,7 +222,7 @@ class Reference(BaseReference):
         rows = {row.name: row for row in self.spec.rows}
         # No signal before every indicator is known.
         first = self.spec.warm_up(genes)
-        holds = np.ones(max(len(self.series[series]) - first, 0), np.bool_)
+        holds = self._run(all_hold, max(len(self.series[series]) - first, 0))
         # Every comparison must hold.
         for comparison in self.spec.entry:
             left = self.row(rows[comparison.left], genes, series)[first:]
@@ -233,7 +233,7 @@ class Reference(BaseReference):
             else:
                 level = float(genes[comparison.right])
                 self._run(compare_with_gene, holds, left, is_greater, level)
-        return first + np.flatnonzero(holds)
+        return self._run(bars_that_hold, holds, first)
 
     def _backtest(self, genes: Genes, window: Window, signals: Ints) -> Ledger:
         bracket = self.spec.bracket
@@ -264,6 +264,16 @@ class Reference(BaseReference):
         # None before the window starts, and none without a later bar in it to be entered on.
         last = window.end - 1 - self._rules.delay
         return bars[slice(*np.searchsorted(bars, (window.start, last)))]
+
+
+def all_hold(bars: int) -> Bools:
+    """Truths [bars] before anything was asked."""
+    return np.ones(bars, np.bool_)
+
+
+def bars_that_hold(holds: Bools, first: int) -> Ints:
+    """The bars [S] of truths [n], ascending; the first truth is that of bar `first`."""
+    return first + np.flatnonzero(holds)
 
 
 def compare_with_gene(holds: Bools, row: Floats, is_greater: bool, level: float) -> None:

@@ -194,11 +194,7 @@ class CpuBackend(Backend):
         firsts, n = ends - counts, int(counts.sum())
         listed = _Listed(firsts, np.empty((n, 4), np.int64), np.empty((n, 5)))
         rejected = self._folded(genomes, slots, windows, listed)[:, :, REJECTED].astype(np.int64)
-        places = zip(firsts.tolist(), ends.tolist(), rejected.tolist(), strict=True)
-        return [
-            tuple(_ledger_of(listed, *place) for place in zip(*of_one, strict=True))
-            for of_one in places
-        ]
+        return _trades_of(listed).cut(counts, rejected)
 
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
@@ -206,13 +202,13 @@ class CpuBackend(Backend):
         return row
 
 
-def _ledger_of(listed: _Listed, first: int, end: int, rejected: int) -> Ledger:
-    """One ledger of many that stand one after the other; all of its trades are longs."""
-    signal, entry_bar, exit_bar, reason = np.ascontiguousarray(listed.whole[first:end].T)
-    entry, stop, target, leave, r = np.ascontiguousarray(listed.prices[first:end].T)
+def _trades_of(listed: _Listed) -> Ledger:
+    """The trades of all ledgers, one after the other; all of them are longs."""
+    signal, entry_bar, exit_bar, reason = np.ascontiguousarray(listed.whole.T)
+    entry, stop, target, leave, r = np.ascontiguousarray(listed.prices.T)
     return Ledger(
         signal, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
-        np.ones(end - first, np.int8), stop, rejected,
+        np.ones(len(signal), np.int8), stop,
     )  # fmt: skip
 
 

@@ -53,13 +53,7 @@ def list_population(
     firsts, n = ends - counts, int(counts.sum())
     listed = Listed(firsts, np.empty((n, 5), np.int64), np.empty((n, 6)))
     _folded(prices, population, charges, windows, threads, listed)
-    return [
-        tuple(
-            _ledger_of(listed, slice(int(firsts[p, w]), int(ends[p, w])), int(rejected[p, w]))
-            for w in range(len(windows))
-        )
-        for p in range(len(population.delay))
-    ]
+    return _trades_of(listed).cut(counts, rejected)
 
 
 def _folded(
@@ -81,12 +75,13 @@ def _folded(
     return out
 
 
-def _ledger_of(listed: Listed, at: slice, rejected: int) -> Ledger:
-    signal_bar, entry_bar, exit_bar, reason, side = np.ascontiguousarray(listed.whole[at].T)
-    entry, stop, target, leave, r, last_stop = np.ascontiguousarray(listed.numbers[at].T)
+def _trades_of(listed: Listed) -> Ledger:
+    """The trades of all ledgers, one after the other."""
+    signal_bar, entry_bar, exit_bar, reason, side = np.ascontiguousarray(listed.whole.T)
+    entry, stop, target, leave, r, last_stop = np.ascontiguousarray(listed.numbers.T)
     return Ledger(
         signal_bar, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
-        side.astype(np.int8), last_stop, rejected,
+        side.astype(np.int8), last_stop,
     )  # fmt: skip
 
 

@@ -160,8 +160,9 @@ class Accounts:
         """Ledgers [W] of each individual [P]; arguments as in `fold`."""
         found: list[tuple[Ledger, ...]] = []
         for bars, _, lists in self._walked(asked, each, windows, keeps=True):
-            ledgers = iter(_ledgers_of(lists, to_host(bars[:, 1]).repeat(len(windows))))
-            found += zip(*[ledgers] * len(windows), strict=True)
+            delays = to_host(bars[:, 1]).repeat(len(windows))
+            trades, *numbers = _trades_of(lists, delays)
+            found += trades.cut(*(one.reshape(-1, len(windows)) for one in numbers))
         return found
 
     def signals(self, asked: Asked, each: Each, window: Ints) -> Slots:
@@ -273,32 +274,28 @@ class Accounts:
         return torch.empty(shape, dtype=kind, device=self._device)
 
 
-def _ledgers_of(lists: Lists, delays: Ints) -> list[Ledger]:
-    """Ledgers of pairs, whose entries are so many bars late."""
+def _trades_of(lists: Lists, delays: Ints) -> tuple[Ledger, Ints, Ints]:
+    """All trades of pairs, one pair after the other, how many each has, and how many are rejected.
+
+    `delays` [pairs]: bars by which the entries of each are late.
+    """
     counts, rejected = to_host(lists.trades), to_host(lists.rejected)
     most = int(counts.max(initial=0))
-    places = lists.places[:, :most].long().clamp(0, lists.marks.shape[1] - 1)
-    marks, leaves = (to_host(one.gather(1, places)) for one in (lists.marks, lists.leaves))
-    rows = torch.arange(len(places), device=places.device)[:, None]
-    prices, r = to_host(lists.prices[rows, places]), to_host(lists.r[:, :most])
-    return [
-        _ledger_of(marks[i, :n], leaves[i, :n], prices[i, :n], r[i, :n], delay, left)
-        for i, (n, delay, left) in enumerate(
-            zip(counts.tolist(), delays.tolist(), rejected.tolist(), strict=True)
-        )
-    ]
-
-
-def _ledger_of(
-    marks: Slots, leaves: Slots, prices: Floats, r: Floats, delay: int, rejected: int
-) -> Ledger:
+    is_there = torch.arange(most, device=lists.trades.device) < lists.trades[:, None]
+    signals = lists.places[:, :most][is_there].long()
+    pairs = torch.arange(len(lists.trades), device=signals.device)[:, None]
+    pairs = pairs.expand(-1, most)[is_there]
+    marks, leaves, prices = (
+        to_host(one[pairs, signals]) for one in (lists.marks, lists.leaves, lists.prices)
+    )
     signal_bar = (marks >> 1).astype(np.int64)
     entry, stop, target, leave, last_stop = np.ascontiguousarray(prices.T)
-    return Ledger(
-        signal_bar, signal_bar + 1 + delay, (leaves >> 3).astype(np.int64),
-        (leaves & 7).astype(np.int8), entry, stop, target, leave, r.copy(),
-        (1 - 2 * (marks & 1)).astype(np.int8), last_stop, rejected,
+    trades = Ledger(
+        signal_bar, signal_bar + 1 + delays.repeat(counts), (leaves >> 3).astype(np.int64),
+        (leaves & 7).astype(np.int8), entry, stop, target, leave,
+        to_host(lists.r[:, :most][is_there]), (1 - 2 * (marks & 1)).astype(np.int8), last_stop,
     )  # fmt: skip
+    return trades, counts, rejected
 
 
 def _rounded(entries: int) -> int:

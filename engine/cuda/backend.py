@@ -10,6 +10,7 @@ from data.bars import Bars, Window
 from engine.contract import (
     Backend,
     Floats,
+    Ints,
     Room,
     RowRequest,
     Slots,
@@ -214,12 +215,14 @@ class CudaBackend(Backend):
         self, genomes: Floats, slots: Slots, windows: Sequence[Window]
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
-        starts = [int(self._market.starts[window.series]) for window in windows]
+        starts = self._market.starts[[window.series for window in windows]]
         found: list[tuple[Ledger, ...]] = []
         with self._dispatch.on_device():
             for individuals, work, kept in self._dispatch.listed(genomes, slots, windows):
-                ledgers = _ledgers_of(work.lists, kept, starts * individuals, self._delay)
-                found += zip(*[iter(ledgers)] * len(windows), strict=True)
+                trades, *numbers = _trades_of(
+                    work.lists, kept, np.tile(starts, individuals), self._delay
+                )
+                found += trades.cut(*(one.reshape(individuals, -1) for one in numbers))
         return found
 
     @device_errors
@@ -230,33 +233,26 @@ class CudaBackend(Backend):
         return row
 
 
-def _ledgers_of(lists: Lists, kept: Prices, starts: Sequence[int], delay: int) -> list[Ledger]:
-    """Ledgers of the first pairs of individual and window, by the first bar of their series."""
+def _trades_of(lists: Lists, kept: Prices, starts: Ints, delay: int) -> tuple[Ledger, Ints, Ints]:
+    """All trades of the first pairs of individual and window, one pair after the other.
+
+    `starts` [pairs]: the first bar of each pair's series. Returned with them are how many each pair
+    has, and how many signals were rejected.
+    """
     pairs = len(starts)
-    counts, rejected = to_host(lists.trades[:pairs]), to_host(lists.rejected[:pairs])
-    parts = pairs, int(counts.max(initial=0))
-    bars = to_host(_cut(lists.trade_list, *parts))
-    prices, reasons = to_host(_cut(kept.prices, *parts)), to_host(_cut(kept.reasons, *parts))
-    r = to_host(_cut(lists.r, *parts))
-    return [
-        Ledger(
-            signal_bar=(bars[i, :n] >> 32) - start,
-            entry_bar=(bars[i, :n] >> 32) - start + 1 + delay,
-            exit_bar=(bars[i, :n] & 0x7FFFFFFF) - start,
-            reason=reasons[i, :n].copy(),
-            entry=prices[i, :n, 0].copy(),
-            stop=prices[i, :n, 1].copy(),
-            target=prices[i, :n, 2].copy(),
-            exit=prices[i, :n, 3].copy(),
-            r=r[i, :n].copy(),
-            side=np.ones(n, np.int8),
-            last_stop=prices[i, :n, 1].copy(),
-            rejected=int(rejected[i]),
-        )
-        for i, (n, start) in enumerate(zip(counts.tolist(), starts, strict=True))
-    ]
-
-
-def _cut(lists: torch.Tensor, pairs: int, most: int) -> torch.Tensor:
-    """The first entries of the first pairs, side by side on the device."""
-    return lists[:pairs, :most].contiguous()
+    counts, rejected = (to_host(one[:pairs]) for one in (lists.trades, lists.rejected))
+    is_there = torch.arange(int(counts.max(initial=0)), device=lists.trades.device)
+    is_there = is_there < lists.trades[:pairs, None]
+    bars, prices, reasons, r = (
+        to_host(one[:pairs, : is_there.shape[1]][is_there])
+        for one in (lists.trade_list, kept.prices, kept.reasons, lists.r)
+    )
+    first = starts.repeat(counts)
+    signal_bar, exit_bar = (bars >> 32) - first, (bars & 0x7FFFFFFF) - first
+    entry, stop, target, leave = np.ascontiguousarray(prices.T)
+    sides = np.ones(len(bars), np.int8)
+    trades = Ledger(
+        signal_bar, signal_bar + 1 + delay, exit_bar, reasons, entry, stop, target, leave, r, sides,
+        stop,
+    )  # fmt: skip
+    return trades, counts, rejected
