@@ -9,6 +9,7 @@ import torch
 from engine.compiling.launch import launch
 from engine.contract import Floats, Ints, Slots
 from engine.cuda.chain import drawdown_kernel
+from engine.cuda.dispatch import first_capacity, longer, rounded
 from engine.cuda.positions import leave_kernel, mark_kernel
 from engine.cuda.prices import SeriesPrices
 from engine.cuda.trades import choose_kernel, settle_kernel, tally_kernel
@@ -43,9 +44,6 @@ LONG_BARS = 2**17
 
 PROGRAMS = 16_384
 """Programs that keep a large device busy while each looks for the exits of a pair."""
-
-MULTIPLE = 16
-"""Of entries that a list's length is, so that lists begin at whole vectors."""
 
 KEPT_PRICES = 5
 """Entry, stop, target, exit and last stop."""
@@ -93,9 +91,9 @@ class Each(NamedTuple):
         exits: [P, 2] int32 likewise; -1: none.
         slots: [P, R] int32, where its rows lie.
         genomes: [P, G].
-        numbers: [P, 4, 2] what stop, target and trail take beside formulas, and from which gain on
-            the stop follows.
-        break_even: [P] gain at which the stop moves to the entry; NaN: never.
+        numbers: [P, 9] what stop, target and trail take beside formulas and from which gain on the
+            stop follows, of longs and shorts in turn; and the gain at which it moves to the entry,
+            NaN: never.
         bars: [P, 3] int32, longest hold, delay, and first bar that may signal.
         session_of: [P] int32, place in sessions; -1: not left by the clock.
     """
@@ -105,7 +103,6 @@ class Each(NamedTuple):
     slots: torch.Tensor
     genomes: torch.Tensor
     numbers: torch.Tensor
-    break_even: torch.Tensor
     bars: torch.Tensor
     session_of: torch.Tensor
 
@@ -147,14 +144,15 @@ class Accounts:
         self._charges = to_device(charges, device)
         none = np.zeros((0, 2), np.int64)
         self._windows = none, to_device(none.astype(np.int32), device)
+        self._capacity = 0
 
-    def fold(self, asked: Asked, each: Each, windows: Ints) -> Floats:
-        """Accumulators [P, W, A] of individuals in windows [W, 2], start and end each."""
-        parts = [
-            to_host(results).reshape(-1, len(windows), N_OUT)
-            for _, results, _ in self._walked(asked, each, windows, keeps=False)
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    def fold(self, asked: Asked, each: Each, windows: Ints) -> Iterator[Floats]:
+        """Accumulators [n, W, A] of individuals in windows [W, 2], start and end each.
+
+        They come in order, as many individuals together as there is room for.
+        """
+        for _, results, _ in self._walked(asked, each, windows, keeps=False):
+            yield to_host(results).reshape(-1, len(windows), N_OUT)
 
     def ledgers(self, asked: Asked, each: Each, windows: Ints) -> list[tuple[Ledger, ...]]:
         """Ledgers [W] of each individual [P]; arguments as in `fold`."""
@@ -167,31 +165,34 @@ class Accounts:
 
     def signals(self, asked: Asked, each: Each, window: Ints) -> Slots:
         """Signal bars [S] of one individual in one window [2], of either side."""
-        there = self._windows_there(window[None])
-        counts = self._counted(asked, each, there)
-        lists = self._room(1, _rounded(int(to_host(counts)[0])), keeps=False)
-        self._mark(asked, each, there, lists.counts, lists)
-        marks: Slots = to_host(lists.marks[0, : int(to_host(counts)[0])])
+        lists = self._room(1, rounded(int(window[1] - window[0])), keeps=False)
+        self._mark(asked, each, self._windows_there(window[None]), lists)
+        marks: Slots = to_host(lists.marks[0, : int(to_host(lists.counts)[0])])
         return marks >> 1
 
     def _walked(
         self, asked: Asked, each: Each, windows: Ints, *, keeps: bool
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor, Lists]]:
         """Limits, accumulators and lists of those who fit the room for lists together."""
-        there = self._windows_there(windows)
-        counts = self._counted(asked, each, there)
-        capacity = _rounded(int(to_host(counts).max(initial=0)))
-        pair_bytes = capacity * (LIST_BYTES + 8 * KEPT_PRICES * keeps) + 8 * N_OUT
-        step = max(1, self._work_bytes // (pair_bytes * len(windows)))
-        room = self._room(min(step, len(each.bars)) * len(windows), capacity, keeps=keeps)
-        for begin in range(0, len(each.bars), step):
+        there, begin = self._windows_there(windows), 0
+        if not self._capacity:
+            self._capacity = first_capacity(int(np.ptp(windows, 1).max()))
+        while begin < len(each.bars):
+            pair_bytes = self._capacity * (LIST_BYTES + 8 * KEPT_PRICES * keeps) + 8 * N_OUT
+            step = max(1, self._work_bytes // (pair_bytes * len(windows)))
             some = each.part(slice(begin, begin + step))
-            pairs = len(some.bars) * len(windows)
-            own = counts[begin * len(windows) :][:pairs]
-            lists = Lists(*(one[:pairs] for one in room))._replace(counts=own)
-            self._mark(asked, some, there, own, lists)
+            lists = self._room(len(some.bars) * len(windows), self._capacity, keeps=keeps)
+            self._mark(asked, some, there, lists)
             self._leave(asked, some, there, lists, keeps=keeps)
-            yield some.bars, self._taken(some, len(windows), lists), lists
+            results = self._taken(some, len(windows), lists)
+            most = int(to_host(lists.counts).max())
+            if most > self._capacity:
+                self._capacity = longer(most)
+                continue
+            yield some.bars, results, lists
+            begin += len(some.bars)
+            # What one individual with many signals needed is not kept for all later ones.
+            self._capacity = max(longer(most), rounded(self._capacity * 63 // 64))
 
     def _windows_there(self, windows: Ints) -> torch.Tensor:
         """Windows [W, 2] on the device, where those of the last call may be."""
@@ -199,26 +200,12 @@ class Accounts:
             self._windows = windows, to_device(windows.astype(np.int32), self._device)
         return self._windows[1]
 
-    def _counted(self, asked: Asked, each: Each, windows: torch.Tensor) -> torch.Tensor:
-        counts = self._empty(torch.int32, len(each.bars) * len(windows))
-        self._mark(asked, each, windows, counts, None)
-        return counts
-
-    def _mark(
-        self,
-        asked: Asked,
-        each: Each,
-        windows: torch.Tensor,
-        counts: torch.Tensor,
-        lists: Lists | None,
-    ) -> None:
-        """Count signals, or list them where there are lists for them."""
-        marks, leaves = (counts, counts) if lists is None else (lists.marks, lists.leaves)
-        capacity = 0 if lists is None else marks.shape[1]
-        launch(mark_kernel, (len(each.bars) * len(windows),), asked.longs, asked.shorts,
-               each.entries, each.bars, windows, counts, marks, leaves, len(windows),
-               asked.longs.shape[1], capacity, warps=1, WRITES=lists is not None,
-               WORDS=MARKED_WORDS)  # fmt: skip
+    def _mark(self, asked: Asked, each: Each, windows: torch.Tensor, lists: Lists) -> None:
+        """List signals, and count them also where lists are too short."""
+        pairs, capacity = lists.marks.shape
+        launch(mark_kernel, (pairs,), asked.longs, asked.shorts, each.entries, each.bars, windows,
+               lists.counts, lists.marks, lists.leaves, len(windows), asked.longs.shape[1],
+               capacity, warps=1, WORDS=MARKED_WORDS)  # fmt: skip
 
     def _leave(
         self, asked: Asked, each: Each, windows: torch.Tensor, lists: Lists, *, keeps: bool
@@ -229,7 +216,7 @@ class Accounts:
         blocks = 1 << (max(1, min(PROGRAMS // pairs, most)).bit_length() - 1)
         launch(leave_kernel, (pairs * blocks,), *self._prices, self._charges, asked.code,
                asked.constants, asked.reads, asked.forms, asked.rows, each.slots, each.genomes,
-               each.numbers, each.break_even, each.bars, asked.leaves, each.exits, asked.following,
+               each.numbers, each.bars, asked.leaves, each.exits, asked.following,
                asked.sessions, each.session_of, windows, lists.counts, lists.marks, lists.leaves,
                lists.signal_r, lists.prices, len(windows), capacity, self._prices.n_padded,
                asked.rows.shape[1], asked.leaves.shape[1], each.genomes.shape[1],
@@ -296,7 +283,3 @@ def _trades_of(lists: Lists, delays: Ints) -> tuple[Ledger, Ints, Ints]:
         to_host(lists.r[:, :most][is_there]), (1 - 2 * (marks & 1)).astype(np.int8), last_stop,
     )  # fmt: skip
     return trades, counts, rejected
-
-
-def _rounded(entries: int) -> int:
-    return max(MULTIPLE, -(-entries // MULTIPLE) * MULTIPLE)

@@ -1,12 +1,10 @@
 """What a strategy in words asks of one series, for all individuals of a population at once."""
 
-from typing import cast
-
 import numpy as np
 import torch
 
 from data.bars import Bars
-from engine.contract import Floats
+from engine.contract import Floats, Slots
 from engine.cpu.positions import session_exits
 from engine.cuda.accounts import Asked, Each
 from engine.cuda.comparing import Comparing
@@ -15,16 +13,16 @@ from engine.cuda.making import Making
 from engine.cuda.market import MOST_BARS
 from engine.cuda.readings import Part, Readings, Seen
 from engine.cuda.row_store import RowStore
+from engine.cuda.uploads import Uploads
 from engine.cuda.waiting import to_device
 from engine.lowered import exits_in_words
 from engine.orders import MINUTE_NS
-from engine.rows.individuals import values_of
+from engine.rows.individuals import Individuals, values_of
 from engine.rows.warm_ups import WarmUps
 from strategy.clock import local_time
 from strategy.conditions import Condition
-from strategy.expressions import GeneValue, Number
+from strategy.expressions import GeneValue
 from strategy.model import Strategy
-from strategy.nodes import Node
 
 MIDWAY = 3
 """Words of conditions that are there while others are made of them, for each that stays."""
@@ -71,8 +69,15 @@ class Asking:
         self._formulas = self._readings.load()
         self._shapes = self._there([[side.form for side in pair] for pair in self._forms])
         self._reads = self._there(reads)
+        self._settings, self._constants = self._settings_of(spec)
+        self._moves = spec.trail is not None or spec.break_even is not None
         self._warm_ups = WarmUps(spec)
         self._sessions: dict[float, torch.Tensor] = {}
+        self._uploads = Uploads(device)
+        words = self._readings.n_words
+        self._nothing = torch.zeros((1, words), dtype=torch.int64, device=device)
+        self._no_session = self._there([[NO_BAR]])
+        self._none_follows = self._there(np.full((1, words + 1), words))
 
     def most_individuals(self, work_bytes: int) -> int:
         """Individuals whose conditions fit so much memory together."""
@@ -82,29 +87,33 @@ class Asking:
     def population(self, genomes: Floats) -> tuple[Asked, Each] | None:
         """What individuals [P, G] ask; None where there is no room for all their rows."""
         self._readings.forget()
-        seen = self._readings.seen(genomes)
-        if seen is None:
+        individuals = Individuals(genomes, self._spec.layout)
+        told = self._readings.told(individuals)
+        if told is None:
             return None
         sessions, session_of = self._sessions_of(genomes)
-        entries = [self._choice(part, seen) for part in self._entries]
-        exits = [self._choice(part, seen) for part in self._exits]
-        each = Each(
-            torch.stack(entries, 1),
-            torch.stack(self._behind_each_other(exits, seen), 1),
-            seen.slots,
-            seen.genomes,
-            self._numbers(seen.genomes),
-            self._valued(self._spec.break_even, seen.genomes, np.nan),
-            self._limits(seen),
-            session_of,
+        seen = Seen(
+            individuals,
+            self._uploads(
+                told
+                | {
+                    "genomes": self._beside_constants(genomes),
+                    "entries": self._choices(self._entries, individuals),
+                    "exits": self._choices(self._exits, individuals, behind=True),
+                    "bars": self._limits(individuals),
+                    "session_of": session_of,
+                }
+            ),
         )
+        there = seen.there
+        numbers = there["genomes"].index_select(1, self._settings)
+        each = Each(there["entries"], there["exits"], there["slots"], there["genomes"], numbers,
+                    there["bars"], there["session_of"])  # fmt: skip
         longs, shorts = (self._words(part, seen) for part in self._entries)
-        leaves = torch.cat([self._words(part, seen) for part in self._exits])
+        leaves, following = self._left(seen)
         self._readings.forget()
-        moves = self._spec.trail is not None or self._spec.break_even is not None
-        following = self._readings.following(leaves)
         asked = Asked(longs, shorts, leaves, following, sessions, self._shapes, self._reads,
-                      *self._formulas, seen.rows, moves)  # fmt: skip
+                      *self._formulas, self._readings.rows, self._moves)  # fmt: skip
         return asked, each
 
     def _part(self, condition: Condition | None) -> Part | None:
@@ -112,59 +121,72 @@ class Asking:
 
     def _words(self, part: Part | None, seen: Seen) -> torch.Tensor:
         """Words of a condition; one row that nobody reads where there is none."""
-        if part is not None:
-            return self._readings.words(part, seen)
-        shape = 1, self._readings.n_words
-        return torch.zeros(shape, dtype=torch.int64, device=self._device)
+        return self._nothing if part is None else self._readings.words(part, seen)
 
-    def _choice(self, part: Part | None, seen: Seen) -> torch.Tensor:
-        """Which words of a condition are those of each individual, [P] int32; -1 without one."""
-        if part is None:
-            return torch.full((len(seen.individuals),), -1, dtype=torch.int32, device=self._device)
-        return seen.individuals.there(part.columns).set_of.to(torch.int32)
+    def _left(self, seen: Seen) -> tuple[torch.Tensor, torch.Tensor]:
+        """Conditions of exits, shorts behind longs, and the word that follows each."""
+        if all(part is None for part in self._exits):
+            return self._nothing, self._none_follows
+        leaves = torch.cat([self._words(part, seen) for part in self._exits])
+        return leaves, self._readings.following(leaves)
 
-    def _behind_each_other(self, choices: list[torch.Tensor], seen: Seen) -> list[torch.Tensor]:
-        """The same where words of shorts stand behind those of longs."""
-        longs, shorts = choices
-        part = self._exits[0]
-        first = 1 if part is None else len(seen.individuals.distinct(part.columns).members)
-        return [longs, torch.where(shorts >= 0, shorts + first, shorts)]
+    def _choices(
+        self, parts: list[Part | None], individuals: Individuals, *, behind: bool = False
+    ) -> Slots:
+        """Which words of a condition are those of each individual, [P, 2]; -1 without one.
 
-    def _numbers(self, genomes: torch.Tensor) -> torch.Tensor:
-        """What forms take beside formulas, and from which gain on the stop follows, [P, 4, 2]."""
-        numbers = torch.zeros((len(genomes), 4, 2), dtype=torch.float64, device=self._device)
-        settings = [[side.number for side in pair] for pair in self._forms] + [self._after]
-        for place, pair in enumerate(settings):
-            for side, setting in enumerate(pair):
-                if setting is not None:
-                    numbers[:, place, side] = self._valued(setting, genomes)
-        return numbers
+        `behind`: where words of shorts stand behind those of longs.
+        """
+        found, first = np.full((len(individuals), 2), -1, np.int32), 0
+        for side, part in enumerate(parts):
+            if part is not None:
+                distinct = individuals.distinct(part.columns)
+                found[:, side] = first + distinct.set_of
+            if behind:
+                first = 1 if part is None else len(distinct.members)
+        return found
 
-    def _valued(
-        self, setting: Node | None, genomes: torch.Tensor, absent: float = 0.0
-    ) -> torch.Tensor:
-        """Values [P] of a constant or a gene, or what stands for none."""
-        if isinstance(setting, GeneValue):
-            return genomes[:, self._spec.layout.index(setting.gene.name)].contiguous()
-        value = absent if setting is None else cast(Number, setting).value
-        return torch.full((len(genomes),), value, dtype=torch.float64, device=self._device)
+    def _beside_constants(self, genomes: Floats) -> Floats:
+        """Genomes [P, G] with constants beside them, which settings may name as well."""
+        constants = np.broadcast_to(self._constants, (len(genomes), len(self._constants)))
+        return np.concatenate([genomes, constants], 1)
 
-    def _limits(self, seen: Seen) -> torch.Tensor:
+    def _limits(self, individuals: Individuals) -> Slots:
         """Longest hold, delay, and first bar that may signal, [P, 3]."""
-        hold = self._valued(self._spec.max_hold, seen.genomes)
-        delay = self._valued(self._spec.delay, seen.genomes) + self._delay
-        warm_ups = to_device(self._warm_ups.of(seen.individuals), self._device)
-        limits = torch.stack((hold, delay, warm_ups.expand(len(hold)).to(torch.float64)), 1)
-        return limits.clamp(max=MOST_BARS).to(torch.int32)
+        hold, delay = (
+            0.0 if one is None else values_of(one, self._spec.layout, individuals.here)
+            for one in (self._spec.max_hold, self._spec.delay)
+        )
+        found = np.empty((len(individuals), 3))
+        found[:, 0], found[:, 1] = hold, delay + self._delay
+        found[:, 2] = self._warm_ups.of(individuals)
+        return np.minimum(found, MOST_BARS).astype(np.int32)
 
-    def _sessions_of(self, genomes: Floats) -> tuple[torch.Tensor, torch.Tensor]:
+    def _sessions_of(self, genomes: Floats) -> tuple[torch.Tensor, Slots]:
         """Tables [q, T] of where the clock ends positions, and which is whose, [P]."""
         if self._spec.session is None:
-            return self._there([[NO_BAR]]), self._there([-1] * len(genomes))
+            return self._no_session, np.full(len(genomes), -1, np.int32)
         minutes = values_of(self._spec.session.minute, self._spec.layout, genomes)
         distinct, index = np.unique(minutes, return_inverse=True)
         tables = [self._session(minute) for minute in distinct.tolist()]
-        return torch.stack(tables), self._there(index.reshape(-1))
+        return torch.stack(tables), index.reshape(-1).astype(np.int32)
+
+    def _settings_of(self, spec: Strategy) -> tuple[torch.Tensor, Floats]:
+        """Columns [9] of what stop, target, trail, its beginning and break-even take.
+
+        They name genes, and behind them constants, which are given too.
+        """
+        sides = [side.number for pair in self._forms for side in pair]
+        settings = [(one, 0.0) for one in (*sides, *self._after)]
+        columns: list[int] = []
+        constants: list[float] = []
+        for setting, absent in (*settings, (spec.break_even, np.nan)):
+            if isinstance(setting, GeneValue):
+                columns.append(spec.layout.index(setting.gene.name))
+            else:
+                columns.append(len(spec.layout) + len(constants))
+                constants.append(absent if setting is None else setting.value)
+        return self._there(columns), np.array(constants)
 
     def _session(self, minute: float) -> torch.Tensor:
         if minute not in self._sessions:

@@ -67,7 +67,7 @@ class Dispatch:
         self._turns = itertools.cycle(self._lanes)
         self._lists: tuple[Workspace, Prices] | None = None
         self._windows: Sequence[Window] | None = None
-        self._capacity = _rounded(min(FIRST_CAPACITY, market.longest))
+        self._capacity = rounded(min(FIRST_CAPACITY, market.longest))
         self._most = MOST_INDIVIDUALS
         self._work_bytes = work_bytes
 
@@ -261,13 +261,14 @@ def bucket(individuals: int) -> int:
 
 def first_capacity(n_bars: int) -> int:
     """Signals that a list has room for at first, in a window of so many bars."""
-    return _rounded(max(SHORTEST_LIST, min(FIRST_CAPACITY, n_bars // 8)))
+    return rounded(max(SHORTEST_LIST, min(FIRST_CAPACITY, n_bars // 8)))
 
 
 def longer(most: int) -> int:
     """Signals that a list has room for once there were so many."""
-    return _rounded(1 << (most - 1).bit_length())
+    return rounded(1 << (most - 1).bit_length())
 
 
-def _rounded(entries: int) -> int:
+def rounded(entries: int) -> int:
+    """Entries of a list of at least so many."""
     return -(-entries // MULTIPLE) * MULTIPLE

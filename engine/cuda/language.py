@@ -127,12 +127,15 @@ class CudaLanguageBackend(Backend):
         for one, places, ranges in self._of_series(windows):
 
             def fold(members: slice, asked: Asked, each: Each) -> None:
-                found = one.accounts.fold(asked, each, ranges)  # noqa: B023
-                # To write whole rows is several times as fast.
-                if len(places) == len(windows):  # noqa: B023
-                    out[members] = found
-                else:
-                    out[members, places] = found  # noqa: B023
+                begin = members.start
+                for found in one.accounts.fold(asked, each, ranges):  # noqa: B023
+                    some = slice(begin, begin + len(found))
+                    # To write whole rows is several times as fast.
+                    if len(places) == len(windows):  # noqa: B023
+                        out[some] = found
+                    else:
+                        out[some, places] = found  # noqa: B023
+                    begin = some.stop
 
             self._take(one, genomes, fold)
 

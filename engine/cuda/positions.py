@@ -45,6 +45,9 @@ SHORTEST = tl.constexpr(4)
 MARKS = tl.constexpr(8)
 """Signals that a lane looks at together for the next one."""
 
+NUMBERS = tl.constexpr(9)
+"""Of an individual: of stop, target, trail and its beginning for each side, and of break-even."""
+
 READS = tl.constexpr(3)
 """Stop, target and trailing stop read rows."""
 
@@ -67,15 +70,14 @@ def bits_of(word):
 
 @triton.jit(do_not_specialize=["n_windows"])
 def mark_kernel(p_longs, p_shorts, p_entries, p_bars, p_windows, p_counts, p_marks, p_leaves,
-                n_windows, n_words, capacity, WRITES: tl.constexpr,
-                WORDS: tl.constexpr):  # fmt: skip
+                n_windows, n_words, capacity, WORDS: tl.constexpr):  # fmt: skip
     """List the signals of each pair of individual and window; grid (pairs).
 
     p_longs, p_shorts: [n, n_words] conditions. p_entries: [P, 2] which of them, -1 for none.
     p_bars: [P, 3] longest hold, delay, and first bar that may signal. p_windows: [W, 2] start and
-    end. p_counts: [P, W] receives how many there are; if WRITES, p_marks: [P, W, capacity] receives
-    twice the bar, plus 1 for a short, ascending, and -1 up to a whole sixteen; p_leaves, of that
-    shape, receives NOT_ASKED for each of them.
+    end. p_counts: [P, W] receives how many there are, also where lists are too short for them.
+    p_marks: [P, W, capacity] receives twice the bar, plus 1 for a short, ascending, and -1 up to a
+    whole sixteen; p_leaves, of that shape, receives NOT_ASKED for each of them.
     """
     i_pair = tl.program_id(0).to(tl.int64)
     i_p, i_w = i_pair // n_windows, i_pair % n_windows
@@ -100,21 +102,19 @@ def mark_kernel(p_longs, p_shorts, p_entries, p_bars, p_windows, p_counts, p_mar
         bits = bits_of(word)
         place = count + tl.cumsum(bits, 0) - bits
         count += tl.sum(bits, 0)
-        if WRITES:
-            while tl.max((word != 0).to(tl.int32), 0) > 0:
-                k = lowest_bit(word)
-                side = ((shorts >> (k & 63).to(tl.int64)) & 1).to(tl.int32)
-                tl.store(p_list + place, 2 * (o_bar + k) + side, mask=word != 0)
-                place += 1
-                word = word & (word - 1)
-    if WRITES:
-        o_end = count + tl.arange(0, 16)
-        tl.store(p_list + o_end, tl.full([16], -1, tl.int32), mask=o_end < (count + 15) // 16 * 16)
-        for begin in range(0, count, WORDS):
-            o_s = begin + tl.arange(0, WORDS)
-            tl.store(p_leave + o_s, tl.full([WORDS], NOT_ASKED, tl.int32), mask=o_s < count)
-    else:
-        tl.store(p_counts + i_pair, count)
+        while tl.max((word != 0).to(tl.int32), 0) > 0:
+            k = lowest_bit(word)
+            side = ((shorts >> (k & 63).to(tl.int64)) & 1).to(tl.int32)
+            tl.store(p_list + place, 2 * (o_bar + k) + side, mask=(word != 0) & (place < capacity))
+            place += 1
+            word = word & (word - 1)
+    tl.store(p_counts + i_pair, count)
+    listed = tl.minimum(count, capacity)
+    o_end = listed + tl.arange(0, 16)
+    tl.store(p_list + o_end, tl.full([16], -1, tl.int32), mask=o_end < (listed + 15) // 16 * 16)
+    for begin in range(0, listed, WORDS):
+        o_s = begin + tl.arange(0, WORDS)
+        tl.store(p_leave + o_s, tl.full([WORDS], NOT_ASKED, tl.int32), mask=o_s < listed)
 
 
 @triton.jit
@@ -233,8 +233,8 @@ def opened(p_market, p_code, p_constants, p_reads, p_forms, p_rows, p_slot, p_ge
 
 @triton.jit(do_not_specialize=["n_windows"])
 def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p_forms, p_rows,
-                 p_slots, p_genomes, p_numbers, p_even, p_bars, p_asked, p_exits, p_following,
-                 p_sessions, p_session_of, p_windows, p_counts, p_marks, p_leaves, p_r, p_prices,
+                 p_slots, p_genomes, p_numbers, p_bars, p_asked, p_exits, p_following, p_sessions,
+                 p_session_of, p_windows, p_counts, p_marks, p_leaves, p_r, p_prices,
                  n_windows, capacity, n_bars, row_stride, n_words, n_genes, n_rows,
                  MOVES: tl.constexpr, KEEPS: tl.constexpr, SIGNALS: tl.constexpr,
                  BLOCKS: tl.constexpr):  # fmt: skip
@@ -242,18 +242,18 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
 
     p_market, p_pyramid: as in `exit_kernel`, of n_bars. p_charges: costs of a side, smallest risk,
     fraction at risk. p_reads: [3, 2, 2] where the formulas of stop, target and trail begin and end,
-    of longs and shorts. p_forms: [3, 2]. p_numbers: [P, 4, 2] what they take beside formulas, and
-    from which gain on the stop follows. p_even: [P] gain at which it moves to the entry. p_bars: as
-    in `mark_kernel`. p_asked: [n, n_words] conditions of exits, p_exits: [P, 2] which of them, -1
-    for none, p_following: as in `first_asked`. p_sessions: [q, row_stride] by entry bar twice the
-    bar at which the clock ends a position, plus 1 at its open. p_session_of: [P] which, or -1.
-    p_leaves: [P, W, capacity] NOT_ASKED, receives eight times the exit bar, plus the reason, or
-    REJECTED. p_r: the same shape, receives R. p_prices: [P, W, capacity, 5] if KEEPS receives
-    entry, stop, target, exit and last stop. MOVES: whether anybody's stop moves.
+    of longs and shorts. p_forms: [3, 2]. p_numbers: [P, 9] what they take beside formulas and from
+    which gain on the stop follows, of longs and shorts in turn, and at which gain it moves to the
+    entry. p_bars: as in `mark_kernel`. p_asked: [n, n_words] conditions of exits, p_exits: [P, 2]
+    which of them, -1 for none, p_following: as in `first_asked`. p_sessions: [q, row_stride] by
+    entry bar twice the bar at which the clock ends a position, plus 1 at its open. p_session_of:
+    [P] which, or -1. p_leaves: [P, W, capacity] NOT_ASKED, receives eight times the exit bar, plus
+    the reason, or REJECTED. p_r: the same shape, receives R. p_prices: [P, W, capacity, 5] if KEEPS
+    receives entry, stop, target, exit and last stop. MOVES: whether anybody's stop moves.
     """
     i_pair = tl.program_id(0).to(tl.int64) // BLOCKS
     i_p, i_w = i_pair // n_windows, i_pair % n_windows
-    count = tl.load(p_counts + i_pair)
+    count = tl.minimum(tl.load(p_counts + i_pair), capacity)
     end = tl.load(p_windows + i_w * 2 + 1)
     per_side, min_risk = tl.load(p_charges), tl.load(p_charges + 1)
     hold, delay = tl.load(p_bars + i_p * 3), tl.load(p_bars + i_p * 3 + 1)
@@ -263,7 +263,7 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
     clock_end = tl.where(session < 0, 0, end)
     p_session = p_sessions + tl.maximum(session, 0).to(tl.int64) * row_stride
     p_genome, p_slot = p_genomes + i_p * n_genes, p_slots + i_p * n_rows
-    p_number, p_exit = p_numbers + i_p * 8, p_exits + i_p * 2
+    p_number, p_exit = p_numbers + i_p * NUMBERS, p_exits + i_p * 2
     p_list = p_marks + i_pair * capacity
     n_lanes = BLOCKS * SIGNALS
     length = tl.maximum((count + n_lanes - 1) // n_lanes, SHORTEST)
@@ -308,7 +308,7 @@ def leave_kernel(p_market, p_pyramid, p_charges, p_code, p_constants, p_reads, p
             found, last_stop, best, j, waits = moving_exit(
                 p_market, j, last, close_bar, waits, best, is_short, entry, last_stop, target,
                 tl.load(p_forms + 4 + side), tl.load(p_number + 4 + side), reach,
-                tl.load(p_number + 6 + side) * risk, tl.load(p_even + i_p) * risk, enough, SIGNALS
+                tl.load(p_number + 6 + side) * risk, tl.load(p_number + 8) * risk, enough, SIGNALS
             )  # fmt: skip
         else:
             entry, stop, target, risk = new_entry, new_stop, new_target, new_risk

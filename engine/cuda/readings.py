@@ -9,19 +9,19 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from engine.compiling.launch import launch
-from engine.contract import Floats
+from engine.contract import Slots
 from engine.cpu.claims import RELATIONS
 from engine.cuda.claims import following_kernel, remember_kernel
 from engine.cuda.comparing import Comparing, Comparison, Read
 from engine.cuda.formulas import Formulas
-from engine.cuda.individuals import DeviceIndividuals
 from engine.cuda.making import Making
 from engine.cuda.row_store import RowKey, RowStore
 from engine.cuda.waiting import to_device
-from engine.rows.individuals import columns_of, values_of
+from engine.rows.individuals import Individuals, columns_of, values_of
 from strategy.conditions import AllOf, Compare, Condition, Held, OverBars
 from strategy.expressions import Expression
 from strategy.genes import GenomeLayout
@@ -57,20 +57,24 @@ class Leaf(NamedTuple):
     columns: tuple[int, ...]
 
 
+Columns = tuple[int, ...]
+"""Genes, columns of a genome."""
+
+Arrays = dict[str | tuple[Columns, ...], npt.NDArray[np.generic]]
+"""What a device is told of a population. Under columns: members [n] int32, an individual of each
+set of values there. Under two of them: the set of the first for each set of the second, int32."""
+
+
 class Seen(NamedTuple):
     """A population as kernels read it.
 
     Args:
         individuals: All of them.
-        genomes: [P, G] float64.
-        slots: [P, R] int32, where the rows of each lie.
-        rows: [slots, T].
+        there: `Arrays` on the device, and under "genomes" [P, G] float64.
     """
 
-    individuals: DeviceIndividuals
-    genomes: torch.Tensor
-    slots: torch.Tensor
-    rows: torch.Tensor
+    individuals: Individuals
+    there: dict[str | tuple[Columns, ...], torch.Tensor]
 
 
 class Readings:
@@ -101,6 +105,13 @@ class Readings:
         self._parts: dict[Condition, Part] = {}
         self._words: dict[Part, torch.Tensor] = {}
         self._leaves: list[Leaf] = []
+        self._compared: set[Columns] = set()
+        self._spread: set[tuple[Columns, Columns]] = set()
+
+    @property
+    def rows(self) -> torch.Tensor:
+        """Rows [slots, T] of the population before, and others."""
+        return self._room.rows
 
     @property
     def n_bars(self) -> int:
@@ -128,6 +139,14 @@ class Readings:
     def load(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Instructions and constants of all formulas on the device."""
         self._leaves = [Leaf(node, columns_of(node, self._layout)) for node in self._formulas.rows]
+        parts = self._parts.values()
+        self._compared = {part.columns for part in parts if part.comparison is not None}
+        self._spread = {
+            (below.columns, part.columns)
+            for part in parts
+            for below in part.below
+            if below.columns and below.columns != part.columns
+        }
         code = np.array([*self._formulas.code, 0, 0], np.int32)
         constants = np.array([*self._formulas.constants, 0.0])
         self.code = to_device(code, self._device), to_device(constants, self._device)
@@ -137,33 +156,39 @@ class Readings:
         """Let go of conditions of the population before."""
         self._words.clear()
 
-    def seen(self, genomes: Floats) -> Seen | None:
-        """A population [P, G] with its rows there; None where there is no room for all of them."""
-        individuals = DeviceIndividuals(genomes, self._layout, self._device)
+    def told(self, individuals: Individuals) -> Arrays | None:
+        """What a device must know of a population; None where there is no room for all its rows.
+
+        Under "slots": [P, R] int32, where the rows of each lie, which are there from now on.
+        """
+        slots = self._slots_of(individuals)
+        if slots is None:
+            return None
+        arrays: Arrays = {"slots": slots}
+        for columns in self._compared:
+            arrays[columns,] = individuals.distinct(columns).members.astype(np.int32)
+        for below, above in self._spread:
+            set_of = individuals.distinct(below).set_of
+            members = individuals.distinct(above).members
+            arrays[below, above] = set_of[members].astype(np.int32)
+        return arrays
+
+    def _slots_of(self, individuals: Individuals) -> Slots | None:
         sets = [individuals.distinct(leaf.columns) for leaf in self._leaves]
         if sum(len(found.members) for found in sets) > self._room.most:
             return None
         keys = [
             (number, *values)
             for number, (leaf, found) in enumerate(zip(self._leaves, sets, strict=True))
-            for values in genomes[found.members][:, list(leaf.columns)].tolist()
+            for values in individuals.here[found.members][:, list(leaf.columns)].tolist()
         ]
-        places = to_device(self._room.slots(keys, self._make).astype(np.int32), self._device)
-        padded = genomes if genomes.shape[1] else np.zeros((len(genomes), 1))
-        there = to_device(padded, self._device)
-        # What is uploaded waits for what was launched before it.
-        parts = (part.columns for part in self._parts.values())
-        for columns in {leaf.columns for leaf in self._leaves}.union(parts):
-            individuals.there(columns)
-        slots = torch.zeros(
-            (len(genomes), max(len(sets), 1)), dtype=torch.int32, device=self._device
-        )
+        places = self._room.slots(keys, self._make)
+        slots = np.zeros((len(individuals), max(len(sets), 1)), np.int32)
         begin = 0
-        for column, (leaf, found) in enumerate(zip(self._leaves, sets, strict=True)):
-            own = places[begin : begin + len(found.members)]
-            slots[:, column] = own[individuals.there(leaf.columns).set_of] if leaf.columns else own
+        for column, found in enumerate(sets):
+            slots[:, column] = places[begin:][found.set_of]
             begin += len(found.members)
-        return Seen(individuals, there, slots, self._room.rows)
+        return slots
 
     def words(self, part: Part, seen: Seen) -> torch.Tensor:
         """Words [n, N] of a condition for every set of its genes; no bit behind the last bar."""
@@ -190,9 +215,10 @@ class Readings:
 
     def _decided(self, part: Part, seen: Seen) -> torch.Tensor:
         if part.comparison is not None:
-            members = seen.individuals.there(part.columns).members
+            members = seen.there[part.columns,]
             words = self._new_words(len(members))
-            read = Read(*self.code, seen.genomes, seen.slots, seen.rows, members, self.n_bars)
+            genomes, slots = seen.there["genomes"], seen.there["slots"]
+            read = Read(*self.code, genomes, slots, self.rows, members, self.n_bars)
             self._comparing.decide(part.comparison, read, words)
             return words
         below = [self._taken(one, part, seen) for one in part.below]
@@ -206,8 +232,7 @@ class Readings:
         words = self.words(below, seen)
         if below.columns == part.columns or len(words) == 1:
             return words
-        members = seen.individuals.there(part.columns).members
-        return words[seen.individuals.there(below.columns).set_of[members.long()]]
+        return words.index_select(0, seen.there[below.columns, part.columns])
 
     def _remembered(
         self, part: Part, node: OverBars, words: torch.Tensor, seen: Seen

@@ -38,6 +38,9 @@ class RowStore:
 
         `make` is given those that are not there, and where their rows belong.
         """
+        found = [self._slots.get(key, -1) for key in keys]
+        if min(found, default=0) >= 0:
+            return np.array(found, np.int64)
         missing = self._missing(keys)
         if len(self._slots) + len(missing) > self.most:
             # What earlier populations read goes, all of it.
@@ -45,8 +48,7 @@ class RowStore:
             missing = self._missing(keys)
         first = len(self._slots)
         self._grow(first + len(missing))
-        if missing:
-            make(missing, self.rows[first : first + len(missing)])
+        make(missing, self.rows[first : first + len(missing)])
         self._slots |= {key: first + k for k, key in enumerate(missing)}
         return np.array([self._slots[key] for key in keys], np.int64)
 

@@ -60,7 +60,7 @@ def choose_kernel(p_counts, p_marks, p_leaves, p_trade_list, p_trades, p_rejecte
     """
     o_pair = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     m_pair = o_pair < n_pairs
-    count = tl.load(p_counts + o_pair, mask=m_pair, other=0)
+    count = tl.minimum(tl.load(p_counts + o_pair, mask=m_pair, other=0), capacity)
     p_mark = p_marks + o_pair * capacity
     p_leave = p_leaves + o_pair * capacity
     p_trade = p_trade_list + o_pair * capacity

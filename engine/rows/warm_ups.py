@@ -64,14 +64,12 @@ class WarmUps:
     def _of_row(self, one: "_Varying", individuals: Individuals) -> Ints:
         members, set_of = individuals.distinct(one.columns)
         values = individuals.here[members][:, list(one.columns)].tolist()
-        bars = np.array([self._of_values(one, tuple(values_)) for values_ in values], np.int64)
-        return bars[set_of] if one.columns else bars
-
-    def _of_values(self, one: "_Varying", values: tuple[float, ...]) -> int:
-        if values not in one.known:
+        keys = list(map(tuple, values))
+        for key in set(keys) - one.known.keys():
             names = (self._layout.names[column] for column in one.columns)
-            one.known[values] = warm_up_of(one.reach.row, dict(zip(names, values, strict=True)))
-        return one.known[values]
+            one.known[key] = warm_up_of(one.reach.row, dict(zip(names, key, strict=True)))
+        bars = np.array([one.known[key] for key in keys], np.int64)
+        return bars[set_of] if one.columns else bars
 
 
 class _Varying(NamedTuple):

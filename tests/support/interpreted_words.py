@@ -239,7 +239,8 @@ def compare_asks(data, seed, charged):
     charges = np.array([charged.per_side, charged.min_risk, charged.risk_fraction])
     device = Accounts(prices_of(bars, HOST), charges, 2**26, HOST)
     asked = on_device(*population_of(bars, given_asks))
-    assert_same_bits(expected, device.fold(*asked, windows), "accumulators")
+    found = np.concatenate(list(device.fold(*asked, windows)))
+    assert_same_bits(expected, found, "accumulators")
     for left, right in zip(listed, device.ledgers(*asked, windows), strict=True):
         assert_same_ledgers(left, right, "ledgers")
     SEEN.append(expected[:, :, 0].sum())
@@ -275,9 +276,10 @@ def on_device(asked, rows, read):
         slots=whole(np.maximum(read.reshape(p, 6), 0)),
         genomes=torch.zeros((p, 1), dtype=torch.float64),
         numbers=torch.from_numpy(
-            np.ascontiguousarray(asked.numbers.reshape(p, 2, 4).transpose(0, 2, 1))
+            np.column_stack(
+                (asked.numbers.reshape(p, 2, 4).transpose(0, 2, 1).reshape(p, 8), asked.break_even)
+            )
         ),
-        break_even=torch.from_numpy(asked.break_even),
         bars=whole(bars),
         session_of=whole(asked.session_of),
     )

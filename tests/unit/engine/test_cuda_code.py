@@ -232,18 +232,15 @@ KERNELS = {
         )
         for name, is_held in (("held", True), ("within", False))
     },
-    **{
-        name: (
-            positions.mark_kernel,
-            [I64, I64] + [I32] * 6 + ["i32"] * 3,
-            {"WRITES": writes, "WORDS": 128},
-        )
-        for name, writes in (("marks", True), ("count marks", False))
-    },
+    "marks": (
+        positions.mark_kernel,
+        [I64, I64] + [I32] * 6 + ["i32"] * 3,
+        {"WORDS": 128},
+    ),
     **{
         name: (
             positions.leave_kernel,
-            [F64, I32, F64, I32, F64, I32, I32, F64, I32, F64, F64, F64, I32, I64]
+            [F64, I32, F64, I32, F64, I32, I32, F64, I32, F64, F64, I32, I64]
             + [I32] * 8
             + [F64, F64]
             + ["i32"] * 7,

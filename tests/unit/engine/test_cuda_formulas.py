@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from engine.cuda import formulas
 from engine.cuda.formulas import DEPTH, Formulas
-from engine.cuda.individuals import DeviceIndividuals
 from engine.cuda.row_store import RowStore
+from engine.rows.individuals import Individuals
 from engine.rows.warm_ups import WarmUps
 from strategy.expressions import Arithmetic, Column, GeneValue, Number
 from strategy.genes import Gene, GenomeLayout
@@ -127,19 +127,16 @@ def test_individuals_of_one_set_share_its_values(values, columns):
     )
     # The last one is spread too widely to be counted through.
     genomes = np.array(values, np.float64) * [1.0, 1.0, 10**6]
-    individuals = DeviceIndividuals(genomes, layout, torch.device("cpu"))
+    individuals = Individuals(genomes, layout)
     members, set_of = individuals.distinct(columns)
     cut = genomes[:, list(columns)]
     np.testing.assert_array_equal(cut[members][set_of], cut)
     assert len({row.tobytes() for row in cut[members]}) == len(members)
-    there = individuals.there(columns)
-    assert there.members.tolist() == members.tolist()
-    assert there.set_of.tolist() == set_of.tolist()
 
 
 def test_with_a_real_gene_everybody_is_a_set():
     """Nobody is looked for who has the same one."""
-    individuals = DeviceIndividuals(np.array([[1.0], [1.0]]), LAYOUT, torch.device("cpu"))
+    individuals = Individuals(np.array([[1.0], [1.0]]), LAYOUT)
     assert [array.tolist() for array in individuals.distinct((0,))] == [[0, 1], [0, 1]]
 
 
@@ -149,7 +146,7 @@ def test_warm_ups_of_all_are_those_of_each(seed):
     strategy = drawn_strategy(seed)
     genomes = np.concatenate([strategy.layout.defaults[None], random_genomes(strategy, 5, seed)])
     layout = strategy.layout
-    individuals = DeviceIndividuals(genomes, layout, torch.device("cpu"))
+    individuals = Individuals(genomes, layout)
     expected = [strategy.warm_up(layout.decode(genome)) for genome in genomes]
     found = WarmUps(strategy).of(individuals)
     assert np.broadcast_to(found, len(genomes)).tolist() == expected
