@@ -24,7 +24,7 @@ from strategy.narrow import AnyStrategy
 REPLAYED_PAIRS = 2048
 """Pairs of individual and window whose ledgers are held at a time, of each engine."""
 
-BARS_OF_A_THREAD = 50_000
+BARS_OF_A_THREAD = 25_000
 """Bars of the longest series for each thread of the reference, of which there are at least two:
 between its compiled loops threads wait for each other, because one at a time runs Python."""
 
