@@ -109,4 +109,4 @@ def _judged(
     if begun is None:
         with RunStore.open(path) as store:
             begun = recorded_config(store, flags)
-    return judged_after_search(path, begun, watcher.trials, quiet=watcher.quiet, workers=workers)
+    return judged_after_search(path, begun, watcher.just, quiet=watcher.quiet, workers=workers)

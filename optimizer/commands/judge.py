@@ -26,7 +26,7 @@ from optimizer.judging.recorded import recorded_judgement
 from optimizer.judging.weighed import weighed
 from optimizer.judging.words import sentences
 from optimizer.runs import RunStore, find_run
-from optimizer.session.problem import Trials
+from optimizer.session.problem import JustSearched
 
 if TYPE_CHECKING:
     from optimizer.cluster.cluster import Cluster
@@ -112,7 +112,7 @@ def judge_command(
 def judged_after_search(
     path: Path,
     settings: EvidenceSettings,
-    trials: Trials | None,
+    just: JustSearched,
     *,
     quiet: bool,
     workers: "Cluster | None" = None,
@@ -127,7 +127,7 @@ def judged_after_search(
             "from about the time of the search to several times it; --no-judge leaves it out"
         )
     with resumable(path, settings):
-        return judge_run(path, plan, {}, watch, trials, place, is_just_made=True)
+        return judge_run(path, plan, {}, watch, just, place)
 
 
 def place_on(workers: "Cluster | None") -> "ClusterSearches | None":

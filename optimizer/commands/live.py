@@ -14,7 +14,7 @@ from optimizer.commands.restart import Restart
 from optimizer.commands.view import SearchView, left_of, rate_of, volume_of
 from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
-from optimizer.session.problem import Evaluator, Trials
+from optimizer.session.problem import Evaluator, JustSearched
 from optimizer.session.progress import Progress
 from optimizer.session.task import Task
 from optimizer.session.workflow import Observer, record_bytes
@@ -41,8 +41,8 @@ class Watcher(Observer):
         self._last_generation = 0
         self._is_searching = False
         self._is_stopping = False
-        self.trials: Trials | None = None
-        """Of the search, once it is over."""
+        self.just = JustSearched()
+        """What the search leaves, once it is over."""
 
     @contextlib.contextmanager
     def listening(self) -> Iterator["Watcher"]:
@@ -107,9 +107,9 @@ class Watcher(Observer):
         if not self.quiet:
             self._console.say(text)
 
-    def searched(self, trials: Trials | None) -> None:
-        """Keep the trials for who judges them."""
-        self.trials = trials
+    def searched(self, found: JustSearched) -> None:
+        """Keep it for who judges it."""
+        self.just = found
 
     def certifying(self, members: int) -> None:
         """Say that the front is being replayed."""

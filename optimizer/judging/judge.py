@@ -1,13 +1,14 @@
 """All evidence on a finished run, part after part, and the verdict that follows from it."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
 
+from data.bars import Bars
 from engine.batch import Engine
 from engine.machine import available_cores
 from optimizer.errors import ConfigError, StoreError
@@ -63,7 +64,7 @@ from optimizer.session.columns import recorded_fits
 from optimizer.session.exported import newest_front
 from optimizer.session.header import recorded_task
 from optimizer.session.identity import require_identity
-from optimizer.session.problem import Trials, trials_fit
+from optimizer.session.problem import JustSearched, Trials, trials_fit
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
 from optimizer.session.warm_start import hash_of, load_genomes
@@ -77,10 +78,8 @@ def judge_run(
     plan: Plan,
     flags: Mapping[str, object],
     watch: Watch,
-    trials: Trials | None = None,
+    just: JustSearched | None = None,
     place: Place | None = None,
-    *,
-    is_just_made: bool = False,
 ) -> Judgement:
     """Find out what a plan asks about a finished run, record it, and say what follows.
 
@@ -92,10 +91,10 @@ def judge_run(
         plan: What to find out.
         flags: Say where the data is now, if it has moved.
         watch: Is told how far it is.
-        trials: Of the search, where this process has just made it; else it is repeated.
+        just: What the search left, where this process has just made it. Without its trials it is
+            repeated; but one whose trials are too many to keep is so only where it was not just
+            made, to see that this version finds the same front.
         place: Where whole searches are made; the cores of this machine if None.
-        is_just_made: Whether this version has just ended the search. One whose trials are too many
-            to keep is then not repeated; else it is, to see that it finds the same front.
 
     Raises:
         StoreError: When the run is not finished, is owned, or cannot be judged by this version.
@@ -103,7 +102,7 @@ def judge_run(
     """
     with RunStore.open(path, writable=True) as store, Crew() as crew:
         where = place or ThisMachine(crew)
-        return _Judge(store, plan, flags, watch, trials, where, is_just_made).judgement()
+        return _Judge(store, plan, flags, watch, just, where).judgement()
 
 
 class _Judge:
@@ -115,12 +114,11 @@ class _Judge:
         plan: Plan,
         flags: Mapping[str, object],
         watch: Watch,
-        trials: Trials | None,
+        just: JustSearched | None,
         place: Place,
-        is_just_made: bool,
     ) -> None:
-        self._store, self._plan, self._watch, self._trials = store, plan, watch, trials
-        self._place, self._is_just_made = place, is_just_made
+        self._store, self._plan, self._watch = store, plan, watch
+        self._just, self._place = just, place
         self._result = _finished(store)
         self._whole = recorded_task(store, flags)
         self._warm_start = _warm_start(store, self._whole)
@@ -136,7 +134,7 @@ class _Judge:
     def judgement(self) -> Judgement:
         """Every part that is asked for, and the verdict."""
         if len(self._front):
-            engine = self._task.engine()
+            engine = self._engine()
             pick = chosen(engine, self._front, self._plan.pick)
             earlier = recorded_judgement(self._store)
             if earlier and earlier.pick and earlier.pick.member == pick.member:
@@ -155,6 +153,13 @@ class _Judge:
         self._store.add_evidence(JUDGEMENT, found.payload())
         self._store.flush()
         return found
+
+    def _engine(self) -> Engine:
+        """What has just searched the same bars, where it is in this process; else a new one."""
+        markets, before = self._task.markets, None if self._just is None else self._just.engine
+        if isinstance(before, Engine) and _same_bars(before.series, markets.searched):
+            return before.on(markets.windows)
+        return self._task.engine()
 
     def _parts(self, engine: Engine, pick: Pick) -> dict[str, Any]:
         """Parts of the judgement by name."""
@@ -193,7 +198,8 @@ class _Judge:
 
     def _statistics(self, engine: Engine, pick: Pick) -> dict[str, Any]:
         """What all trials of the search say."""
-        trials = self._repeated(engine) if self._trials is None else self._trials
+        kept = None if self._just is None else self._just.trials
+        trials = self._repeated(engine) if kept is None else kept
         self._watch("statistics over all trials", 0, 0, "")
         if trials is None:
             return {"trials": TrialsRecord(0, 0, 0, **numbers(effective=undefined(TOO_MANY)))}
@@ -226,7 +232,7 @@ class _Judge:
         None where they are too many to keep: of a search just made without making it again.
         """
         n_genes = len(self._task.spec.layout)
-        if self._is_just_made and not trials_fit(self._result.evaluated, n_genes):
+        if self._just is not None and not trials_fit(self._result.evaluated, n_genes):
             return None
         self._watch("the search again", 0, 0, "")
         began = perf_counter()
@@ -351,6 +357,10 @@ def _typical_seconds(store: RunStore) -> float:
     """How long the run's search takes without what a first generation compiles."""
     seconds = [summary.seconds for summary in store.generations()]
     return median(seconds) * len(seconds)
+
+
+def _same_bars(some: Sequence[Bars], others: Sequence[Bars]) -> bool:
+    return [bars.content_hash for bars in some] == [bars.content_hash for bars in others]
 
 
 def _finished(store: RunStore) -> RunResult:

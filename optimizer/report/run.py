@@ -28,7 +28,7 @@ from optimizer.session.genes_file import genome_of
 from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of
 from optimizer.session.individuals import describe_individuals
-from optimizer.session.problem import Trials
+from optimizer.session.problem import JustSearched
 from optimizer.session.task import Task, check_genome_fits, prepare
 from optimizer.session.workflow import Observer, start_run
 from strategy import STRATEGIES, StrategyError, StrategySpec, load_strategy, register
@@ -56,13 +56,13 @@ def load_run(name: str = "latest", runs: str | Path = "runs", data: Specs | None
 
 
 class _Kept(Observer):
-    """Keeps the trials of a search for who judges it."""
+    """Keeps what a search leaves for who judges it."""
 
-    trials: Trials | None = None
+    just = JustSearched()
 
-    def searched(self, trials: Trials | None) -> None:
+    def searched(self, found: JustSearched) -> None:
         """The search is over."""
-        self.trials = trials
+        self.just = found
 
 
 def evolve(settings: Mapping[str, object]) -> Run:
@@ -77,7 +77,7 @@ def evolve(settings: Mapping[str, object]) -> Run:
     refuse_red(result.certificate)
     path = Path(result.path)
     if config.judge is not False:
-        judge_run(path, plan_of(config), {}, lambda *_: None, kept.trials)
+        judge_run(path, plan_of(config), {}, lambda *_: None, kept.just)
     return Run(path)
 
 

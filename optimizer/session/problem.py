@@ -1,7 +1,7 @@
 """The search's view of an engine, and the trials that it made of it."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -78,6 +78,18 @@ class Trials:
 
     def __len__(self) -> int:
         return len(self.genomes)
+
+
+class JustSearched(NamedTuple):
+    """What a search that has just ended in this process leaves for who judges it.
+
+    Args:
+        trials: None where they were not kept.
+        engine: What evaluated them, whose rows are there.
+    """
+
+    trials: Trials | None = None
+    engine: Evaluator | None = None
 
 
 class EngineProblem:

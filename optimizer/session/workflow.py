@@ -36,7 +36,7 @@ from optimizer.session.header import (
 )
 from optimizer.session.identity import identity_of, require_identity, require_same
 from optimizer.session.individuals import describe_individuals
-from optimizer.session.problem import EngineProblem, Evaluator, Trials
+from optimizer.session.problem import EngineProblem, Evaluator, JustSearched
 from optimizer.session.progress import WARMING, Mark, Progress, progress_of
 from optimizer.session.recorded_rows import record_rows
 from optimizer.session.search import numbered_front
@@ -65,8 +65,8 @@ class Observer:
     def certifying(self, members: int) -> None:
         """The search is over, the front is being replayed by the reference."""
 
-    def searched(self, trials: Trials | None) -> None:
-        """The search is over; its trials, where this process made and kept all of them."""
+    def searched(self, found: JustSearched) -> None:
+        """The search is over."""
 
     def device_lost(self, config: RunConfig, store: RunStore | None, why: DeviceLostError) -> None:
         """This process cannot use its device again; a process that is ours alone may begin anew.
@@ -296,7 +296,7 @@ def _searched(
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
     store.flush()
     front, n_polished = numbered_front(task, problem, last)
-    observer.searched(problem.trials())
+    observer.searched(JustSearched(problem.trials(), job.evaluation.engine))
     regret = None if why else task.regret(problem, front.objectives)
     searched, compiling = perf_counter() - began, compile_seconds() - compiled
     observer.certifying(len(front))

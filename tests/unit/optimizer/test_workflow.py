@@ -41,7 +41,7 @@ class Witness:
         self._stop_after = stop_after
         self._interrupt_at = interrupt_at
 
-    def searched(self, trials):
+    def searched(self, found):
         """The search is over."""
 
     def started(self, task, engine, store):

@@ -5,9 +5,12 @@ import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from engine.batch import Engine
+from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.judging import judge
 from optimizer.judging.judge import judge_run
@@ -20,9 +23,12 @@ from optimizer.runs import RunStore
 from optimizer.runs.files import DATABASE
 from optimizer.runs.result import recorded_result
 from optimizer.session.header import recorded_task
+from optimizer.session.problem import JustSearched
 from optimizer.session.search import on_other_bars
+from optimizer.session.task import Task
+from optimizer.session.workflow import Observer, start_run
 from tests.support.evidence import planted
-from tests.support.judging import judged, recorded_run
+from tests.support.judging import SMALL, judged, recorded_run, write_bars
 
 NOISE = planted(7, 2500, 0)
 
@@ -223,14 +229,48 @@ def test_a_search_just_made_is_not_repeated_for_trials_too_many_to_keep(path, mo
     n_bytes = result.evaluated * (len(result.front[0].genes) + 1) * 8
     monkeypatch.setattr("optimizer.session.problem.MOST_TRIAL_BYTES", n_bytes)
     plan = Plan(folds=0, blocks=4)
-    found = judge_run(path, plan, {}, lambda *told: None, is_just_made=True)
+    found = judge_run(path, plan, {}, lambda *told: None, JustSearched())
     assert found.trials.evaluated > 0
     monkeypatch.setattr("optimizer.session.problem.MOST_TRIAL_BYTES", n_bytes - 1)
     repeated = judge_run(path, plan, {}, lambda *told: None)
     assert repeated.trials.evaluated == 0
     monkeypatch.setattr(judge, "search", lambda *_, **__: pytest.fail("searched again"))
-    without = judge_run(path, plan, {}, lambda *told: None, is_just_made=True)
+    without = judge_run(path, plan, {}, lambda *told: None, JustSearched())
     assert replace(without, verdict=repeated.verdict) == repeated
+
+
+class Listener(Observer):
+    """Keeps what a search leaves."""
+
+    def searched(self, found):
+        """The search is over."""
+        self.just = found
+
+
+@pytest.mark.parametrize("parts", [1, 2], ids=["whole", "in parts"])
+def test_the_engine_that_searched_is_asked_on(tmp_path, monkeypatch, parts):
+    """With the same judgement as a new engine's; one of other bars is not."""
+    data = write_bars(tmp_path / "planted.csv", planted(7, 1500, 8))
+    settings = {**SMALL, "data": [data], "runs": str(tmp_path / "runs"), "holdout": "20%"}
+    listener, plan = Listener(), Plan(folds=0, blocks=4)
+    config = make_config({**settings, "parts": parts}, where="test")
+    path = Path(start_run(config, listener, lambda: False).path)
+    copies = [Path(shutil.copytree(path, tmp_path / name)) for name in ("new", "other")]
+    with monkeypatch.context() as patched:
+        patched.setattr(Task, "engine", lambda *_: pytest.fail("a new engine"))
+        found = judge_run(path, plan, {}, lambda *told: None, listener.just)
+    expected = judge_run(copies[0], plan, {}, lambda *told: None)
+    of_others = replace_bars(listener.just.engine)
+    other = judge_run(copies[1], plan, {}, lambda *told: None, JustSearched(None, of_others))
+    assert replace(found, verdict=None) == replace(expected, verdict=None)
+    assert replace(other, verdict=None) == replace(expected, verdict=None)
+
+
+def replace_bars(engine):
+    """The same engine on bars of which the last is missing."""
+    series = [bars.until(len(bars) - 1) for bars in engine.series]
+    windows = [replace(one, end=min(one.end, len(series[0]))) for one in engine.windows]
+    return Engine(engine.spec, series, windows, engine.costs, device="cpu")
 
 
 def test_a_run_that_is_not_finished_is_refused(path, monkeypatch):

@@ -20,11 +20,11 @@ BARS = planted(7, 1500, 8)
 
 
 class Listener(Observer):
-    """Keeps the trials that a run hands over."""
+    """Keeps what a search leaves."""
 
-    def searched(self, trials):
+    def searched(self, found):
         """Of the whole search."""
-        self.trials = trials
+        self.just = found
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_a_search_is_made_again_to_the_same_front(tmp_path, data, settings):
     assert front_hash(found.front.genomes, found.front.objectives) == result.front_hash
     assert found.front.genomes.tobytes() == recorded.genomes.tobytes()
     assert found.evaluated == result.timing.evaluated
-    assert found.trials.genomes.tobytes() == listener.trials.genomes.tobytes()
+    assert found.trials.genomes.tobytes() == listener.just.trials.genomes.tobytes()
     assert (found.trials.first, len(found.trials)) == (listener.trials.first, len(found.trials))
 
 
