@@ -14,7 +14,7 @@ from engine.costs import Costs
 from engine.devices import Device, device_of
 from engine.errors import EngineError
 from engine.ledger import ACCUMULATORS, Ledger
-from engine.memory_plan import FREE_SHARE, MemoryPlan, row_capacity
+from engine.memory_plan import MemoryPlan, row_capacity
 from engine.rows.bank import RowBank
 from engine.rows.plan import RowGroup, only_columns, parameters_of, plan_chunks, plan_rows
 from strategy.genes import Floats
@@ -50,7 +50,7 @@ class Engine:
             `engine.devices.choose_backend`; or one that `choose_device` chose.
         threads: Cores of the CPU backend; all when None.
         memory_bytes: Most that rows and what a device needs beside them may take, on each device;
-            half of what is free there when None. It is taken as rows are computed.
+            half of what is free on a host, four fifths on a GPU when None.
         chunk: Most individuals that are evaluated together; all that fit when None. It changes
             no bit of any result.
 
@@ -96,7 +96,7 @@ class Engine:
         self._slot_bytes = maker.slot_bytes(self.series)
         self._series_bytes = maker.series_bytes(self.series)
         self._free_bytes = maker.free_bytes()
-        allowed = int(FREE_SHARE * self._free_bytes) if memory_bytes is None else memory_bytes
+        allowed = int(maker.free_share * self._free_bytes) if memory_bytes is None else memory_bytes
         self._room = maker.room(allowed, self._series_bytes)
         capacity = row_capacity(spec, self._slot_bytes, self._room.rows)
         self._backend = maker(

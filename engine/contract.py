@@ -150,7 +150,13 @@ class Backend(ABC):
 
 
 class BackendMaker(Protocol):
-    """What makes a backend: its class."""
+    """What makes a backend: its class.
+
+    Attributes:
+        free_share: Of what is free on the device, so much is taken where nobody says how much.
+    """
+
+    free_share: float
 
     def __call__(
         self,

@@ -112,7 +112,7 @@ class Ledger:
         places = zip((ends - counts).tolist(), ends.tolist(), rejected.tolist(), strict=True)
         return [
             tuple(
-                Ledger(*[column[first:end] for column in columns], left)
+                Ledger(*[column[first:end] for column in columns], left)  # type: ignore[arg-type, call-arg]
                 for first, end, left in zip(*of_one, strict=True)
             )
             for of_one in places

@@ -7,9 +7,6 @@ import numpy as np
 from engine.errors import MemoryPlanError
 from strategy.narrow import AnyStrategy
 
-FREE_SHARE = 0.5
-"""How much of what is free on a device is taken where nobody says how much."""
-
 REAL_ROWS = 2**16
 """Rows of one indicator that are kept at most where a real gene makes them countless."""
 

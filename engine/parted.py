@@ -15,7 +15,7 @@ from engine.contract import BackendMaker, Form
 from engine.costs import Costs
 from engine.devices import Device, device_of
 from engine.ledger import ACCUMULATORS, Ledger
-from engine.memory_plan import FREE_SHARE, MemoryPlan
+from engine.memory_plan import MemoryPlan
 from strategy.genes import Floats
 from strategy.narrow import AnyStrategy
 
@@ -40,7 +40,7 @@ def engine_for(
     check_windows(series, windows)
     chosen = device_of(spec, device) if isinstance(device, str) else device
     if chosen.label == "cpu":
-        allowed = memory_bytes or int(FREE_SHARE * chosen.maker.free_bytes())
+        allowed = memory_bytes or int(chosen.maker.free_share * chosen.maker.free_bytes())
         borders = _borders(spec, series, chosen.maker, allowed)
         if len(borders) > 2:
             # Half for a part and half for rows, whatever is free when the next part is made; more

@@ -67,6 +67,7 @@ class CpuBackend(Backend):
     """
 
     name = "cpu"
+    free_share = 0.5
 
     def __init__(
         self,

@@ -50,6 +50,7 @@ class LanguageBackend(Backend):
     """
 
     name = "cpu"
+    free_share = CpuBackend.free_share
 
     def __init__(
         self,

@@ -44,6 +44,8 @@ from tests.support.worlds import SHORT_SPECS, loosened, make_bars, random_genome
 class Interpreted(CudaBackend):
     """The CUDA backend on tensors in host memory."""
 
+    free_share = 0.5
+
     @staticmethod
     def free_bytes():
         """As much as a small world needs."""
