@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from data.checks import VALUES
 from strategy.indicators import Loop, Parameter
 from strategy.indicators.adaptive_trend import (
     FAMILIES,
@@ -130,8 +131,6 @@ KINDS: dict[str, Kind] = {
 }
 """Every indicator that reads the bars alone, by name."""
 
-PLAIN_COLUMNS = ("open", "high", "low", "close", "volume")
-
 COMPUTED_COLUMNS: dict[str, tuple[Loop, tuple[str, ...]]] = {
     "true_range": (true_range, _BAR),
     "close_location": (close_location, _BAR),
@@ -141,7 +140,7 @@ COMPUTED_COLUMNS: dict[str, tuple[Loop, tuple[str, ...]]] = {
 }
 """Columns that follow from others bar by bar: loop and what it reads."""
 
-COLUMNS = (*PLAIN_COLUMNS, *COMPUTED_COLUMNS)
+COLUMNS = (*VALUES, *COMPUTED_COLUMNS)
 
 CLOCK: dict[str, tuple[Parameter, ...]] = {
     "minute_of_day": (),

@@ -13,16 +13,13 @@ from typing import Protocol
 
 import numpy as np
 
+from data.checks import COLUMNS
 from strategy import limits
 from strategy.errors import IndicatorError, in_one_line
 from strategy.genes import Floats
-from strategy.kinds import PLAIN_COLUMNS
 from strategy.series import Series
 
 Function = Callable[..., Floats]
-
-COLUMNS = ("timestamp", *PLAIN_COLUMNS)
-"""What a function is given."""
 
 
 class OtherRows(Protocol):

@@ -8,7 +8,6 @@ cut; and the same again after it was asked about other bars, and of its file run
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from strategy.errors import IndicatorError
 from strategy.expressions import Call, Higher
 from strategy.files import made_again
 from strategy.genes import Floats, Ints
-from strategy.kinds import PLAIN_COLUMNS
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy
 from strategy.nodes import Node
@@ -168,16 +166,10 @@ def _others(
     Whatever it keeps of them, it would say of the true ones afterwards. None where it fails: it
     need not know such bars.
     """
-
-    def turned(column: Floats) -> Floats:
-        return np.append(column[::-1], column[:1])
-
-    columns: dict[str, Any] = {name: turned(getattr(series, name)) for name in PLAIN_COLUMNS}
-    extra = {name: turned(column) for name, column in series.extra.items()}
+    turned = series.changed(lambda column: np.append(column[::-1], column[:1]))
     stamps = np.append(series.timestamp, series.timestamp[-1:] + series.timeframe_ns)
-    changed = replace(series, timestamp=stamps, **columns, extra=extra)
     try:
-        return own.said(changed, values, warm_up)
+        return own.said(replace(turned, timestamp=stamps), values, warm_up)
     except IndicatorError:
         return None
 

@@ -61,7 +61,6 @@ def row_values(
     bars: Bars,
     genes: Genes | None = None,
     run: Run = as_it_reads,
-    extra: Mapping[str, Floats] | None = None,
 ) -> Floats:
     """What an expression says at every bar, [T] read-only; NaN where it is not known.
 
@@ -70,7 +69,6 @@ def row_values(
         bars: Of one series.
         genes: Value of each gene by name.
         run: How loops are run, plain or compiled.
-        extra: Extra columns by name, each [T].
 
     Raises:
         StrategyError: When a column is missing, or a parameter does not fit the bars.
@@ -80,7 +78,7 @@ def row_values(
     >>> first_value(found)
     2
     """
-    return Rows(Series.of(bars, extra), run).values(expression, genes or {})
+    return Rows(Series.of(bars), run).values(expression, genes or {})
 
 
 def first_value(row: Floats) -> int:

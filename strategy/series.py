@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from data.bars import Bars, hash_of_columns
-from strategy.errors import StrategyError
+from data.checks import COLUMNS
 from strategy.genes import Floats, Ints
-from strategy.kinds import PLAIN_COLUMNS
 
 MINUTE_NS = 60 * 10**9
 DAY_NS = 1440 * MINUTE_NS
@@ -30,9 +31,6 @@ class Series:
         volume: [T], units.
         timeframe_ns: Duration of a bar, nanoseconds.
         extra: Extra columns by name, each [T].
-
-    Raises:
-        StrategyError: When an extra column is not float64 [T], or holds infinity.
     """
 
     timestamp: Ints
@@ -45,10 +43,8 @@ class Series:
     extra: Mapping[str, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("timestamp", *PLAIN_COLUMNS):
+        for name in COLUMNS:
             object.__setattr__(self, name, _read_only(getattr(self, name)))
-        for name, column in self.extra.items():
-            check_column(name, column, len(self))
         extra = {name: _read_only(column) for name, column in self.extra.items()}
         object.__setattr__(self, "extra", extra)
 
@@ -56,28 +52,29 @@ class Series:
         return len(self.timestamp)
 
     @classmethod
-    def of(cls, bars: Bars, extra: Mapping[str, Floats] | None = None) -> "Series":
-        """The columns of bars, with their extra ones and others beside them."""
-        columns = {name: getattr(bars, name) for name in ("timestamp", *PLAIN_COLUMNS)}
-        beside = {**bars.extra, **(extra or {})}
-        return cls(**columns, timeframe_ns=bars.timeframe_ns, extra=beside)
+    def of(cls, bars: Bars) -> "Series":
+        """The columns of bars."""
+        columns = {name: getattr(bars, name) for name in COLUMNS}
+        return cls(**columns, timeframe_ns=bars.timeframe_ns, extra=bars.extra)
 
     @cached_property
     def content_hash(self) -> str:
         """SHA-256, hexadecimal, of all columns, as that of the bars that they came from."""
-        columns = {name: getattr(self, name) for name in ("timestamp", *PLAIN_COLUMNS)}
+        columns = {name: getattr(self, name) for name in COLUMNS}
         return hash_of_columns(self.timeframe_ns, columns, self.extra)
 
     def copied(self) -> "Series":
         """The same bars in memory of their own."""
-        columns = {name: getattr(self, name).copy() for name in ("timestamp", *PLAIN_COLUMNS)}
-        extra = {name: column.copy() for name, column in self.extra.items()}
-        return replace(self, **columns, extra=extra)
+        return self.changed(np.copy)
 
     def until(self, end: int) -> "Series":
         """Bars [0, end), nothing after them."""
-        columns = {name: getattr(self, name)[:end] for name in ("timestamp", *PLAIN_COLUMNS)}
-        extra = {name: column[:end] for name, column in self.extra.items()}
+        return self.changed(lambda column: column[:end])
+
+    def changed(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> "Series":
+        """What `change` makes of every column."""
+        columns: dict[str, Any] = {name: change(getattr(self, name)) for name in COLUMNS}
+        extra = {name: change(column) for name, column in self.extra.items()}
         return replace(self, **columns, extra=extra)
 
 
@@ -105,21 +102,6 @@ def higher_series(
         timeframe_ns=span,
     )
     return found, MONDAY_NS + (numbers + 1) * span - shift
-
-
-def check_column(name: str, values: Floats, length: int) -> None:
-    """Refuse an extra column that is not float64 [T], or holds infinity.
-
-    Raises:
-        StrategyError: Naming the column and its first bar that is wrong.
-    """
-    if values.shape != (length,) or values.dtype != np.float64:
-        raise StrategyError(
-            f"column '{name}' must be {length:,} values of float64, "
-            f"got {values.dtype} {values.shape}"
-        )
-    if np.isinf(values).any():
-        raise StrategyError(f"column '{name}' is infinite at {int(np.isinf(values).argmax())}")
 
 
 def largest_of_buckets(values: Floats, begins: Ints) -> Floats:
