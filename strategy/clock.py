@@ -9,7 +9,8 @@ from zoneinfo import TZPATH, ZoneInfo, ZoneInfoNotFoundError, available_timezone
 
 import numpy as np
 
-from strategy.errors import StrategyError, unknown
+from data.errors import near_match
+from strategy.errors import StrategyError
 from strategy.genes import Floats, Ints
 from strategy.series import DAY_NS, MINUTE_NS
 
@@ -85,10 +86,10 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        known = sorted(available_timezones())
-        listed, such = f"known: {', '.join(known)}", "write one such as 'Europe/Berlin'"
-        message = unknown("zone", name, known).replace(listed, such)
-        raise StrategyError(message) from None
+        hint = near_match(name, sorted(available_timezones()))
+        raise StrategyError(
+            f"zone '{name}' is unknown; write one such as 'Europe/Berlin'{hint}"
+        ) from None
 
 
 def _shift_s(zone: ZoneInfo, second: int) -> int:

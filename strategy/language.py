@@ -7,10 +7,10 @@ at once, such as `and`, has no meaning here and is refused with the word to use 
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
+from data.errors import near_match
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, negated
 from strategy.errors import StrategyError, quoted
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Operation, Setting
@@ -208,8 +208,7 @@ def check_arguments(
         takes, said = ", ".join(signature.parameters), str(error)
         # One that is not known often stands for one that is missing, so it is named first.
         if strange := [one for one in kwargs if one not in signature.parameters]:
-            near = get_close_matches(strange[0], list(signature.parameters), n=1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
+            hint = near_match(strange[0], signature.parameters)
             said = f"got an unexpected keyword argument '{strange[0]}'{hint}"
         if "positional" in said and (named := _by_name(signature)):
             said = f"{said}; write {named[0]}=... and so on"

@@ -118,7 +118,7 @@ def find_provider(spec: str) -> tuple[Provider, str]:
                 return provider, spec
     known = ", ".join(provider.form for provider in PROVIDERS.values())
     shown = name if len(name) <= 40 else name[:40] + "..."
-    hint = near_match(name, list(PROVIDERS))
+    hint = near_match(name, PROVIDERS)
     raise SourceError(f"data source {shown!r} is unknown; known: {known}{hint}")
 
 

@@ -249,7 +249,7 @@ def _find(meaning: str, name: str, names: Sequence[str], where: str) -> str:
     """The column that a person means; empty for a volume that does not exist."""
     if meaning not in MEANINGS:
         known = ", ".join(MEANINGS)
-        hint = near_match(meaning, list(MEANINGS))
+        hint = near_match(meaning, MEANINGS)
         raise TableError(f"--column {meaning}={name}: '{meaning}' is unknown; known: {known}{hint}")
     if (column := _named(name, names)) is not None:
         return column

@@ -121,11 +121,9 @@ def find_zone(tz: str) -> ZoneInfo:
         pass
     if not available_timezones():
         raise TableError("this machine has no zone data; install the package tzdata to use --tz")
-    lower = {name.lower(): name for name in available_timezones()}
-    hint = near_match(tz, list(lower)).split("'")
-    near = f"; did you mean '{lower[hint[1]]}'?" if len(hint) == 3 else ""
+    hint = near_match(tz, available_timezones())
     raise TableError(
-        f"--tz {tz[:64]!r} is no IANA zone; write one such as UTC or America/New_York{near}"
+        f"--tz {tz[:64]!r} is no IANA zone; write one such as UTC or America/New_York{hint}"
     )
 
 
