@@ -28,6 +28,7 @@ from platformdirs import user_cache_path
 from data.checks import COLUMNS, VALUES, Floats, Ints
 from data.errors import CacheError
 from data.files import replace_whole, sync_folder
+from data.timeframe import SECOND_NS
 
 APP = "exhaustion-optimizer"
 VERSION = 1
@@ -35,7 +36,6 @@ META = b"exhaustion-optimizer"
 QUARANTINE, SUPERSEDED, LOCK, DRAFT = "quarantine", "superseded", "fetch.lock", ".draft"
 LARGEST_PART_BYTES = 500_000_000
 POLL_S = 0.2
-SECOND_NS = 10**9
 
 NAME = re.compile(r"(?:\d{1,20}-)?(\d{1,12})_(\d{1,12})_([0-9a-f]{16})_([0-9a-f]{64})\.parquet")
 """Start and end in seconds since 1970 UTC, hash of the bars, hash of the file; before them, where

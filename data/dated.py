@@ -13,7 +13,7 @@ from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import DataError
 from data.providers.times import localise
-from data.timeframe import UNITS_NS
+from data.timeframe import MINUTE_NS
 
 TIMES = ("known_at", "known_from", "known-from")
 """What the column of times may be called. It says when a number could be read, never the period
@@ -61,7 +61,7 @@ class DatedNumbers(NamedTuple):
         latest = np.maximum(newest, 0)
         found = np.where(newest < 0, np.nan, self.values[latest])
         if max_age is not None:
-            found[closes - self.known_at[latest] > max_age * UNITS_NS["m"]] = np.nan
+            found[closes - self.known_at[latest] > max_age * MINUTE_NS] = np.nan
         return found
 
 

@@ -10,14 +10,12 @@ from zoneinfo import TZPATH, ZoneInfo, ZoneInfoNotFoundError, available_timezone
 import numpy as np
 
 from data.errors import near_match
+from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS
 from strategy.errors import StrategyError
 from strategy.genes import Floats, Ints
-from strategy.series import DAY_NS, MINUTE_NS
 
 MOST_OFFSET = 840
 """No place on earth is further from UTC, minutes."""
-
-SECOND_NS = 10**9
 
 Offset = int | str
 """Minutes added to UTC, or the IANA name of a zone."""

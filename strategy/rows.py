@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar, cast
 import numpy as np
 
 from data.bars import Bars
+from data.timeframe import DAY_NS, MINUTE_NS
 from strategy.clock import days_of_week, local_time, minutes_of_day, sessions_of
 from strategy.conditions import Compare, OverBars, whole_bars
 from strategy.errors import StrategyError, unknown
@@ -30,7 +31,7 @@ from strategy.indicators.vwap import vwap
 from strategy.kinds import COMPUTED_COLUMNS, KINDS
 from strategy.nodes import Node, changed, walk
 from strategy.own import OwnIndicator
-from strategy.series import DAY_NS, MINUTE_NS, Series, higher_series
+from strategy.series import Series, higher_series
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 Tree = TypeVar("Tree", bound=Node)

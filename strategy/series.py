@@ -10,12 +10,9 @@ import numpy.typing as npt
 
 from data.bars import Bars, hash_of_columns
 from data.checks import COLUMNS
+from data.resample import FIRST_MONDAY_NS
+from data.timeframe import MINUTE_NS
 from strategy.genes import Floats, Ints
-
-MINUTE_NS = 60 * 10**9
-DAY_NS = 1440 * MINUTE_NS
-MONDAY_NS = 4 * DAY_NS
-"""1970-01-05T00:00 UTC, a Monday."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +84,13 @@ def higher_series(
     no bar at all.
     """
     span, shift = minutes * MINUTE_NS, offset * MINUTE_NS
-    buckets = (series.timestamp + shift - MONDAY_NS) // span
+    buckets = (series.timestamp + shift - FIRST_MONDAY_NS) // span
     begins = np.flatnonzero(buckets[1:] != buckets[:-1]) + 1
     after = np.append(begins, len(series))
     last = after[1:] - 1
     numbers = buckets[begins]
     found = Series(
-        timestamp=MONDAY_NS + numbers * span - shift,
+        timestamp=FIRST_MONDAY_NS + numbers * span - shift,
         open=series.open[begins],
         high=run(largest_of_buckets)(series.high, after),
         low=-run(largest_of_buckets)(-series.low, after),
@@ -101,7 +98,7 @@ def higher_series(
         volume=run(sums_of_buckets)(series.volume, after),
         timeframe_ns=span,
     )
-    return found, MONDAY_NS + (numbers + 1) * span - shift
+    return found, FIRST_MONDAY_NS + (numbers + 1) * span - shift
 
 
 def largest_of_buckets(values: Floats, begins: Ints) -> Floats:

@@ -11,7 +11,13 @@ from data.cache import PartBars, SeriesCache, SeriesKey
 from data.checks import VALUES, format_time
 from data.errors import LimitError, SourceError
 from data.table import FetchOptions, LoadOptions, RawTable
-from data.timeframe import SECOND_NS, UNITS_NS, format_timeframe, parse_timeframe
+from data.timeframe import (
+    DAY_NS,
+    MINUTE_NS,
+    SECOND_NS,
+    format_timeframe,
+    parse_timeframe,
+)
 from data.vendor.series import (
     Fetching,
     FetchStep,
@@ -29,13 +35,12 @@ from data.vendor.sessions import has_calendar, thin_sessions
 PROVIDER = "polygon"
 SYMBOL = re.compile(r"(?:[XCIO]:)?[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 DEFAULT_TIMEFRAME = "15m"
-DAY_NS = UNITS_NS["d"]
 EARLIEST = "1990-01-01"
 
 OFFERED_NS = tuple(
     sorted(
-        {DAY_NS, UNITS_NS["h"]}
-        | {n * unit for unit in (UNITS_NS["m"], SECOND_NS) for n in range(1, 60) if 60 % n == 0},
+        {DAY_NS, 60 * MINUTE_NS}
+        | {n * unit for unit in (MINUTE_NS, SECOND_NS) for n in range(1, 60) if 60 % n == 0},
         reverse=True,
     )
 )

@@ -24,6 +24,7 @@ from data.checks import (
 from data.errors import TableError, near_match
 from data.providers.numbers import array_of
 from data.providers.time_forms import as_iso, fitting, form_of
+from data.timeframe import DAY_NS
 
 ISO = (
     r"^(?P<date>(?:19|20)[0-9]{2}[-/.][0-9]{2}[-/.][0-9]{2})"
@@ -44,7 +45,6 @@ CALENDAR = r"^(?:19|20)[0-9]{2}[01][0-9][0-3][0-9](?:[0-2][0-9][0-5][0-9](?:[0-5
 AS_UTC = "times name no zone, read as UTC; --tz names another"
 UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])")
 
-DAY_NS = 86_400 * 10**9
 EPOCH = datetime(1970, 1, 1)
 
 

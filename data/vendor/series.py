@@ -25,13 +25,12 @@ from data.cache import (
 )
 from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, RewrittenError
-from data.timeframe import UNITS_NS, parse_timeframe
+from data.timeframe import DAY_NS, SECOND_NS, parse_timeframe
 from data.vendor.account import find_account
 from data.vendor.aggregates import MS_NS, Fetched, fetch_bars
 from data.vendor.client import Query, VendorClient
 from data.vendor.sessions import missing_sessions
 
-DAY_NS = UNITS_NS["d"]
 TIMESPANS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 MOST_NAMED_DAYS = 5
 
@@ -297,7 +296,7 @@ def _split(whole: Range, lost: Mapping[Range, str], timeframe: str) -> Iterator[
 
 
 def _next_edge(at_ns: int, timeframe: str) -> int:
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at_ns // 10**9)
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at_ns // SECOND_NS)
     day = moment.replace(hour=0, minute=0, second=0)
     if timeframe[-1] == "s":
         edge = day + timedelta(days=1)
@@ -305,7 +304,7 @@ def _next_edge(at_ns: int, timeframe: str) -> int:
         edge = day.replace(year=day.year + 1, month=1, day=1)
     else:
         edge = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
-    return int(edge.timestamp()) * 10**9
+    return int(edge.timestamp()) * SECOND_NS
 
 
 def _cut(

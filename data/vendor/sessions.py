@@ -25,10 +25,9 @@ from pandas.tseries.holiday import (
 )
 
 from data.checks import Ints
+from data.timeframe import DAY_NS
 
 Days = npt.NDArray[np.datetime64]
-
-DAY_NS = 86_400 * 10**9
 
 CLOSED = (
     *("2001-09-11", "2001-09-12", "2001-09-13", "2001-09-14"),

@@ -11,13 +11,14 @@ import pytest
 
 from data import Bars, LoadOptions, load_bars
 from data.dated import DatedNumbers
+from data.timeframe import MINUTE_NS
 from engine.kept import Kept
 from strategy.clock import zone_version
 from strategy.errors import StrategyError
 from strategy.expressions import Clock, Column
 from strategy.kinds import KINDS
 from strategy.rows import Rows, as_it_reads, first_value, row_values, warm_up_of
-from strategy.series import MINUTE_NS, Series
+from strategy.series import Series
 from strategy.words import *
 from tests.support.looping import each
 from tests.support.own_words import efficiency
