@@ -88,10 +88,6 @@ def cut_at_gaps(bars: Bars, max_gap_ns: int) -> tuple[tuple[int, Bars], ...]:
         return ((0, bars),)
     note = f"cut into {len(edges) - 1} parts at gaps longer than {format_timeframe(max_gap_ns)}"
     return tuple(
-        (start, _part(bars, start, end, () if start else (*bars.notes, note)))
+        (start, bars.cut(start, end, notes=() if start else (*bars.notes, note)))
         for start, end in pairwise(edges)
     )
-
-
-def _part(bars: Bars, start: int, end: int, notes: tuple[str, ...]) -> Bars:
-    return bars.cut(start, end, notes=notes)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from data.checks import VALUES
-from strategy.indicators import Loop, Parameter
+from strategy.indicators import Loop, Parameter, one_less
 from strategy.indicators.adaptive_trend import (
     FAMILIES,
     adaptive_trend,
@@ -55,10 +55,6 @@ class Kind:
     above: tuple[tuple[int, int, int], ...] = ()
 
 
-def _one_less(n: int) -> int:
-    return n - 1
-
-
 def _all(n: int) -> int:
     return n
 
@@ -101,24 +97,24 @@ _BAR, _MOVED = ("high", "low", "close"), ("high", "low", "true_range")
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("ema", ema_over_holes, _BARS, _one_less),
-        Kind("rma", rma, _WINDOW, _one_less),
-        Kind("sma", sma, _WINDOW, _one_less),
-        Kind("ema_mean", ema_mean, _WINDOW, _one_less),
-        Kind("dema", dema, _WINDOW, _one_less),
+        Kind("ema", ema_over_holes, _BARS, one_less),
+        Kind("rma", rma, _WINDOW, one_less),
+        Kind("sma", sma, _WINDOW, one_less),
+        Kind("ema_mean", ema_mean, _WINDOW, one_less),
+        Kind("dema", dema, _WINDOW, one_less),
         Kind("hma", hma, _WINDOW, lambda n: n - 2 + whole_root(n)),
-        Kind("lsma", lsma, _WINDOW, _one_less),
+        Kind("lsma", lsma, _WINDOW, one_less),
         Kind("kama", kama, _WINDOW, _all),
-        Kind("wma", wma, _WINDOW, _one_less),
-        Kind("std", std, _WINDOW, _one_less),
-        Kind("zscore", zscore, _WINDOW, _one_less),
-        Kind("highest", highest, _BARS, _one_less),
-        Kind("lowest", lowest, _BARS, _one_less),
+        Kind("wma", wma, _WINDOW, one_less),
+        Kind("std", std, _WINDOW, one_less),
+        Kind("zscore", zscore, _WINDOW, one_less),
+        Kind("highest", highest, _BARS, one_less),
+        Kind("lowest", lowest, _BARS, one_less),
         Kind("lag", lag, _BARS, _all),
         Kind("roc", roc, _BARS, _all),
         Kind("rsi", rsi, _WINDOW, _all),
-        Kind("stoch", stoch, _BARS, _one_less, _BAR),
-        Kind("atr", sma, _WINDOW, _one_less, ("true_range",)),
+        Kind("stoch", stoch, _BARS, one_less, _BAR),
+        Kind("atr", sma, _WINDOW, one_less, ("true_range",)),
         Kind("plus_di", plus_di, _WINDOW, _all, _MOVED),
         Kind("minus_di", minus_di, _WINDOW, _all, _MOVED),
         Kind("adx", adx, _WINDOW, lambda n: 2 * n - 1, _MOVED),

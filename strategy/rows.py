@@ -9,7 +9,7 @@ import numpy as np
 from data.bars import Bars
 from data.timeframe import DAY_NS, MINUTE_NS
 from strategy.clock import days_of_week, local_time, minutes_of_day, sessions_of
-from strategy.conditions import Compare, OverBars, whole_bars
+from strategy.conditions import Compare, OverBars
 from strategy.errors import StrategyError, unknown
 from strategy.expressions import (
     DAY_MINUTES,
@@ -247,7 +247,7 @@ class _Memory:
 
 
 def whole(setting: Setting) -> int:
-    """The value of a parameter whose genes have theirs."""
+    """The whole number that a parameter is, whose genes have their values."""
     assert isinstance(setting, Number)
     return int(setting.value)
 
@@ -284,7 +284,7 @@ def _warm_up(tree: Node, timeframe_ns: int | None = None) -> int:
     if isinstance(tree, Compare):
         return below + tree.bars_ago
     if isinstance(tree, OverBars):
-        return below + whole_bars(tree.bars) - 1
+        return below + whole(tree.bars) - 1
     return below
 
 

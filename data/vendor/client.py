@@ -78,13 +78,12 @@ class VendorClient:
 
     Args:
         tell: Takes one line for each wait.
-        name: One of `CLIENTS`; the first that is installed when None.
     """
 
-    def __init__(self, account: Account, tell: Tell, name: str | None = None) -> None:
+    def __init__(self, account: Account, tell: Tell) -> None:
         self._account = account
         self._pace = Pace(account.calls_per_minute, tell)
-        self._rest = _load_client(account, name or _installed_client())
+        self._rest = _load_client(account)
         self.url = check_url(self._rest.BASE)
         self._answers, self._answers_s = 0, 0.0
 
@@ -185,14 +184,10 @@ def backoff_s(failures: int) -> float:
     return longest * (0.5 + secrets.randbelow(501) / 1000)
 
 
-def _installed_client() -> str:
+def _load_client(account: Account) -> _Rest:
     name = next((name for name in CLIENTS if find_spec(name)), None)
     if name is None:
         raise SourceError("polygon needs the vendor's client: pip install polygon-api-client")
-    return name
-
-
-def _load_client(account: Account, name: str) -> _Rest:
     make = import_module(name).RESTClient
     given = {} if account.url is None else {"base": account.url}
     rest = make(api_key=account.key, retries=0, pagination=False, **given)

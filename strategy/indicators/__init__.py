@@ -172,8 +172,8 @@ class Indicator:
         return f"{self.name}({', '.join(f'{one.name}={value:g}' for one, value in named)})"
 
 
-def _all_but_the_last(bars: int) -> int:
-    """Warm-up of a window."""
+def one_less(bars: int) -> int:
+    """Warm-up of a window: it is known with its last bar."""
     return bars - 1
 
 
@@ -182,18 +182,16 @@ _BARS, _WINDOW = (Parameter("bars"),), (Parameter("bars", least=2),)
 INDICATORS: dict[str, Indicator] = {
     one.name: one
     for one in (
-        Indicator("atr", sma, _WINDOW, _all_but_the_last, "true_range", "sma"),
-        Indicator("ema", ema, _BARS, _all_but_the_last),
+        Indicator("atr", sma, _WINDOW, one_less, "true_range", "sma"),
+        Indicator("ema", ema, _BARS, one_less),
         Indicator("level", level, (), lambda: 0),
-        Indicator("sma", sma, _WINDOW, _all_but_the_last),
-        Indicator("zscore", zscore, _WINDOW, _all_but_the_last),
+        Indicator("sma", sma, _WINDOW, one_less),
+        Indicator("zscore", zscore, _WINDOW, one_less),
     )
 }
 """Every indicator by name. atr(w) is sma(true_range, w)."""
 
-EMA_OVER_HOLES = Indicator(
-    "ema", ema_over_holes, _BARS, _all_but_the_last, computed_as="ema_over_holes"
-)
+EMA_OVER_HOLES = Indicator("ema", ema_over_holes, _BARS, one_less, computed_as="ema_over_holes")
 """The ema of a source that may have holes, which skips them; without holes both have equal bits."""
 
 WITH_HOLES = "close_location"
