@@ -63,7 +63,8 @@ def zone_version(name: str) -> str:
     for folder in TZPATH:
         file = Path(folder) / name
         if file.is_file():
-            return f"{_release(Path(folder))} sha256:{_sha256(file.read_bytes())}"
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            return f"{_release(Path(folder))} sha256:{digest}"
     return f"tzdata {metadata.version('tzdata')}"
 
 
@@ -73,10 +74,6 @@ def _release(folder: Path) -> str:
         return "system"
     with told.open(encoding="utf-8") as lines:
         return lines.readline().removeprefix("# version").strip()
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 @cache

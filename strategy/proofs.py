@@ -143,7 +143,7 @@ def prove_causal(
             _require_same(own, values, before, said(end))
             if others is not None and _first_difference(after, others) is None:
                 # It was asked about as many other bars, and says that again.
-                raise _keeps(own, values, first, before, after)
+                _require_same(own, values, before, after[:end])
             raise _looks_ahead(own, values, first, (end - 1, before), (following - 1, after))
         before = after
     row = own.computed(series, values)
@@ -197,8 +197,13 @@ def _require_same(
     again: Floats,
     when: str = "when asked twice",
 ) -> None:
+    """Refuse an indicator that said something else of the same bars."""
     if (first := _first_difference(before, again)) is not None:
-        raise _keeps(own, values, first, before, again, when)
+        raise own.error(
+            values,
+            f"says something else {when}, first at bar {first}: {_number(before[first])}, "
+            f"then {_number(again[first])}; a call must keep nothing for the next one",
+        )
 
 
 def _require_as_kept(own: OwnIndicator, values: Sequence[int], series: Series, row: Floats) -> None:
@@ -217,21 +222,6 @@ def _require_as_kept(own: OwnIndicator, values: Sequence[int], series: Series, r
             f"{_number(kept[first])}, now {_number(row[first])}; it reads more than the bars, such "
             "as a file, which column(...) is for; what was kept of it is removed, run this again",
         )
-
-
-def _keeps(
-    own: OwnIndicator,
-    values: Sequence[int],
-    first: int,
-    before: Floats,
-    again: Floats,
-    when: str = "when asked twice",
-) -> IndicatorError:
-    return own.error(
-        values,
-        f"says something else {when}, first at bar {first}: {_number(before[first])}, "
-        f"then {_number(again[first])}; a call must keep nothing for the next one",
-    )
 
 
 def _number(value: float) -> str:

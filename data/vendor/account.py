@@ -127,8 +127,7 @@ def _checked_url(settings: Mapping[str, object], path: Path) -> str | None:
 
 def _checked_calls(settings: Mapping[str, object], path: Path) -> int:
     calls = settings.get("calls_per_minute", FREE_CALLS_PER_MINUTE)
-    is_whole = isinstance(calls, int) and not isinstance(calls, bool)
-    if not isinstance(calls, int) or not is_whole or not 1 <= calls <= MOST_CALLS_PER_MINUTE:
+    if type(calls) is not int or not 1 <= calls <= MOST_CALLS_PER_MINUTE:
         raise SourceError(
             f"{path}: calls_per_minute must be a whole number from 1 to {MOST_CALLS_PER_MINUTE:,}"
         )

@@ -13,6 +13,7 @@ from types import FunctionType
 
 import numpy as np
 
+from data.checks import VALUES
 from strategy.errors import IndicatorError
 from strategy.genes import Floats
 from strategy.indicators.close_location import close_location
@@ -198,11 +199,7 @@ WITH_HOLES = "close_location"
 """The source that may have holes: a bar whose prices are all equal has no close location."""
 
 SOURCES: dict[str, Callable[..., Floats] | None] = {
-    "open": None,
-    "high": None,
-    "low": None,
-    "close": None,
-    "volume": None,
+    **dict.fromkeys(VALUES),
     "true_range": true_range,
     "close_location": close_location,
 }
