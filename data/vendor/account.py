@@ -148,7 +148,8 @@ def _read_settings(path: Path) -> Mapping[str, object]:
         raise SourceError(f"{path}: {error.strerror or error}") from None
     except (ValueError, RecursionError):
         # The message of the parser may show a line that holds the key.
-        raise SourceError(f"{path}: is no TOML file; see data/README.md for its form") from None
+        page = "data/vendor/README.md"
+        raise SourceError(f"{path}: is no TOML file; see {page} for its form") from None
     if not isinstance(settings, dict):
         raise SourceError(f"{path}: {SECTION} must be a table, [{SECTION}]")
     known = ["api_key", "url", "calls_per_minute"]
