@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from data.bars import parse_time
-from data.cache import PartBars, SeriesCache, SeriesKey
+from data.cache import PartBars, Range, SeriesCache, SeriesKey
 from data.checks import VALUES, format_time
 from data.errors import LimitError, SourceError
 from data.table import FetchOptions, LoadOptions, RawTable
@@ -21,7 +21,6 @@ from data.timeframe import (
 from data.vendor.series import (
     Fetching,
     FetchStep,
-    Range,
     Watch,
     bars_of,
     cached_range,

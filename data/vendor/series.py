@@ -18,6 +18,7 @@ from data.cache import (
     DamagedError,
     Part,
     PartBars,
+    Range,
     SeriesCache,
     bars_hash,
     missing_ranges,
@@ -36,14 +37,6 @@ MOST_NAMED_DAYS = 5
 
 logger = logging.getLogger("data.vendor")
 """Lines for people: what is waited for, and what was found."""
-
-
-@dataclass(frozen=True)
-class Range:
-    """A range of time [start_ns, end_ns), nanoseconds UTC."""
-
-    start_ns: int
-    end_ns: int
 
 
 @dataclass(frozen=True)
@@ -88,7 +81,7 @@ def bars_of(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
             before stay in the cache.
     """
     held, damaged = _read_all(cache, wanted)
-    if damaged or missing_ranges([part for part, _ in held], wanted.start_ns, wanted.end_ns):
+    if damaged or missing_ranges([part for part, _ in held], wanted):
         with cache.lock(lambda line: how.watch(_step(cache, note=line))):
             _fill(cache, wanted, how)
         held, damaged = _read_all(cache, wanted)
@@ -101,10 +94,10 @@ def bars_of(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
 def set_all_aside(cache: SeriesCache, watch: Watch) -> Range | None:
     """Set all parts of a series aside; the range that they covered, None when there were none."""
     with cache.lock(lambda line: watch(_step(cache, note=line))):
-        parts = cache.parts()
-        for part in [*parts, *cache.lost()]:
+        covered = cached_range(cache)
+        for part in [*cache.parts(), *cache.lost()]:
             cache.set_aside(part, SUPERSEDED)
-    return Range(parts[0].start_ns, parts[-1].end_ns) if parts else None
+    return covered
 
 
 def cached_range(cache: SeriesCache) -> Range | None:
@@ -141,23 +134,18 @@ def _fill(cache: SeriesCache, wanted: Range, how: Fetching) -> None:
     for part, why in damaged:
         cache.set_aside(part)
         how.watch(_step(cache, note=f"{part.path.name[:40]}... set aside: {why}"))
-    lost = {
-        Range(part.start_ns, part.end_ns): part.bars_hash
-        for part in cache.lost()
-        if part.start_ns < wanted.end_ns and part.end_ns > wanted.start_ns
-    }
-    uncovered = missing_ranges(cache.parts(), wanted.start_ns, wanted.end_ns)
+    lost = {part.range: part.bars_hash for part in cache.lost() if part.range.overlaps(wanted)}
     pieces = list(lost) + [
         piece
-        for start_ns, end_ns in uncovered
-        for piece in _split(Range(start_ns, end_ns), lost, cache.key.timeframe)
+        for uncovered in missing_ranges(cache.parts(), wanted)
+        for piece in _split(uncovered, lost, cache.key.timeframe)
     ]
     step = _step(cache, pieces=len(pieces))
     if not pieces:
         return
     client = VendorClient(find_account(), lambda line: how.watch(_ahead(client, step, line)))
     how.watch(_ahead(client, step))
-    for piece in sorted(pieces, key=lambda piece: piece.start_ns):
+    for piece in sorted(pieces):
         bars = _fetch_piece(client, cache, piece, how)
         _check_same_as_lost(cache, piece, bars, lost)
         cache.write(piece.start_ns, piece.end_ns, bars)
@@ -273,7 +261,7 @@ def _read_all(
     """Parts within a range: those that are whole, and those that are not, with the reason."""
     held, damaged = [], []
     for part in cache.parts():
-        if part.start_ns < wanted.end_ns and part.end_ns > wanted.start_ns:
+        if part.range.overlaps(wanted):
             try:
                 held.append((part, cache.read(part)))
             except DamagedError as error:
