@@ -189,9 +189,8 @@ def _unit_of(numbers: npt.NDArray[Any]) -> tuple[str, int] | None:
 
 
 def _read_whole(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
-    numbers = column.cast(pa.float64(), safe=False)
     if pa.types.is_floating(column.type):
-        present = numbers.drop_null().to_numpy(zero_copy_only=False)
+        present = column.cast(pa.float64()).drop_null().to_numpy(zero_copy_only=False)
         present = present[~np.isnan(present)]
         if (np.abs(present) > 2**53).any() or (present != np.floor(present)).any():
             raise TableError(
@@ -201,29 +200,19 @@ def _read_whole(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tup
             )
         column = pc.if_else(pc.is_nan(column), None, column)
     try:
-        return _read_numbers(numbers, column.cast(pa.int64()), tz, place)
+        whole = column.cast(pa.int64())
     except pa.ArrowInvalid:
         raise _unknown_unit(place, column.drop_null()[0].as_py()) from None
-
-
-def _read_numbers(
-    numbers: pa.Array, exact: pa.Array, tz: str | None, place: str
-) -> tuple[Ints, tuple[str, ...]]:
-    size = numbers.drop_null().to_numpy(zero_copy_only=False)
-    size = size[~np.isnan(size)]
-    if len(size) == 0:
-        return np.full(len(numbers), NO_TIME, dtype=np.int64), ()
-    found = _unit_of(size)
+    known = whole.drop_null()
+    if len(known) == 0:
+        return np.full(len(whole), NO_TIME, dtype=np.int64), ()
+    found = _unit_of(array_of(known, NO_TIME))
     if found is None:
-        raise _unknown_unit(place, int(size[0]))
+        raise _unknown_unit(place, known[0])
     unit, unit_ns = found
-    time = array_of(exact, NO_TIME)
-    known = time != NO_TIME
     note = f"times are whole numbers, read as {unit} since 1970 UTC"
-    return np.where(known, time, 0) * unit_ns + np.where(known, 0, NO_TIME), (
-        note,
-        *_unused(tz, "count from 1970 UTC"),
-    )
+    time_ns = pc.multiply(whole, unit_ns)
+    return array_of(time_ns, NO_TIME), (note, *_unused(tz, "count from 1970 UTC"))
 
 
 def _unknown_unit(place: str, example: object) -> TableError:
