@@ -296,9 +296,9 @@ class Strategy(Node):
                     f"two different genes are named '{node.gene.name}': {_shown(first)} and "
                     f"{_shown(node)}; equal ones are one gene, others need names of their own"
                 )
-        extra = {node.name for node in walk(self) if isinstance(node, Column) and node.is_extra}
-        if extra & set(found):
-            raise StrategyError(f"gene and column are both named '{min(extra & set(found))}'")
+        both = set(self.extra_columns) & set(found)
+        if both:
+            raise StrategyError(f"gene and column are both named '{min(both)}'")
         return found
 
     def _written_layout(self, values: Mapping[str, GeneValue]) -> GenomeLayout:

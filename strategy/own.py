@@ -19,8 +19,6 @@ from strategy.errors import IndicatorError, in_one_line
 from strategy.genes import Floats
 from strategy.series import Series
 
-Function = Callable[..., Floats]
-
 
 class OtherRows(Protocol):
     """Where rows come from that an indicator need not compute."""
@@ -57,7 +55,7 @@ class OwnIndicator:
     text_sha256: str
     uses: tuple[tuple[str, str], ...] = ()
     line: int = 0
-    function: Function = field(compare=False, repr=False, kw_only=True)
+    function: Callable[..., Floats] = field(compare=False, repr=False, kw_only=True)
     warm_up: Callable[..., int] = field(compare=False, repr=False, kw_only=True)
     kept: KeptRows | None = field(compare=False, repr=False, kw_only=True, default=None)
     recorded: OtherRows | None = field(compare=False, repr=False, kw_only=True, default=None)

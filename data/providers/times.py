@@ -72,8 +72,7 @@ def _read(
 ) -> tuple[Ints, tuple[str, ...]]:
     column = next(iter(columns.values())) if len(columns) == 1 else _join(columns, where)
     place = f"{where}: column {' and '.join(repr(name) for name in columns)}"
-    if pa.types.is_integer(column.type) and _all_match(column.cast(pa.string()), CALENDAR):
-        column = column.cast(pa.string())
+    column = _calendar_as_text(column)
     if pa.types.is_string(column.type):
         column = _strip(column)
         if time_format is not None:
@@ -140,9 +139,7 @@ def _digits(column: pa.Array, place: str) -> pa.Array:
 
 def _join(columns: dict[str, pa.Array], where: str) -> pa.Array:
     (first, dates), (second, times) = columns.items()
-    if pa.types.is_integer(dates.type) and _all_match(dates.cast(pa.string()), CALENDAR):
-        dates = dates.cast(pa.string())
-    texts = [_strip(c) for c in (dates, times) if pa.types.is_string(c.type)]
+    texts = [_strip(c) for c in (_calendar_as_text(dates), times) if pa.types.is_string(c.type)]
     if len(texts) == 2 and _all_match(texts[0], DATE) and _all_match(texts[1], TIME_OF_DAY):
         clock = pc.replace_substring_regex(
             texts[1], r"^([0-9]{2})([0-9]{2})([0-9]{2})?$", r"\1:\2:\3"
@@ -338,6 +335,13 @@ def _naive(local_ns: Ints, tz: str | None, place: str) -> tuple[Ints, tuple[str,
 
 def _unused(tz: str | None, why: str) -> tuple[str, ...]:
     return () if tz is None else (f"--tz {tz} was not needed: the times {why}",)
+
+
+def _calendar_as_text(column: pa.Array) -> pa.Array:
+    """A column as it is, but dates that were written as numbers as text."""
+    if pa.types.is_integer(column.type) and _all_match(column.cast(pa.string()), CALENDAR):
+        return column.cast(pa.string())
+    return column
 
 
 def _strip(column: pa.Array) -> pa.Array:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Protocol, cast
+from typing import Any
 
 from data.errors import FetchError, SourceError
 from data.vendor.account import Account, check_url
@@ -63,16 +63,6 @@ class Query:
     adjusted: bool
 
 
-class _Rest(Protocol):
-    """What is used of the vendor's client."""
-
-    BASE: str
-    client: object
-
-    def list_aggs(self, *place: object, **options: object) -> Answer:
-        """Ask for one page of bars."""
-
-
 class VendorClient:
     """Asks for pages.
 
@@ -119,7 +109,7 @@ class VendorClient:
         raise FetchError(self._explain(query, failed, failures))
 
     def _ask(self, query: Query, extra: Mapping[str, str]) -> bytes:
-        answer = self._rest.list_aggs(
+        answer: Answer = self._rest.list_aggs(
             query.symbol,
             query.multiplier,
             query.timespan,
@@ -184,7 +174,7 @@ def backoff_s(failures: int) -> float:
     return longest * (0.5 + secrets.randbelow(501) / 1000)
 
 
-def _load_client(account: Account) -> _Rest:
+def _load_client(account: Account) -> Any:  # noqa: ANN401 - the client ships no types
     name = next((name for name in CLIENTS if find_spec(name)), None)
     if name is None:
         raise SourceError("polygon needs the vendor's client: pip install polygon-api-client")
@@ -192,7 +182,7 @@ def _load_client(account: Account) -> _Rest:
     given = {} if account.url is None else {"base": account.url}
     rest = make(api_key=account.key, retries=0, pagination=False, **given)
     rest.client = BoundedPool(rest.client)
-    return cast(_Rest, rest)
+    return rest
 
 
 def _message(body: bytes) -> str:
