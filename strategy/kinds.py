@@ -11,7 +11,7 @@ from strategy.indicators.adaptive_trend import (
     adaptive_trend_script,
     longest_of,
 )
-from strategy.indicators.close_location import close_location
+from strategy.indicators.bar_columns import close_location, hl2, hlc3, ohlc4, true_range
 from strategy.indicators.dema import dema
 from strategy.indicators.directional import adx, minus_di, plus_di
 from strategy.indicators.ema import ema_over_holes
@@ -21,15 +21,11 @@ from strategy.indicators.kama import kama
 from strategy.indicators.lag import lag, roc
 from strategy.indicators.obv import obv
 from strategy.indicators.rma import ema_mean, rma
+from strategy.indicators.rolling import sma, std, zscore
 from strategy.indicators.rsi import rsi
-from strategy.indicators.sma import sma
-from strategy.indicators.std import std
 from strategy.indicators.stoch import stoch
 from strategy.indicators.swing import swing_high, swing_low
-from strategy.indicators.true_range import true_range
-from strategy.indicators.typical import hl2, hlc3, ohlc4
 from strategy.indicators.wma import lsma, wma
-from strategy.indicators.zscore import zscore
 
 
 @dataclass(frozen=True)

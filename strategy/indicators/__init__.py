@@ -16,12 +16,10 @@ import numpy as np
 from data.checks import VALUES
 from strategy.errors import IndicatorError
 from strategy.genes import Floats
-from strategy.indicators.close_location import close_location
+from strategy.indicators.bar_columns import close_location, true_range
 from strategy.indicators.ema import ema, ema_over_holes
 from strategy.indicators.level import level
-from strategy.indicators.sma import sma
-from strategy.indicators.true_range import true_range
-from strategy.indicators.zscore import zscore
+from strategy.indicators.rolling import sma, zscore
 
 Loop = Callable[..., Floats]
 
