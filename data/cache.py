@@ -61,6 +61,11 @@ class SeriesKey:
         return f"{self.provider}:{self.symbol} {self.timeframe} {kind}"
 
     @property
+    def short(self) -> str:
+        """Symbol and timeframe, such as ``X:ADAUSD 15m``."""
+        return f"{self.symbol} {self.timeframe}"
+
+    @property
     def folder(self) -> Path:
         """Where the series lies below the cache's folder, a name that every file system takes."""
         plain = re.sub(r"[^A-Za-z0-9]", "_", self.symbol)[:40]

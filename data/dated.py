@@ -113,7 +113,7 @@ def _refuse_two_at_once(
         one, other = values[first : first + 2].tolist()
         of = "" if symbols is None else f" of {symbols[int(order[first])]}"
         raise DataError(
-            f"{path}: two numbers{of} are known from {format_time(int(times[first]))} on, "
+            f"{path}: two numbers{of} are known from {format_time(times[first])} on, "
             f"{one!r} and {other!r}; leave the one that a bar should see"
         )
 

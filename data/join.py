@@ -41,7 +41,7 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
             i = int(differs[0])
             one, two = (float(columns[name][k]) for k in (i - 1, i))
             raise BarsError(
-                f"two parts differ about {format_time(int(columns['timestamp'][i]))}: {name} is "
+                f"two parts differ about {format_time(columns['timestamp'][i])}: {name} is "
                 f"{one!r} and {two!r}; leave one of them out"
             )
     keep = np.ones(len(order), dtype=np.bool_)

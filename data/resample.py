@@ -53,7 +53,7 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
         i = int(first[np.flatnonzero(~np.isfinite(volume))[0]])
         raise TimeframeError(
             f"--timeframe {format_timeframe(timeframe_ns)}: volumes from "
-            f"{format_time(int(bars.timestamp[i]))} on add up to more than a number holds; "
+            f"{format_time(bars.timestamp[i])} on add up to more than a number holds; "
             "leave it out or correct the file"
         )
     return replace(
@@ -90,7 +90,7 @@ def _check_edges(bars: Bars, inside_ns: Ints, timeframe_ns: int) -> None:
         i = int(over[0])
         raise TimeframeError(
             f"--timeframe {format_timeframe(timeframe_ns)}: {len(over)} bars of {bars.timeframe} "
-            f"reach over an edge, the first is bar {i} at {format_time(int(bars.timestamp[i]))}; "
+            f"reach over an edge, the first is bar {i} at {format_time(bars.timestamp[i])}; "
             "leave it out or ask for a duration whose edges the bars keep"
         )
 

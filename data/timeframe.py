@@ -156,7 +156,7 @@ def gap_notes(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> tuple[str,
     gaps = gaps_of(timestamp, timeframe_ns)
     if not gaps.missing_bars:
         return ()
-    start, end = (format_time(int(timestamp[gaps.longest_at - i])) for i in (1, 0))
+    start, end = (format_time(timestamp[gaps.longest_at - i]) for i in (1, 0))
     return (
         f"{gaps.count:,} {'gap' if gaps.count == 1 else 'gaps'}, {gaps.missing_bars:,} "
         f"{'bar' if gaps.missing_bars == 1 else 'bars'} missing; the longest from {start} to {end}",

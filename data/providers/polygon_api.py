@@ -82,7 +82,7 @@ def fetch(
             start_ns = min(wanted.start_ns, had.start_ns)
             wanted = Range(start_ns, max(wanted.end_ns, had.end_ns))
     for note in notes:
-        watch(FetchStep(f"{cache.key.symbol} {cache.key.timeframe}", note=note))
+        watch(FetchStep(cache.key.short, note=note))
     bars_of(cache, wanted, Fetching(options.fetch.accept_missing, watch))
     return cache
 

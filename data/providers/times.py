@@ -383,7 +383,7 @@ def _refuse_impossible(local_ns: Ints, known: npt.NDArray[np.bool_], shift: Ints
     for mark, words in ((TWICE, "exist twice"), (NEVER, "do not exist")):
         bad = rows[shift == mark]
         if len(bad):
-            shown = ", ".join(f"row {i} {format_time(int(local_ns[i]))}" for i in bad[:SHOWN])
+            shown = ", ".join(f"row {i} {format_time(local_ns[i])}" for i in bad[:SHOWN])
             more = f" and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
             raise TableError(
                 f"{at}: {len(bad)} local times {words} because clocks change: {shown}{more}; "

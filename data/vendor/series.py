@@ -82,7 +82,7 @@ def bars_of(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
     """
     held, damaged = _read_all(cache, wanted)
     if damaged or missing_ranges([part for part, _ in held], wanted):
-        with cache.lock(lambda line: how.watch(_step(cache, note=line))):
+        with cache.lock(lambda line: how.watch(FetchStep(cache.key.short, note=line))):
             _fill(cache, wanted, how)
         held, damaged = _read_all(cache, wanted)
     if damaged:
@@ -93,7 +93,7 @@ def bars_of(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
 
 def set_all_aside(cache: SeriesCache, watch: Watch) -> Range | None:
     """Set all parts of a series aside; the range that they covered, None when there were none."""
-    with cache.lock(lambda line: watch(_step(cache, note=line))):
+    with cache.lock(lambda line: watch(FetchStep(cache.key.short, note=line))):
         covered = cached_range(cache)
         for part in [*cache.parts(), *cache.lost()]:
             cache.set_aside(part, SUPERSEDED)
@@ -133,14 +133,15 @@ def _fill(cache: SeriesCache, wanted: Range, how: Fetching) -> None:
     _, damaged = _read_all(cache, wanted)
     for part, why in damaged:
         cache.set_aside(part)
-        how.watch(_step(cache, note=f"{part.path.name[:40]}... set aside: {why}"))
+        note = f"{part.path.name[:40]}... set aside: {why}"
+        how.watch(FetchStep(cache.key.short, note=note))
     lost = {part.range: part.bars_hash for part in cache.lost() if part.range.overlaps(wanted)}
     pieces = list(lost) + [
         piece
         for uncovered in missing_ranges(cache.parts(), wanted)
         for piece in _split(uncovered, lost, cache.key.timeframe)
     ]
-    step = _step(cache, pieces=len(pieces))
+    step = FetchStep(cache.key.short, pieces=len(pieces))
     if not pieces:
         return
     client = VendorClient(find_account(), lambda line: how.watch(_ahead(client, step, line)))
@@ -216,15 +217,18 @@ def _check_same(cache: SeriesCache, found: Fetched, overlap: Range, held: PartBa
     if not np.array_equal(new_times, old_times):
         odd = np.setxor1d(new_times, old_times)
         kind = "is new" if odd[0] in new_times else "is gone"
-        raise _rewritten(cache, f"{len(odd)} bars came or went, that of {_at(odd[0])} {kind}")
+        raise _rewritten(
+            cache, f"{len(odd)} bars came or went, that of {format_time(odd[0])} {kind}"
+        )
     for name in VALUES:
         changed = np.flatnonzero(new[name] != old[name])
         if len(changed):
             i = changed[0]
             before, now = float(old[name][i]), float(new[name][i])
+            at = format_time(new_times[i])
             raise _rewritten(
                 cache,
-                f"{len(changed)} of {len(new_times)} bars differ, {name} of {_at(new_times[i])} "
+                f"{len(changed)} of {len(new_times)} bars differ, {name} of {at} "
                 f"was {before!r} and is {now!r}, fetched {held.fetched_at}",
             )
 
@@ -233,7 +237,7 @@ def _check_same_as_lost(
     cache: SeriesCache, piece: Range, bars: PartBars, lost: Mapping[Range, str]
 ) -> None:
     if piece in lost and bars_hash(bars) != lost[piece]:
-        start, end = _at(piece.start_ns), _at(piece.end_ns)
+        start, end = format_time(piece.start_ns), format_time(piece.end_ns)
         raise _rewritten(cache, f"bars from {start} to {end} are not those that were damaged")
 
 
@@ -300,11 +304,3 @@ def _cut(
 ) -> tuple[Ints, Mapping[str, Floats]]:
     first, last = np.searchsorted(timestamp, [within.start_ns, within.end_ns])
     return timestamp[first:last], {name: values[name][first:last] for name in VALUES}
-
-
-def _at(time_ns: int) -> str:
-    return format_time(int(time_ns))
-
-
-def _step(cache: SeriesCache, *, pieces: int = 0, note: str = "") -> FetchStep:
-    return FetchStep(f"{cache.key.symbol} {cache.key.timeframe}", pieces=pieces, note=note)

@@ -1,4 +1,4 @@
-"""Indicators: each in one file, with its formula, its source, its warm-up and a readable loop.
+"""Indicators: each family in one file, with its formulas, sources and readable loops.
 
 The loops here are the oracle's: one bar at a time, causal, as they read in plain Python and in the
 same words compiled. Fast forms live beside the other rows of each engine backend and must equal
