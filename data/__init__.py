@@ -2,8 +2,6 @@
 
 from data.bars import Bars, Window
 from data.errors import DataError
-from data.groups import joined, parts
-from data.holdout import Holdout, parse_holdout, split_window
 from data.inspection import (
     Inspection,
     Quality,
@@ -20,6 +18,7 @@ from data.providers import PROVIDERS, expand_spec
 from data.resample import resample
 from data.table import FetchOptions, LoadOptions
 from data.timeframe import Gaps, format_timeframe, infer_timeframe, parse_timeframe
+from data.windows import Holdout, joined, parse_holdout, parts, split_window
 
 __all__ = [
     "PROVIDERS",

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,7 @@ from platformdirs import user_cache_path
 from data.checks import COLUMNS, VALUES, Floats, Ints
 from data.errors import CacheError
 from data.files import replace_whole, sync_folder
+from data.timeframe import SECOND_NS
 
 APP = "exhaustion-optimizer"
 VERSION = 1
@@ -35,7 +37,6 @@ META = b"exhaustion-optimizer"
 QUARANTINE, SUPERSEDED, LOCK, DRAFT = "quarantine", "superseded", "fetch.lock", ".draft"
 LARGEST_PART_BYTES = 500_000_000
 POLL_S = 0.2
-SECOND_NS = 10**9
 
 NAME = re.compile(r"(?:\d{1,20}-)?(\d{1,12})_(\d{1,12})_([0-9a-f]{16})_([0-9a-f]{64})\.parquet")
 """Start and end in seconds since 1970 UTC, hash of the bars, hash of the file; before them, where
@@ -60,12 +61,28 @@ class SeriesKey:
         return f"{self.provider}:{self.symbol} {self.timeframe} {kind}"
 
     @property
+    def short(self) -> str:
+        """Symbol and timeframe, such as ``X:ADAUSD 15m``."""
+        return f"{self.symbol} {self.timeframe}"
+
+    @property
     def folder(self) -> Path:
         """Where the series lies below the cache's folder, a name that every file system takes."""
         plain = re.sub(r"[^A-Za-z0-9]", "_", self.symbol)[:40]
         short = hashlib.sha256(self.symbol.encode()).hexdigest()[:10]
         kind = "adjusted" if self.adjusted else "raw"
         return Path(self.provider, f"{plain}-{short}", f"{self.timeframe}-{kind}")
+
+
+class Range(NamedTuple):
+    """A range of time [start_ns, end_ns), nanoseconds UTC."""
+
+    start_ns: int
+    end_ns: int
+
+    def overlaps(self, other: "Range") -> bool:
+        """Whether the two have time in common."""
+        return self.start_ns < other.end_ns and other.start_ns < self.end_ns
 
 
 @dataclass(frozen=True, order=True)
@@ -84,6 +101,11 @@ class Part:
     bars_hash: str
     file_hash: str
     path: Path
+
+    @property
+    def range(self) -> Range:
+        """The time that it covers."""
+        return Range(self.start_ns, self.end_ns)
 
 
 @dataclass(frozen=True)
@@ -133,11 +155,7 @@ class SeriesCache:
         """Parts in quarantine whose time no part covers now, the last that was set aside last."""
         parts = self.parts()
         aside = sorted(_parts_in(self.folder / QUARANTINE), key=lambda part: part.path.name)
-        return [
-            lost
-            for lost in aside
-            if not any(p.start_ns < lost.end_ns and p.end_ns > lost.start_ns for p in parts)
-        ]
+        return [lost for lost in aside if not any(lost.range.overlaps(p.range) for p in parts)]
 
     def read(self, part: Part) -> PartBars:
         """Read a part; DamagedError when it is not what was written, byte for byte."""
@@ -235,17 +253,17 @@ class SeriesCache:
             draft.unlink(missing_ok=True)
 
 
-def missing_ranges(parts: list[Part], start_ns: int, end_ns: int) -> list[tuple[int, int]]:
-    """Ranges of [start_ns, end_ns) that parts, oldest first, leave uncovered."""
-    ranges: list[tuple[int, int]] = []
-    at = start_ns
+def missing_ranges(parts: list[Part], wanted: Range) -> list[Range]:
+    """What parts, oldest first, leave uncovered of a range."""
+    ranges = []
+    at = wanted.start_ns
     for part in parts:
-        if part.end_ns > at and part.start_ns < end_ns:
+        if part.range.overlaps(wanted):
             if part.start_ns > at:
-                ranges.append((at, part.start_ns))
+                ranges.append(Range(at, part.start_ns))
             at = part.end_ns
-    if at < end_ns:
-        ranges.append((at, end_ns))
+    if at < wanted.end_ns:
+        ranges.append(Range(at, wanted.end_ns))
     return ranges
 
 

@@ -128,7 +128,7 @@ def wrong_unit(timestamp: Ints) -> str:
     return ""
 
 
-def format_time(time_ns: int) -> str:
+def format_time(time_ns: int | np.int64) -> str:
     """Nanoseconds UTC as ISO 8601 without a zone, no longer than needed.
 
     >>> format_time(1_704_067_200_000_000_000)
@@ -137,7 +137,7 @@ def format_time(time_ns: int) -> str:
     if time_ns == NO_TIME:
         return "no time"
     unit = next(u for u, ns in (("m", 60 * 10**9), ("s", 10**9), ("ns", 1)) if time_ns % ns == 0)
-    return str(np.datetime64(time_ns, "ns").astype(f"datetime64[{unit}]"))
+    return str(np.datetime64(int(time_ns), "ns").astype(f"datetime64[{unit}]"))
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class _Rows:
 
     def describe(self, i: int) -> str:
         numbers = " ".join(f"{name}={float(one[i])!r}" for name, one in self.values.items())
-        return f"row {self.rows[i]} ({format_time(int(self.timestamp[i]))} {numbers})"
+        return f"row {self.rows[i]} ({format_time(self.timestamp[i])} {numbers})"
 
 
 def _refuse_values(table: _Rows, what: str, bad: Flags) -> None:
@@ -170,7 +170,7 @@ def _refuse_backward(table: _Rows) -> None:
     if len(backward) == 0:
         return
     i = int(backward[0])
-    now, before = (format_time(int(table.timestamp[k])) for k in (i, i - 1))
+    now, before = (format_time(table.timestamp[k]) for k in (i, i - 1))
     raise BarsError(
         f"{table.prefix}timestamps are not ascending at row {table.rows[i]}: {now} comes after "
         f"{before}; sort the file by time, oldest first, or let --sort do it"
@@ -192,7 +192,7 @@ def _refuse_repeats(table: _Rows) -> None:
         )
     if len(equal):
         shown = ", ".join(
-            f"row {table.rows[i]} ({format_time(int(table.timestamp[i]))})" for i in equal[:SHOWN]
+            f"row {table.rows[i]} ({format_time(table.timestamp[i])})" for i in equal[:SHOWN]
         )
         more = f" and {len(equal) - SHOWN} more" if len(equal) > SHOWN else ""
         raise BarsError(

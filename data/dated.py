@@ -9,9 +9,11 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
+from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import DataError
 from data.providers.times import localise
+from data.timeframe import MINUTE_NS
 
 TIMES = ("known_at", "known_from", "known-from")
 """What the column of times may be called. It says when a number could be read, never the period
@@ -35,12 +37,32 @@ class DatedNumbers(NamedTuple):
     symbols: np.ndarray[tuple[int], np.dtype[np.object_]] | None
     is_by_day: bool = False
 
-    def of(self, symbol: str) -> tuple[Ints, Floats]:
-        """Times and values of one symbol."""
+    def of(self, symbol: str) -> "DatedNumbers":
+        """Those of one symbol."""
         if self.symbols is None:
-            return self.known_at, self.values
+            return self
         own = self.symbols == symbol
-        return self.known_at[own], self.values[own]
+        return DatedNumbers(self.known_at[own], self.values[own], None, self.is_by_day)
+
+    def at_closes(self, bars: Bars, max_age: float | None = None) -> Floats:
+        """The newest number known at each bar's close, [T]; NaN before the first and when old.
+
+        `max_age` is minutes after which a number is not known any more; None for never.
+
+        Raises:
+            DataError: When `max_age` is not above 0.
+        """
+        if max_age is not None and not max_age > 0:
+            raise DataError(f"max_age must be above 0 minutes, got {max_age}")
+        if not len(self.values):
+            return np.full(len(bars), np.nan)
+        closes = bars.timestamp + bars.timeframe_ns
+        newest = np.searchsorted(self.known_at, closes, side="right") - 1
+        latest = np.maximum(newest, 0)
+        found = np.where(newest < 0, np.nan, self.values[latest])
+        if max_age is not None:
+            found[closes - self.known_at[latest] > max_age * MINUTE_NS] = np.nan
+        return found
 
 
 def read_dated(path: str, tz: str | None = None) -> DatedNumbers:
@@ -91,7 +113,7 @@ def _refuse_two_at_once(
         one, other = values[first : first + 2].tolist()
         of = "" if symbols is None else f" of {symbols[int(order[first])]}"
         raise DataError(
-            f"{path}: two numbers{of} are known from {format_time(int(times[first]))} on, "
+            f"{path}: two numbers{of} are known from {format_time(times[first])} on, "
             f"{one!r} and {other!r}; leave the one that a bar should see"
         )
 

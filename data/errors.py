@@ -1,5 +1,6 @@
 """What can go wrong when bars are read; the exit code is 2 unless a class gives another."""
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 
@@ -49,7 +50,14 @@ class WindowError(DataError):
     """A range of bars is empty or reversed."""
 
 
-def near_match(name: str, known: list[str]) -> str:
-    """The hint that ends an error about an unknown name; empty when no known name is near."""
-    near = get_close_matches(name.lower(), known, n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
+def near_match(name: str, known: Iterable[str]) -> str:
+    """The hint that ends an error about an unknown name; empty when no known name is near.
+
+    Case counts for nothing.
+
+    >>> near_match("utc+1", ["UTC", "Europe/Berlin"])
+    "; did you mean 'UTC'?"
+    """
+    as_known = {one.lower(): one for one in known}
+    near = get_close_matches(name.lower(), as_known, n=1)
+    return f"; did you mean '{as_known[near[0]]}'?" if near else ""

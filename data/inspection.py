@@ -104,8 +104,8 @@ def longest_gaps(bars: Bars, most: int = MOST_SHOWN) -> list[dict[str, object]]:
     longest = np.argsort(-steps, kind="stable")[:most]
     return [
         {
-            "from": format_time(int(bars.timestamp[i])),
-            "to": format_time(int(bars.timestamp[i + 1])),
+            "from": format_time(bars.timestamp[i]),
+            "to": format_time(bars.timestamp[i + 1]),
             "missing_bars": int(steps[i] // bars.timeframe_ns - 1),
         }
         for i in longest.tolist()
@@ -140,7 +140,7 @@ def _line(
     table: RawTable, what: str, option: str, rows: np.ndarray[tuple[int], np.dtype[np.intp]]
 ) -> str:
     shown = ", ".join(
-        f"{row} ({format_time(int(table.timestamp[row]))})" for row in rows[:SHOWN_ROWS].tolist()
+        f"{row} ({format_time(table.timestamp[row])})" for row in rows[:SHOWN_ROWS].tolist()
     )
     more = f" and {len(rows) - SHOWN_ROWS} more" if len(rows) > SHOWN_ROWS else ""
     help_ = f"; {option}" if option else "; correct the file"
@@ -180,7 +180,7 @@ def _jumping(bars: Bars) -> tuple[Floats, list[int]]:
 def _told(bars: Bars, ratio: Floats, found: list[int]) -> tuple[str, ...]:
     told = []
     for i in found[:MOST_SHOWN]:
-        at, found_ratio = format_time(int(bars.timestamp[i + 1])), float(ratio[i])
+        at, found_ratio = format_time(bars.timestamp[i + 1]), float(ratio[i])
         change = f"{found_ratio - 1:+.0%} from"
         if found_ratio >= MOST_PERCENT:
             change = f"{found_ratio:.3g} times"

@@ -41,7 +41,7 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
             i = int(differs[0])
             one, two = (float(columns[name][k]) for k in (i - 1, i))
             raise BarsError(
-                f"two parts differ about {format_time(int(columns['timestamp'][i]))}: {name} is "
+                f"two parts differ about {format_time(columns['timestamp'][i])}: {name} is "
                 f"{one!r} and {two!r}; leave one of them out"
             )
     keep = np.ones(len(order), dtype=np.bool_)
@@ -88,10 +88,6 @@ def cut_at_gaps(bars: Bars, max_gap_ns: int) -> tuple[tuple[int, Bars], ...]:
         return ((0, bars),)
     note = f"cut into {len(edges) - 1} parts at gaps longer than {format_timeframe(max_gap_ns)}"
     return tuple(
-        (start, _part(bars, start, end, () if start else (*bars.notes, note)))
+        (start, bars.cut(start, end, notes=() if start else (*bars.notes, note)))
         for start, end in pairwise(edges)
     )
-
-
-def _part(bars: Bars, start: int, end: int, notes: tuple[str, ...]) -> Bars:
-    return bars.cut(start, end, notes=notes)

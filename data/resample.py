@@ -17,9 +17,9 @@ import numpy.typing as npt
 from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import TimeframeError
-from data.timeframe import UNITS_NS, format_timeframe, gap_notes
+from data.timeframe import DAY_NS, format_timeframe, gap_notes
 
-FIRST_MONDAY_NS = 4 * UNITS_NS["d"]
+FIRST_MONDAY_NS = 4 * DAY_NS
 """1970-01-05, the first Monday of the epoch."""
 
 
@@ -41,7 +41,7 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
     if timeframe_ns == bars.timeframe_ns:
         return bars
     _check_multiple(bars.timeframe_ns, timeframe_ns)
-    origin = FIRST_MONDAY_NS if timeframe_ns % UNITS_NS["w"] == 0 else 0
+    origin = FIRST_MONDAY_NS if timeframe_ns % (7 * DAY_NS) == 0 else 0
     inside_ns = (bars.timestamp - origin) % timeframe_ns
     _check_edges(bars, inside_ns, timeframe_ns)
     left_edge = bars.timestamp - inside_ns
@@ -53,7 +53,7 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
         i = int(first[np.flatnonzero(~np.isfinite(volume))[0]])
         raise TimeframeError(
             f"--timeframe {format_timeframe(timeframe_ns)}: volumes from "
-            f"{format_time(int(bars.timestamp[i]))} on add up to more than a number holds; "
+            f"{format_time(bars.timestamp[i])} on add up to more than a number holds; "
             "leave it out or correct the file"
         )
     return replace(
@@ -90,7 +90,7 @@ def _check_edges(bars: Bars, inside_ns: Ints, timeframe_ns: int) -> None:
         i = int(over[0])
         raise TimeframeError(
             f"--timeframe {format_timeframe(timeframe_ns)}: {len(over)} bars of {bars.timeframe} "
-            f"reach over an edge, the first is bar {i} at {format_time(int(bars.timestamp[i]))}; "
+            f"reach over an edge, the first is bar {i} at {format_time(bars.timestamp[i])}; "
             "leave it out or ask for a duration whose edges the bars keep"
         )
 

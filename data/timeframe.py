@@ -9,14 +9,9 @@ import numpy.typing as npt
 from data.checks import format_time
 from data.errors import TimeframeError
 
-SECOND_NS = 1_000_000_000
-UNITS_NS = {
-    "w": 7 * 86_400 * SECOND_NS,
-    "d": 86_400 * SECOND_NS,
-    "h": 3_600 * SECOND_NS,
-    "m": 60 * SECOND_NS,
-    "s": SECOND_NS,
-}
+SECOND_NS = 10**9
+MINUTE_NS, DAY_NS = 60 * SECOND_NS, 86_400 * SECOND_NS
+UNITS_NS = {"w": 7 * DAY_NS, "d": DAY_NS, "h": 60 * MINUTE_NS, "m": MINUTE_NS, "s": SECOND_NS}
 """Units of fixed length, longest first; months have none."""
 
 FORM = re.compile(r"([1-9][0-9]{0,5})([smhdw])")
@@ -120,7 +115,7 @@ def check_spacing(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> None:
     for place in np.flatnonzero((values > timeframe_ns) & (counts > least)):
         held = _held_by(steps, int(values[place]))
         between = counts[(values > timeframe_ns) & (values < values[place])]
-        days = np.unique(timestamp[1:][steps == values[place]] // UNITS_NS["d"])
+        days = np.unique(timestamp[1:][steps == values[place]] // DAY_NS)
         is_often = counts[place] > MOST_SESSIONS * len(days)
         if values[place] > 2 * timeframe_ns and is_often and counts[place] > 2 * between.sum():
             held = int(counts[place])
@@ -161,7 +156,7 @@ def gap_notes(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> tuple[str,
     gaps = gaps_of(timestamp, timeframe_ns)
     if not gaps.missing_bars:
         return ()
-    start, end = (format_time(int(timestamp[gaps.longest_at - i])) for i in (1, 0))
+    start, end = (format_time(timestamp[gaps.longest_at - i]) for i in (1, 0))
     return (
         f"{gaps.count:,} {'gap' if gaps.count == 1 else 'gaps'}, {gaps.missing_bars:,} "
         f"{'bar' if gaps.missing_bars == 1 else 'bars'} missing; the longest from {start} to {end}",

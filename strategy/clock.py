@@ -9,14 +9,13 @@ from zoneinfo import TZPATH, ZoneInfo, ZoneInfoNotFoundError, available_timezone
 
 import numpy as np
 
-from strategy.errors import StrategyError, unknown
+from data.errors import near_match
+from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS
+from strategy.errors import StrategyError
 from strategy.genes import Floats, Ints
-from strategy.series import DAY_NS, MINUTE_NS
 
 MOST_OFFSET = 840
 """No place on earth is further from UTC, minutes."""
-
-SECOND_NS = 10**9
 
 Offset = int | str
 """Minutes added to UTC, or the IANA name of a zone."""
@@ -64,7 +63,8 @@ def zone_version(name: str) -> str:
     for folder in TZPATH:
         file = Path(folder) / name
         if file.is_file():
-            return f"{_release(Path(folder))} sha256:{_sha256(file.read_bytes())}"
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            return f"{_release(Path(folder))} sha256:{digest}"
     return f"tzdata {metadata.version('tzdata')}"
 
 
@@ -76,19 +76,15 @@ def _release(folder: Path) -> str:
         return lines.readline().removeprefix("# version").strip()
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 @cache
 def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        known = sorted(available_timezones())
-        listed, such = f"known: {', '.join(known)}", "write one such as 'Europe/Berlin'"
-        message = unknown("zone", name, known).replace(listed, such)
-        raise StrategyError(message) from None
+        hint = near_match(name, sorted(available_timezones()))
+        raise StrategyError(
+            f"zone '{name}' is unknown; write one such as 'Europe/Berlin'{hint}"
+        ) from None
 
 
 def _shift_s(zone: ZoneInfo, second: int) -> int:

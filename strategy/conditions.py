@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from strategy.errors import StrategyError
-from strategy.expressions import Expression, Number, Setting, check_settings, holds_row
+from strategy.expressions import Expression, Setting, check_settings, holds_row
 from strategy.indicators import Parameter
 from strategy.nodes import Node
 
@@ -122,12 +122,6 @@ def crosses_below(left: Expression, right: Expression) -> Condition:
 def equals(left: Expression, right: Expression) -> Condition:
     """True where both sides are the same number."""
     return AllOf((Compare(left, ">=", right), Compare(left, "<=", right)))
-
-
-def whole_bars(setting: Setting) -> int:
-    """Bars of a condition whose genes have their values."""
-    assert isinstance(setting, Number)
-    return int(setting.value)
 
 
 def _check_parts(name: str, conditions: tuple[Condition, ...]) -> None:

@@ -6,7 +6,7 @@ StrategyError
 └── PlacedError      a mistake in a person's own file, with file and line (`strategy.places`)
 """
 
-from difflib import get_close_matches
+from data.errors import near_match
 
 LONGEST_TOLD = 60
 """Characters of a value that a message quotes; of a longer one it names the type."""
@@ -26,9 +26,8 @@ class IndicatorError(StrategyError):
 
 def unknown(kind: str, name: str, known: list[str]) -> str:
     """One line for an error: a name of a kind is unknown, the known ones, the nearest of them."""
-    near = get_close_matches(name, known, n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    return f"{kind} '{name}' is unknown; known: {', '.join(sorted(known))}{hint}"
+    listed = ", ".join(sorted(known))
+    return f"{kind} '{name}' is unknown; known: {listed}{near_match(name, known)}"
 
 
 def quoted(value: object) -> str:

@@ -14,6 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from data.errors import near_match
 from strategy import limits, words
 from strategy.defining import TEXT
 from strategy.errors import StrategyError, in_one_line, unknown
@@ -224,8 +225,7 @@ def _said(error: BaseException) -> str:
     if isinstance(error, StrategyError):
         return str(error)
     if isinstance(error, NameError) and error.name:
-        near = get_close_matches(error.name, words.__all__, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        hint = near_match(error.name, words.__all__)
         if error.name in words.__all__:
             hint = "; a file begins with: from strategy.words import *"
         return f"the name '{error.name}' is unknown{hint}"

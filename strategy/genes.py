@@ -4,9 +4,10 @@ A genome is one row of float64, one column a gene, in the order of the layout. I
 held as whole float64 values, which are exact far beyond any length that a search could want.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -162,6 +163,12 @@ class GenomeLayout:
     def gene(self, name: str) -> Gene:
         """The gene of that name; raises `GeneError` when there is none."""
         return self.genes[self.index(name)]
+
+    def corners(self, names: Sequence[str]) -> Iterator[dict[str, float]]:
+        """Every combination of the bounds of some genes, by name."""
+        bounds = [(self.gene(name).low, self.gene(name).high) for name in names]
+        for corner in product(*bounds):
+            yield dict(zip(names, corner, strict=True))
 
     def encode(self, values: Mapping[str, float]) -> Floats:
         """Turn named values into a genome [G]; genes that are not named keep their default.

@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from strategy.indicators import Loop, Parameter
+from data.checks import VALUES
+from strategy.indicators import Loop, Parameter, one_less
 from strategy.indicators.adaptive_trend import (
     FAMILIES,
     adaptive_trend,
     adaptive_trend_script,
     longest_of,
 )
-from strategy.indicators.close_location import close_location
+from strategy.indicators.bar_columns import close_location, hl2, hlc3, ohlc4, true_range
 from strategy.indicators.dema import dema
 from strategy.indicators.directional import adx, minus_di, plus_di
 from strategy.indicators.ema import ema_over_holes
@@ -20,15 +21,11 @@ from strategy.indicators.kama import kama
 from strategy.indicators.lag import lag, roc
 from strategy.indicators.obv import obv
 from strategy.indicators.rma import ema_mean, rma
+from strategy.indicators.rolling import sma, std, zscore
 from strategy.indicators.rsi import rsi
-from strategy.indicators.sma import sma
-from strategy.indicators.std import std
 from strategy.indicators.stoch import stoch
 from strategy.indicators.swing import swing_high, swing_low
-from strategy.indicators.true_range import true_range
-from strategy.indicators.typical import hl2, hlc3, ohlc4
 from strategy.indicators.wma import lsma, wma
-from strategy.indicators.zscore import zscore
 
 
 @dataclass(frozen=True)
@@ -52,10 +49,6 @@ class Kind:
     columns: tuple[str, ...] = ()
     defaults: tuple[int, ...] = ()
     above: tuple[tuple[int, int, int], ...] = ()
-
-
-def _one_less(n: int) -> int:
-    return n - 1
 
 
 def _all(n: int) -> int:
@@ -100,24 +93,24 @@ _BAR, _MOVED = ("high", "low", "close"), ("high", "low", "true_range")
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("ema", ema_over_holes, _BARS, _one_less),
-        Kind("rma", rma, _WINDOW, _one_less),
-        Kind("sma", sma, _WINDOW, _one_less),
-        Kind("ema_mean", ema_mean, _WINDOW, _one_less),
-        Kind("dema", dema, _WINDOW, _one_less),
+        Kind("ema", ema_over_holes, _BARS, one_less),
+        Kind("rma", rma, _WINDOW, one_less),
+        Kind("sma", sma, _WINDOW, one_less),
+        Kind("ema_mean", ema_mean, _WINDOW, one_less),
+        Kind("dema", dema, _WINDOW, one_less),
         Kind("hma", hma, _WINDOW, lambda n: n - 2 + whole_root(n)),
-        Kind("lsma", lsma, _WINDOW, _one_less),
+        Kind("lsma", lsma, _WINDOW, one_less),
         Kind("kama", kama, _WINDOW, _all),
-        Kind("wma", wma, _WINDOW, _one_less),
-        Kind("std", std, _WINDOW, _one_less),
-        Kind("zscore", zscore, _WINDOW, _one_less),
-        Kind("highest", highest, _BARS, _one_less),
-        Kind("lowest", lowest, _BARS, _one_less),
+        Kind("wma", wma, _WINDOW, one_less),
+        Kind("std", std, _WINDOW, one_less),
+        Kind("zscore", zscore, _WINDOW, one_less),
+        Kind("highest", highest, _BARS, one_less),
+        Kind("lowest", lowest, _BARS, one_less),
         Kind("lag", lag, _BARS, _all),
         Kind("roc", roc, _BARS, _all),
         Kind("rsi", rsi, _WINDOW, _all),
-        Kind("stoch", stoch, _BARS, _one_less, _BAR),
-        Kind("atr", sma, _WINDOW, _one_less, ("true_range",)),
+        Kind("stoch", stoch, _BARS, one_less, _BAR),
+        Kind("atr", sma, _WINDOW, one_less, ("true_range",)),
         Kind("plus_di", plus_di, _WINDOW, _all, _MOVED),
         Kind("minus_di", minus_di, _WINDOW, _all, _MOVED),
         Kind("adx", adx, _WINDOW, lambda n: 2 * n - 1, _MOVED),
@@ -130,8 +123,6 @@ KINDS: dict[str, Kind] = {
 }
 """Every indicator that reads the bars alone, by name."""
 
-PLAIN_COLUMNS = ("open", "high", "low", "close", "volume")
-
 COMPUTED_COLUMNS: dict[str, tuple[Loop, tuple[str, ...]]] = {
     "true_range": (true_range, _BAR),
     "close_location": (close_location, _BAR),
@@ -141,7 +132,7 @@ COMPUTED_COLUMNS: dict[str, tuple[Loop, tuple[str, ...]]] = {
 }
 """Columns that follow from others bar by bar: loop and what it reads."""
 
-COLUMNS = (*PLAIN_COLUMNS, *COMPUTED_COLUMNS)
+COLUMNS = (*VALUES, *COMPUTED_COLUMNS)
 
 CLOCK: dict[str, tuple[Parameter, ...]] = {
     "minute_of_day": (),

@@ -7,19 +7,20 @@ at once, such as `and`, has no meaning here and is refused with the word to use 
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import wraps
-from typing import Any, NoReturn, ParamSpec, TypeVar, cast
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast
 
+from data.errors import near_match
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, Relation, negated
 from strategy.errors import StrategyError, quoted
 from strategy.expressions import Arithmetic, Expression, GeneValue, Number, Operation, Setting
-from strategy.nodes import check_extent
+from strategy.nodes import Node, check_extent
 from strategy.places import placed
 from strategy.wording import written
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
+Tree = TypeVar("Tree", bound=Node)
 
 NO_TRUTH = (
     "has no truth by itself: write & for and, | for or, ~ for not, each comparison in brackets, "
@@ -38,19 +39,28 @@ NAME = re.compile(r"\w[\w .-]{0,79}")
 """A strategy's name: it stands in records, pages and programs for other platforms."""
 
 
-class Term:
-    """A number at every bar, or one for all of them, as a person writes it."""
+class Phrase(Generic[Tree]):
+    """A tree as a person writes it, which no library takes for numbers."""
 
     __slots__ = ("tree",)
     __array_ufunc__ = None
     __pandas_priority__ = PANDAS_PRIORITY
 
-    def __init__(self, tree: Expression) -> None:
+    def __init__(self, tree: Tree) -> None:
         check_extent(tree)
         self.tree = tree
 
     def __repr__(self) -> str:
         return written(self.tree)
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        _refuse(f"{self!r} {NO_ARRAY}")
+
+
+class Term(Phrase[Expression]):
+    """A number at every bar, or one for all of them."""
+
+    __slots__ = ()
 
     def __add__(self, other: "Operand") -> "Term":
         return _joined("+", self, other)
@@ -104,8 +114,6 @@ class Term:
     def __ne__(self, other: object) -> NoReturn:
         _refuse("!= is never written: ~equals(a, k), or two comparisons")
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __bool__(self) -> NoReturn:
         _refuse(f"a row {NO_TRUTH}")
 
@@ -129,23 +137,11 @@ class Term:
             "an @indicator of your own is given whole arrays"
         )
 
-    def __array__(self, *_: object, **__: object) -> NoReturn:
-        _refuse(f"{self!r} {NO_ARRAY}")
 
+class Claim(Phrase[Condition]):
+    """A condition."""
 
-class Claim:
-    """A condition, as a person writes it."""
-
-    __slots__ = ("tree",)
-    __array_ufunc__ = None
-    __pandas_priority__ = PANDAS_PRIORITY
-
-    def __init__(self, tree: Condition) -> None:
-        check_extent(tree)
-        self.tree = tree
-
-    def __repr__(self) -> str:
-        return written(self.tree)
+    __slots__ = ()
 
     def __and__(self, other: "Claim") -> "Claim":
         return _both(AllOf, "&", self, other)
@@ -169,13 +165,8 @@ class Claim:
     def __ne__(self, other: object) -> NoReturn:
         _refuse("!= is never written: two conditions are joined by & and |")
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __bool__(self) -> NoReturn:
         _refuse(f"a condition {NO_TRUTH}")
-
-    def __array__(self, *_: object, **__: object) -> NoReturn:
-        _refuse(f"{self!r} {NO_ARRAY}")
 
     def _compared(self, other: object) -> NoReturn:
         _refuse(f"{self!r} is a condition and is not compared; & and | {TIGHTER}")
@@ -208,8 +199,7 @@ def check_arguments(
         takes, said = ", ".join(signature.parameters), str(error)
         # One that is not known often stands for one that is missing, so it is named first.
         if strange := [one for one in kwargs if one not in signature.parameters]:
-            near = get_close_matches(strange[0], list(signature.parameters), n=1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
+            hint = near_match(strange[0], signature.parameters)
             said = f"got an unexpected keyword argument '{strange[0]}'{hint}"
         if "positional" in said and (named := _by_name(signature)):
             said = f"{said}; write {named[0]}=... and so on"

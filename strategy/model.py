@@ -1,11 +1,8 @@
 """A strategy of the wider language as plain data: both sides, their conditions, stops and exits."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import product
 from typing import ClassVar
 
 from strategy.canonical import encoded
@@ -28,7 +25,7 @@ from strategy.nodes import Node, check_extent, walk
 from strategy.own import OwnIndicator
 from strategy.places import Source
 from strategy.rows import reach_of, warm_up_of
-from strategy.spec import Comparison, Row, described_gene
+from strategy.spec import Comparison, Row, described_gene, digest_of
 
 PARTS = (
     "long",
@@ -226,8 +223,7 @@ class Strategy(Node):
     @cached_property
     def digest(self) -> str:
         """SHA-256, hexadecimal, of `described` as canonical JSON."""
-        text = json.dumps(self.described, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(self.described)
 
     def for_timeframe(self, timeframe_s: float) -> "Strategy":
         """The same strategy for bars of so many seconds.
@@ -300,9 +296,9 @@ class Strategy(Node):
                     f"two different genes are named '{node.gene.name}': {_shown(first)} and "
                     f"{_shown(node)}; equal ones are one gene, others need names of their own"
                 )
-        extra = {node.name for node in walk(self) if isinstance(node, Column) and node.is_extra}
-        if extra & set(found):
-            raise StrategyError(f"gene and column are both named '{min(extra & set(found))}'")
+        both = set(self.extra_columns) & set(found)
+        if both:
+            raise StrategyError(f"gene and column are both named '{min(both)}'")
         return found
 
     def _written_layout(self, values: Mapping[str, GeneValue]) -> GenomeLayout:
@@ -346,10 +342,8 @@ class Strategy(Node):
 
     def _longest(self, part: Node, bars_of: Callable[..., int]) -> int:
         used = {node.gene.name for node in walk(part) if isinstance(node, GeneValue)}
-        names = sorted(used & self.row_genes)
-        ends = [(self.layout.gene(name).low, self.layout.gene(name).high) for name in names]
         rest = self.layout.decode(self.layout.defaults)
-        corners = (dict(zip(names, corner, strict=True)) for corner in product(*ends))
+        corners = self.layout.corners(sorted(used & self.row_genes))
         return max(bars_of(part, {**rest, **corner}) for corner in corners)
 
 

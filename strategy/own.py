@@ -13,16 +13,11 @@ from typing import Protocol
 
 import numpy as np
 
+from data.checks import COLUMNS
 from strategy import limits
 from strategy.errors import IndicatorError, in_one_line
 from strategy.genes import Floats
-from strategy.kinds import PLAIN_COLUMNS
 from strategy.series import Series
-
-Function = Callable[..., Floats]
-
-COLUMNS = ("timestamp", *PLAIN_COLUMNS)
-"""What a function is given."""
 
 
 class OtherRows(Protocol):
@@ -60,7 +55,7 @@ class OwnIndicator:
     text_sha256: str
     uses: tuple[tuple[str, str], ...] = ()
     line: int = 0
-    function: Function = field(compare=False, repr=False, kw_only=True)
+    function: Callable[..., Floats] = field(compare=False, repr=False, kw_only=True)
     warm_up: Callable[..., int] = field(compare=False, repr=False, kw_only=True)
     kept: KeptRows | None = field(compare=False, repr=False, kw_only=True, default=None)
     recorded: OtherRows | None = field(compare=False, repr=False, kw_only=True, default=None)

@@ -8,7 +8,6 @@ cut; and the same again after it was asked about other bars, and of its file run
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from strategy.errors import IndicatorError
 from strategy.expressions import Call, Higher
 from strategy.files import made_again
 from strategy.genes import Floats, Ints
-from strategy.kinds import PLAIN_COLUMNS
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy
 from strategy.nodes import Node
@@ -145,7 +143,7 @@ def prove_causal(
             _require_same(own, values, before, said(end))
             if others is not None and _first_difference(after, others) is None:
                 # It was asked about as many other bars, and says that again.
-                raise _keeps(own, values, first, before, after)
+                _require_same(own, values, before, after[:end])
             raise _looks_ahead(own, values, first, (end - 1, before), (following - 1, after))
         before = after
     row = own.computed(series, values)
@@ -168,16 +166,10 @@ def _others(
     Whatever it keeps of them, it would say of the true ones afterwards. None where it fails: it
     need not know such bars.
     """
-
-    def turned(column: Floats) -> Floats:
-        return np.append(column[::-1], column[:1])
-
-    columns: dict[str, Any] = {name: turned(getattr(series, name)) for name in PLAIN_COLUMNS}
-    extra = {name: turned(column) for name, column in series.extra.items()}
+    turned = series.changed(lambda column: np.append(column[::-1], column[:1]))
     stamps = np.append(series.timestamp, series.timestamp[-1:] + series.timeframe_ns)
-    changed = replace(series, timestamp=stamps, **columns, extra=extra)
     try:
-        return own.said(changed, values, warm_up)
+        return own.said(replace(turned, timestamp=stamps), values, warm_up)
     except IndicatorError:
         return None
 
@@ -205,8 +197,13 @@ def _require_same(
     again: Floats,
     when: str = "when asked twice",
 ) -> None:
+    """Refuse an indicator that said something else of the same bars."""
     if (first := _first_difference(before, again)) is not None:
-        raise _keeps(own, values, first, before, again, when)
+        raise own.error(
+            values,
+            f"says something else {when}, first at bar {first}: {_number(before[first])}, "
+            f"then {_number(again[first])}; a call must keep nothing for the next one",
+        )
 
 
 def _require_as_kept(own: OwnIndicator, values: Sequence[int], series: Series, row: Floats) -> None:
@@ -225,21 +222,6 @@ def _require_as_kept(own: OwnIndicator, values: Sequence[int], series: Series, r
             f"{_number(kept[first])}, now {_number(row[first])}; it reads more than the bars, such "
             "as a file, which column(...) is for; what was kept of it is removed, run this again",
         )
-
-
-def _keeps(
-    own: OwnIndicator,
-    values: Sequence[int],
-    first: int,
-    before: Floats,
-    again: Floats,
-    when: str = "when asked twice",
-) -> IndicatorError:
-    return own.error(
-        values,
-        f"says something else {when}, first at bar {first}: {_number(before[first])}, "
-        f"then {_number(again[first])}; a call must keep nothing for the next one",
-    )
 
 
 def _number(value: float) -> str:

@@ -7,8 +7,9 @@ from typing import Protocol, TypeVar, cast
 import numpy as np
 
 from data.bars import Bars
+from data.timeframe import DAY_NS, MINUTE_NS
 from strategy.clock import days_of_week, local_time, minutes_of_day, sessions_of
-from strategy.conditions import Compare, OverBars, whole_bars
+from strategy.conditions import Compare, OverBars
 from strategy.errors import StrategyError, unknown
 from strategy.expressions import (
     DAY_MINUTES,
@@ -30,7 +31,7 @@ from strategy.indicators.vwap import vwap
 from strategy.kinds import COMPUTED_COLUMNS, KINDS
 from strategy.nodes import Node, changed, walk
 from strategy.own import OwnIndicator
-from strategy.series import DAY_NS, MINUTE_NS, Series, higher_series
+from strategy.series import Series, higher_series
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 Tree = TypeVar("Tree", bound=Node)
@@ -61,7 +62,6 @@ def row_values(
     bars: Bars,
     genes: Genes | None = None,
     run: Run = as_it_reads,
-    extra: Mapping[str, Floats] | None = None,
 ) -> Floats:
     """What an expression says at every bar, [T] read-only; NaN where it is not known.
 
@@ -70,7 +70,6 @@ def row_values(
         bars: Of one series.
         genes: Value of each gene by name.
         run: How loops are run, plain or compiled.
-        extra: Extra columns by name, each [T].
 
     Raises:
         StrategyError: When a column is missing, or a parameter does not fit the bars.
@@ -80,7 +79,7 @@ def row_values(
     >>> first_value(found)
     2
     """
-    return Rows(Series.of(bars, extra), run).values(expression, genes or {})
+    return Rows(Series.of(bars), run).values(expression, genes or {})
 
 
 def first_value(row: Floats) -> int:
@@ -248,7 +247,7 @@ class _Memory:
 
 
 def whole(setting: Setting) -> int:
-    """The value of a parameter whose genes have theirs."""
+    """The whole number that a parameter is, whose genes have their values."""
     assert isinstance(setting, Number)
     return int(setting.value)
 
@@ -285,7 +284,7 @@ def _warm_up(tree: Node, timeframe_ns: int | None = None) -> int:
     if isinstance(tree, Compare):
         return below + tree.bars_ago
     if isinstance(tree, OverBars):
-        return below + whole_bars(tree.bars) - 1
+        return below + whole(tree.bars) - 1
     return below
 
 

@@ -3,18 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from data.bars import Bars, hash_of_columns
-from strategy.errors import StrategyError
+from data.checks import COLUMNS
+from data.resample import FIRST_MONDAY_NS
+from data.timeframe import MINUTE_NS
 from strategy.genes import Floats, Ints
-from strategy.kinds import PLAIN_COLUMNS
-
-MINUTE_NS = 60 * 10**9
-DAY_NS = 1440 * MINUTE_NS
-MONDAY_NS = 4 * DAY_NS
-"""1970-01-05T00:00 UTC, a Monday."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +28,6 @@ class Series:
         volume: [T], units.
         timeframe_ns: Duration of a bar, nanoseconds.
         extra: Extra columns by name, each [T].
-
-    Raises:
-        StrategyError: When an extra column is not float64 [T], or holds infinity.
     """
 
     timestamp: Ints
@@ -45,10 +40,8 @@ class Series:
     extra: Mapping[str, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("timestamp", *PLAIN_COLUMNS):
+        for name in COLUMNS:
             object.__setattr__(self, name, _read_only(getattr(self, name)))
-        for name, column in self.extra.items():
-            check_column(name, column, len(self))
         extra = {name: _read_only(column) for name, column in self.extra.items()}
         object.__setattr__(self, "extra", extra)
 
@@ -56,28 +49,29 @@ class Series:
         return len(self.timestamp)
 
     @classmethod
-    def of(cls, bars: Bars, extra: Mapping[str, Floats] | None = None) -> "Series":
-        """The columns of bars, with their extra ones and others beside them."""
-        columns = {name: getattr(bars, name) for name in ("timestamp", *PLAIN_COLUMNS)}
-        beside = {**bars.extra, **(extra or {})}
-        return cls(**columns, timeframe_ns=bars.timeframe_ns, extra=beside)
+    def of(cls, bars: Bars) -> "Series":
+        """The columns of bars."""
+        columns = {name: getattr(bars, name) for name in COLUMNS}
+        return cls(**columns, timeframe_ns=bars.timeframe_ns, extra=bars.extra)
 
     @cached_property
     def content_hash(self) -> str:
         """SHA-256, hexadecimal, of all columns, as that of the bars that they came from."""
-        columns = {name: getattr(self, name) for name in ("timestamp", *PLAIN_COLUMNS)}
+        columns = {name: getattr(self, name) for name in COLUMNS}
         return hash_of_columns(self.timeframe_ns, columns, self.extra)
 
     def copied(self) -> "Series":
         """The same bars in memory of their own."""
-        columns = {name: getattr(self, name).copy() for name in ("timestamp", *PLAIN_COLUMNS)}
-        extra = {name: column.copy() for name, column in self.extra.items()}
-        return replace(self, **columns, extra=extra)
+        return self.changed(np.copy)
 
     def until(self, end: int) -> "Series":
         """Bars [0, end), nothing after them."""
-        columns = {name: getattr(self, name)[:end] for name in ("timestamp", *PLAIN_COLUMNS)}
-        extra = {name: column[:end] for name, column in self.extra.items()}
+        return self.changed(lambda column: column[:end])
+
+    def changed(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> "Series":
+        """What `change` makes of every column."""
+        columns: dict[str, Any] = {name: change(getattr(self, name)) for name in COLUMNS}
+        extra = {name: change(column) for name, column in self.extra.items()}
         return replace(self, **columns, extra=extra)
 
 
@@ -90,13 +84,13 @@ def higher_series(
     no bar at all.
     """
     span, shift = minutes * MINUTE_NS, offset * MINUTE_NS
-    buckets = (series.timestamp + shift - MONDAY_NS) // span
+    buckets = (series.timestamp + shift - FIRST_MONDAY_NS) // span
     begins = np.flatnonzero(buckets[1:] != buckets[:-1]) + 1
     after = np.append(begins, len(series))
     last = after[1:] - 1
     numbers = buckets[begins]
     found = Series(
-        timestamp=MONDAY_NS + numbers * span - shift,
+        timestamp=FIRST_MONDAY_NS + numbers * span - shift,
         open=series.open[begins],
         high=run(largest_of_buckets)(series.high, after),
         low=-run(largest_of_buckets)(-series.low, after),
@@ -104,22 +98,7 @@ def higher_series(
         volume=run(sums_of_buckets)(series.volume, after),
         timeframe_ns=span,
     )
-    return found, MONDAY_NS + (numbers + 1) * span - shift
-
-
-def check_column(name: str, values: Floats, length: int) -> None:
-    """Refuse an extra column that is not float64 [T], or holds infinity.
-
-    Raises:
-        StrategyError: Naming the column and its first bar that is wrong.
-    """
-    if values.shape != (length,) or values.dtype != np.float64:
-        raise StrategyError(
-            f"column '{name}' must be {length:,} values of float64, "
-            f"got {values.dtype} {values.shape}"
-        )
-    if np.isinf(values).any():
-        raise StrategyError(f"column '{name}' is infinite at {int(np.isinf(values).argmax())}")
+    return found, FIRST_MONDAY_NS + (numbers + 1) * span - shift
 
 
 def largest_of_buckets(values: Floats, begins: Ints) -> Floats:

@@ -6,9 +6,9 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from strategy.conditions import AllOf, AnyOf, Compare, Condition, Held, Relation, Within, whole_bars
+from strategy.conditions import AllOf, AnyOf, Compare, Condition, Held, Relation, Within
 from strategy.errors import StrategyError
-from strategy.rows import Genes, Rows, bound
+from strategy.rows import Genes, Rows, bound, whole
 
 Bools = npt.NDArray[np.bool_]
 
@@ -27,10 +27,10 @@ def _truth(condition: Condition, rows: Rows) -> Bools:
         return reduce(np.logical_or, (_truth(one, rows) for one in condition.conditions))
     if isinstance(condition, Held):
         inner = _truth(condition.condition, rows)
-        return rows.run(held_bars)(inner, whole_bars(condition.bars))
+        return rows.run(held_bars)(inner, whole(condition.bars))
     if isinstance(condition, Within):
         inner = _truth(condition.condition, rows)
-        return rows.run(bars_within)(inner, whole_bars(condition.bars))
+        return rows.run(bars_within)(inner, whole(condition.bars))
     raise StrategyError(f"{condition!r} is no condition")
 
 

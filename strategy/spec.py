@@ -5,7 +5,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import product
 from typing import Literal
 
 from strategy.errors import StrategyError, unknown
@@ -204,8 +203,7 @@ class StrategySpec:
     @cached_property
     def digest(self) -> str:
         """SHA-256, hexadecimal, of `described` as canonical JSON."""
-        text = json.dumps(self.described, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of(self.described)
 
     @property
     def goes_short(self) -> bool:
@@ -267,9 +265,7 @@ class StrategySpec:
         self.layout.check(genomes, self.least, self.most)
 
     def _longest(self, row: Row) -> int:
-        ends = [(self.layout.gene(name).low, self.layout.gene(name).high) for name in row.genes]
-        corners = (dict(zip(row.genes, corner, strict=True)) for corner in product(*ends))
-        return max(row.warm_up(corner) for corner in corners)
+        return max(row.warm_up(corner) for corner in self.layout.corners(row.genes))
 
     def _check_entry(self) -> None:
         if not self.entry:
@@ -311,6 +307,12 @@ class StrategySpec:
                 raise StrategyError(
                     f"strategy '{self.name}': two indicators are named '{row.kind.name}'"
                 )
+
+
+def digest_of(described: Mapping[str, object]) -> str:
+    """SHA-256, hexadecimal, of what is ready for JSON, as canonical JSON."""
+    text = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def described_gene(gene: Gene) -> dict[str, object]:

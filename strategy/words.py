@@ -15,7 +15,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from data.errors import TimeframeError
-from data.timeframe import parse_timeframe
+from data.timeframe import SECOND_NS, parse_timeframe
 from strategy import conditions
 from strategy.clock import Offset
 from strategy.conditions import AllOf, AnyOf, Condition, Held, Within
@@ -49,8 +49,6 @@ from strategy.language import (
 from strategy.model import Strategy
 from strategy.nodes import Node
 from strategy.places import here, placed
-
-SECOND_NS = 10**9
 
 
 def _indicator_word(name: str) -> Callable[..., Term]:

@@ -4,22 +4,15 @@ A provider is a function ``read(address, options) -> RawTable`` in a module of t
 imported when it is first used, so that naming a source costs nothing.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from glob import glob, has_magic
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
 
 from data.errors import SourceError, near_match
 from data.providers.columns import part_market
 from data.table import LoadOptions, RawTable
-
-
-class Reader(Protocol):
-    """What a provider's module offers as ``read``."""
-
-    def __call__(self, address: str, options: LoadOptions) -> RawTable:
-        """Read the rows at `address`."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +40,8 @@ class Provider:
         Raises:
             DataError: When they cannot be read without guessing.
         """
-        reader = cast(Reader, import_module(self.module).read)
-        return reader(address, options)
+        read: Callable[[str, LoadOptions], RawTable] = import_module(self.module).read
+        return read(address, options)
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -118,7 +111,7 @@ def find_provider(spec: str) -> tuple[Provider, str]:
                 return provider, spec
     known = ", ".join(provider.form for provider in PROVIDERS.values())
     shown = name if len(name) <= 40 else name[:40] + "..."
-    hint = near_match(name, list(PROVIDERS))
+    hint = near_match(name, PROVIDERS)
     raise SourceError(f"data source {shown!r} is unknown; known: {known}{hint}")
 
 

@@ -201,7 +201,7 @@ def _read_alike(
         differs = np.flatnonzero(other != found[0][0])
         if len(differs):
             i = int(differs[0])
-            one, two = (format_time(int(times[i])) for times in (found[0][0], other))
+            one, two = (format_time(times[i]) for times in (found[0][0], other))
             raise TableError(
                 f"{where}: columns {layout.times[0]!r} and {names[0]!r} could both be the time of "
                 f"a bar, and differ: row {i} has {one} and {two}; say which with "

@@ -111,7 +111,7 @@ def parse_address(address: str, now_ms: int) -> Request:
             "ccxt:kraken:BTC/USD:1h:2024-01-01:2024-07-01"
         )
     if found["exchange"] not in ccxt.exchanges:
-        hint = near_match(found["exchange"], list(ccxt.exchanges))
+        hint = near_match(found["exchange"], ccxt.exchanges)
         raise SourceError(f"ccxt knows no exchange {found['exchange']!r}{hint}")
     start = _day_ms(found["start"])
     end = now_ms if found["end"] is None else min(_day_ms(found["end"]), now_ms)
@@ -136,10 +136,7 @@ def _check_market(exchange: ccxt.Exchange, request: Request) -> None:
         )
     markets: dict[str, object] = _asked(exchange.load_markets, request)
     if request.symbol not in markets:
-        names = {name.lower(): name for name in markets}
-        hint = near_match(request.symbol, list(names))
-        for lower, name in names.items():
-            hint = hint.replace(f"'{lower}'", f"'{name}'")
+        hint = near_match(request.symbol, markets)
         raise SourceError(f"{request.exchange} has no market {request.symbol[:40]!r}{hint}")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from data.checks import PRICES, VALUES
 from data.errors import TableError, near_match
 
 KNOWN_NAMES = 4096
@@ -18,9 +19,7 @@ INDEX = "__index_level_0__"
 NAMELESS = ("", "Unnamed: 0", "index")
 """What such an index is called in a text file, where it is the first column."""
 
-NEEDED = ("open", "high", "low", "close", "volume")
-
-MEANINGS = ("timestamp", "date", "time", *NEEDED, "symbol")
+MEANINGS = ("timestamp", "date", "time", *VALUES, "symbol")
 """What a person may say that a column holds."""
 
 NO_VOLUME = "none"
@@ -87,7 +86,7 @@ ROLES = {name: role for role, names in ALIASES.items() for name in names}
 PAIR = re.compile(r"\('([^']*)', '([^']*)'\)")
 """How pandas writes the name of a column that has two, in a Parquet file."""
 
-TICKERS, PRICES = "ticker", "price"
+TICKER, PRICE = "ticker", "price"
 
 ELSEWHERE = "(of another market)"
 """Stands for the name of a column that is not read."""
@@ -151,12 +150,12 @@ def recognise(
             raise _two_alike(where, role, columns)
     times = _choose_times(found, names, where)
     volume, tick_volume, volumes = _choose_volume(found)
-    missing = [role for role in NEEDED if role not in found and role != "volume"]
+    missing = [role for role in PRICES if role not in found]
     if missing or volume is None:
         raise TableError(
             _missing([*missing, *([] if volume is not None else ["volume"])], names, where)
         )
-    values = (*(found[role][0] for role in NEEDED[:4]), volume)
+    values = (*(found[role][0] for role in PRICES), volume)
     symbol = found["symbol"][0] if "symbol" in found else None
     return Layout(
         times[0],
@@ -249,7 +248,7 @@ def _find(meaning: str, name: str, names: Sequence[str], where: str) -> str:
     """The column that a person means; empty for a volume that does not exist."""
     if meaning not in MEANINGS:
         known = ", ".join(MEANINGS)
-        hint = near_match(meaning, list(MEANINGS))
+        hint = near_match(meaning, MEANINGS)
         raise TableError(f"--column {meaning}={name}: '{meaning}' is unknown; known: {known}{hint}")
     if (column := _named(name, names)) is not None:
         return column

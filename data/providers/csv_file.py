@@ -165,13 +165,11 @@ def _opened(content: bytes, where: str) -> Iterator[IO[bytes]]:
         with gzip.open(file) as packed:
             yield packed  # type: ignore[misc]
         return
-    with zipfile.ZipFile(file) as archive:
-        (member,) = _only_member(archive, where)
-        with archive.open(member) as packed:
-            yield packed
+    with zipfile.ZipFile(file) as archive, archive.open(_only_member(archive, where)) as packed:
+        yield packed
 
 
-def _only_member(archive: zipfile.ZipFile, where: str) -> list[zipfile.ZipInfo]:
+def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
     members = [member for member in archive.infolist() if not member.is_dir()]
     if len(members) != 1:
         raise SourceError(
@@ -179,4 +177,4 @@ def _only_member(archive: zipfile.ZipFile, where: str) -> list[zipfile.ZipInfo]:
         )
     if members[0].flag_bits & ENCRYPTED:
         raise SourceError(f"{where}: is a zip archive with a password; unpack it first")
-    return members
+    return members[0]

@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from data.checks import VALUES
 from data.errors import SourceError, TableError
-from data.providers.columns import PRICES, TICKERS, list_names, names_of
+from data.providers.columns import PRICE, TICKER, list_names, names_of
 
 SEPARATORS = ",;\t|"
 LONGEST_HEADER_BYTES = 1 << 16
 MOST_LINES_ABOVE = 10
-VALUES = ("open", "high", "low", "close", "volume")
 
 UNREADABLE = "\ufffd"
 """Stands where bytes are no UTF-8."""
@@ -117,7 +117,7 @@ def _two_names(rows: Sequence[Sequence[str]]) -> list[tuple[str, str]] | None:
     if len(first) != len(second) or len(first) < 6:
         return None
     label = (first[0].strip().lower(), second[0].strip().lower())
-    if label not in ((PRICES, TICKERS), (TICKERS, PRICES), ("", "")):
+    if label not in ((PRICE, TICKER), (TICKER, PRICE), ("", "")):
         return None
     lower = {cell.strip().lower() for cell in first[1:]}
     prices, markets = (first, second) if "close" in lower else (second, first)

@@ -7,15 +7,20 @@ from pathlib import Path
 import numpy as np
 
 from data.bars import parse_time
-from data.cache import PartBars, SeriesCache, SeriesKey
+from data.cache import PartBars, Range, SeriesCache, SeriesKey
 from data.checks import VALUES, format_time
 from data.errors import LimitError, SourceError
 from data.table import FetchOptions, LoadOptions, RawTable
-from data.timeframe import SECOND_NS, UNITS_NS, format_timeframe, parse_timeframe
+from data.timeframe import (
+    DAY_NS,
+    MINUTE_NS,
+    SECOND_NS,
+    format_timeframe,
+    parse_timeframe,
+)
 from data.vendor.series import (
     Fetching,
     FetchStep,
-    Range,
     Watch,
     bars_of,
     cached_range,
@@ -29,13 +34,12 @@ from data.vendor.sessions import has_calendar, thin_sessions
 PROVIDER = "polygon"
 SYMBOL = re.compile(r"(?:[XCIO]:)?[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 DEFAULT_TIMEFRAME = "15m"
-DAY_NS = UNITS_NS["d"]
 EARLIEST = "1990-01-01"
 
 OFFERED_NS = tuple(
     sorted(
-        {DAY_NS, UNITS_NS["h"]}
-        | {n * unit for unit in (UNITS_NS["m"], SECOND_NS) for n in range(1, 60) if 60 % n == 0},
+        {DAY_NS, 60 * MINUTE_NS}
+        | {n * unit for unit in (MINUTE_NS, SECOND_NS) for n in range(1, 60) if 60 % n == 0},
         reverse=True,
     )
 )
@@ -78,7 +82,7 @@ def fetch(
             start_ns = min(wanted.start_ns, had.start_ns)
             wanted = Range(start_ns, max(wanted.end_ns, had.end_ns))
     for note in notes:
-        watch(FetchStep(f"{cache.key.symbol} {cache.key.timeframe}", note=note))
+        watch(FetchStep(cache.key.short, note=note))
     bars_of(cache, wanted, Fetching(options.fetch.accept_missing, watch))
     return cache
 

@@ -24,6 +24,7 @@ from data.checks import (
 from data.errors import TableError, near_match
 from data.providers.numbers import array_of
 from data.providers.time_forms import as_iso, fitting, form_of
+from data.timeframe import DAY_NS
 
 ISO = (
     r"^(?P<date>(?:19|20)[0-9]{2}[-/.][0-9]{2}[-/.][0-9]{2})"
@@ -44,7 +45,6 @@ CALENDAR = r"^(?:19|20)[0-9]{2}[01][0-9][0-3][0-9](?:[0-2][0-9][0-5][0-9](?:[0-5
 AS_UTC = "times name no zone, read as UTC; --tz names another"
 UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])")
 
-DAY_NS = 86_400 * 10**9
 EPOCH = datetime(1970, 1, 1)
 
 
@@ -72,8 +72,7 @@ def _read(
 ) -> tuple[Ints, tuple[str, ...]]:
     column = next(iter(columns.values())) if len(columns) == 1 else _join(columns, where)
     place = f"{where}: column {' and '.join(repr(name) for name in columns)}"
-    if pa.types.is_integer(column.type) and _all_match(column.cast(pa.string()), CALENDAR):
-        column = column.cast(pa.string())
+    column = _calendar_as_text(column)
     if pa.types.is_string(column.type):
         column = _strip(column)
         if time_format is not None:
@@ -121,11 +120,9 @@ def find_zone(tz: str) -> ZoneInfo:
         pass
     if not available_timezones():
         raise TableError("this machine has no zone data; install the package tzdata to use --tz")
-    lower = {name.lower(): name for name in available_timezones()}
-    hint = near_match(tz, list(lower)).split("'")
-    near = f"; did you mean '{lower[hint[1]]}'?" if len(hint) == 3 else ""
+    hint = near_match(tz, available_timezones())
     raise TableError(
-        f"--tz {tz[:64]!r} is no IANA zone; write one such as UTC or America/New_York{near}"
+        f"--tz {tz[:64]!r} is no IANA zone; write one such as UTC or America/New_York{hint}"
     )
 
 
@@ -142,9 +139,7 @@ def _digits(column: pa.Array, place: str) -> pa.Array:
 
 def _join(columns: dict[str, pa.Array], where: str) -> pa.Array:
     (first, dates), (second, times) = columns.items()
-    if pa.types.is_integer(dates.type) and _all_match(dates.cast(pa.string()), CALENDAR):
-        dates = dates.cast(pa.string())
-    texts = [_strip(c) for c in (dates, times) if pa.types.is_string(c.type)]
+    texts = [_strip(c) for c in (_calendar_as_text(dates), times) if pa.types.is_string(c.type)]
     if len(texts) == 2 and _all_match(texts[0], DATE) and _all_match(texts[1], TIME_OF_DAY):
         clock = pc.replace_substring_regex(
             texts[1], r"^([0-9]{2})([0-9]{2})([0-9]{2})?$", r"\1:\2:\3"
@@ -191,9 +186,8 @@ def _unit_of(numbers: npt.NDArray[Any]) -> tuple[str, int] | None:
 
 
 def _read_whole(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
-    numbers = column.cast(pa.float64(), safe=False)
     if pa.types.is_floating(column.type):
-        present = numbers.drop_null().to_numpy(zero_copy_only=False)
+        present = column.cast(pa.float64()).drop_null().to_numpy(zero_copy_only=False)
         present = present[~np.isnan(present)]
         if (np.abs(present) > 2**53).any() or (present != np.floor(present)).any():
             raise TableError(
@@ -203,29 +197,19 @@ def _read_whole(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tup
             )
         column = pc.if_else(pc.is_nan(column), None, column)
     try:
-        return _read_numbers(numbers, column.cast(pa.int64()), tz, place)
+        whole = column.cast(pa.int64())
     except pa.ArrowInvalid:
         raise _unknown_unit(place, column.drop_null()[0].as_py()) from None
-
-
-def _read_numbers(
-    numbers: pa.Array, exact: pa.Array, tz: str | None, place: str
-) -> tuple[Ints, tuple[str, ...]]:
-    size = numbers.drop_null().to_numpy(zero_copy_only=False)
-    size = size[~np.isnan(size)]
-    if len(size) == 0:
-        return np.full(len(numbers), NO_TIME, dtype=np.int64), ()
-    found = _unit_of(size)
+    known = whole.drop_null()
+    if len(known) == 0:
+        return np.full(len(whole), NO_TIME, dtype=np.int64), ()
+    found = _unit_of(array_of(known, NO_TIME))
     if found is None:
-        raise _unknown_unit(place, int(size[0]))
+        raise _unknown_unit(place, known[0])
     unit, unit_ns = found
-    time = array_of(exact, NO_TIME)
-    known = time != NO_TIME
     note = f"times are whole numbers, read as {unit} since 1970 UTC"
-    return np.where(known, time, 0) * unit_ns + np.where(known, 0, NO_TIME), (
-        note,
-        *_unused(tz, "count from 1970 UTC"),
-    )
+    time_ns = pc.multiply(whole, unit_ns)
+    return array_of(time_ns, NO_TIME), (note, *_unused(tz, "count from 1970 UTC"))
 
 
 def _unknown_unit(place: str, example: object) -> TableError:
@@ -353,6 +337,13 @@ def _unused(tz: str | None, why: str) -> tuple[str, ...]:
     return () if tz is None else (f"--tz {tz} was not needed: the times {why}",)
 
 
+def _calendar_as_text(column: pa.Array) -> pa.Array:
+    """A column as it is, but dates that were written as numbers as text."""
+    if pa.types.is_integer(column.type) and _all_match(column.cast(pa.string()), CALENDAR):
+        return column.cast(pa.string())
+    return column
+
+
 def _strip(column: pa.Array) -> pa.Array:
     stripped = pc.utf8_trim_whitespace(column)
     return pc.if_else(pc.equal(stripped, ""), pa.scalar(None, stripped.type), stripped)
@@ -392,7 +383,7 @@ def _refuse_impossible(local_ns: Ints, known: npt.NDArray[np.bool_], shift: Ints
     for mark, words in ((TWICE, "exist twice"), (NEVER, "do not exist")):
         bad = rows[shift == mark]
         if len(bad):
-            shown = ", ".join(f"row {i} {format_time(int(local_ns[i]))}" for i in bad[:SHOWN])
+            shown = ", ".join(f"row {i} {format_time(local_ns[i])}" for i in bad[:SHOWN])
             more = f" and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
             raise TableError(
                 f"{at}: {len(bad)} local times {words} because clocks change: {shown}{more}; "

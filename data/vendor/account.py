@@ -127,8 +127,7 @@ def _checked_url(settings: Mapping[str, object], path: Path) -> str | None:
 
 def _checked_calls(settings: Mapping[str, object], path: Path) -> int:
     calls = settings.get("calls_per_minute", FREE_CALLS_PER_MINUTE)
-    is_whole = isinstance(calls, int) and not isinstance(calls, bool)
-    if not isinstance(calls, int) or not is_whole or not 1 <= calls <= MOST_CALLS_PER_MINUTE:
+    if type(calls) is not int or not 1 <= calls <= MOST_CALLS_PER_MINUTE:
         raise SourceError(
             f"{path}: calls_per_minute must be a whole number from 1 to {MOST_CALLS_PER_MINUTE:,}"
         )
@@ -149,7 +148,8 @@ def _read_settings(path: Path) -> Mapping[str, object]:
         raise SourceError(f"{path}: {error.strerror or error}") from None
     except (ValueError, RecursionError):
         # The message of the parser may show a line that holds the key.
-        raise SourceError(f"{path}: is no TOML file; see data/README.md for its form") from None
+        page = "data/vendor/README.md"
+        raise SourceError(f"{path}: is no TOML file; see {page} for its form") from None
     if not isinstance(settings, dict):
         raise SourceError(f"{path}: {SECTION} must be a table, [{SECTION}]")
     known = ["api_key", "url", "calls_per_minute"]

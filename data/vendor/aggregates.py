@@ -73,20 +73,10 @@ def fetch_bars(client: VendorClient, query: Query, timeframe_ns: int) -> Fetched
 
 
 @dataclass(frozen=True)
-class Page:
-    """What one page says.
+class Page(Fetched):
+    """What one page says; `next_url` is where the next one is, None on the last."""
 
-    Args:
-        timestamp: [N], nanoseconds UTC, strictly ascending.
-        values: open, high, low, close, volume, [N] each, as sent.
-        next_url: Where the next page is, None on the last.
-        is_delayed: Whether the vendor says that it holds bars back.
-    """
-
-    timestamp: Ints
-    values: Mapping[str, Floats]
     next_url: str | None
-    is_delayed: bool
 
 
 def read_page(body: bytes, query: Query) -> Page:
@@ -112,7 +102,7 @@ def read_page(body: bytes, query: Query) -> Page:
     # An index is a number that nobody trades: its bars have no volume.
     absent = {"v": 0} if query.symbol.startswith("I:") else {}
     values = {n: _column(rows, key, absent.get(key), where) for n, key in FIELDS.items()}
-    return Page(timestamp, values, next_url, status == "DELAYED")
+    return Page(timestamp, values, status == "DELAYED", next_url)
 
 
 def _check_advance(query: Query, before: list[Page], page: Page) -> None:

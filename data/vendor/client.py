@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Protocol, cast
+from typing import Any
 
 from data.errors import FetchError, SourceError
 from data.vendor.account import Account, check_url
@@ -63,28 +63,17 @@ class Query:
     adjusted: bool
 
 
-class _Rest(Protocol):
-    """What is used of the vendor's client."""
-
-    BASE: str
-    client: object
-
-    def list_aggs(self, *place: object, **options: object) -> Answer:
-        """Ask for one page of bars."""
-
-
 class VendorClient:
     """Asks for pages.
 
     Args:
         tell: Takes one line for each wait.
-        name: One of `CLIENTS`; the first that is installed when None.
     """
 
-    def __init__(self, account: Account, tell: Tell, name: str | None = None) -> None:
+    def __init__(self, account: Account, tell: Tell) -> None:
         self._account = account
         self._pace = Pace(account.calls_per_minute, tell)
-        self._rest = _load_client(account, name or _installed_client())
+        self._rest = _load_client(account)
         self.url = check_url(self._rest.BASE)
         self._answers, self._answers_s = 0, 0.0
 
@@ -120,7 +109,7 @@ class VendorClient:
         raise FetchError(self._explain(query, failed, failures))
 
     def _ask(self, query: Query, extra: Mapping[str, str]) -> bytes:
-        answer = self._rest.list_aggs(
+        answer: Answer = self._rest.list_aggs(
             query.symbol,
             query.multiplier,
             query.timespan,
@@ -185,19 +174,15 @@ def backoff_s(failures: int) -> float:
     return longest * (0.5 + secrets.randbelow(501) / 1000)
 
 
-def _installed_client() -> str:
+def _load_client(account: Account) -> Any:  # noqa: ANN401 - the client ships no types
     name = next((name for name in CLIENTS if find_spec(name)), None)
     if name is None:
         raise SourceError("polygon needs the vendor's client: pip install polygon-api-client")
-    return name
-
-
-def _load_client(account: Account, name: str) -> _Rest:
     make = import_module(name).RESTClient
     given = {} if account.url is None else {"base": account.url}
     rest = make(api_key=account.key, retries=0, pagination=False, **given)
     rest.client = BoundedPool(rest.client)
-    return cast(_Rest, rest)
+    return rest
 
 
 def _message(body: bytes) -> str:

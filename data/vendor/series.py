@@ -18,6 +18,7 @@ from data.cache import (
     DamagedError,
     Part,
     PartBars,
+    Range,
     SeriesCache,
     bars_hash,
     missing_ranges,
@@ -25,26 +26,17 @@ from data.cache import (
 )
 from data.checks import VALUES, Floats, Ints, format_time
 from data.errors import FetchError, RewrittenError
-from data.timeframe import UNITS_NS, parse_timeframe
+from data.timeframe import DAY_NS, SECOND_NS, parse_timeframe
 from data.vendor.account import find_account
 from data.vendor.aggregates import MS_NS, Fetched, fetch_bars
 from data.vendor.client import Query, VendorClient
 from data.vendor.sessions import missing_sessions
 
-DAY_NS = UNITS_NS["d"]
 TIMESPANS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 MOST_NAMED_DAYS = 5
 
 logger = logging.getLogger("data.vendor")
 """Lines for people: what is waited for, and what was found."""
-
-
-@dataclass(frozen=True)
-class Range:
-    """A range of time [start_ns, end_ns), nanoseconds UTC."""
-
-    start_ns: int
-    end_ns: int
 
 
 @dataclass(frozen=True)
@@ -89,8 +81,8 @@ def bars_of(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
             before stay in the cache.
     """
     held, damaged = _read_all(cache, wanted)
-    if damaged or missing_ranges([part for part, _ in held], wanted.start_ns, wanted.end_ns):
-        with cache.lock(lambda line: how.watch(_step(cache, note=line))):
+    if damaged or missing_ranges([part for part, _ in held], wanted):
+        with cache.lock(lambda line: how.watch(FetchStep(cache.key.short, note=line))):
             _fill(cache, wanted, how)
         held, damaged = _read_all(cache, wanted)
     if damaged:
@@ -101,11 +93,11 @@ def bars_of(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
 
 def set_all_aside(cache: SeriesCache, watch: Watch) -> Range | None:
     """Set all parts of a series aside; the range that they covered, None when there were none."""
-    with cache.lock(lambda line: watch(_step(cache, note=line))):
-        parts = cache.parts()
-        for part in [*parts, *cache.lost()]:
+    with cache.lock(lambda line: watch(FetchStep(cache.key.short, note=line))):
+        covered = cached_range(cache)
+        for part in [*cache.parts(), *cache.lost()]:
             cache.set_aside(part, SUPERSEDED)
-    return Range(parts[0].start_ns, parts[-1].end_ns) if parts else None
+    return covered
 
 
 def cached_range(cache: SeriesCache) -> Range | None:
@@ -141,24 +133,20 @@ def _fill(cache: SeriesCache, wanted: Range, how: Fetching) -> None:
     _, damaged = _read_all(cache, wanted)
     for part, why in damaged:
         cache.set_aside(part)
-        how.watch(_step(cache, note=f"{part.path.name[:40]}... set aside: {why}"))
-    lost = {
-        Range(part.start_ns, part.end_ns): part.bars_hash
-        for part in cache.lost()
-        if part.start_ns < wanted.end_ns and part.end_ns > wanted.start_ns
-    }
-    uncovered = missing_ranges(cache.parts(), wanted.start_ns, wanted.end_ns)
+        note = f"{part.path.name[:40]}... set aside: {why}"
+        how.watch(FetchStep(cache.key.short, note=note))
+    lost = {part.range: part.bars_hash for part in cache.lost() if part.range.overlaps(wanted)}
     pieces = list(lost) + [
         piece
-        for start_ns, end_ns in uncovered
-        for piece in _split(Range(start_ns, end_ns), lost, cache.key.timeframe)
+        for uncovered in missing_ranges(cache.parts(), wanted)
+        for piece in _split(uncovered, lost, cache.key.timeframe)
     ]
-    step = _step(cache, pieces=len(pieces))
+    step = FetchStep(cache.key.short, pieces=len(pieces))
     if not pieces:
         return
     client = VendorClient(find_account(), lambda line: how.watch(_ahead(client, step, line)))
     how.watch(_ahead(client, step))
-    for piece in sorted(pieces, key=lambda piece: piece.start_ns):
+    for piece in sorted(pieces):
         bars = _fetch_piece(client, cache, piece, how)
         _check_same_as_lost(cache, piece, bars, lost)
         cache.write(piece.start_ns, piece.end_ns, bars)
@@ -229,15 +217,18 @@ def _check_same(cache: SeriesCache, found: Fetched, overlap: Range, held: PartBa
     if not np.array_equal(new_times, old_times):
         odd = np.setxor1d(new_times, old_times)
         kind = "is new" if odd[0] in new_times else "is gone"
-        raise _rewritten(cache, f"{len(odd)} bars came or went, that of {_at(odd[0])} {kind}")
+        raise _rewritten(
+            cache, f"{len(odd)} bars came or went, that of {format_time(odd[0])} {kind}"
+        )
     for name in VALUES:
         changed = np.flatnonzero(new[name] != old[name])
         if len(changed):
             i = changed[0]
             before, now = float(old[name][i]), float(new[name][i])
+            at = format_time(new_times[i])
             raise _rewritten(
                 cache,
-                f"{len(changed)} of {len(new_times)} bars differ, {name} of {_at(new_times[i])} "
+                f"{len(changed)} of {len(new_times)} bars differ, {name} of {at} "
                 f"was {before!r} and is {now!r}, fetched {held.fetched_at}",
             )
 
@@ -246,7 +237,7 @@ def _check_same_as_lost(
     cache: SeriesCache, piece: Range, bars: PartBars, lost: Mapping[Range, str]
 ) -> None:
     if piece in lost and bars_hash(bars) != lost[piece]:
-        start, end = _at(piece.start_ns), _at(piece.end_ns)
+        start, end = format_time(piece.start_ns), format_time(piece.end_ns)
         raise _rewritten(cache, f"bars from {start} to {end} are not those that were damaged")
 
 
@@ -274,7 +265,7 @@ def _read_all(
     """Parts within a range: those that are whole, and those that are not, with the reason."""
     held, damaged = [], []
     for part in cache.parts():
-        if part.start_ns < wanted.end_ns and part.end_ns > wanted.start_ns:
+        if part.range.overlaps(wanted):
             try:
                 held.append((part, cache.read(part)))
             except DamagedError as error:
@@ -297,7 +288,7 @@ def _split(whole: Range, lost: Mapping[Range, str], timeframe: str) -> Iterator[
 
 
 def _next_edge(at_ns: int, timeframe: str) -> int:
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at_ns // 10**9)
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at_ns // SECOND_NS)
     day = moment.replace(hour=0, minute=0, second=0)
     if timeframe[-1] == "s":
         edge = day + timedelta(days=1)
@@ -305,7 +296,7 @@ def _next_edge(at_ns: int, timeframe: str) -> int:
         edge = day.replace(year=day.year + 1, month=1, day=1)
     else:
         edge = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
-    return int(edge.timestamp()) * 10**9
+    return int(edge.timestamp()) * SECOND_NS
 
 
 def _cut(
@@ -313,11 +304,3 @@ def _cut(
 ) -> tuple[Ints, Mapping[str, Floats]]:
     first, last = np.searchsorted(timestamp, [within.start_ns, within.end_ns])
     return timestamp[first:last], {name: values[name][first:last] for name in VALUES}
-
-
-def _at(time_ns: int) -> str:
-    return format_time(int(time_ns))
-
-
-def _step(cache: SeriesCache, *, pieces: int = 0, note: str = "") -> FetchStep:
-    return FetchStep(f"{cache.key.symbol} {cache.key.timeframe}", pieces=pieces, note=note)

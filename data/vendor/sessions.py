@@ -6,8 +6,6 @@ York exchange. Options trade too rarely for a rule. A day is one of UTC: the reg
 New York lies within one.
 """
 
-from datetime import date
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -25,10 +23,9 @@ from pandas.tseries.holiday import (
 )
 
 from data.checks import Ints
+from data.timeframe import DAY_NS
 
 Days = npt.NDArray[np.datetime64]
-
-DAY_NS = 86_400 * 10**9
 
 CLOSED = (
     *("2001-09-11", "2001-09-12", "2001-09-13", "2001-09-14"),
@@ -72,7 +69,8 @@ def session_days(symbol: str, start_ns: int, end_ns: int) -> Days:
         return days
     days = days[np.is_busday(days)]
     if symbol.startswith("C:"):
-        return days[[day.astype(object) not in _quiet(day) for day in days]]
+        is_open = [(day.month, day.day) not in ((12, 25), (1, 1)) for day in days.astype(object)]
+        return days[np.array(is_open, dtype=np.bool_)]
     return days[~np.isin(days, _new_york_holidays(start_ns, end_ns))]
 
 
@@ -96,11 +94,6 @@ def thin_sessions(symbol: str, start_ns: int, end_ns: int, timestamp: Ints) -> D
     days, counts = days[inside], counts[inside]
     thin: Days = days[2 * counts < np.median(counts)].astype("datetime64[D]")
     return thin
-
-
-def _quiet(day: np.datetime64) -> tuple[date, date]:
-    year = day.astype(object).year
-    return date(year, 12, 25), date(year, 1, 1)
 
 
 def _new_york_holidays(start_ns: int, end_ns: int) -> Days:

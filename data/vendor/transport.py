@@ -26,6 +26,7 @@ AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same call may be made again."""
 
 
+@dataclass(eq=False)
 class CallError(Exception):
     """A call failed; its words hold neither the address nor the key.
 
@@ -36,20 +37,14 @@ class CallError(Exception):
         body: First part of the answer, for the vendor's own words.
     """
 
-    def __init__(
-        self,
-        words: str,
-        *,
-        status: int = 0,
-        can_repeat: bool = False,
-        retry_after_s: float | None = None,
-        body: bytes = b"",
-    ) -> None:
-        super().__init__(words)
-        self.status = status
-        self.can_repeat = can_repeat
-        self.retry_after_s = retry_after_s
-        self.body = body
+    words: str
+    status: int = 0
+    can_repeat: bool = False
+    retry_after_s: float | None = None
+    body: bytes = b""
+
+    def __str__(self) -> str:
+        return self.words
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from data.bars import Bars, Window
 from data.checks import PRICES, Flags, Floats
-from data.groups import groups
+from data.windows import groups
 from engine.ledger import ACCUMULATOR_INDEX, REASONS, Ledger
 
 TRADES, REJECTED = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["rejected"]

@@ -17,7 +17,7 @@ from math import comb
 import numpy as np
 
 from data.bars import Bars, Role, Window
-from data.groups import groups
+from data.windows import groups
 from optimizer.errors import ConfigError
 from strategy.narrow import AnyStrategy
 

@@ -5,6 +5,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator
 
+from data.timeframe import MINUTE_NS
 from optimizer.errors import ConfigError
 from optimizer.exporting.member import ExportedMember
 from optimizer.exporting.python_rows import Lines
@@ -22,7 +23,6 @@ from strategy.exits import (
 )
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
 from strategy.nodes import Node
-from strategy.series import MINUTE_NS
 
 HEAD = """\
 This text was written by a program and checked by a parser and an interpreter of its own; it was

@@ -18,7 +18,6 @@ from optimizer.errors import ConfigError, StoreError
 from optimizer.runs import RunStore
 from optimizer.session.sources import load_options
 from optimizer.written import write_whole
-from strategy.columns import DatedColumn
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy, place_in
 
@@ -60,10 +59,10 @@ def columns_of(files: Sequence[str], tz: str | None = None) -> Callable[[Bars], 
         for name, path, numbers, max_age in read:
             if name in bars.extra:
                 raise ConfigError(f"--column-file: two columns are named '{name}'")
-            column = DatedColumn(*numbers.of(bars.symbol), max_age)
-            if not len(column.values):
+            own = numbers.of(bars.symbol)
+            if not len(own.values):
                 raise ConfigError(f"--column-file {name}: {path} has nothing of {bars.symbol}")
-            extra = {**bars.extra, name: column.at(bars)}
+            extra = {**bars.extra, name: own.at_closes(bars, max_age)}
             bars = replace(bars, extra=extra, dated=(*bars.dated, name))
         return bars
 

@@ -1,4 +1,4 @@
-"""Indicators: each in one file, with its formula, its source, its warm-up and a readable loop.
+"""Indicators: each family in one file, with its formulas, sources and readable loops.
 
 The loops here are the oracle's: one bar at a time, causal, as they read in plain Python and in the
 same words compiled. Fast forms live beside the other rows of each engine backend and must equal
@@ -13,14 +13,13 @@ from types import FunctionType
 
 import numpy as np
 
+from data.checks import VALUES
 from strategy.errors import IndicatorError
 from strategy.genes import Floats
-from strategy.indicators.close_location import close_location
+from strategy.indicators.bar_columns import close_location, true_range
 from strategy.indicators.ema import ema, ema_over_holes
 from strategy.indicators.level import level
-from strategy.indicators.sma import sma
-from strategy.indicators.true_range import true_range
-from strategy.indicators.zscore import zscore
+from strategy.indicators.rolling import sma, zscore
 
 Loop = Callable[..., Floats]
 
@@ -172,8 +171,8 @@ class Indicator:
         return f"{self.name}({', '.join(f'{one.name}={value:g}' for one, value in named)})"
 
 
-def _all_but_the_last(bars: int) -> int:
-    """Warm-up of a window."""
+def one_less(bars: int) -> int:
+    """Warm-up of a window: it is known with its last bar."""
     return bars - 1
 
 
@@ -182,29 +181,23 @@ _BARS, _WINDOW = (Parameter("bars"),), (Parameter("bars", least=2),)
 INDICATORS: dict[str, Indicator] = {
     one.name: one
     for one in (
-        Indicator("atr", sma, _WINDOW, _all_but_the_last, "true_range", "sma"),
-        Indicator("ema", ema, _BARS, _all_but_the_last),
+        Indicator("atr", sma, _WINDOW, one_less, "true_range", "sma"),
+        Indicator("ema", ema, _BARS, one_less),
         Indicator("level", level, (), lambda: 0),
-        Indicator("sma", sma, _WINDOW, _all_but_the_last),
-        Indicator("zscore", zscore, _WINDOW, _all_but_the_last),
+        Indicator("sma", sma, _WINDOW, one_less),
+        Indicator("zscore", zscore, _WINDOW, one_less),
     )
 }
 """Every indicator by name. atr(w) is sma(true_range, w)."""
 
-EMA_OVER_HOLES = Indicator(
-    "ema", ema_over_holes, _BARS, _all_but_the_last, computed_as="ema_over_holes"
-)
+EMA_OVER_HOLES = Indicator("ema", ema_over_holes, _BARS, one_less, computed_as="ema_over_holes")
 """The ema of a source that may have holes, which skips them; without holes both have equal bits."""
 
 WITH_HOLES = "close_location"
 """The source that may have holes: a bar whose prices are all equal has no close location."""
 
 SOURCES: dict[str, Callable[..., Floats] | None] = {
-    "open": None,
-    "high": None,
-    "low": None,
-    "close": None,
-    "volume": None,
+    **dict.fromkeys(VALUES),
     "true_range": true_range,
     "close_location": close_location,
 }

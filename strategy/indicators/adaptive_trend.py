@@ -18,7 +18,7 @@ from strategy.indicators.dema import dema
 from strategy.indicators.hma import hma
 from strategy.indicators.kama import kama, path_sums, smoothing
 from strategy.indicators.rma import ema_mean
-from strategy.indicators.sma import sma
+from strategy.indicators.rolling import sma
 from strategy.indicators.wma import lsma, wma
 
 FAMILIES = ("ema", "hma", "wma", "dema", "lsma", "kama")

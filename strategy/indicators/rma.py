@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from strategy.genes import Floats
-from strategy.indicators.sma import sma
+from strategy.indicators.rolling import sma
 
 
 def rma(values: Floats, bars: int) -> Floats:

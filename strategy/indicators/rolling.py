@@ -1,4 +1,4 @@
-"""Mean and variance of a sliding window, by sums anchored inside the window.
+"""Mean, deviation and score of a sliding window, by sums anchored inside the window.
 
 The series is cut into blocks of `window` bars. A window lies either exactly on one block or across
 two neighbours, and its sums start from a value that it contains, so that what cancels is never
@@ -61,3 +61,75 @@ def rolling_mean_variance(values: Floats, window: int) -> tuple[Floats, Floats]:
             means[t] = anchor + total / window
             variances[t] = (total2 - total * total / window) / window
     return means, variances
+
+
+def sma(values: Floats, window: int) -> Floats:
+    """Mean of the newest `window` values.
+
+    Args:
+        values: [T], any unit.
+        window: Bars, at least 2.
+
+    Returns:
+        [T], unit of `values`; NaN before `window` bars have been seen.
+
+    Source: house rule for the order of the sums, see `rolling_mean_variance`. On true range this is
+    the ATR in its simple-average form.
+
+    >>> sma(np.array([1.0, 3.0, 5.0]), 2)
+    array([nan,  2.,  4.])
+    """
+    means, _ = rolling_mean_variance(values, window)
+    return means
+
+
+def std(values: Floats, window: int) -> Floats:
+    """Population standard deviation of the newest `window` values.
+
+    Args:
+        values: [T], any unit; NaN where not known.
+        window: Bars, at least 2.
+
+    Returns:
+        [T], unit of `values`; exactly 0 on a flat window, NaN where a value of it is not known.
+
+    Source: house rule for the order of the sums, see `rolling_mean_variance`.
+
+    >>> std(np.array([1.0, 3.0, 3.0]), 2)
+    array([nan,  1.,  0.])
+    """
+    _, variances = rolling_mean_variance(values, window)
+    deviations = np.full(len(values), math.nan)
+    for t in range(len(values)):
+        # Rounding can leave a variance a hair below 0; it is 0 then.
+        if variances[t] > 0.0:
+            deviations[t] = math.sqrt(variances[t])
+        elif not math.isnan(variances[t]):
+            deviations[t] = 0.0
+    return deviations
+
+
+def zscore(values: Floats, window: int) -> Floats:
+    """Distance of a value from its window's mean, in population standard deviations.
+
+    Args:
+        values: [T], any unit.
+        window: Bars, at least 2; the newest value is part of its own window.
+
+    Returns:
+        [T], unit-free; NaN before `window` bars have been seen and where the window is flat.
+
+    Source: house rule for the order of the sums, see `rolling_mean_variance`.
+
+    >>> zscore(np.array([1.0, 3.0, 3.0]), 2)
+    array([nan,  1., nan])
+    """
+    means, variances = rolling_mean_variance(values, window)
+    scores = np.empty(len(values))
+    for t in range(len(values)):
+        # Rounding can leave a variance a hair below 0; like 0 it measures nothing.
+        if variances[t] > 0.0:
+            scores[t] = (values[t] - means[t]) / math.sqrt(variances[t])
+        else:
+            scores[t] = math.nan
+    return scores

@@ -85,11 +85,11 @@ def test_a_number_is_read_at_its_own_bar_alone(command, market):
     fitted(command, market)
     numbers, forecast = read_dated("a.parquet"), read_forecast(Path("a.parquet"))
     symbol = forecast.record.data[0].symbol
-    known_at, values = numbers.of(symbol)
-    assert np.isfinite(values[0])
-    assert np.isnan(values[-1])
-    assert known_at[-1] == known_at[-2] + 1
-    assert not len(numbers.of("OTHER")[1])
+    own = numbers.of(symbol)
+    assert np.isfinite(own.values[0])
+    assert np.isnan(own.values[-1])
+    assert own.known_at[-1] == own.known_at[-2] + 1
+    assert not len(numbers.of("OTHER").values)
 
 
 def test_python_fits_the_same(command, market):

@@ -24,7 +24,7 @@ from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.search.evolution import evolve, front_hash
 from optimizer.search.generation import final_front
 from strategy import STRATEGIES
-from strategy.indicators.zscore import zscore
+from strategy.indicators.rolling import zscore
 from strategy.rows import as_it_reads
 from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.references import FORMS

@@ -70,6 +70,6 @@ def write_parquet(folder, columns, name="series.parquet"):
     return f"parquet:{path}"
 
 
-def holds(condition, bars, genes=None, run=as_it_reads, extra=None):
+def holds(condition, bars, genes=None, run=as_it_reads):
     """Whether a condition is true, at every bar [T], those before its warm-up too."""
-    return truth(condition, Rows(Series.of(bars, extra), run), genes or {})
+    return truth(condition, Rows(Series.of(bars), run), genes or {})

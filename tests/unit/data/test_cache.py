@@ -15,6 +15,7 @@ from data.cache import (
     DamagedError,
     Part,
     PartBars,
+    Range,
     SeriesCache,
     SeriesKey,
     bars_hash,
@@ -207,7 +208,7 @@ def test_what_is_missing_and_what_is_there_make_the_range(edges, one, two):
     pairs = list(zip(edges[::2], edges[1::2], strict=False))
     parts = [Part(a, b, "", "", None) for a, b in pairs]
     start, end = min(one, two), max(one, two)
-    gaps = missing_ranges(parts, start, end)
+    gaps = missing_ranges(parts, Range(start, end))
     for second in range(start, end):
         covered = any(a <= second < b for a, b in pairs)
         assert sum(a <= second < b for a, b in gaps) == (0 if covered else 1)

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data.dated import read_dated
+from data.dated import DatedNumbers, read_dated
 from data.errors import DataError
 from tests.support.series import MINUTE_NS, make_bars
 
@@ -34,19 +34,19 @@ def test_a_file_of_several_symbols_tells_them_apart(tmp_path):
         tmp_path, "symbol,known_from,value\nA,1970-01-02,1\nB,1970-01-02,2\nA,1970-01-04,3\n"
     )
     found = read_dated(path)
-    assert found.of("A")[1].tolist() == [1.0, 3.0]
-    assert found.of("B")[0].tolist() == [DAY_NS]
-    assert len(found.of("C")[1]) == 0
+    assert found.of("A").values.tolist() == [1.0, 3.0]
+    assert found.of("B").known_at.tolist() == [DAY_NS]
+    assert len(found.of("C").values) == 0
 
 
 def test_a_symbol_of_digits_keeps_its_zeros(tmp_path):
     """It is a name, also where a file holds numbers; the same number twice is one."""
     path = written(tmp_path, "symbol,known_at,value\n000700,1970-01-02,1\n000700,1970-01-02,1\n")
-    assert read_dated(path).of("000700")[1].tolist() == [1.0, 1.0]
+    assert read_dated(path).of("000700").values.tolist() == [1.0, 1.0]
     path = str(tmp_path / "rates.parquet")
     times = pa.array([86_400], pa.timestamp("s", "UTC"))
     pq.write_table(pa.table({"known_at": times, "symbol": [700], "value": [3]}), path)
-    assert read_dated(path).of("700")[1].tolist() == [3.0]
+    assert read_dated(path).of("700").values.tolist() == [3.0]
 
 
 def test_times_that_name_no_zone_are_of_the_zone_given(tmp_path):
@@ -106,6 +106,18 @@ def test_a_missing_file_is_named():
     """By its path."""
     with pytest.raises(DataError, match=r"there is no file 'none.csv'"):
         read_dated("none.csv")
+
+
+def test_dated_numbers_are_known_late_and_grow_old():
+    """At the first close that is not before their time; not after so many minutes."""
+    bars = make_bars(8, start_ns=0)
+    numbers = DatedNumbers(np.array([15, 40, 40]) * MINUTE_NS, np.array([1.0, 2.0, 3.0]), None)
+    found = numbers.at_closes(bars, max_age=50)
+    nan = np.nan
+    assert str(found.tolist()) == str([1.0, 1.0, 3.0, 3.0, 3.0, 3.0, nan, nan])
+    assert np.isnan(DatedNumbers(numbers.known_at[:0], np.zeros(0), None).at_closes(bars)).all()
+    with pytest.raises(DataError, match="max_age must be above 0 minutes, got 0"):
+        numbers.at_closes(bars, max_age=0)
 
 
 def test_extra_columns_are_part_of_the_bars():

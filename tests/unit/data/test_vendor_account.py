@@ -1,10 +1,13 @@
 """Keys and addresses: where they come from, where they may go, and that they do not show."""
 
 import base64
+import re
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+import data
 from data.errors import SourceError
 from data.vendor.account import Account, check_url, find_account
 
@@ -47,6 +50,16 @@ def test_addresses_that_must_not_have_it(url):
     """Whatever is not exactly the vendor or this machine is refused."""
     with pytest.raises(SourceError, match="would go to a stranger"):
         check_url(url)
+
+
+def test_a_broken_file_is_met_with_the_page_that_shows_its_form(monkeypatch, tmp_path):
+    """The page that the message names holds the file's keys."""
+    monkeypatch.setattr("data.vendor.account.config_file", lambda: tmp_path / "vendors.toml")
+    (tmp_path / "vendors.toml").write_text("[polygon\n")
+    with pytest.raises(SourceError, match="is no TOML file") as refused:
+        find_account()
+    page = re.search(r"see (\S+) for its form", str(refused.value))[1]
+    assert "calls_per_minute =" in (Path(data.__file__).parents[1] / page).read_text("utf-8")
 
 
 def test_the_first_variable_wins(monkeypatch, tmp_path):

@@ -13,12 +13,9 @@ import talib
 
 from strategy.errors import IndicatorError
 from strategy.indicators import INDICATORS
-from strategy.indicators.close_location import close_location
+from strategy.indicators.bar_columns import close_location, true_range
 from strategy.indicators.ema import ema, ema_over_holes
-from strategy.indicators.rolling import rolling_mean_variance
-from strategy.indicators.sma import sma
-from strategy.indicators.true_range import true_range
-from strategy.indicators.zscore import zscore
+from strategy.indicators.rolling import rolling_mean_variance, sma, zscore
 
 RNG = np.random.Generator(np.random.PCG64(7))
 

@@ -4,19 +4,21 @@
 import hashlib
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from data import Bars, LoadOptions, load_bars
+from data.dated import DatedNumbers
+from data.timeframe import MINUTE_NS
 from engine.kept import Kept
 from strategy.clock import zone_version
-from strategy.columns import DatedColumn
 from strategy.errors import StrategyError
 from strategy.expressions import Clock, Column
 from strategy.kinds import KINDS
 from strategy.rows import Rows, as_it_reads, first_value, row_values, warm_up_of
-from strategy.series import MINUTE_NS, Series
+from strategy.series import Series
 from strategy.words import *
 from tests.support.looping import each
 from tests.support.own_words import efficiency
@@ -68,16 +70,17 @@ SERIES = ("uniusdt_15m", "spy_1m")
 
 @pytest.fixture(scope="module", params=SERIES)
 def real(request, real_folder):
-    """A number of the series, its bars, and its extra column."""
+    """A number of the series, and its bars with an extra column."""
     spec = f"parquet:{real_folder / request.param}.parquet"
     bars = load_bars(spec, LoadOptions(dedupe=True))
-    return SERIES.index(request.param), bars, {"dated": moves_of(bars).at(bars)}
+    return SERIES.index(request.param), with_moves(bars)
 
 
-def moves_of(bars):
-    """The move of each eighth bar, as if it were known ninety minutes after the open."""
+def with_moves(bars):
+    """With the move of each eighth bar, as if it were known ninety minutes after the open."""
     move = (bars.close - bars.open)[::8]
-    return DatedColumn(bars.timestamp[::8] + 90 * MINUTE_NS, move, max_age=600)
+    dated = DatedNumbers(bars.timestamp[::8] + 90 * MINUTE_NS, move, None)
+    return replace(bars, extra={"dated": dated.at_closes(bars, max_age=600)})
 
 
 def digest(row):
@@ -87,8 +90,8 @@ def digest(row):
 
 def test_rows_have_the_published_bytes(real):
     """Every row of the law on two real series, compiled; first values where they are stated."""
-    number, bars, extra = real
-    rows = Rows(Series.of(bars, extra), FORMS["compiled_reference"])
+    number, bars = real
+    rows = Rows(Series.of(bars), FORMS["compiled_reference"])
     found = {name: digest(rows.values(row.tree, {})) for name, (row, *_) in ROWS.items()}
     assert found == {name: digests[number] for name, (_, *digests) in ROWS.items()}
     for name, firsts in FIRST.items():
@@ -96,8 +99,7 @@ def test_rows_have_the_published_bytes(real):
             assert first_value(rows.values(ROWS[name][0].tree, {})) == firsts[number]
 
 
-WORLD = make_bars(16, 700, flat=0.2, silent=0.1, gaps=0.05, jump=0.05)
-EXTRA = {"dated": moves_of(WORLD).at(WORLD)}
+WORLD = with_moves(make_bars(16, 700, flat=0.2, silent=0.1, gaps=0.05, jump=0.05))
 OTHERS = {
     "ema_of_one": ema(close, 1),
     "highest_of_one": highest(high, 1),
@@ -111,9 +113,9 @@ OTHERS = {
 ALL = {**{name: row for name, (row, *_) in ROWS.items()}, **OTHERS}
 
 
-def values(row, bars=WORLD, extra=EXTRA, run=as_it_reads):
+def values(row, bars=WORLD, run=as_it_reads):
     """What a row says."""
-    return row_values(row.tree, bars, {}, run, extra)
+    return row_values(row.tree, bars, {}, run)
 
 
 def world_of(*close_prices, step_minutes=15, start_minute=0):
@@ -142,8 +144,7 @@ def test_no_row_depends_on_later_bars(name):
     form = FORMS["compiled_reference"]
     whole = values(ALL[name], run=form)
     for cut in (1, 2, 3, 13, 14, 15, 20, 21, 96, 97, 102, 300, 431, 650, 699):
-        extra = {"dated": EXTRA["dated"][:cut]}
-        part = values(ALL[name], WORLD.until(cut), extra, form)
+        part = values(ALL[name], WORLD.until(cut), form)
         assert part.tobytes() == whole[:cut].tobytes(), cut
 
 
@@ -190,9 +191,9 @@ def test_warm_up_comes_from_parameters_alone(row, warm_up):
 def test_recurrences_skip_holes():
     """A value that is not known leaves ema, rma and rsi as they were; there they are unknown."""
     row = np.array([np.nan, 1.0, 3.0, np.nan, 5.0, 4.0])
-    bars = world_of(*np.ones(6))
+    bars = replace(world_of(*np.ones(6)), extra={"x": row})
     found = {
-        name: row_values(globals()[name](column("x"), 2).tree, bars, extra={"x": row}).tolist()
+        name: row_values(globals()[name](column("x"), 2).tree, bars).tolist()
         for name in ("ema", "rma", "sma", "lag")
     }
     nan = math.nan
@@ -204,8 +205,8 @@ def test_recurrences_skip_holes():
     assert str(found["rma"]) == str([nan, nan, 2.0, nan, 3.5, 3.75])
     assert str(found["sma"]) == str([nan, nan, 2.0, nan, nan, 4.5])
     assert str(found["lag"]) == str([nan, nan, nan, 1.0, 3.0, nan])
-    moved = np.array([*row[:3], 2.0, nan, 1.0])
-    strength = row_values(rsi(column("x"), 2).tree, bars, extra={"x": moved})
+    moved = replace(bars, extra={"x": np.array([*row[:3], 2.0, nan, 1.0])})
+    strength = row_values(rsi(column("x"), 2).tree, moved)
     # Its moves are 2 and -1; what follows the hole has no move.
     assert str(strength.tolist()) == str([nan, nan, nan, 100 * (1.0 / 1.5), nan, nan])
 
@@ -232,12 +233,11 @@ def test_series_about_as_long_as_the_window(name, length):
 
 def test_arithmetic_is_unknown_where_it_is_not_finite():
     """Over 0, beyond the largest number, and where a side is unknown; zeros have no sign."""
-    bars = world_of(1.0, 2.0, 3.0)
-    extra = {"x": np.array([0.0, math.nan, 1e308])}
+    bars = replace(world_of(1.0, 2.0, 3.0), extra={"x": np.array([0.0, math.nan, 1e308])})
     x = column("x")
 
     def said(row):
-        return str(row_values(row.tree, bars, extra=extra).tolist())
+        return str(row_values(row.tree, bars).tolist())
 
     nan = math.nan
     assert said(close / x) == str([nan, nan, 3.0 / 1e308])
@@ -351,34 +351,7 @@ def test_an_extra_column_that_is_not_there_is_named():
     ):
         values(column("datd"))
     with pytest.raises(StrategyError, match="extra column 'x' is unknown; known: none"):
-        row_values(Column("x", is_extra=True), WORLD)
-
-
-def test_dated_numbers_are_known_late_and_grow_old():
-    """At the first close that is not before their time; not after so many minutes."""
-    bars = world_of(*np.ones(8))
-    times = np.array([15, 40, 40]) * MINUTE_NS
-    found = DatedColumn(times, np.array([1.0, 2.0, 3.0]), max_age=50).at(bars)
-    nan = math.nan
-    assert str(found.tolist()) == str([1.0, 1.0, 3.0, 3.0, 3.0, 3.0, nan, nan])
-    assert np.isnan(DatedColumn(times[:0], np.zeros(0)).at(bars)).all()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"known_at": np.array([2, 1])}, "entry 1 is earlier"),
-        ({"known_at": np.array([1.0, 2.0])}, "one int64 time"),
-        ({"values": np.array([1.0, math.inf])}, "is infinite at 1"),
-        ({"values": np.array([1, 2])}, "must be 2 values of float64, got int64"),
-        ({"max_age": 0}, "max_age must be above 0 minutes, got 0"),
-    ],
-)
-def test_a_table_that_is_no_dated_column_is_refused(change, message):
-    """By what is wrong with it."""
-    given = {"known_at": np.array([1, 2]), "values": np.array([1.0, 2.0])}
-    with pytest.raises(StrategyError, match=message):
-        DatedColumn(**{**given, **change})
+        row_values(Column("x", is_extra=True), replace(WORLD, extra={}))
 
 
 def test_a_clock_row_takes_a_real_zone():

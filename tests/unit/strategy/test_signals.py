@@ -14,8 +14,7 @@ from tests.support.references import FORMS
 from tests.support.series import holds, make_bars
 
 NAN = math.nan
-BARS = make_bars(6)
-X = np.array([1.0, NAN, 3.0, 2.0, 2.0, 5.0])
+BARS = make_bars(6, extra={"x": np.array([1.0, NAN, 3.0, 2.0, 2.0, 5.0])})
 x, k = column("x"), gene("k", 2, 0, 9)
 NO, YES = False, True
 
@@ -50,7 +49,7 @@ CASES = {
 def test_a_condition_by_hand(name, form):
     """Over a hole, from bar 0 on, before which nothing is known."""
     condition, expected = CASES[name]
-    found = holds(condition.tree, BARS, {"k": 2.0}, FORMS[form], {"x": X})
+    found = holds(condition.tree, BARS, {"k": 2.0}, FORMS[form])
     assert found.tolist() == expected
 
 

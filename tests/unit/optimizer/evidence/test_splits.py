@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.bars import Bars, Window
-from data.groups import groups
+from data.windows import groups
 from optimizer.errors import ConfigError
 from optimizer.evidence.splits import (
     combinatorial,

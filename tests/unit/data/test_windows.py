@@ -1,4 +1,4 @@
-"""What is held out, and that nothing is in both parts."""
+"""Windows cut into parts, parts joined again, and what is held out, so that nothing is in both."""
 
 from fractions import Fraction
 
@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data import Window, parse_holdout, split_window
+from data import Window, joined, parse_holdout, parts, split_window
 from data.errors import WindowError
+from data.windows import groups
 from tests.support.series import make_bars
 
 BARS = make_bars(96)
@@ -63,3 +64,43 @@ def test_a_series_until_a_bar_holds_nothing_after_it():
     assert part.close.tolist() == BARS.close[:10].tolist()
     assert part.content_hash == make_bars(10).content_hash
     assert BARS.until(96) is BARS
+
+
+@given(st.integers(0, 50), st.integers(1, 500), st.integers(1, 20))
+def test_groups_part_a_range_evenly(start, length, count):
+    """Neighbours cover the range once, and their lengths differ by at most one bar."""
+    found = groups(start, start + length, count)
+    assert [bar for a, b in found for bar in range(a, b)] == list(range(start, start + length))
+    lengths = [b - a for a, b in found]
+    assert len(found) == count
+    assert max(lengths) - min(lengths) <= 1
+
+
+def test_parts_keep_series_and_role():
+    """Each searched window becomes windows of its own."""
+    found = parts([Window(0, 0, 10), Window(1, 3, 8, "train")], 2)
+    assert found == (
+        Window(0, 0, 5),
+        Window(0, 5, 10),
+        Window(1, 3, 5, "train"),
+        Window(1, 5, 8, "train"),
+    )
+
+
+def test_more_parts_than_bars_are_refused():
+    """No part may be empty."""
+    with pytest.raises(WindowError, match="3 bars cannot be cut into 4 parts"):
+        parts([Window(0, 0, 3)], 4)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 40)), max_size=5), st.data())
+def test_joined_parts_are_the_windows_again(gaps, data):
+    """Whatever was cut; windows with bars between them stay apart, and so do series and roles."""
+    windows, start = [], 0
+    for number, (gap, length) in enumerate(gaps):
+        start += gap + 1
+        windows.append(Window(number % 2, start, start + length))
+        start += length
+    count = data.draw(st.integers(1, min((length for _, length in gaps), default=1)))
+    assert joined(parts(windows, count)) == tuple(windows)
+    assert joined([Window(0, 0, 5), Window(0, 5, 9, "held_out")])[0] == Window(0, 0, 5)
