@@ -50,7 +50,7 @@ class Engine:
             `engine.devices.choose_backend`; or one that `choose_device` chose.
         threads: Cores of the CPU backend; all when None.
         memory_bytes: Most that rows and what a device needs beside them may take, on each device;
-            half of what is free on a host, four fifths on a GPU when None.
+            half of what is free on a host, and 0.65 of it on a GPU, when None.
         chunk: Most individuals that are evaluated together; all that fit when None. It changes
             no bit of any result.
 

@@ -136,7 +136,7 @@ class GpuMaker:
     """
 
     name = "cuda"
-    free_share = 0.8
+    free_share = 0.65
 
     def __init__(self, devices: Sequence[int]) -> None:
         self.devices = tuple(devices)

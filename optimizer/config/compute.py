@@ -24,8 +24,8 @@ class ComputeSettings(Settings):
     threads: int | None = knob(None, "Cores to use; all of them if unset.", decides="nothing", ge=1)
     memory: MaybeBytes = knob(
         None,
-        "Most that indicator rows may take, such as 512MiB or 4GB; half of what is free on a host "
-        "and four fifths on a GPU if unset.",
+        "Most that indicator rows may take, such as 512MiB or 4GB; half of what is free on a host, "
+        "and 0.65 of it on a GPU, if unset.",
         decides="nothing",
         ge=1,
     )

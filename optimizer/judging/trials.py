@@ -9,6 +9,7 @@ import numpy as np
 from data import joined
 from engine.batch import Engine
 from engine.ledger import ACCUMULATOR_INDEX
+from engine.replay.threads import sharing_order
 from optimizer.evidence.bootstrap import against_nothing, block_length
 from optimizer.evidence.cscv import overfitting
 from optimizer.evidence.figures import Figure
@@ -92,16 +93,18 @@ def columns_of(
     used = _with(chosen, front)
     first = judged.genomes[: judged.first][chosen_trials(judged.first, most)]
     whole = _with(used, first)
+    # Memory may hold fewer rows than all of them read.
+    whole = whole[sharing_order(task.spec, whole)]
     found = np.zeros((len(days), len(whole)))
     for _, share in engine.shares():
         found = daily_returns(share.ledgers(whole), share.series, share.windows, days, found)
         # Memory may not hold it beside the next one.
         del share
     places = {genome.tobytes(): place for place, genome in enumerate(whole)}
-    members, begun = (
-        found[:, [places[genome.tobytes()] for genome in some]] for some in (front, first)
+    each, members, begun = (
+        found[:, [places[genome.tobytes()] for genome in some]] for some in (used, front, first)
     )
-    return Columns(found[:, : len(used)], members, begun, members[:, pick.member])
+    return Columns(each, members, begun, members[:, pick.member])
 
 
 def trials_record(judged: JudgedTrials, columns: Columns, effective: Figure) -> TrialsRecord:
