@@ -183,8 +183,8 @@ class _Judge:
             parts["causal"] = causal_record(self._task, engine, self._front)
         if walks:
             parts["folds"] = self._walked(walks, engine)
-        if plan.cpcv is not None:
-            parts["cpcv"] = self._combined(combinations, engine, *plan.cpcv)
+        if plan.groups is not None:
+            parts["cpcv"] = self._combined(combinations, engine, *plan.groups)
         if plan.null:
             parts["null"] = self._null(engine)
         if plan.is_open:
@@ -264,9 +264,9 @@ class _Judge:
     def _combinations(self) -> tuple[Split, ...]:
         """Combinatorial splits."""
         plan, markets = self._plan, self._task.markets
-        if plan.cpcv is None:
+        if plan.groups is None:
             return ()
-        count, tests = plan.cpcv
+        count, tests = plan.groups
         return combinatorial(
             markets.series,
             markets.uncut,
@@ -317,7 +317,7 @@ class _Judge:
         Greatest strengths are compared, whoever is the pick.
         """
         plan, pick = self._plan, chosen(engine, self._front)
-        setup = NullSetup(self._again, self._task.config.seed, plan.keep, self._warm_start)
+        setup = NullSetup(self._again, self._task.config.seed, plan.null_keep, self._warm_start)
         keep = setup.markets.keep
         first = 2 * plan.stop_after
         workers = self._place.doer(replace(setup, keep=keep), plan.null, first=first)

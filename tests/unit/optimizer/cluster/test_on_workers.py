@@ -25,7 +25,7 @@ from tests.support.judging import recorded_run, task_on
 
 pytestmark = pytest.mark.slow
 
-PLAN = Plan(null=12, stop_after=3, folds=2, train=2, purge=8, cpcv=(4, 1), embargo=8, blocks=0)
+PLAN = Plan(null=12, stop_after=3, folds=2, train=2, purge=8, cpcv="4,1", embargo=8, blocks=0)
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +73,12 @@ def test_a_judgement_is_the_same_on_workers(two, run, tmp_path):
 def test_a_null_begun_here_goes_on_there_and_back(two, run, tmp_path):
     """Rows are rows, wherever they were made."""
     path, expected = run
-    begun = replace(PLAN, null=2, folds=0, cpcv=None)
+    begun = PLAN.model_copy(update={"null": 2, "folds": 0, "cpcv": None})
     copy = shutil.copytree(path, tmp_path / path.name)
     judge_run(copy, begun, {}, lambda *told: None)
     place = ClusterSearches(two)
-    judge_run(copy, replace(begun, null=5), {}, lambda *told: None, place=place)
-    found = judge_run(copy, replace(begun, null=12), {}, lambda *told: None)
+    judge_run(copy, begun.model_copy(update={"null": 5}), {}, lambda *told: None, place=place)
+    found = judge_run(copy, begun.model_copy(update={"null": 12}), {}, lambda *told: None)
     assert found.null == expected.null
     assert len(rows_of(copy)) == len(set(rows_of(copy)))
 

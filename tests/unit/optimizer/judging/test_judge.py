@@ -70,7 +70,7 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
         stop_after=2,
         folds=3,
         train=2,
-        cpcv=(4, 2),
+        cpcv="4,2",
         purge=8,
         embargo=8,
         blocks=4,
