@@ -17,8 +17,7 @@ from optimizer.commands.console import (
 from optimizer.commands.result import print_result, result_json, say_verdict
 from optimizer.commands.tables import importance_tables, metrics_table
 from optimizer.errors import ConfigError
-from optimizer.judging.judgement import Judgement
-from optimizer.judging.recorded import opened_result
+from optimizer.judging.judgement import Judgement, opened_result
 from optimizer.judging.verdict import picked, verdict_of
 from optimizer.judging.words import words_of_pick
 from optimizer.runs import RunStore, delete_run, find_run

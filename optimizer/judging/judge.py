@@ -24,6 +24,7 @@ from optimizer.evidence.verdict import MOST_P
 from optimizer.judging.causal import causal_record
 from optimizer.judging.folds import FoldPick, FoldSetup, fold_picks, folds_record, paths_record
 from optimizer.judging.judgement import (
+    JUDGEMENT,
     FoldsRecord,
     Judgement,
     NullKind,
@@ -34,6 +35,7 @@ from optimizer.judging.judgement import (
     TrialsRecord,
     VerdictRecord,
     numbers,
+    recorded_judgement,
 )
 from optimizer.judging.kept import Kept, Watch
 from optimizer.judging.null import KINDS, NullSearch, NullSetup, null_kind, null_searches
@@ -41,7 +43,6 @@ from optimizer.judging.opened import check_open, held_out_record, searches_on_th
 from optimizer.judging.pick import Pick, chosen
 from optimizer.judging.places import Place, ThisMachine
 from optimizer.judging.plan import Plan
-from optimizer.judging.recorded import JUDGEMENT, recorded_judgement
 from optimizer.judging.robust import robust_record
 from optimizer.judging.trials import (
     TOO_MANY,

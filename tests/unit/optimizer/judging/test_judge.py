@@ -11,11 +11,10 @@ import pytest
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.judging import judge
 from optimizer.judging.judge import judge_run
-from optimizer.judging.judgement import Judgement
+from optimizer.judging.judgement import Judgement, recorded_judgement
 from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.opened import LOOKS
 from optimizer.judging.plan import Plan
-from optimizer.judging.recorded import recorded_judgement
 from optimizer.runs import RunStore
 from optimizer.runs.files import DATABASE
 from optimizer.runs.result import recorded_result
