@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
@@ -105,9 +106,8 @@ class ShardedEngine:
 
     def on(self, windows: Sequence[Window]) -> "ShardedEngine":
         """The same shards for other windows of their series."""
-        other = object.__new__(ShardedEngine)
-        own = cut_windows(windows, self._borders)
-        other.__dict__.update(self.__dict__, windows=tuple(windows), _own=own)
+        other = copy(self)
+        other.windows, other._own = tuple(windows), cut_windows(windows, self._borders)
         return other
 
     def memory_plan(self, individuals: int) -> str:

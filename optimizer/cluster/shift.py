@@ -10,8 +10,7 @@ from engine.errors import DeviceError, EngineError
 from optimizer.cluster.address import host_of
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import CALL_S, Ticket, own_address
-from optimizer.cluster.keeping import Parcel
-from optimizer.cluster.solving import solve
+from optimizer.cluster.keeping import Parcel, solve
 from optimizer.cluster.work import Found, Lacks, Made, Work
 from optimizer.errors import ConfigError, LostError, OptimizerError, WorkersLostError
 from strategy.errors import StrategyError
