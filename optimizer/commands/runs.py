@@ -25,7 +25,14 @@ from optimizer.runs.result import (
     RunHeader,
     RunResult,
 )
-from optimizer.session.exported import Columns, What, front_table, require_result, table_of
+from optimizer.session.exported import (
+    Columns,
+    What,
+    front_table,
+    require_result,
+    resume_command,
+    table_of,
+)
 from optimizer.session.genes_file import chosen_member
 from optimizer.session.importance import METHOD, importance_in
 from optimizer.shown import counted
@@ -54,7 +61,7 @@ def show_command(name: str, runs: Path, *, as_json: bool) -> None:
             "data": store.header.get("data"),
             "generations": f"{len(summaries) - 1} of {store.planned}",
             "front": summaries[-1].front if summaries else 0,
-            "go on with": f"python -m optimizer evolve --resume {store.path}",
+            "go on with": resume_command(store.path),
         }
         stdout().print(facts_table(facts))
 

@@ -1,6 +1,5 @@
 """All evidence on a finished run, part after part, and the verdict that follows from it."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +60,7 @@ from optimizer.runs.result import RunResult, recorded_result
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats
 from optimizer.session.columns import recorded_fits
-from optimizer.session.exported import newest_front
+from optimizer.session.exported import newest_front, resume_command
 from optimizer.session.header import recorded_task
 from optimizer.session.identity import require_identity
 from optimizer.session.problem import Trials, trials_fit
@@ -358,8 +357,7 @@ def _finished(store: RunStore) -> RunResult:
     result = recorded_result(store)
     if result is None:
         raise StoreError(
-            f"run '{store.run_id}' is not finished: go on with python -m optimizer evolve "
-            f"--resume {shlex.quote(str(store.path))}"
+            f"run '{store.run_id}' is not finished: go on with {resume_command(store.path)}"
         )
     return result
 

@@ -4,7 +4,6 @@ Whoever calls watches through an `Observer` and may ask to stop. Everything that
 then is on disk, and going on gives the same bits as never having stopped.
 """
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from optimizer.search.stopping import stop_reason
 from optimizer.session.causal import prove_front
 from optimizer.session.columns import keep_columns, tell_changed_columns
 from optimizer.session.evaluating import Evaluation, Place, here
+from optimizer.session.exported import resume_command
 from optimizer.session.header import (
     changed_circumstances,
     header_of,
@@ -262,9 +262,8 @@ def _resumable(
 
 
 def resume_hint(store: RunStore) -> str:
-    """The command that goes on with a run."""
-    command = f"python -m optimizer evolve --resume {shlex.quote(str(store.path))}"
-    return f"what was recorded is kept, go on with: {command}"
+    """What is kept of a run, and the command that goes on with it."""
+    return f"what was recorded is kept, go on with: {resume_command(store.path)}"
 
 
 def _searched(
