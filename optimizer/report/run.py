@@ -77,7 +77,7 @@ def evolve(settings: Mapping[str, object]) -> Run:
     refuse_red(result.certificate)
     path = Path(result.path)
     if config.judge is not False:
-        judge_run(path, plan_of(config), {}, lambda *_: None, kept.trials)
+        judge_run(path, plan_of(config), {}, lambda *_: None, kept.trials, is_just_made=True)
     return Run(path)
 
 

@@ -232,6 +232,15 @@ def test_a_search_just_made_is_not_repeated_for_trials_too_many_to_keep(path, mo
     assert replace(without, verdict=repeated.verdict) == repeated
 
 
+def test_neither_is_one_that_was_made_in_python(tmp_path, monkeypatch):
+    """As on the command line."""
+    monkeypatch.setattr("optimizer.session.problem.MOST_TRIAL_BYTES", 0)
+    monkeypatch.setattr(judge, "search", lambda *_, **__: pytest.fail("searched again"))
+    run = recorded_run(tmp_path, NOISE.until(1000), judge=None, folds=0)
+    with RunStore.open(run) as store:
+        assert recorded_judgement(store).trials.evaluated == 0
+
+
 def test_a_run_that_is_not_finished_is_refused(path, monkeypatch):
     """With the command that goes on with it."""
     monkeypatch.setattr(judge, "recorded_result", lambda store: None)
