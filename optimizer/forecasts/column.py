@@ -5,7 +5,6 @@ It is Parquet with the columns known_at, value and symbol, so that any strategy 
 """
 
 import glob
-import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,7 @@ from optimizer.forecasts.features import Floats, Ints
 from optimizer.forecasts.fit import Fitted, Watch, code_digest, fit
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.skill import Skill, skill_of
-from optimizer.runs.payload import Payload, decode, encode
+from optimizer.runs.payload import Payload, decode, encode, sha256
 from optimizer.written import DRAFT, write_whole
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def make_forecast(
     fitted = fit(series, settings, watch)
     known_at, values, symbols = column_of(series, fitted)
     code = code_digest()
-    own = _digest(encode([settings.as_dict(), code, [vars(one) for one in spans]], what="a fit"))
+    told = encode([settings.as_dict(), code, [vars(one) for one in spans]], what="a fit")
     record = ForecastRecord(
         settings=settings.as_dict(),
         features=fitted.samples.names,
@@ -146,7 +145,7 @@ def make_forecast(
         code=code,
         weights=fitted.weights,
         column=column_hash(known_at, values, symbols),
-        fitted=(own,),
+        fitted=(sha256(told).hex(),),
         skill=skill_of(fitted, settings.model, settings.horizon),
         versions=versions(),
         is_simulated=any(bars.is_simulated for bars in series),
@@ -175,9 +174,8 @@ def column_of(series: Sequence[Bars], fitted: Fitted) -> tuple[Ints, Floats, tup
 def column_hash(known_at: Ints, values: Floats, symbols: Sequence[str]) -> str:
     """SHA-256, hexadecimal, of what a column says."""
     plain = np.where(np.isnan(values), np.nan, values + 0.0)
-    return _digest(
-        "\n".join(symbols).encode(), known_at.astype("<i8").tobytes(), plain.astype("<f8").tobytes()
-    )
+    columns = known_at.astype("<i8").tobytes(), plain.astype("<f8").tobytes()
+    return sha256("\n".join(symbols).encode(), *columns).hex()
 
 
 def write_forecast(forecast: Forecast, path: Path) -> Forecast:
@@ -302,10 +300,3 @@ def _span(bars: Bars) -> Span:
         for place in (0, -1)
     )
     return Span(bars.symbol, first, last, len(bars), bars.content_hash)
-
-
-def _digest(*parts: bytes) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()

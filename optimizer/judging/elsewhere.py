@@ -18,14 +18,9 @@ from optimizer.session.header import is_opened, recorded_config, replayed, shown
 from optimizer.session.identity import identity_of, require_identity, require_same
 from optimizer.session.task import Task
 
-WINDOWS, ASKED = (
-    set(WindowSettings.model_fields),
-    {
-        *DataSettings.model_fields,
-        *WindowSettings.model_fields,
-        *CostSettings.model_fields,
-    },
-)
+WINDOWS = frozenset(WindowSettings.model_fields)
+ASKED = WINDOWS.union(DataSettings.model_fields, CostSettings.model_fields)
+"""Flags that ask for other bars, parts of them, or costs than those of the run."""
 
 
 def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floats]:
@@ -57,10 +52,9 @@ def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floa
         require_same(store.run_id, replace(recorded, **kept), present, only_values=True)
         if is_opened(store):
             return task, front
-        if has_own:
-            return task.closed, front
-        _refuse_held_out(store, task)
-        return task, front
+        if not has_own:
+            _refuse_held_out(store, task)
+        return (task.closed if has_own else task), front
 
 
 def _asked(store: RunStore, flags: Mapping[str, object]) -> tuple[Task, bool]:

@@ -66,7 +66,7 @@ from optimizer.session.identity import require_identity
 from optimizer.session.problem import Trials, trials_fit
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
-from optimizer.session.warm_start import hash_of, load_genomes
+from optimizer.session.warm_start import hash_of, warm_start_of
 
 BY_RULE = ("plateau", "max_evaluations")
 """What ends a search by what it found; on other bars it may find that sooner or later."""
@@ -367,17 +367,10 @@ def _warm_start(store: RunStore, task: Task) -> Floats | None:
     recorded = require_identity(store).warm_start
     if recorded is None:
         return None
-    config = task.config
-    found = load_genomes(
-        str(config.warm_start),
-        task.spec.layout,
-        Path(config.runs),
-        member=config.member,
-        may_repair=config.repair,
-    ).genomes
-    if hash_of(found) != recorded:
+    found = warm_start_of(task.config, task.spec.layout)
+    if found is None or hash_of(found.genomes) != recorded:
         raise ConfigError(
-            f"run '{store.run_id}' began with other individuals than {config.warm_start} holds "
-            "now: put them back, because the search is repeated to judge it"
+            f"run '{store.run_id}' began with other individuals than {task.config.warm_start} "
+            "holds now: put them back, because the search is repeated to judge it"
         )
-    return found
+    return found.genomes

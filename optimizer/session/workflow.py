@@ -41,7 +41,7 @@ from optimizer.session.progress import WARMING, Mark, Progress, progress_of
 from optimizer.session.recorded_rows import record_rows
 from optimizer.session.search import numbered_front
 from optimizer.session.task import Task, check_limit_fits, describe_data, prepare
-from optimizer.session.warm_start import hash_of, load_genomes
+from optimizer.session.warm_start import hash_of, warm_start_of
 
 REVERIFIED_INDIVIDUALS = 8
 """On resume, so many recorded individuals are evaluated anew before anything is built on them."""
@@ -222,17 +222,10 @@ class _Job:
 
 def _warm_start(task: Task) -> tuple[Task, Floats | None]:
     """The task with notes on genomes to begin with, and those; None when none were asked for."""
-    config = task.config
-    if config.warm_start is None:
+    found = warm_start_of(task.config, task.spec.layout)
+    if found is None:
         return task, None
-    found = load_genomes(
-        config.warm_start,
-        task.spec.layout,
-        Path(config.runs),
-        member=config.member,
-        may_repair=config.repair,
-    )
-    return replace(task, remarks=found.notes(config.population)), found.genomes
+    return replace(task, remarks=found.notes(task.config.population)), found.genomes
 
 
 def _search(
