@@ -95,16 +95,9 @@ def skill_of(fitted: Fitted, model: str, horizon: int) -> Skill:
     """
     samples = fitted.samples
     is_judged = ~np.isnan(fitted.values) & ~np.isnan(samples.target)
-    rivals = {
-        name: values
-        for name, values, own in zip(
-            RIVALS,
-            (np.zeros(len(fitted.values)), fitted.means, fitted.lines),
-            ("", "naive", "ridge"),
-            strict=True,
-        )
-        if own != model
-    }
+    others = (np.zeros(len(fitted.values)), fitted.means, fitted.lines)
+    own = {"naive": RIVALS[1], "ridge": RIVALS[2]}.get(model)
+    rivals = {name: values for name, values in zip(RIVALS, others, strict=True) if name != own}
 
     def over(rows: Ints) -> Figures:
         rows = rows[is_judged[rows]]

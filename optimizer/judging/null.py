@@ -91,20 +91,15 @@ class NullSetup:
             return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
         pick = chosen(engine, found.front.genomes)
         values = task.goals.natural(found.front.objectives)
-        up = task.goals.maximised
-        size = _hypervolume(task, values)
-        best = values.max(axis=0), values.min(axis=0)
+        best = np.where(task.goals.maximised, values.max(axis=0), values.min(axis=0))
         return NullSearch(
             kind=job.kind,
             number=job.number,
             members=len(values),
             strength=number_of(pick.strength),
             trades=pick.trades,
-            objectives={
-                name: float(best[0 if more else 1][place])
-                for place, (name, more) in enumerate(zip(task.goals.names, up, strict=True))
-            },
-            hypervolume=number_of(size),
+            objectives=dict(zip(task.goals.names, best.tolist(), strict=True)),
+            hypervolume=number_of(_hypervolume(task, values)),
         )
 
 

@@ -64,7 +64,7 @@ def chosen_member(where: str, count: int, member: int | None) -> int:
     Raises:
         ConfigError: When there is none, no such one, or several to choose from.
     """
-    if count and member is None and count == 1:
+    if member is None and count == 1:
         return 0
     if member is None or member >= count:
         between = f"--member 0 to {count - 1}" if count else "there is nothing to choose"
