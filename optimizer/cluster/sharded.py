@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -190,28 +189,12 @@ class ShardedProblem(EngineProblem):
         return table, table.column("trades").sum(axis=1)
 
 
-@dataclass(frozen=True)
-class Sharded:
-    """Evaluates a task on shards; as `optimizer.session.evaluating.Evaluation`."""
-
-    task: Task
-    engine: ShardedEngine
-
-    @classmethod
-    def of(cls, cluster: Cluster, task: Task, shards: int | None = None) -> "Sharded":
-        """The windows that a task searches on."""
-        markets, device = task.markets, task.config.device
-        engine = ShardedEngine(cluster, task, markets.searched, markets.windows, device, shards)
-        return cls(task, engine)
-
-    def problem(self) -> ShardedProblem:
-        """The search's view of it."""
-        spans = self.task.markets.spans(self.task.markets.windows)
-        return ShardedProblem(self.task.goals, spans, self.engine)
-
-    def certify(self, genomes: Floats) -> Certificate:
-        """Replay individuals [N, G] where the bars are."""
-        return self.engine.certify(genomes)
+def on_workers(cluster: Cluster, task: Task, shards: int | None = None) -> Evaluation:
+    """Evaluates a task on its shards; one a worker if `shards` is None."""
+    markets, device = task.markets, task.config.device
+    engine = ShardedEngine(cluster, task, markets.searched, markets.windows, device, shards)
+    problem = ShardedProblem(task.goals, markets.spans(markets.windows), engine)
+    return Evaluation(problem, engine.certify)
 
 
 def on_shards(cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENERATION_S) -> Place:
@@ -227,7 +210,7 @@ def on_shards(cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENER
     def place(task: Task, device: Device) -> Evaluation:
         why = _hinders(task, least_s)
         if not why:
-            return Sharded.of(cluster, task)
+            return on_workers(cluster, task)
         if not is_judged:
             raise ConfigError(f"--cluster {cluster.address.text}: {why}; leave it out")
         log.info("searching on this machine: %s", why)
