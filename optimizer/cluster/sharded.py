@@ -25,9 +25,9 @@ from engine.parted import cut_windows
 from engine.replay.certificate import Replay, certificate_of, joined, pieces_in, replayed
 from engine.replay.sample import Piece
 from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.jobs import Asked, done
 from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.shard import Began, Begin, Evaluate, Measure, ReplayMembers, Shard
-from optimizer.cluster.shift import Asked, done
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import POOLED
 from optimizer.goals.objectives import Goals

@@ -28,7 +28,7 @@ from optimizer.judging.judgement import (
 )
 from optimizer.judging.kept import Kept, Numbered
 from optimizer.judging.pick import chosen
-from optimizer.judging.workers import Doer
+from optimizer.judging.workers import Executor
 from optimizer.search.generation import Floats
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
@@ -95,7 +95,7 @@ class FoldSetup:
 
 
 def fold_picks(
-    workers: Doer, count: int, kept: Kept[FoldPick], watch: Callable[[int], None]
+    workers: Executor, count: int, kept: Kept[FoldPick], watch: Callable[[int], None]
 ) -> list[FoldPick]:
     """The picks of all splits; what is not known yet is searched, and kept as it ends."""
     watch(len(kept.known))

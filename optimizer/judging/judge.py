@@ -54,7 +54,7 @@ from optimizer.judging.trials import (
     trials_record,
 )
 from optimizer.judging.verdict import null_seconds, with_verdict
-from optimizer.judging.workers import Crew
+from optimizer.judging.workers import Pool
 from optimizer.runs import RunStore
 from optimizer.runs.result import RunResult, recorded_result
 from optimizer.search.evolution import front_hash
@@ -101,8 +101,8 @@ def judge_run(
         StoreError: When the run is not finished, is owned, or cannot be judged by this version.
         ConfigError: When the plan does not fit the bars.
     """
-    with RunStore.open(path, writable=True) as store, Crew() as crew:
-        where = place or ThisMachine(crew)
+    with RunStore.open(path, writable=True) as store, Pool() as pool:
+        where = place or ThisMachine(pool)
         return _Judge(store, plan, flags, watch, trials, where, is_just_made).judgement()
 
 
@@ -308,7 +308,7 @@ class _Judge:
     ) -> list[FoldPick]:
         kept, planned = Kept(self._store, name, FoldPick), len(splits)
         setup = FoldSetup(self._again, splits, self._warm_start)
-        workers = self._place.doer(setup, planned - len(kept.known), engine=engine)
+        workers = self._place.executor(setup, planned - len(kept.known), engine=engine)
         return fold_picks(workers, planned, kept, lambda done: self._watch(part, done, planned, ""))
 
     def _null(self, engine: Engine) -> NullRecord:
@@ -320,7 +320,7 @@ class _Judge:
         setup = NullSetup(self._again, self._task.config.seed, plan.null_keep, self._warm_start)
         keep = setup.markets.keep
         first = 2 * plan.stop_after
-        workers = self._place.doer(replace(setup, keep=keep), plan.null, first=first)
+        workers = self._place.executor(replace(setup, keep=keep), plan.null, first=first)
         value = pick.strength.value if pick.strength.is_defined else float("-inf")
         limits = plan.null, plan.stop_after
         kinds: dict[str, NullKind] = {}

@@ -15,7 +15,7 @@ from optimizer.evidence.null import Keep, NullMarkets
 from optimizer.judging.judgement import Compared, NullKind, number_of
 from optimizer.judging.kept import Kept, Numbered, Watch
 from optimizer.judging.pick import chosen
-from optimizer.judging.workers import Doer
+from optimizer.judging.workers import Executor
 from optimizer.runs.payload import OPTIONAL
 from optimizer.runs.result import RunResult
 from optimizer.search.generation import Floats
@@ -112,7 +112,7 @@ def strengths_of(found: Mapping[int, NullSearch]) -> list[float]:
 
 
 def null_searches(
-    workers: Doer,
+    workers: Executor,
     kind: Kind,
     value: float,
     limits: tuple[int, int],

@@ -31,7 +31,7 @@ class Setup(Protocol[Result_co]):
         ...
 
 
-class Doer(Protocol):
+class Executor(Protocol):
     """Does jobs of one setup."""
 
     def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
@@ -39,19 +39,19 @@ class Doer(Protocol):
         ...
 
 
-class Crew:
+class Pool:
     """Processes that wait for work, kept from one setup to the next; leaving it ends them."""
 
     def __init__(self) -> None:
         self._idle: list[subprocess.Popen[bytes]] = []
 
-    def __enter__(self) -> "Crew":
+    def __enter__(self) -> "Pool":
         return self
 
     def __exit__(self, *_: object) -> None:
         for process in self._idle:
             process.kill()
-            _bury(process)
+            _reap(process)
         self._idle.clear()
 
     def take(self, count: int) -> list["subprocess.Popen[bytes]"]:
@@ -81,14 +81,14 @@ class Workers(Generic[Job]):
     Args:
         setup: Does a job.
         count: How many processes; with one, this process does the jobs.
-        crew: Where processes come from and wait afterwards; None for some of its own.
+        pool: Where processes come from and wait afterwards; None for some of its own.
 
     Attributes:
         alone: Why all jobs are done in this process; empty where they are not.
     """
 
-    def __init__(self, setup: Setup[Any], count: int, crew: Crew | None = None) -> None:
-        self._setup, self._count, self._crew = setup, count, crew
+    def __init__(self, setup: Setup[Any], count: int, pool: Pool | None = None) -> None:
+        self._setup, self._count, self._pool = setup, count, pool
         self.alone, self._pickled = "", b""
         if count < 2:
             self.alone = "one core"
@@ -111,12 +111,12 @@ class Workers(Generic[Job]):
                 yield job, self._setup.run(job)
             return
         pending: Sequence[Job] = list(jobs)
-        with Crew() as own:
-            crew = self._crew or own
-            shift = _Shift(self._pickled, pending, crew.take(min(self._count, len(pending))))
+        with Pool() as own:
+            pool = self._pool or own
+            batch = _Batch(self._pickled, pending, pool.take(min(self._count, len(pending))))
             try:
                 for _ in pending:
-                    job, found, error = shift.done.get()
+                    job, found, error = batch.done.get()
                     if isinstance(error, _WorkerLostError):
                         # Memory, most likely: with nobody beside it there is more.
                         found, error = self._setup.run(job), None
@@ -124,15 +124,15 @@ class Workers(Generic[Job]):
                         raise error
                     yield job, found
             finally:
-                for process in shift.end():
-                    crew.give_back(process)
+                for process in batch.end():
+                    pool.give_back(process)
 
 
 class _WorkerLostError(Exception):
     """A process ended in the middle of a job."""
 
 
-class _Shift:
+class _Batch:
     """Jobs of one setup, and a thread for each process that hands it some.
 
     Attributes:
@@ -170,7 +170,7 @@ class _Shift:
             thread.join()
             if process.pid in busy or process.pid in self._at_work or process.poll() is not None:
                 process.kill()
-                _bury(process)
+                _reap(process)
             else:
                 waiting.append(process)
         return waiting
@@ -221,7 +221,7 @@ class _Shift:
                     return
 
 
-def _bury(process: "subprocess.Popen[bytes]") -> None:
+def _reap(process: "subprocess.Popen[bytes]") -> None:
     """Close what leads to a process that has ended, and take note of its end."""
     for stream in (process.stdin, process.stdout):
         if stream is not None:

@@ -22,10 +22,10 @@ from engine.machine import available_cores
 from optimizer.cluster import sharded
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.jobs import Asked, done
 from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.searches import ClusterSearches
 from optimizer.cluster.sharded import on_workers
-from optimizer.cluster.shift import Asked, done
 from optimizer.judging.judge import judge_run
 from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.plan import Plan
@@ -170,12 +170,12 @@ def whole_searches(size, cores):
     alone = 0.0
     for workers in size.workers:
         with joined(workers) as clusters:
-            doer = ClusterSearches(clusters[workers]).doer(setup, len(jobs))
+            executor = ClusterSearches(clusters[workers]).executor(setup, len(jobs))
             # What a worker does first compiles loops.
-            list(doer.results(jobs[: 2 * workers]))
+            list(executor.results(jobs[: 2 * workers]))
             own = jobs[: size.searches * workers]
             began = time.perf_counter()
-            found = dict(doer.results(own))
+            found = dict(executor.results(own))
             seconds = time.perf_counter() - began
         assert [found[job] for job in checked] == expected
         alone = alone or seconds

@@ -11,9 +11,9 @@ from optimizer.cluster import cluster as module
 from optimizer.cluster.address import Address
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import Worker
+from optimizer.cluster.jobs import MOST_TRIES, Asked, FailedError, done
 from optimizer.cluster.keeping import Keep, Parcel, solve
 from optimizer.cluster.searches import in_order
-from optimizer.cluster.shift import MOST_TRIES, Asked, FailedError, done
 from optimizer.cluster.work import Found, Made, Work
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
 from tests.support.clusters import Hung

@@ -98,15 +98,15 @@ def done(
         SchedulerLostError, WorkersLostError: When either is gone.
         FailedError: When a job raises something, with its name; it is not tried again.
     """
-    shift = _Shift(cluster, iter(asked), first)
+    batch = _Batch(cluster, iter(asked), first)
     try:
-        while (found := shift.next()) is not None:
+        while (found := batch.next()) is not None:
             yield found
     finally:
-        shift.end()
+        batch.end()
 
 
-class _Shift:
+class _Batch:
     """Jobs under way on a cluster; arguments as of `done`."""
 
     def __init__(self, cluster: Cluster, pending: Iterator[Asked], first: int | None) -> None:
