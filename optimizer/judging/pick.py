@@ -12,7 +12,8 @@ from optimizer.evidence.compared import pick_of, strength_of_sums
 from optimizer.evidence.figures import Figure
 from optimizer.search.generation import Floats
 
-TRADES, SUM_R, SUM_R2 = (ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2"))
+SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]
+TRADES, SUM_R, SUM_R2 = SUMS
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,5 +58,5 @@ def chosen(engine: Engine, genomes: Floats, member: int | None = None) -> Pick:
     accumulators = engine.evaluate(genomes)
     if member is None:
         member = pick_of(strengths(accumulators), genomes) or 0
-    trades, sum_r, squares = pool(accumulators)[member, [TRADES, SUM_R, SUM_R2]].tolist()
+    trades, sum_r, squares = pool(accumulators)[member, SUMS].tolist()
     return Pick(member, genomes[member], strength_of_sums(sum_r, squares), int(trades))
