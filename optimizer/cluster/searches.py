@@ -10,10 +10,11 @@ from engine.free_memory import free_host_bytes
 from engine.machine import available_cores
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import Asked, done
-from optimizer.cluster.keeping import Parcel, Settled
+from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.work import Found
 from optimizer.errors import OptimizerError
 from optimizer.judging.places import SearchSetup
+from optimizer.judging.workers import Runner
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Searches:
 
     setup: SearchSetup
 
-    def settled(self, share: int) -> Settled:
+    def on_host(self, share: int) -> Runner:
         """The same with as many cores and as much memory as `share` workers leave each other."""
         config = self.setup.task.config
         room = config.memory or free_host_bytes() // 2

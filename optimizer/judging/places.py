@@ -1,7 +1,7 @@
 """Where whole searches are made: on the cores of this machine, or wherever a caller says."""
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from engine.batch import Engine
 from engine.free_memory import free_host_bytes
@@ -56,7 +56,7 @@ class ThisMachine:
         *,
         first: int | None = None,
         engine: Engine | None = None,
-    ) -> Workers[Any]:
+    ) -> Workers:
         """As `Place`; nothing is begun before a core is free for it, so `first` means nothing."""
         config = setup.task.config
         threads = config.threads or available_cores()

@@ -12,10 +12,7 @@ import sys
 import threading
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Generic, Protocol, TypeVar
-
-Job = TypeVar("Job")
-Result_co = TypeVar("Result_co", covariant=True)
+from typing import Any, Protocol
 
 PROGRAM = ("-P", "-m", "optimizer.judging.worker")
 
@@ -23,10 +20,10 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """There is a process for each core already."""
 
 
-class Setup(Protocol[Result_co]):
+class Runner(Protocol):
     """What does jobs; it can be pickled, or its jobs are done in this process."""
 
-    def run(self, job: Any) -> Result_co:  # noqa: ANN401 - of any kind
+    def run(self, job: Any) -> Any:  # noqa: ANN401 - of any kind
         """Do one."""
         ...
 
@@ -75,7 +72,7 @@ class Pool:
         self._idle.append(process)
 
 
-class Workers(Generic[Job]):
+class Workers:
     """Processes that do jobs of one setup.
 
     Args:
@@ -87,7 +84,7 @@ class Workers(Generic[Job]):
         alone: Why all jobs are done in this process; empty where they are not.
     """
 
-    def __init__(self, setup: Setup[Any], count: int, pool: Pool | None = None) -> None:
+    def __init__(self, setup: Runner, count: int, pool: Pool | None = None) -> None:
         self._setup, self._count, self._pool = setup, count, pool
         self.alone, self._pickled = "", b""
         if count < 2:
@@ -100,7 +97,7 @@ class Workers(Generic[Job]):
         if b"__main__" in self._pickled:
             self.alone = "other processes do not know what this program itself defines"
 
-    def results(self, jobs: Iterable[Job]) -> Generator[tuple[Job, Any], None, None]:
+    def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
         """Each job with what came of it, as they are done; closing it ends what was begun.
 
         Raises:
@@ -110,7 +107,7 @@ class Workers(Generic[Job]):
             for job in jobs:
                 yield job, self._setup.run(job)
             return
-        pending: Sequence[Job] = list(jobs)
+        pending = list(jobs)
         with Pool() as own:
             pool = self._pool or own
             batch = _Batch(self._pickled, pending, pool.take(min(self._count, len(pending))))

@@ -123,7 +123,7 @@ class Hung:
     seen: str = ""
     known: dict = field(default_factory=dict)
 
-    def settled(self, share):
+    def on_host(self, share):
         """The same."""
         return replace(self, known={"share": share})
 
