@@ -229,7 +229,7 @@ def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
         path = Path(file.path)
         # Said as it was given where that is the same file, so that nothing seems to have changed.
         if not (path.is_file() and path.samefile(file.place)):
-            known["strategy"] = str(known["strategy"]).replace(str(path), str(file.place), 1)
+            known["strategy"] = str(known["strategy"]).replace(file.path, str(file.place), 1)
     is_read = file is None or file.place is not None
     if is_read and is_in_run(path_of(str(known.get("strategy", "")))):
         raise StoreError(
