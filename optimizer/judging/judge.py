@@ -317,7 +317,7 @@ class _Judge:
         Greatest strengths are compared, whoever is the pick.
         """
         plan, pick = self._plan, chosen(engine, self._front)
-        setup = NullSetup(self._again, self._task.config.seed, plan.null_keep, self._warm_start)
+        setup = NullSetup(self._again, plan.null_keep, self._warm_start)
         keep = setup.markets.keep
         first = 2 * plan.stop_after
         workers = self._place.executor(replace(setup, keep=keep), plan.null, first=first)

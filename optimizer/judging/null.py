@@ -62,22 +62,21 @@ class NullSetup:
     """What null searches of one run have in common.
 
     Args:
-        task: With the generations that the run reached; without what is held out.
-        seed: Of the run.
+        task: With the seed of the run and the generations that it reached; without what is held
+            out.
         keep: Rhythm that shuffled bars keep.
         warm_start: [N, G] genomes that the run began with.
     """
 
     task: Task
-    seed: int
     keep: Keep | Literal["auto"] = "auto"
     warm_start: Floats | None = None
 
     @cached_property
     def markets(self) -> NullMarkets:
         """The null markets."""
-        markets = self.task.markets
-        return NullMarkets(markets.series, markets.windows, self.seed, self.keep)
+        markets, seed = self.task.markets, self.task.config.seed
+        return NullMarkets(markets.series, markets.windows, seed, self.keep)
 
     def run(self, job: NullJob) -> NullSearch:
         """Search one market."""

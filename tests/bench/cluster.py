@@ -161,7 +161,7 @@ def whole_searches(size, cores):
     """Rows of a null on workers of two cores each; its efficiency against one of them."""
     settings = {"population": size.population, "generations": size.generations, "polish": 0}
     task = task_on(planted(1000, 8760, 0), **settings, threads=min(2, cores), min_trades=10)
-    setup = NullSetup(task, seed=1)
+    setup = NullSetup(task)
     jobs = [
         NullJob("shuffled", number) for number in range(1, size.searches * size.workers[-1] + 1)
     ]

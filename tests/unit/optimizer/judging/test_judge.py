@@ -294,7 +294,7 @@ def test_searches_are_repeated_by_the_rules_of_the_run(
         task = recorded_task(store, {})
     planned = {} if repeated is None else {"generations": repeated}
     again = on_other_bars(task, task.markets.series, task.markets.windows, **planned)
-    setup = NullSetup(again, task.config.seed, "auto")
+    setup = NullSetup(again, "auto")
     alone = [setup.run(NullJob("shuffled", number)).strength for number in (1, 2)]
     assert list(found.null.shuffled.strengths) == alone
     assert found.trials.evaluated > 0
