@@ -211,7 +211,9 @@ def read_forecast(path: Path) -> Forecast:
         StoreError: When it is not what was written.
     """
     table = _table(path)
-    record = ForecastRecord.read(decode(table.schema.metadata[RECORD]))
+    record = _record_in(table.schema)
+    if record is None:
+        raise ConfigError(f"{path} is no forecast: it has no record of how it was made")
     times = np.asarray(table["known_at"].cast("int64").to_numpy(), np.int64)
     values = np.asarray(table[VALUE].to_numpy(), np.float64)
     symbols = tuple(table[SYMBOL].to_pylist())
@@ -230,10 +232,9 @@ def record_of(path: Path) -> ForecastRecord | None:
     import pyarrow.parquet as pq
 
     try:
-        found = pq.read_schema(path).metadata or {}
+        return _record_in(pq.read_schema(path))
     except (pa.ArrowInvalid, OSError):
         return None
-    return ForecastRecord.read(decode(found[RECORD])) if RECORD in found else None
 
 
 def records_in(folder: Path) -> dict[Path, ForecastRecord]:
@@ -286,12 +287,18 @@ def _table(path: Path) -> "pa.Table":
     if not path.is_file():
         raise ConfigError(f"there is no forecast '{path}'")
     try:
-        table = pq.read_table(path)
+        return pq.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise ConfigError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
-    if RECORD not in (table.schema.metadata or {}):
-        raise ConfigError(f"{path} is no forecast: it has no record of how it was made")
-    return table
+
+
+def _record_in(schema: "pa.Schema") -> ForecastRecord | None:
+    """The record in a file's description; None where nobody, or somebody else, has written one."""
+    try:
+        told = decode((schema.metadata or {})[RECORD])
+    except (KeyError, ValueError):
+        return None
+    return ForecastRecord.read(told)
 
 
 def _span(bars: Bars) -> Span:
