@@ -1,5 +1,6 @@
 """The front of a recorded run, on its own bars or on others, at its own costs or at others."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -85,5 +86,5 @@ def _refuse_held_out(store: RunStore, task: Task) -> None:
     if overlap(bars_of(held_out), bars_of(task.markets.describe())):
         raise ConfigError(
             f"run '{store.run_id}' held out bars that are among these, and nobody has opened them: "
-            f"python -m optimizer judge {store.run_id} --open counts the look"
+            f"python -m optimizer judge {shlex.quote(str(store.path))} --open counts the look"
         )

@@ -604,6 +604,9 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     assert "reads column 'mood', which bars has not: add --column-file" in missing.error
     wrong = command("evolve", "--data", market, "--column-file", "mood", *SMALL)
     assert "must look like NAME=FILE" in wrong.error
+    gone = command("evolve", "--data", market, "--column-file", "mood=mood.csv@²", *SMALL)
+    assert "mood.csv@²" in gone.error
+    assert "defect" not in gone.error
 
 
 def test_times_of_a_column_are_of_the_zone_of_the_bars(command, market, pullback, tmp_path):
