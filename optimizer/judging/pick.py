@@ -53,7 +53,7 @@ def chosen(engine: Engine, genomes: Floats, member: int | None = None) -> Pick:
     Raises:
         ConfigError: When there is no such member.
     """
-    if member is not None and member >= len(genomes):
+    if member is not None and not 0 <= member < len(genomes):
         raise ConfigError(f"--pick {member}: the front has members 0 to {len(genomes) - 1}")
     accumulators = engine.evaluate(genomes)
     if member is None:
