@@ -91,10 +91,6 @@ class Cluster:
             self.link.leave(_forget, self.workers)
         self.link.close()
 
-    def differences(self, made: Made) -> tuple[str, ...]:
-        """In what the results of a worker would be others than those of this process."""
-        return made.differences(self.here)
-
     def shares(self) -> dict[str, int]:
         """Host to how many workers share it."""
         return dict(Counter(worker.host for worker in self.workers.values()))
@@ -159,7 +155,7 @@ class Cluster:
         refused = [
             f"{self.name_of(address)}: {', '.join(differing)}"
             for address, made in self.made.items()
-            if (differing := self.differences(made))
+            if (differing := made.differences(self.here))
         ]
         if refused and not may_differ:
             raise ConfigError("; ".join(refused))
@@ -208,7 +204,7 @@ class Cluster:
     def send_away(self, address: str, made: Made) -> None:
         """End a worker that came later and whose results would be others; said once."""
         if address not in self._away:
-            told = ", ".join(self.differences(made))
+            told = ", ".join(made.differences(self.here))
             log.info("%s is refused and sent away: %s", self.name_of(address), told)
             self._away[address] = time.monotonic(), told
         self.look()

@@ -1,4 +1,4 @@
-"""What a worker keeps by digest, and how it is packed: bars apart, so that they travel once.
+"""What a worker keeps by digest and does with it; bars are packed apart, so they travel once.
 
 A setup is packed with the digests of its bars in their place. Whoever unpacks one asks for those
 that are missing. A few setups are kept, with what they have computed; bars live as long as one of
@@ -8,38 +8,32 @@ these uses them.
 import hashlib
 import io
 import pickle
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from data import Bars
 from data.errors import SourceError
 from data.mapped import file_of, map_bars, packed, unpacked, written
-from optimizer.cluster.work import Lacks
+from optimizer.cluster.made import made_here
+from optimizer.cluster.work import Found, Lacks, Made, Work
 from optimizer.errors import ConfigError
+from optimizer.judging.workers import Runner
 
 MOST_KEPT = 64
 """Setups that a worker keeps; a search on many symbols has a shard or some on each."""
-
 
 MOST_CARRIED = 256_000_000
 """Bytes of bars that travel with a piece of work at most; more are read from a shared folder."""
 
 
-class Settled(Protocol):
-    """Does jobs on this host."""
-
-    def run(self, job: Any) -> object:  # noqa: ANN401 - of any kind
-        """Do one."""
-        ...
-
-
 class Setup(Protocol):
     """What does jobs, wherever it is."""
 
-    def settled(self, share: int) -> Settled:
+    def on_host(self, share: int) -> Runner:
         """The same on a host that so many workers share."""
         ...
 
@@ -99,10 +93,10 @@ class Keep:
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
-        self._setups: OrderedDict[str, Settled] = OrderedDict()
+        self._setups: OrderedDict[str, Runner] = OrderedDict()
         self._bars: WeakValueDictionary[str, Bars] = WeakValueDictionary()
 
-    def setup(self, digest: str) -> Settled | None:
+    def setup(self, digest: str) -> Runner | None:
         """One that is kept; None where it is not."""
         found = self._setups.get(digest)
         if found is not None:
@@ -111,7 +105,7 @@ class Keep:
 
     def unpack(
         self, digest: str, carried: Mapping[str, bytes], folder: str, share: int
-    ) -> Settled | tuple[str, ...]:
+    ) -> Runner | tuple[str, ...]:
         """Unpack a setup and keep it; what is lacking where some of its bars are not here.
 
         Args:
@@ -137,11 +131,11 @@ class Keep:
         setup = _Unpacker(io.BytesIO(_checked(digest, carried[digest])), bars_of).load()
         if lacking:
             return tuple(dict.fromkeys(lacking))
-        settled: Settled = setup.settled(share)
-        self._setups[digest] = settled
+        runner: Runner = setup.on_host(share)
+        self._setups[digest] = runner
         while len(self._setups) > self._most:
             self._setups.popitem(last=False)
-        return settled
+        return runner
 
     def forget(self) -> None:
         """Let go of everything."""
@@ -150,6 +144,35 @@ class Keep:
 
 KEPT = Keep()
 """Of this process."""
+
+
+def solve(work: Work, host: str = "", keep: Keep = KEPT) -> Found | Lacks | Made:
+    """Do a piece of work.
+
+    Args:
+        work: What to do.
+        host: By which name `work.shares` knows this machine.
+        keep: What this process has.
+
+    Returns:
+        What was found; or what is lacking to find it; or, where this process would find other
+        bits, by whom it would be made.
+    """
+    own = made_here()
+    if own.digest != work.made_for:
+        return own
+    setup = keep.setup(work.setup)
+    if setup is None:
+        if work.setup not in work.carried:
+            return Lacks()
+        share = work.shares.get(host, 1)
+        found = keep.unpack(work.setup, work.carried, work.folder, share)
+        if isinstance(found, tuple):
+            return Lacks(found)
+        setup = found
+    began = time.perf_counter()
+    result = setup.run(work.job)
+    return Found(work.index, result, time.perf_counter() - began)
 
 
 class _Packer(pickle.Pickler):

@@ -44,7 +44,7 @@ def measured(cluster: Cluster) -> list[Measured]:
         latency = median(_seconds(cluster, address, b"") for _ in range(CALLS))
         sending = _seconds(cluster, address, bytes(SENT_BYTES))
         rate = 2 * SENT_BYTES / max(sending - latency, 1e-6)
-        differs = cluster.differences(made)
+        differs = made.differences(cluster.here)
         found.append(Measured(str(worker), made, differs, shares[worker.host], latency, rate))
     return found
 

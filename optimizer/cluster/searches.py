@@ -9,11 +9,12 @@ from engine.batch import Engine
 from engine.free_memory import free_host_bytes
 from engine.machine import available_cores
 from optimizer.cluster.cluster import Cluster
-from optimizer.cluster.keeping import Parcel, Settled
-from optimizer.cluster.shift import Asked, done
+from optimizer.cluster.jobs import Asked, done
+from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.work import Found
 from optimizer.errors import OptimizerError
 from optimizer.judging.places import SearchSetup
+from optimizer.judging.workers import Runner
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Searches:
 
     setup: SearchSetup
 
-    def settled(self, share: int) -> Settled:
+    def on_host(self, share: int) -> Runner:
         """The same with as many cores and as much memory as `share` workers leave each other."""
         config = self.setup.task.config
         room = config.memory or free_host_bytes() // 2
@@ -51,14 +52,14 @@ class ClusterSearches:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def doer(
+    def executor(
         self,
         setup: SearchSetup,
         jobs: int,
         *,
         first: int | None = None,
         engine: Engine | None = None,
-    ) -> "_Doer":
+    ) -> "_Executor":
         """What makes the searches of a setup; an engine of this process is of no use.
 
         Raises:
@@ -68,17 +69,17 @@ class ClusterSearches:
         device = "cpu" if self._cluster.address.local else "auto"
         config = setup.task.config.model_copy(update={"device": device})
         anywhere = replace(setup, task=replace(setup.task, config=config))
-        return _Doer(self._cluster, Parcel(Searches(anywhere)), first)
+        return _Executor(self._cluster, Parcel(Searches(anywhere)), first)
 
 
 @dataclass(frozen=True)
-class _Doer:
+class _Executor:
     cluster: Cluster
     parcel: Parcel
     first: int | None
 
     def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
-        """As `optimizer.judging.workers.Doer`, in the order of the jobs."""
+        """As `optimizer.judging.workers.Executor`, in the order of the jobs."""
         listed = list(jobs)
         asked = (Asked(place, _name_of(job), self.parcel, job) for place, job in enumerate(listed))
         with closing(done(self.cluster, asked, self.first)) as found:

@@ -40,7 +40,7 @@ class Shard:
     memory: int | None
     beside: int
 
-    def settled(self, share: int) -> "_Held":
+    def on_host(self, share: int) -> "_Held":
         """An engine of it, on a host that `share` workers share."""
         parts = share * self.beside
         memory = self.memory or (free_host_bytes() // 2 if parts > 1 else None)

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from copy import copy
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -25,9 +25,9 @@ from engine.parted import cut_windows
 from engine.replay.certificate import Replay, certificate_of, joined, pieces_in, replayed
 from engine.replay.sample import Piece
 from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.jobs import Asked, done
 from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.shard import Began, Begin, Evaluate, Measure, ReplayMembers, Shard
-from optimizer.cluster.shift import Asked, done
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import POOLED
 from optimizer.goals.objectives import Goals
@@ -105,9 +105,8 @@ class ShardedEngine:
 
     def on(self, windows: Sequence[Window]) -> "ShardedEngine":
         """The same shards for other windows of their series."""
-        other = object.__new__(ShardedEngine)
-        own = cut_windows(windows, self._borders)
-        other.__dict__.update(self.__dict__, windows=tuple(windows), _own=own)
+        other = copy(self)
+        other.windows, other._own = tuple(windows), cut_windows(windows, self._borders)
         return other
 
     def memory_plan(self, individuals: int) -> str:
@@ -190,28 +189,12 @@ class ShardedProblem(EngineProblem):
         return table, table.column("trades").sum(axis=1)
 
 
-@dataclass(frozen=True)
-class Sharded:
-    """Evaluates a task on shards; as `optimizer.session.evaluating.Evaluation`."""
-
-    task: Task
-    engine: ShardedEngine
-
-    @classmethod
-    def of(cls, cluster: Cluster, task: Task, shards: int | None = None) -> "Sharded":
-        """The windows that a task searches on."""
-        markets, device = task.markets, task.config.device
-        engine = ShardedEngine(cluster, task, markets.searched, markets.windows, device, shards)
-        return cls(task, engine)
-
-    def problem(self) -> ShardedProblem:
-        """The search's view of it."""
-        spans = self.task.markets.spans(self.task.markets.windows)
-        return ShardedProblem(self.task.goals, spans, self.engine)
-
-    def certify(self, genomes: Floats) -> Certificate:
-        """Replay individuals [N, G] where the bars are."""
-        return self.engine.certify(genomes)
+def on_workers(cluster: Cluster, task: Task, shards: int | None = None) -> Evaluation:
+    """Evaluates a task on its shards; one a worker if `shards` is None."""
+    markets, device = task.markets, task.config.device
+    engine = ShardedEngine(cluster, task, markets.searched, markets.windows, device, shards)
+    problem = ShardedProblem(task.goals, markets.spans(markets.windows), engine)
+    return Evaluation(problem, engine.certify)
 
 
 def on_shards(cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENERATION_S) -> Place:
@@ -227,7 +210,7 @@ def on_shards(cluster: Cluster, *, is_judged: bool, least_s: float = LEAST_GENER
     def place(task: Task, device: Device) -> Evaluation:
         why = _hinders(task, least_s)
         if not why:
-            return Sharded.of(cluster, task)
+            return on_workers(cluster, task)
         if not is_judged:
             raise ConfigError(f"--cluster {cluster.address.text}: {why}; leave it out")
         log.info("searching on this machine: %s", why)

@@ -16,8 +16,7 @@ from optimizer.commands.result import print_result, result_json
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
-from optimizer.judging.judgement import Judgement
-from optimizer.judging.recorded import recorded_judgement, with_held_out
+from optimizer.judging.judgement import Judgement, recorded_judgement, with_held_out
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunResult, refuse_red
 from optimizer.session.evaluating import Place, here

@@ -20,11 +20,9 @@ from optimizer.config.run_config import flag_of, make_config
 from optimizer.errors import LostError, StoppedError
 from optimizer.evidence.compared import DEFAULT_SEARCHES
 from optimizer.judging.judge import judge_run
-from optimizer.judging.judgement import Judgement
+from optimizer.judging.judgement import Judgement, recorded_judgement
 from optimizer.judging.plan import plan_of
-from optimizer.judging.recorded import recorded_judgement
-from optimizer.judging.weighed import weighed
-from optimizer.judging.words import sentences
+from optimizer.judging.words import sentences, weighed
 from optimizer.runs import RunStore, find_run
 from optimizer.session.problem import JustSearched
 

@@ -17,8 +17,7 @@ from optimizer.commands.console import (
 from optimizer.commands.result import print_result, result_json, say_verdict
 from optimizer.commands.tables import importance_tables, metrics_table
 from optimizer.errors import ConfigError
-from optimizer.judging.judgement import Judgement
-from optimizer.judging.recorded import opened_result
+from optimizer.judging.judgement import Judgement, opened_result
 from optimizer.judging.verdict import picked, verdict_of
 from optimizer.judging.words import words_of_pick
 from optimizer.runs import RunStore, delete_run, find_run
@@ -26,7 +25,14 @@ from optimizer.runs.result import (
     RunHeader,
     RunResult,
 )
-from optimizer.session.exported import Columns, What, front_table, require_result, table_of
+from optimizer.session.exported import (
+    Columns,
+    What,
+    front_table,
+    require_result,
+    resume_command,
+    table_of,
+)
 from optimizer.session.genes_file import chosen_member
 from optimizer.session.importance import METHOD, importance_in
 from optimizer.shown import counted
@@ -55,7 +61,7 @@ def show_command(name: str, runs: Path, *, as_json: bool) -> None:
             "data": store.header.get("data"),
             "generations": f"{len(summaries) - 1} of {store.planned}",
             "front": summaries[-1].front if summaries else 0,
-            "go on with": f"python -m optimizer evolve --resume {store.path}",
+            "go on with": resume_command(store.path),
         }
         stdout().print(facts_table(facts))
 

@@ -72,7 +72,7 @@ AMOUNT = Words("an amount of memory such as 512MiB", "AMOUNT")
 class Settings(BaseModel):
     """A group of knobs; the configuration is all groups together."""
 
-    # Only the configuration as a whole is ever made, and help makes none.
+    # Groups alone are never made, and help makes none.
     model_config = ConfigDict(
         strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True
     )

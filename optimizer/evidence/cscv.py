@@ -17,7 +17,7 @@ from data.checks import Floats
 from optimizer.errors import ConfigError
 from optimizer.evidence.figures import Figure, undefined
 
-DEFAULT_BLOCKS, MOST_BLOCKS = 12, 16
+MOST_BLOCKS = 16
 
 TOGETHER = 4096
 """Trials whose totals are added together, as many as fit a core's own cache."""

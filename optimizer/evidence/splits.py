@@ -24,6 +24,9 @@ from strategy.narrow import AnyStrategy
 DEFAULT_FOLDS, DEFAULT_TRAIN_GROUPS = 6, 3
 DEFAULT_GROUPS, DEFAULT_TESTS = 8, 2
 
+MOST_SPLITS = 10_000
+"""Combinations that are made at most: each is a search of its own."""
+
 Borders = list[list[int]]
 """For each searched window [W], the first bar of each group and the end of the last, [m + 1]."""
 
@@ -130,6 +133,11 @@ def combinatorial(
     """
     if not 1 <= tests < count:
         raise ConfigError(f"tests must be from 1 to {count - 1} of {count} groups, got {tests}")
+    if comb(count, tests) > MOST_SPLITS:
+        raise ConfigError(
+            f"every {tests} of {count} groups are {comb(count, tests):,} splits, and at most "
+            f"{MOST_SPLITS:,} are made: name fewer groups, or fewer or more that are tested"
+        )
     borders = _borders(series, windows, count, (purge, embargo))
     placed = list(zip(windows, borders, strict=True))
     found = []

@@ -5,7 +5,6 @@ It is Parquet with the columns known_at, value and symbol, so that any strategy 
 """
 
 import glob
-import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,7 @@ from optimizer.forecasts.features import Floats, Ints
 from optimizer.forecasts.fit import Fitted, Watch, code_digest, fit
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.skill import Skill, skill_of
-from optimizer.runs.payload import Payload, decode, encode
+from optimizer.runs.payload import Payload, decode, encode, sha256
 from optimizer.written import DRAFT, write_whole
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def make_forecast(
     fitted = fit(series, settings, watch)
     known_at, values, symbols = column_of(series, fitted)
     code = code_digest()
-    own = _digest(encode([settings.as_dict(), code, [vars(one) for one in spans]], what="a fit"))
+    told = encode([settings.as_dict(), code, [vars(one) for one in spans]], what="a fit")
     record = ForecastRecord(
         settings=settings.as_dict(),
         features=fitted.samples.names,
@@ -146,7 +145,7 @@ def make_forecast(
         code=code,
         weights=fitted.weights,
         column=column_hash(known_at, values, symbols),
-        fitted=(own,),
+        fitted=(sha256(told).hex(),),
         skill=skill_of(fitted, settings.model, settings.horizon),
         versions=versions(),
         is_simulated=any(bars.is_simulated for bars in series),
@@ -175,9 +174,8 @@ def column_of(series: Sequence[Bars], fitted: Fitted) -> tuple[Ints, Floats, tup
 def column_hash(known_at: Ints, values: Floats, symbols: Sequence[str]) -> str:
     """SHA-256, hexadecimal, of what a column says."""
     plain = np.where(np.isnan(values), np.nan, values + 0.0)
-    return _digest(
-        "\n".join(symbols).encode(), known_at.astype("<i8").tobytes(), plain.astype("<f8").tobytes()
-    )
+    columns = known_at.astype("<i8").tobytes(), plain.astype("<f8").tobytes()
+    return sha256("\n".join(symbols).encode(), *columns).hex()
 
 
 def write_forecast(forecast: Forecast, path: Path) -> Forecast:
@@ -213,7 +211,9 @@ def read_forecast(path: Path) -> Forecast:
         StoreError: When it is not what was written.
     """
     table = _table(path)
-    record = ForecastRecord.read(decode(table.schema.metadata[RECORD]))
+    record = _record_in(table.schema)
+    if record is None:
+        raise ConfigError(f"{path} is no forecast: it has no record of how it was made")
     times = np.asarray(table["known_at"].cast("int64").to_numpy(), np.int64)
     values = np.asarray(table[VALUE].to_numpy(), np.float64)
     symbols = tuple(table[SYMBOL].to_pylist())
@@ -232,10 +232,9 @@ def record_of(path: Path) -> ForecastRecord | None:
     import pyarrow.parquet as pq
 
     try:
-        found = pq.read_schema(path).metadata or {}
+        return _record_in(pq.read_schema(path))
     except (pa.ArrowInvalid, OSError):
         return None
-    return ForecastRecord.read(decode(found[RECORD])) if RECORD in found else None
 
 
 def records_in(folder: Path) -> dict[Path, ForecastRecord]:
@@ -288,12 +287,18 @@ def _table(path: Path) -> "pa.Table":
     if not path.is_file():
         raise ConfigError(f"there is no forecast '{path}'")
     try:
-        table = pq.read_table(path)
+        return pq.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise ConfigError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
-    if RECORD not in (table.schema.metadata or {}):
-        raise ConfigError(f"{path} is no forecast: it has no record of how it was made")
-    return table
+
+
+def _record_in(schema: "pa.Schema") -> ForecastRecord | None:
+    """The record in a file's description; None where nobody, or somebody else, has written one."""
+    try:
+        told = decode((schema.metadata or {})[RECORD])
+    except (KeyError, ValueError):
+        return None
+    return ForecastRecord.read(told)
 
 
 def _span(bars: Bars) -> Span:
@@ -302,10 +307,3 @@ def _span(bars: Bars) -> Span:
         for place in (0, -1)
     )
     return Span(bars.symbol, first, last, len(bars), bars.content_hash)
-
-
-def _digest(*parts: bytes) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()

@@ -1,6 +1,6 @@
 """What a forecast is asked to be."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from typing import TypeVar
@@ -10,19 +10,14 @@ from optimizer.errors import ConfigError
 
 Value = TypeVar("Value", str, int, bool)
 
-MODELS: Mapping[str, str] = {
-    "naive": "the mean of the targets trained on",
-    "ridge": "a line through all features of the window, shrunk, solved in float64",
-    "gru": "gated recurrent units over the window",
-    "tcn": "causal convolutions over the window",
-    "lstm": "long short-term memory over the window",
-    "attention": "the last bar attends to all bars of the window",
-}
+SIMPLE = ("naive", "ridge")
+"""The mean of the targets trained on, and a shrunk line through all features of the window."""
 
-TARGETS: Mapping[str, str] = {
-    "scaled": "the return over the horizon, in standard deviations of such returns",
-    "return": "the return over the horizon, a fraction",
-}
+MODELS = (*SIMPLE, "gru", "tcn", "lstm", "attention")
+"""All models; those that are not simple are networks, as `engine.forecasts.networks` has them."""
+
+TARGETS = ("scaled", "return")
+"""The return over the horizon, in standard deviations of such returns or as a fraction."""
 
 DEFAULT_FEATURES = "returns, range, volume, calendar"
 
@@ -93,7 +88,7 @@ class ForecastSettings:
     @property
     def is_network(self) -> bool:
         """Whether it is trained by steps."""
-        return self.model not in ("naive", "ridge")
+        return self.model not in SIMPLE
 
     def as_dict(self) -> dict[str, str | int | bool]:
         """What a record keeps."""
@@ -114,7 +109,7 @@ def _check_within(name: str, value: object, low: int, high: int) -> None:
         raise ConfigError(f"--{name} {value}: a whole number from {low:,} to {high:,} is needed")
 
 
-def _check_known(name: str, value: str, known: Mapping[str, str]) -> None:
+def _check_known(name: str, value: str, known: Sequence[str]) -> None:
     if value in known:
         return
     near = get_close_matches(value, known, n=1)

@@ -30,7 +30,8 @@ class Compared(Payload):
     """A forecast against another one.
 
     Args:
-        gain: Share of the other's mean squared error that it takes away; negative where worse.
+        gain: Share of the other's mean squared error that it takes away; negative where worse,
+            None where that makes no error.
         p: One-sided, of a gain at least as great if both were equally good.
     """
 
@@ -95,16 +96,9 @@ def skill_of(fitted: Fitted, model: str, horizon: int) -> Skill:
     """
     samples = fitted.samples
     is_judged = ~np.isnan(fitted.values) & ~np.isnan(samples.target)
-    rivals = {
-        name: values
-        for name, values, own in zip(
-            RIVALS,
-            (np.zeros(len(fitted.values)), fitted.means, fitted.lines),
-            ("", "naive", "ridge"),
-            strict=True,
-        )
-        if own != model
-    }
+    others = (np.zeros(len(fitted.values)), fitted.means, fitted.lines)
+    own = {"naive": RIVALS[1], "ridge": RIVALS[2]}.get(model)
+    rivals = {name: values for name, values in zip(RIVALS, others, strict=True) if name != own}
 
     def over(rows: Ints) -> Figures:
         rows = rows[is_judged[rows]]
@@ -207,7 +201,8 @@ def _figures(
     for name, rival in rivals.items():
         other = (target - rival) ** 2
         gains = _by_moment(other - own, moment)
-        gain = 1 - float(own.mean()) / float(other.mean())
+        # Who makes no error, as on prices that have stopped, has none to be taken away.
+        gain = 1 - float(own.mean()) / float(other.mean()) if other.any() else None
         against[name] = Compared(gain, _known(diebold_mariano(gains, horizon)))
     is_signed = (values != 0) & (target != 0)
     hit = (np.sign(values) == np.sign(target))[is_signed].astype(np.float64)

@@ -1,5 +1,6 @@
 """The front of a recorded run, on its own bars or on others, at its own costs or at others."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,14 +19,9 @@ from optimizer.session.header import is_opened, recorded_config, replayed, shown
 from optimizer.session.identity import identity_of, require_identity, require_same
 from optimizer.session.task import Task
 
-WINDOWS, ASKED = (
-    set(WindowSettings.model_fields),
-    {
-        *DataSettings.model_fields,
-        *WindowSettings.model_fields,
-        *CostSettings.model_fields,
-    },
-)
+WINDOWS = frozenset(WindowSettings.model_fields)
+ASKED = WINDOWS.union(DataSettings.model_fields, CostSettings.model_fields)
+"""Flags that ask for other bars, parts of them, or costs than those of the run."""
 
 
 def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floats]:
@@ -57,10 +53,9 @@ def front_elsewhere(path: Path, flags: Mapping[str, object]) -> tuple[Task, Floa
         require_same(store.run_id, replace(recorded, **kept), present, only_values=True)
         if is_opened(store):
             return task, front
-        if has_own:
-            return task.closed, front
-        _refuse_held_out(store, task)
-        return task, front
+        if not has_own:
+            _refuse_held_out(store, task)
+        return (task.closed if has_own else task), front
 
 
 def _asked(store: RunStore, flags: Mapping[str, object]) -> tuple[Task, bool]:
@@ -91,5 +86,5 @@ def _refuse_held_out(store: RunStore, task: Task) -> None:
     if overlap(bars_of(held_out), bars_of(task.markets.describe())):
         raise ConfigError(
             f"run '{store.run_id}' held out bars that are among these, and nobody has opened them: "
-            f"python -m optimizer judge {store.run_id} --open counts the look"
+            f"python -m optimizer judge {shlex.quote(str(store.path))} --open counts the look"
         )

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from data import Bars, Window
-from data.checks import format_time
 from engine.batch import Engine
 from engine.ledger import Ledger
 from optimizer.evidence.compared import strength, strength_of
@@ -29,7 +28,7 @@ from optimizer.judging.judgement import (
 )
 from optimizer.judging.kept import Kept, Numbered
 from optimizer.judging.pick import chosen
-from optimizer.judging.workers import Doer
+from optimizer.judging.workers import Executor
 from optimizer.search.generation import Floats
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
@@ -96,7 +95,7 @@ class FoldSetup:
 
 
 def fold_picks(
-    workers: Doer, count: int, kept: Kept[FoldPick], watch: Callable[[int], None]
+    workers: Executor, count: int, kept: Kept[FoldPick], watch: Callable[[int], None]
 ) -> list[FoldPick]:
     """The picks of all splits; what is not known yet is searched, and kept as it ends."""
     watch(len(kept.known))
@@ -191,15 +190,11 @@ def ranges_of(task: Task, windows: Sequence[Window]) -> tuple[Range, ...]:
     return tuple(
         Range(
             markets.names[window.series],
-            _time(markets.series[window.series], window.start),
-            _time(markets.series[window.series], window.end - 1),
+            markets.time(window.series, window.start),
+            markets.time(window.series, window.end - 1),
         )
         for window in windows
     )
-
-
-def _time(bars: Bars, bar: int) -> str:
-    return format_time(int(bars.timestamp[bar]))
 
 
 def _together(tested: Sequence[Judged]) -> tuple[Unseen, Figure]:

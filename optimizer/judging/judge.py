@@ -1,6 +1,5 @@
 """All evidence on a finished run, part after part, and the verdict that follows from it."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from optimizer.evidence.verdict import MOST_P
 from optimizer.judging.causal import causal_record
 from optimizer.judging.folds import FoldPick, FoldSetup, fold_picks, folds_record, paths_record
 from optimizer.judging.judgement import (
+    JUDGEMENT,
     FoldsRecord,
     Judgement,
     NullKind,
@@ -35,6 +35,7 @@ from optimizer.judging.judgement import (
     TrialsRecord,
     VerdictRecord,
     numbers,
+    recorded_judgement,
 )
 from optimizer.judging.kept import Kept, Watch
 from optimizer.judging.null import KINDS, NullSearch, NullSetup, null_kind, null_searches
@@ -42,7 +43,6 @@ from optimizer.judging.opened import check_open, held_out_record, searches_on_th
 from optimizer.judging.pick import Pick, chosen
 from optimizer.judging.places import Place, ThisMachine
 from optimizer.judging.plan import Plan
-from optimizer.judging.recorded import JUDGEMENT, recorded_judgement
 from optimizer.judging.robust import robust_record
 from optimizer.judging.trials import (
     TOO_MANY,
@@ -55,19 +55,19 @@ from optimizer.judging.trials import (
     trials_record,
 )
 from optimizer.judging.verdict import null_seconds, with_verdict
-from optimizer.judging.workers import Crew
+from optimizer.judging.workers import Pool
 from optimizer.runs import RunStore
 from optimizer.runs.result import RunResult, recorded_result
 from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats
 from optimizer.session.columns import recorded_fits
-from optimizer.session.exported import newest_front
+from optimizer.session.exported import newest_front, resume_command
 from optimizer.session.header import recorded_task
 from optimizer.session.identity import require_identity
 from optimizer.session.problem import JustSearched, Trials, trials_fit
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
-from optimizer.session.warm_start import hash_of, load_genomes
+from optimizer.session.warm_start import hash_of, warm_start_of
 
 BY_RULE = ("plateau", "max_evaluations")
 """What ends a search by what it found; on other bars it may find that sooner or later."""
@@ -100,8 +100,8 @@ def judge_run(
         StoreError: When the run is not finished, is owned, or cannot be judged by this version.
         ConfigError: When the plan does not fit the bars.
     """
-    with RunStore.open(path, writable=True) as store, Crew() as crew:
-        where = place or ThisMachine(crew)
+    with RunStore.open(path, writable=True) as store, Pool() as pool:
+        where = place or ThisMachine(pool)
         return _Judge(store, plan, flags, watch, just, where).judgement()
 
 
@@ -188,8 +188,8 @@ class _Judge:
             parts["causal"] = causal_record(self._task, engine, self._front)
         if walks:
             parts["folds"] = self._walked(walks, engine)
-        if plan.cpcv is not None:
-            parts["cpcv"] = self._combined(combinations, engine, *plan.cpcv)
+        if plan.groups is not None:
+            parts["cpcv"] = self._combined(combinations, engine, *plan.groups)
         if plan.null:
             parts["null"] = self._null(engine)
         if plan.is_open:
@@ -270,9 +270,9 @@ class _Judge:
     def _combinations(self) -> tuple[Split, ...]:
         """Combinatorial splits."""
         plan, markets = self._plan, self._task.markets
-        if plan.cpcv is None:
+        if plan.groups is None:
             return ()
-        count, tests = plan.cpcv
+        count, tests = plan.groups
         return combinatorial(
             markets.series,
             markets.uncut,
@@ -314,7 +314,7 @@ class _Judge:
     ) -> list[FoldPick]:
         kept, planned = Kept(self._store, name, FoldPick), len(splits)
         setup = FoldSetup(self._again, splits, self._warm_start)
-        workers = self._place.doer(setup, planned - len(kept.known), engine=engine)
+        workers = self._place.executor(setup, planned - len(kept.known), engine=engine)
         return fold_picks(workers, planned, kept, lambda done: self._watch(part, done, planned, ""))
 
     def _null(self, engine: Engine) -> NullRecord:
@@ -323,10 +323,10 @@ class _Judge:
         Greatest strengths are compared, whoever is the pick.
         """
         plan, pick = self._plan, chosen(engine, self._front)
-        setup = NullSetup(self._again, self._task.config.seed, plan.keep, self._warm_start)
+        setup = NullSetup(self._again, plan.null_keep, self._warm_start)
         keep = setup.markets.keep
         first = 2 * plan.stop_after
-        workers = self._place.doer(replace(setup, keep=keep), plan.null, first=first)
+        workers = self._place.executor(replace(setup, keep=keep), plan.null, first=first)
         value = pick.strength.value if pick.strength.is_defined else float("-inf")
         limits = plan.null, plan.stop_after
         kinds: dict[str, NullKind] = {}
@@ -367,8 +367,7 @@ def _finished(store: RunStore) -> RunResult:
     result = recorded_result(store)
     if result is None:
         raise StoreError(
-            f"run '{store.run_id}' is not finished: go on with python -m optimizer evolve "
-            f"--resume {shlex.quote(str(store.path))}"
+            f"run '{store.run_id}' is not finished: go on with {resume_command(store.path)}"
         )
     return result
 
@@ -378,17 +377,10 @@ def _warm_start(store: RunStore, task: Task) -> Floats | None:
     recorded = require_identity(store).warm_start
     if recorded is None:
         return None
-    config = task.config
-    found = load_genomes(
-        str(config.warm_start),
-        task.spec.layout,
-        Path(config.runs),
-        member=config.member,
-        may_repair=config.repair,
-    ).genomes
-    if hash_of(found) != recorded:
+    found = warm_start_of(task.config, task.spec.layout)
+    if found is None or hash_of(found.genomes) != recorded:
         raise ConfigError(
-            f"run '{store.run_id}' began with other individuals than {config.warm_start} holds "
-            "now: put them back, because the search is repeated to judge it"
+            f"run '{store.run_id}' began with other individuals than {task.config.warm_start} "
+            "holds now: put them back, because the search is repeated to judge it"
         )
-    return found
+    return found.genomes

@@ -4,12 +4,16 @@ A number that is undefined is None, and ``why`` says by its name why.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 from optimizer.evidence.figures import Figure
 from optimizer.runs.payload import OPTIONAL, Payload
-from optimizer.runs.result import Figures
+from optimizer.runs.result import Figures, RunResult, recorded_result
+from optimizer.runs.store import RunStore
+
+JUDGEMENT = "judgement"
+"""Name of the rows of evidence that hold judgements; the last one counts."""
 
 Number = float | None
 Why = Annotated[Mapping[str, str], OPTIONAL]
@@ -321,3 +325,30 @@ class Judgement(Payload):
     def tries(self) -> int:
         """How often something was tried on these bars: each forecast counts as a search does."""
         return self.searches + self.fits
+
+
+def opened_result(store: RunStore) -> tuple[RunResult | None, Judgement | None]:
+    """The result of a run with what was opened of it, and its newest judgement; None without."""
+    result = recorded_result(store)
+    found = None if result is None else recorded_judgement(store)
+    return result and with_held_out(result, found), found
+
+
+def recorded_judgement(store: RunStore) -> Judgement | None:
+    """The newest judgement of a run; None where it was never judged.
+
+    Raises:
+        StoreError: When the evidence is damaged.
+    """
+    rows = [row for name, row in store.evidence if name == JUDGEMENT]
+    return Judgement.read(rows[-1]) if rows else None
+
+
+def with_held_out(result: RunResult, found: Judgement | None) -> RunResult:
+    """A result whose members have their figures on held-out bars, where those were opened."""
+    if found is None or found.held_out is None:
+        return result
+    held_out = found.held_out
+    parts = zip(result.front, held_out.members, held_out.by_window, strict=True)
+    front = tuple(replace(one, held_out=kept, by_window=each) for one, kept, each in parts)
+    return replace(result, front=front)

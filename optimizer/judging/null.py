@@ -15,7 +15,7 @@ from optimizer.evidence.null import Keep, NullMarkets
 from optimizer.judging.judgement import Compared, NullKind, number_of
 from optimizer.judging.kept import Kept, Numbered, Watch
 from optimizer.judging.pick import chosen
-from optimizer.judging.workers import Doer
+from optimizer.judging.workers import Executor
 from optimizer.runs.payload import OPTIONAL
 from optimizer.runs.result import RunResult
 from optimizer.search.generation import Floats
@@ -62,22 +62,21 @@ class NullSetup:
     """What null searches of one run have in common.
 
     Args:
-        task: With the generations that the run reached; without what is held out.
-        seed: Of the run.
+        task: With the seed of the run and the generations that it reached; without what is held
+            out.
         keep: Rhythm that shuffled bars keep.
         warm_start: [N, G] genomes that the run began with.
     """
 
     task: Task
-    seed: int
     keep: Keep | Literal["auto"] = "auto"
     warm_start: Floats | None = None
 
     @cached_property
     def markets(self) -> NullMarkets:
         """The null markets."""
-        markets = self.task.markets
-        return NullMarkets(markets.series, markets.windows, self.seed, self.keep)
+        markets, seed = self.task.markets, self.task.config.seed
+        return NullMarkets(markets.series, markets.windows, seed, self.keep)
 
     def run(self, job: NullJob) -> NullSearch:
         """Search one market."""
@@ -91,20 +90,15 @@ class NullSetup:
             return NullSearch(job.kind, job.number, 0, None, hypervolume=0.0)
         pick = chosen(engine, found.front.genomes)
         values = task.goals.natural(found.front.objectives)
-        up = task.goals.maximised
-        size = _hypervolume(task, values)
-        best = values.max(axis=0), values.min(axis=0)
+        best = np.where(task.goals.maximised, values.max(axis=0), values.min(axis=0))
         return NullSearch(
             kind=job.kind,
             number=job.number,
             members=len(values),
             strength=number_of(pick.strength),
             trades=pick.trades,
-            objectives={
-                name: float(best[0 if more else 1][place])
-                for place, (name, more) in enumerate(zip(task.goals.names, up, strict=True))
-            },
-            hypervolume=number_of(size),
+            objectives=dict(zip(task.goals.names, best.tolist(), strict=True)),
+            hypervolume=number_of(_hypervolume(task, values)),
         )
 
 
@@ -117,7 +111,7 @@ def strengths_of(found: Mapping[int, NullSearch]) -> list[float]:
 
 
 def null_searches(
-    workers: Doer,
+    workers: Executor,
     kind: Kind,
     value: float,
     limits: tuple[int, int],

@@ -12,7 +12,8 @@ from optimizer.evidence.compared import pick_of, strength_of_sums
 from optimizer.evidence.figures import Figure
 from optimizer.search.generation import Floats
 
-TRADES, SUM_R, SUM_R2 = (ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2"))
+SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]
+TRADES, SUM_R, SUM_R2 = SUMS
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +53,10 @@ def chosen(engine: Engine, genomes: Floats, member: int | None = None) -> Pick:
     Raises:
         ConfigError: When there is no such member.
     """
-    if member is not None and member >= len(genomes):
+    if member is not None and not 0 <= member < len(genomes):
         raise ConfigError(f"--pick {member}: the front has members 0 to {len(genomes) - 1}")
     accumulators = engine.evaluate(genomes)
     if member is None:
         member = pick_of(strengths(accumulators), genomes) or 0
-    trades, sum_r, squares = pool(accumulators)[member, [TRADES, SUM_R, SUM_R2]].tolist()
+    trades, sum_r, squares = pool(accumulators)[member, SUMS].tolist()
     return Pick(member, genomes[member], strength_of_sums(sum_r, squares), int(trades))

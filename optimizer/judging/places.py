@@ -1,14 +1,14 @@
 """Where whole searches are made: on the cores of this machine, or wherever a caller says."""
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from engine.batch import Engine
 from engine.free_memory import free_host_bytes
 from engine.machine import available_cores
 from optimizer.judging.folds import FoldSetup
 from optimizer.judging.null import NullSetup
-from optimizer.judging.workers import Crew, Doer, Workers
+from optimizer.judging.workers import Executor, Pool, Workers
 
 SearchSetup = NullSetup | FoldSetup
 """What repeats the search of a task."""
@@ -20,14 +20,14 @@ PROCESS_S = 0.5
 class Place(Protocol):
     """Where searches are made; it decides no result."""
 
-    def doer(
+    def executor(
         self,
         setup: SearchSetup,
         jobs: int,
         *,
         first: int | None = None,
         engine: Engine | None = None,
-    ) -> Doer:
+    ) -> Executor:
         """What makes the searches of a setup.
 
         Args:
@@ -40,23 +40,23 @@ class Place(Protocol):
 
 
 class ThisMachine:
-    """This process, or one a core, which come from a crew and go back to it.
+    """This process, or one a core, which come from a pool and go back to it.
 
     Splits of the bars are searched in this process, one after the other, where that is done sooner:
     its engine has the rows already, and may have a GPU.
     """
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew = crew
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
 
-    def doer(
+    def executor(
         self,
         setup: SearchSetup,
         jobs: int,
         *,
         first: int | None = None,
         engine: Engine | None = None,
-    ) -> Workers[Any]:
+    ) -> Workers:
         """As `Place`; nothing is begun before a core is free for it, so `first` means nothing."""
         config = setup.task.config
         threads = config.threads or available_cores()
@@ -68,4 +68,4 @@ class ThisMachine:
         room = (config.memory or free_host_bytes() // 2) // cores
         settings = {"threads": threads // cores, "memory": room, "device": "cpu"}
         alone = replace(setup.task, config=config.model_copy(update=settings))
-        return Workers(replace(setup, task=alone), cores, self._crew)
+        return Workers(replace(setup, task=alone), cores, self._pool)

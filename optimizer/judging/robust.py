@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.batch import Engine
 from engine.intrabar import target_first
-from engine.ledger import ACCUMULATOR_INDEX, Ledger
+from engine.ledger import Ledger
 from optimizer.evidence.compared import strength_of
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.robust import (
@@ -23,11 +23,9 @@ from optimizer.evidence.robust import (
 )
 from optimizer.evidence.splits import combinatorial
 from optimizer.judging.judgement import CostRecord, RobustRecord, number_of, numbers
-from optimizer.judging.pick import Pick, strengths
+from optimizer.judging.pick import SUM_R, TRADES, Pick, strengths
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
-
-TRADES, SUM_R = (ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r"))
 
 
 def robust_record(task: Task, engine: Engine, pick: Pick) -> RobustRecord:

@@ -8,7 +8,6 @@ import numpy as np
 
 from data import joined
 from engine.batch import Engine
-from engine.ledger import ACCUMULATOR_INDEX
 from engine.replay.threads import sharing_order
 from optimizer.evidence.bootstrap import against_nothing, block_length
 from optimizer.evidence.cscv import overfitting
@@ -30,7 +29,7 @@ from optimizer.judging.judgement import (
     TrialsRecord,
     numbers,
 )
-from optimizer.judging.pick import Pick
+from optimizer.judging.pick import SUMS, Pick
 from optimizer.search.generation import Floats
 from optimizer.session.problem import Trials
 from optimizer.session.task import Task
@@ -42,7 +41,6 @@ EVALUATED_PAIRS = 2**20
 """Pairs of individual and window whose accumulators, 200 MB, are held at a time."""
 
 TOO_MANY = "the trials do not fit memory"
-SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]
 
 
 class Columns(NamedTuple):

@@ -19,6 +19,7 @@ from optimizer.judging.judgement import (
     VerdictRecord,
 )
 from optimizer.runs.result import RunResult
+from optimizer.session.exported import resume_command
 
 
 def with_verdict(
@@ -90,7 +91,7 @@ def picked(result: RunResult, found: Judgement | None) -> PickRecord | None:
 
 def unfinished(path: Path, *, is_simulated: bool) -> VerdictRecord:
     """What comes first where a search is not over, so that there is nothing to judge yet."""
-    command = f"python -m optimizer evolve --resume {shlex.quote(str(path))}"
+    command = resume_command(path)
     sentence = f"Not judged yet: the run is not finished, {command} goes on with it."
     return VerdictRecord("not_judged", (SIMULATED if is_simulated else "") + sentence)
 

@@ -1,50 +1,83 @@
-"""Evidence in plain words: a sentence for each part, the same in the terminal and on the page.
+"""Evidence in plain words, first what disagrees with the verdict; the same wherever it is read.
 
 Nothing here promises anything: a p belongs to a named test, and what is undefined says why.
 """
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from optimizer.evidence.cscv import NOISE_RANGE
 from optimizer.evidence.robust import KEPT_FRAC
+from optimizer.evidence.unseen import MOST_DOUBT
+from optimizer.evidence.verdict import MOST_P, MOST_P_OF_ALL
 from optimizer.judging.judgement import (
+    CausalRecord,
+    FoldsRecord,
+    HeldOutRecord,
     Judgement,
-    NullKind,
+    NullRecord,
     Number,
     PickRecord,
     RobustRecord,
-    Why,
 )
+from optimizer.judging.verdict import tally_in, unseen_in
+from optimizer.runs.payload import Payload
 from optimizer.runs.result import RunResult
 from optimizer.shown import counted, fraction, number
 
 SMALLEST_CHANCE = 0.001
 
+FOR, AGAINST = "for", "against"
+"""More than luck; where evidence says neither, nothing."""
+
+CHECKED = {
+    "neighbours": "plateau",
+    "costs": "costs",
+    "late entries": "delay",
+    "within a bar": "within_bar",
+    "left out": "left_out",
+}
+"""Rows to the checks of `optimizer.evidence.robust.CHECKS`."""
+
 Told = tuple[str, str]
 """What a sentence is about, and the sentence."""
 
 
+class Weighed(NamedTuple):
+    """A row of evidence.
+
+    Args:
+        speaks: ``for`` or ``against`` more than luck, empty for neither.
+    """
+
+    about: str
+    sentence: str
+    speaks: str
+
+
+def weighed(found: Judgement) -> list[Weighed]:
+    """All evidence but the pick, a sentence each, first what disagrees with the verdict."""
+    sides = dict(_sides(found))
+    disagrees = FOR if found.verdict.grade == "luck" else AGAINST
+    rows = [Weighed(*row, sides.get(row[0], "")) for row in sentences(found) if row[0] != "pick"]
+    return sorted(rows, key=lambda row: row.speaks != disagrees)
+
+
 def sentences(found: Judgement) -> Iterator[Told]:
     """All evidence, a sentence each."""
-    yield from _pick(found)
-    yield from _null(found)
+    if found.pick is not None:
+        yield "pick", words_of_pick(found.pick)
+    if found.null is not None:
+        yield from _null(found.null)
     yield from _unseen(found)
     yield from _trials(found)
     if found.robust is not None:
         yield from _robust(found.robust)
     if found.causal is not None:
-        causal = found.causal
-        if causal.mismatches:
-            later = f"{causal.mismatches} differences, the first before {causal.first}"
-            yield "look-ahead", f"Trades use later bars: {later}."
-        else:
-            cuts = f"{causal.cuts} cuts, 0 differences"
-            yield "look-ahead", f"No trade of any member uses a later bar: {cuts}."
-    yield (
-        "searches",
-        f"{counted(found.searches, 'front')} searched on these bars, this one included.",
-    )
+        yield from _causal(found.causal)
+    fronts = counted(found.searches, "front")
+    yield "searches", f"{fronts} searched on these bars, this one included."
     if found.fits:
         fits = f"{counted(found.fits, 'forecast')} fitted on these bars, each of which counts"
         yield "forecasts", f"{fits} as a search; none was fitted again on null bars."
@@ -53,11 +86,10 @@ def sentences(found: Judgement) -> Iterator[Told]:
 
 def words_of_pick(pick: PickRecord) -> str:
     """Which member is the one answer of a run, and why."""
-    strength = _number(pick.strength, "strength", pick.why)
     why = "named by --pick" if pick.is_named else "the member of greatest strength"
     return (
         f"Individual {pick.member}, {why}: {counted(pick.trades, 'trade')}, which lie about "
-        f"{strength} standard errors above zero."
+        f"{_number(pick, 'strength')} standard errors above zero."
     )
 
 
@@ -72,16 +104,8 @@ def words_of_count(result: RunResult, found: Judgement | None) -> str:
     return words
 
 
-def _pick(found: Judgement) -> Iterator[Told]:
-    if found.pick is not None:
-        yield "pick", words_of_pick(found.pick)
-
-
-def _null(found: Judgement) -> Iterator[Told]:
-    if found.null is None:
-        return
-    for name in ("shuffled", "mirrored"):
-        kind: NullKind | None = getattr(found.null, name)
+def _null(null: NullRecord) -> Iterator[Told]:
+    for name, kind in (("shuffled", null.shuffled), ("mirrored", null.mirrored)):
         if kind is not None:
             did = f"{kind.strength.at_least} of {kind.run} searches on {name} bars did as well"
             rest = "; the rest was left" if kind.stopped else ""
@@ -89,96 +113,62 @@ def _null(found: Judgement) -> Iterator[Told]:
 
 
 def _unseen(found: Judgement) -> Iterator[Told]:
-    if found.folds is not None:
-        folds = found.folds
-        mean = _number(folds.mean_r, "mean_r", folds.why)
+    if (folds := found.folds) is not None:
         gained = sum(row.mean_r is not None and row.mean_r > 0 for row in folds.rows)
-        yield (
-            "folds",
-            (
-                f"Searched again on {len(folds.rows)} parts, judged on the bars after each: {mean} "
-                f"R a trade over {counted(folds.trades, 'trade')}; {gained} gained."
-            ),
+        told = (
+            f"Searched again on {len(folds.rows)} parts, judged on the bars after each: "
+            f"{_number(folds, 'mean_r')} R a trade over {counted(folds.trades, 'trade')}; "
+            f"{gained} gained."
         )
-    if found.cpcv is not None:
-        paths = found.cpcv
-        yield (
-            "paths",
-            (
-                f"{paths.splits} splits searched again: strength of {len(paths.paths)} paths from "
-                f"{_short(paths.least)}, median {_short(paths.median)}."
-            ),
+        yield "folds", told
+    if (paths := found.cpcv) is not None:
+        told = (
+            f"{paths.splits} splits searched again: strength of {len(paths.paths)} paths from "
+            f"{_short(paths.least)}, median {_short(paths.median)}."
         )
-    if found.held_out is not None:
-        held = found.held_out
-        mean = _number(held.mean_r, "mean_r", held.why)
-        psr = _chance(held.psr, "psr", held.why)
-        yield (
-            "held-out bars",
-            (
-                f"{mean} R a trade over {counted(held.trades, 'trade')}; PSR {psr}; "
-                f"{counted(held.looks, 'front')} looked at on such bars."
-            ),
+        yield "paths", told
+    if (held := found.held_out) is not None:
+        told = (
+            f"{_number(held, 'mean_r')} R a trade over {counted(held.trades, 'trade')}; "
+            f"PSR {_chance(held, 'psr')}; {counted(held.looks, 'front')} looked at on such bars."
         )
+        yield "held-out bars", told
 
 
 def _trials(found: Judgement) -> Iterator[Told]:
-    if found.trials is not None and found.trials.evaluated:
-        trials = found.trials
-        effective = _number(trials.effective, "effective", trials.why, digits=0)
-        yield (
-            "trials",
-            (
-                f"{trials.evaluated:,} distinct individuals tried, {trials.judged:,} traded often "
-                f"enough, as different as {effective}."
-            ),
+    if (trials := found.trials) is not None and trials.evaluated:
+        told = (
+            f"{trials.evaluated:,} distinct individuals tried, {trials.judged:,} traded often "
+            f"enough, as different as {_number(trials, 'effective', digits=0)}."
         )
-    if found.sharpe is not None:
-        sharpe = found.sharpe
-        psr, dsr, all_ = (
-            _chance(getattr(sharpe, name), name, sharpe.why)
-            for name in ("psr", "dsr_effective", "dsr_all")
+        yield "trials", told
+    if (sharpe := found.sharpe) is not None:
+        told = (
+            f"Sharpe ratio {_number(sharpe, 'daily')} a day; PSR {_chance(sharpe, 'psr')}, were it "
+            f"the only one tried; DSR {_chance(sharpe, 'dsr_effective')} after as many different "
+            f"tries, {_chance(sharpe, 'dsr_all')} after all of them. A record of "
+            f"{_number(sharpe, 'min_trl', digits=0)} days is needed, it has {sharpe.days:,}."
         )
-        daily = _number(sharpe.daily, "daily", sharpe.why)
-        record = _number(sharpe.min_trl, "min_trl", sharpe.why, digits=0)
-        yield (
-            "sharpe a day",
-            (
-                f"Sharpe ratio {daily} a day; PSR {psr}, were it the only one tried; DSR {dsr} "
-                f"after as many different tries, {all_} after all of them. A record of {record} "
-                f"days is needed, it has {sharpe.days:,}."
-            ),
-        )
-    if found.cscv is not None:
-        cscv = found.cscv
+        yield "sharpe a day", told
+    if (cscv := found.cscv) is not None:
         size, (low, high) = _noise_range(found)
-        pbo = _number(cscv.pbo, "pbo", cscv.why)
-        yield (
-            "halves",
-            (
-                f"The best of one half of the bars was below the middle in the other in {pbo} of "
-                f"splits (PBO; {low} to {high} on noise searched with {size})."
-            ),
+        told = (
+            f"The best of one half of the bars was below the middle in the other in "
+            f"{_number(cscv, 'pbo')} of splits (PBO; {low} to {high} on noise searched with "
+            f"{size})."
         )
-    if found.stability is not None:
-        stable = found.stability
-        least, median = (
-            _number(getattr(stable, name), name, stable.why) for name in ("least", "median")
+        yield "halves", told
+    if (stable := found.stability) is not None:
+        told = (
+            f"Picked anew among the trials in {stable.splits} splits: strength of paths from "
+            f"{_number(stable, 'least')}, median {_number(stable, 'median')}; in-sample, for the "
+            "search saw all of these bars."
         )
-        yield (
-            "same trials",
-            (
-                f"Picked anew among the trials in {stable.splits} splits: strength of paths from "
-                f"{least}, median {median}; in-sample, for the search saw all of these bars."
-            ),
-        )
-    if found.bootstrap is not None:
-        boot = found.bootstrap
-        spa = _number(boot.spa_p, "spa_p", boot.why)
-        yield (
-            "all trials",
-            (f"p = {spa} that no trial beats doing nothing, had they been chosen blindly (SPA)."),
-        )
+        yield "same trials", told
+    if (boot := found.bootstrap) is not None:
+        spa = _number(boot, "spa_p")
+        told = f"p = {spa} that no trial beats doing nothing, had they been chosen blindly (SPA)."
+        yield "all trials", told
 
 
 def _noise_range(found: Judgement) -> tuple[str, tuple[float, float]]:
@@ -196,19 +186,15 @@ def _robust(robust: RobustRecord) -> Iterator[Told]:
         share = "half" if KEPT_FRAC == 1 / 2 else fraction(KEPT_FRAC)
         yield (
             "neighbours",
-            (f"{kept} of {robust.neighbours} near neighbours keep {share} of its strength."),
+            f"{kept} of {robust.neighbours} near neighbours keep {share} of its strength.",
         )
-    even = _number(robust.break_even_bp, "break_even_bp", robust.why)
+    even, charged = _number(robust, "break_even_bp"), f"{robust.charged_bp:g} are charged"
     if robust.break_even_bp is not None and robust.break_even_bp < 0:
         yield "costs", "It loses before costs."
     else:
-        yield (
-            "costs",
-            (f"Nothing is left at {even} basis points a side; {robust.charged_bp:g} are charged."),
-        )
-    late = _number(robust.delay, "delay", robust.why)
+        yield "costs", f"Nothing is left at {even} basis points a side; {charged}."
+    late, undecided = _number(robust, "delay"), _number(robust, "undecided")
     yield "late entries", f"Strength {late} with every entry a bar later."
-    undecided = _number(robust.undecided, "undecided", robust.why)
     yield "within a bar", f"Stop and target in one bar: {undecided} of trades, the stop is taken."
     lost = [name for name, mean in robust.left_out.items() if mean is None or mean <= 0]
     if lost:
@@ -220,16 +206,29 @@ def _robust(robust: RobustRecord) -> Iterator[Told]:
         yield "other orders", f"One account in twenty would have fallen by more than {fall}."
 
 
-def _number(value: Number, name: str, why: Why, digits: int = 3) -> str:
+def _causal(causal: CausalRecord) -> Iterator[Told]:
+    if causal.mismatches:
+        later = f"{causal.mismatches} differences, the first before {causal.first}"
+        yield "look-ahead", f"Trades use later bars: {later}."
+    else:
+        cuts = f"{causal.cuts} cuts, 0 differences"
+        yield "look-ahead", f"No trade of any member uses a later bar: {cuts}."
+
+
+def _number(record: Payload, name: str, digits: int = 3) -> str:
+    """A number of a record that says why where it is undefined."""
+    told = vars(record)
+    value: Number = told[name]
     if value is None:
-        return f"undefined ({why.get(name, 'unknown')})"
+        return f"undefined ({told['why'].get(name, 'unknown')})"
     return f"{value:,.0f}" if not digits else _short(value)
 
 
-def _chance(value: Number, name: str, why: Why) -> str:
+def _chance(record: Payload, name: str) -> str:
     """A probability, which is never quite 0 or 1."""
+    value: Number = vars(record)[name]
     if value is None:
-        return _number(value, name, why)
+        return _number(record, name)
     if not SMALLEST_CHANCE <= value <= 1 - SMALLEST_CHANCE:
         return f"below {SMALLEST_CHANCE}" if value < 1 / 2 else f"above {1 - SMALLEST_CHANCE}"
     return f"{value:.3f}"
@@ -237,3 +236,38 @@ def _chance(value: Number, name: str, why: Why) -> str:
 
 def _short(value: Number) -> str:
     return "-" if value is None else f"{value:.3g}"
+
+
+def _sides(found: Judgement) -> Iterator[tuple[str, str]]:
+    """For or against, by row; what decides by the rules of the verdict, the rest at 1 in 20."""
+    null = found.null
+    kinds = [] if null is None else [("shuffled", null.shuffled), ("mirrored", null.mirrored)]
+    ps = [(f"{name} bars", tally_in(kind).p) for name, kind in kinds if kind is not None]
+    yield from ((name, _side(p <= MOST_P)) for name, p in ps)
+    yield "folds", _side_of(found.folds, found.tries)
+    looks = 1 if found.held_out is None else found.held_out.looks
+    yield "held-out bars", _side_of(found.held_out, looks)
+    if found.sharpe is not None and found.sharpe.dsr_effective is not None:
+        yield "sharpe a day", _side(found.sharpe.dsr_effective >= 1 - MOST_DOUBT)
+    if found.bootstrap is not None and found.bootstrap.spa_p is not None:
+        yield "all trials", _side(found.bootstrap.spa_p <= MOST_DOUBT)
+    if found.robust is not None:
+        checks = found.robust.checks
+        # One that passes says that a result is sturdy, which luck may be too.
+        yield from ((row, AGAINST) for row, name in CHECKED.items() if not checks.get(name, True))
+    if found.causal is not None and found.causal.mismatches:
+        yield "look-ahead", AGAINST
+    if ps and max(p for _, p in ps) * found.tries > MOST_P_OF_ALL:
+        yield "searches", AGAINST
+
+
+def _side(is_for: bool) -> str:
+    return FOR if is_for else AGAINST
+
+
+def _side_of(record: FoldsRecord | HeldOutRecord | None, times: int) -> str:
+    """What trades on unseen bars say, which may be neither."""
+    unseen = unseen_in(record)
+    if unseen is None or not (unseen.contradicts or unseen.confirms(times)):
+        return ""
+    return _side(unseen.confirms(times))

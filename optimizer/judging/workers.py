@@ -12,10 +12,7 @@ import sys
 import threading
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Generic, Protocol, TypeVar
-
-Job = TypeVar("Job")
-Result_co = TypeVar("Result_co", covariant=True)
+from typing import Any, Protocol
 
 PROGRAM = ("-P", "-m", "optimizer.judging.worker")
 
@@ -23,15 +20,15 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """There is a process for each core already."""
 
 
-class Setup(Protocol[Result_co]):
+class Runner(Protocol):
     """What does jobs; it can be pickled, or its jobs are done in this process."""
 
-    def run(self, job: Any) -> Result_co:  # noqa: ANN401 - of any kind
+    def run(self, job: Any) -> Any:  # noqa: ANN401 - of any kind
         """Do one."""
         ...
 
 
-class Doer(Protocol):
+class Executor(Protocol):
     """Does jobs of one setup."""
 
     def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
@@ -39,19 +36,19 @@ class Doer(Protocol):
         ...
 
 
-class Crew:
+class Pool:
     """Processes that wait for work, kept from one setup to the next; leaving it ends them."""
 
     def __init__(self) -> None:
         self._idle: list[subprocess.Popen[bytes]] = []
 
-    def __enter__(self) -> "Crew":
+    def __enter__(self) -> "Pool":
         return self
 
     def __exit__(self, *_: object) -> None:
         for process in self._idle:
             process.kill()
-            _bury(process)
+            _reap(process)
         self._idle.clear()
 
     def take(self, count: int) -> list["subprocess.Popen[bytes]"]:
@@ -75,20 +72,20 @@ class Crew:
         self._idle.append(process)
 
 
-class Workers(Generic[Job]):
+class Workers:
     """Processes that do jobs of one setup.
 
     Args:
         setup: Does a job.
         count: How many processes; with one, this process does the jobs.
-        crew: Where processes come from and wait afterwards; None for some of its own.
+        pool: Where processes come from and wait afterwards; None for some of its own.
 
     Attributes:
         alone: Why all jobs are done in this process; empty where they are not.
     """
 
-    def __init__(self, setup: Setup[Any], count: int, crew: Crew | None = None) -> None:
-        self._setup, self._count, self._crew = setup, count, crew
+    def __init__(self, setup: Runner, count: int, pool: Pool | None = None) -> None:
+        self._setup, self._count, self._pool = setup, count, pool
         self.alone, self._pickled = "", b""
         if count < 2:
             self.alone = "one core"
@@ -100,7 +97,7 @@ class Workers(Generic[Job]):
         if b"__main__" in self._pickled:
             self.alone = "other processes do not know what this program itself defines"
 
-    def results(self, jobs: Iterable[Job]) -> Generator[tuple[Job, Any], None, None]:
+    def results(self, jobs: Iterable[Any]) -> Generator[tuple[Any, Any], None, None]:
         """Each job with what came of it, as they are done; closing it ends what was begun.
 
         Raises:
@@ -110,13 +107,13 @@ class Workers(Generic[Job]):
             for job in jobs:
                 yield job, self._setup.run(job)
             return
-        pending: Sequence[Job] = list(jobs)
-        with Crew() as own:
-            crew = self._crew or own
-            shift = _Shift(self._pickled, pending, crew.take(min(self._count, len(pending))))
+        pending = list(jobs)
+        with Pool() as own:
+            pool = self._pool or own
+            batch = _Batch(self._pickled, pending, pool.take(min(self._count, len(pending))))
             try:
                 for _ in pending:
-                    job, found, error = shift.done.get()
+                    job, found, error = batch.done.get()
                     if isinstance(error, _WorkerLostError):
                         # Memory, most likely: with nobody beside it there is more.
                         found, error = self._setup.run(job), None
@@ -124,15 +121,15 @@ class Workers(Generic[Job]):
                         raise error
                     yield job, found
             finally:
-                for process in shift.end():
-                    crew.give_back(process)
+                for process in batch.end():
+                    pool.give_back(process)
 
 
 class _WorkerLostError(Exception):
     """A process ended in the middle of a job."""
 
 
-class _Shift:
+class _Batch:
     """Jobs of one setup, and a thread for each process that hands it some.
 
     Attributes:
@@ -170,7 +167,7 @@ class _Shift:
             thread.join()
             if process.pid in busy or process.pid in self._at_work or process.poll() is not None:
                 process.kill()
-                _bury(process)
+                _reap(process)
             else:
                 waiting.append(process)
         return waiting
@@ -221,7 +218,7 @@ class _Shift:
                     return
 
 
-def _bury(process: "subprocess.Popen[bytes]") -> None:
+def _reap(process: "subprocess.Popen[bytes]") -> None:
     """Close what leads to a process that has ended, and take note of its end."""
     for stream in (process.stdin, process.stdout):
         if stream is not None:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from optimizer.evidence.verdict import SIMULATED
 from optimizer.judging.judgement import FoldRow, Judgement, Number, Range, VerdictRecord
-from optimizer.judging.weighed import Weighed, weighed
-from optimizer.judging.words import sentences
+from optimizer.judging.words import Weighed, sentences, weighed
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.shown import number

@@ -12,8 +12,8 @@ from engine.replay.certificate import certify
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
 from optimizer.judging.judge import judge_run
+from optimizer.judging.judgement import recorded_judgement
 from optimizer.judging.plan import plan_of
-from optimizer.judging.recorded import recorded_judgement
 from optimizer.report.apart import Apart
 from optimizer.report.evidence import alone
 from optimizer.report.pick import compare

@@ -16,8 +16,7 @@ from engine.metrics import METRICS
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.evidence.returns import days_of
 from optimizer.exporting.programs import program_of
-from optimizer.judging.judgement import PickRecord, VerdictRecord
-from optimizer.judging.recorded import opened_result
+from optimizer.judging.judgement import PickRecord, VerdictRecord, opened_result
 from optimizer.judging.verdict import picked, unfinished, verdict_of
 from optimizer.report.account import Curve, Drawdown, equity_curve, worst_drawdowns
 from optimizer.report.history import History, read_history

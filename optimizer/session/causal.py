@@ -6,16 +6,17 @@ import numpy as np
 
 from engine.ledger import REASONS, Bars64, Ledger
 from optimizer.search.generation import Floats
+from optimizer.session.kept_rows import has_own
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task
-from strategy.model import Strategy
 from strategy.narrow import AnyStrategy
 from strategy.proofs import prove_individuals
 
 
 def prove_front(task: Task, genomes: Floats) -> None:
     """Prove it for a front [F, G] on the bars that were searched; see `prove_shown`."""
-    if _has_own(task.spec):
+    # Without anything to prove no ledger is asked for.
+    if has_own(task.spec):
         ledgers = task.engine(device="cpu").ledgers(genomes)
         prove_shown(task.spec, task.closed.markets, genomes, ledgers)
 
@@ -39,7 +40,7 @@ def prove_shown(
     Raises:
         IndicatorError: Naming function, parameters, and the first bar that differs.
     """
-    if not _has_own(spec):
+    if not has_own(spec):
         return
     taken = [[_signals(ledger) for ledger in of_one] for of_one in ledgers]
     places = [
@@ -51,11 +52,6 @@ def prove_shown(
     ]
     individuals = [spec.layout.decode(genome) for genome in genomes]
     prove_individuals(spec, markets.series, individuals, signals)
-
-
-def _has_own(spec: AnyStrategy) -> bool:
-    """Whether there is anything to prove: else no ledger is asked for."""
-    return isinstance(spec, Strategy) and bool(spec.own)
 
 
 def _signals(ledger: Ledger) -> Bars64:

@@ -217,7 +217,7 @@ def _parsed(text: str) -> tuple[str, str, float | None]:
     """
     name, sign, rest = text.partition("=")
     path, at, age = rest.rpartition("@")
-    if not at or not age.replace(".", "", 1).isdigit():
+    if not at or not age.replace(".", "", 1).isdecimal():
         path, age = rest, ""
     if not sign or not name.isidentifier() or not path:
         raise ConfigError(f"--column-file '{text}' must look like {FORM}")

@@ -3,8 +3,10 @@
 Columns are plain lists, so that any kind of file can be made from them.
 """
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -59,9 +61,14 @@ def require_result(store: RunStore) -> RunResult:
     if result is None:
         raise StoreError(
             f"run '{store.run_id}' is {store.status} and has no front yet: "
-            f"python -m optimizer evolve --resume {store.path}"
+            f"{resume_command(store.path)}"
         )
     return result
+
+
+def resume_command(run: Path) -> str:
+    """The command that goes on with a run, as a person may type it."""
+    return f"python -m optimizer evolve --resume {shlex.quote(str(run))}"
 
 
 def recorded_individuals(store: RunStore) -> Recorded:

@@ -41,8 +41,7 @@ def read_individuals(path: Path) -> list[Values]:
     try:
         text = read_page(path, "not genes", LARGEST_BYTES)
         if path.suffix == ".csv":
-            rows = csv.DictReader(io.StringIO(text))
-            return [_genes(_numbers(row)) for row in rows]
+            return _rows(csv.DictReader(io.StringIO(text)))
         # Whole numbers of any length become floats here, infinite ones among them.
         found = json.loads(text, object_pairs_hook=_without_repeats, parse_int=float)
     except OSError as error:
@@ -64,7 +63,7 @@ def chosen_member(where: str, count: int, member: int | None) -> int:
     Raises:
         ConfigError: When there is none, no such one, or several to choose from.
     """
-    if count and member is None and count == 1:
+    if member is None and count == 1:
         return 0
     if member is None or member >= count:
         between = f"--member 0 to {count - 1}" if count else "there is nothing to choose"
@@ -92,6 +91,18 @@ def genome_of(layout: GenomeLayout, values: Mapping[str, object]) -> Floats:
     return layout.encode(numbers)
 
 
+def _rows(table: "csv.DictReader[str]") -> list[Values]:
+    """The individuals of a table, each gene in one column."""
+    names = [name for name in table.fieldnames or () if name]
+    _without_repeats([(name.removeprefix(PREFIX), name) for name in names if _is_gene(name)])
+    found = []
+    for row in table:
+        if None in row:
+            raise ValueError(f"line {table.line_num} has more cells than there are columns")
+        found.append(_genes(_numbers(row)))
+    return found
+
+
 def _members(found: object) -> Sequence[object]:
     """The individuals in JSON of any form."""
     if isinstance(found, dict) and isinstance(found.get("result"), dict):
@@ -112,12 +123,13 @@ def _member(path: Path, member: object) -> Values:
 
 
 def _genes(row: Mapping[str, object]) -> Values:
-    """What of a table's row are genes: all but the columns that our own tables have beside."""
-    return {
-        name.removeprefix(PREFIX): value
-        for name, value in row.items()
-        if name not in BESIDE and not name.startswith(OTHERS)
-    }
+    """What of a table's row are genes."""
+    return {name.removeprefix(PREFIX): value for name, value in row.items() if _is_gene(name)}
+
+
+def _is_gene(name: str) -> bool:
+    """Whether a column is of a gene: all are but those that our own tables have beside."""
+    return name not in BESIDE and not name.startswith(OTHERS)
 
 
 def _numbers(row: Mapping[str, object]) -> dict[str, object]:

@@ -2,15 +2,16 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 from engine.machine import available_cores, versions
 from optimizer.config.run_config import RunConfig, make_config, overlaid
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore, is_in_run
+from optimizer.runs.payload import Payload
 from optimizer.search.generation import Floats
 from optimizer.session.columns import (
     FITS,
@@ -36,6 +37,7 @@ from strategy.clock import zone_version
 from strategy.files import first_difference, path_of, strategies_of, text_of
 from strategy.narrow import AnyStrategy, at_its_narrowest, in_words
 from strategy.own import OwnIndicator
+from strategy.places import Source
 from strategy.recorded import from_described
 from strategy.rules import is_file
 
@@ -43,15 +45,40 @@ OPENED = "opened"
 """Name of the evidence that held-out bars were looked at."""
 
 
+@dataclass(frozen=True)
+class StrategyFile(Source, Payload):
+    """The file that a strategy came from, as it was when a run began.
+
+    Args:
+        summary: Of the strategy.
+        folder: From which the run began; former versions do not say.
+    """
+
+    what: ClassVar[str] = "the strategy's file"
+
+    summary: str = ""
+    folder: str = ""
+
+    @property
+    def place(self) -> Path | None:
+        """Where the file is now: from where the run began, else from here; None: gone.
+
+        Never in the folder of a run: that came with a record, and no code of a record is run.
+        """
+        places = (Path(self.folder) / self.path, Path(self.path))
+        return next((one for one in places if one.is_file() and not is_in_run(one)), None)
+
+
 def header_of(task: Task, device: str, identity: Identity) -> dict[str, object]:
     """What a run record keeps of its circumstances; only the identity decides its results."""
     config, markets, strategy = task.config, task.markets, identity.strategy
+    file = _file_of(task.spec)
     return {
         "created_at": datetime.now(UTC).isoformat(timespec="microseconds"),
         "identity": identity.as_dict(),
         "command": config.model_dump(mode="json"),
         "strategy": task.spec.name,
-        "strategy_file": _file_of(task.spec),
+        "strategy_file": file and file.payload(),
         **({FITS: fits} if (fits := fits_of(task.spec, config.column_file)) else {}),
         **({HASHES: hashes} if (hashes := column_hashes(markets.series)) else {}),
         "genes": strategy["genes"],
@@ -85,22 +112,20 @@ def recorded_strategy(store: RunStore) -> AnyStrategy | None:
     Raises:
         StoreError: When the strategy has such functions, and their file is gone or another.
     """
-    identity = require_identity(store)
-    file, name = store.header.get("strategy_file"), str(store.header.get("strategy"))
-    if "long" not in identity.strategy or (file is None and name in STRATEGIES):
+    described, name = require_identity(store).strategy, str(store.header.get("strategy"))
+    file = _recorded_file(store)
+    if "long" not in described or (file is None and name in STRATEGIES):
         return None
-    told: dict[str, Any] = (
-        file if isinstance(file, dict) else {"has_functions": False, "summary": ""}
-    )
-    own = _own_indicators(store, told) if told["has_functions"] else {}
-    return at_its_narrowest(from_described(identity.strategy, name, str(told["summary"]), own))
+    own = _own_indicators(store, file) if file is not None and file.has_functions else {}
+    summary = "" if file is None else file.summary
+    return at_its_narrowest(from_described(described, name, summary, own))
 
 
 def strategy_to_go_on_with(store: RunStore) -> AnyStrategy | None:
     """The strategy that a run recorded, where its file is gone; None where it is read again."""
-    file, command = (store.header.get(name) for name in ("strategy_file", "command"))
+    file, command = _recorded_file(store), store.header.get("command")
     is_named = isinstance(command, dict) and is_file(str(command.get("strategy")))
-    is_there = is_named and isinstance(file, dict) and _place_of(file) is not None
+    is_there = is_named and file is not None and file.place is not None
     return None if is_there else recorded_strategy(store)
 
 
@@ -110,38 +135,33 @@ def require_same_file(store: RunStore, spec: AnyStrategy) -> None:
     Raises:
         StoreError: With the first line of the file that differs, and each value.
     """
-    recorded, now = store.header.get("strategy_file"), _file_of(spec)
-    if not isinstance(recorded, dict) or now is None:
+    recorded, now = _recorded_file(store), _file_of(spec)
+    if recorded is None or now is None:
         return
     before = require_identity(store).strategy
     values = different_lines(before, spec.described, place=("strategy",))
-    differs = first_difference(str(recorded["text"]), str(now["text"]))
-    if differs is not None and (values or now["has_functions"]):
+    differs = first_difference(recorded.text, now.text)
+    if differs is not None and (values or now.has_functions):
         lines = "".join(f"\n  {line}" for line in values)
         raise StoreError(
-            f"run '{store.run_id}': {now['path']} has changed, {differs}{lines}\n"
+            f"run '{store.run_id}': {now.path} has changed, {differs}{lines}\n"
             "  undo the change, or start a new run"
         )
 
 
-def _file_of(spec: AnyStrategy) -> dict[str, object] | None:
-    """The file that a strategy came from, with its text; None of one that came from elsewhere."""
+def _file_of(spec: AnyStrategy) -> StrategyFile | None:
+    """The file that a strategy came from; None of one that came from elsewhere."""
     origin = in_words(spec)
     source = None if origin is None else origin.source
     if source is None:
         return None
-    return {**asdict(source), "folder": str(Path.cwd()), "summary": spec.summary}
+    return StrategyFile(**asdict(source), summary=spec.summary, folder=str(Path.cwd()))
 
 
-def _place_of(file: Mapping[str, object]) -> Path | None:
-    """Where the file of a strategy is now: from where the run began, else from here; None: gone.
-
-    Never in the folder of a run: that came with a record, and no code of a record is run.
-    """
-    path = Path(str(file["path"]))
-    # Runs of former versions do not say where they began.
-    places = (Path(str(file.get("folder", ""))) / path, path)
-    return next((one for one in places if one.is_file() and not is_in_run(one)), None)
+def _recorded_file(store: RunStore) -> StrategyFile | None:
+    """The file that the strategy of a run came from; None of one that came from elsewhere."""
+    recorded = store.header.get("strategy_file")
+    return None if recorded is None else StrategyFile.read(recorded)
 
 
 def _zones_of(spec: AnyStrategy) -> dict[str, str]:
@@ -150,9 +170,9 @@ def _zones_of(spec: AnyStrategy) -> dict[str, str]:
     return {name: zone_version(name) for name in (origin.zones if origin else ())}
 
 
-def _own_indicators(store: RunStore, file: Mapping[str, str]) -> dict[str, OwnIndicator]:
+def _own_indicators(store: RunStore, file: StrategyFile) -> dict[str, OwnIndicator]:
     """A person's own indicators by name, from their file as it was."""
-    run_id, path, place = store.run_id, file["path"], _place_of(file)
+    run_id, path, place = store.run_id, file.path, file.place
     how = f"python -m optimizer runs source {shlex.quote(str(store.path))}"
     if place is None:
         raise StoreError(
@@ -166,7 +186,7 @@ def _own_indicators(store: RunStore, file: Mapping[str, str]) -> dict[str, OwnIn
             f"run '{run_id}' needs functions of {path}, which cannot be read ({error}); `{how}` "
             "prints its text"
         ) from None
-    differs = first_difference(file["text"], text)
+    differs = first_difference(file.text, text)
     if differs is not None:
         raise StoreError(
             f"run '{run_id}' needs {path} as it was, it has changed, {differs}; `{how}` prints "
@@ -204,14 +224,13 @@ def recorded_config(store: RunStore, flags: Mapping[str, object]) -> RunConfig:
     if isinstance(threads := known.get("threads"), int) and threads > available_cores():
         # Another machine may have had more, and it decides nothing.
         known["threads"] = None
-    file = store.header.get("strategy_file")
-    place = _place_of(file) if isinstance(file, dict) else None
-    if isinstance(file, dict) and place is not None:
-        path = Path(str(file["path"]))
+    file = _recorded_file(store)
+    if file is not None and file.place is not None:
+        path = Path(file.path)
         # Said as it was given where that is the same file, so that nothing seems to have changed.
-        if not (path.is_file() and path.samefile(place)):
-            known["strategy"] = str(known["strategy"]).replace(str(path), str(place), 1)
-    is_read = place is not None or not isinstance(file, dict)
+        if not (path.is_file() and path.samefile(file.place)):
+            known["strategy"] = str(known["strategy"]).replace(file.path, str(file.place), 1)
+    is_read = file is None or file.place is not None
     if is_read and is_in_run(path_of(str(known.get("strategy", "")))):
         raise StoreError(
             f"run '{store.run_id}' says that its strategy is a file in the folder of a run, whose "

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from time import perf_counter
+from typing import TypeGuard
 
 import numpy as np
 from platformdirs import user_cache_path
@@ -156,6 +157,11 @@ def row_cache() -> RowCache:
     return _cache_at(Path(user_cache_path(APP)) / FOLDER)
 
 
+def has_own(spec: AnyStrategy) -> TypeGuard[Strategy]:
+    """Whether a strategy reads an indicator of a person's own."""
+    return isinstance(spec, Strategy) and bool(spec.own)
+
+
 def keeping_rows(spec: AnyStrategy, kept: RowCache | None) -> AnyStrategy:
     """The strategy with rows of its own indicators kept there, or nowhere."""
     return with_own(spec, lambda own: replace(own, kept=kept))
@@ -169,7 +175,7 @@ def with_own(spec: AnyStrategy, change: Callable[[OwnIndicator], OwnIndicator]) 
             return replace(node, indicator=change(node.indicator))
         return node
 
-    return changed(spec, with_changed) if isinstance(spec, Strategy) and spec.own else spec
+    return changed(spec, with_changed) if has_own(spec) else spec
 
 
 @cache

@@ -192,6 +192,10 @@ class Markets:
             return tuple(owners)
         return tuple(f"{self._whose(list(names))}: {note}" for note, names in owners.items())
 
+    def time(self, series: int, bar: int) -> str:
+        """When a bar of a series opens, ISO time, UTC."""
+        return format_time(int(self.series[series].timestamp[bar]))
+
     def describe(self) -> tuple[WindowDescription, ...]:
         """All windows for people and JSON, [W]."""
         names = zip(self.all_windows, self.symbols, self.labels, strict=True)
@@ -205,8 +209,8 @@ class Markets:
             sample=SAMPLES[window.role],
             start=window.start,
             end=window.end,
-            first=self._time(window.series, window.start),
-            last=self._time(window.series, window.end - 1),
+            first=self.time(window.series, window.start),
+            last=self.time(window.series, window.end - 1),
             bars=len(window),
             silent=found.silent,
             gaps=found.gaps.count,
@@ -231,15 +235,12 @@ class Markets:
             for place in chosen:
                 number, last = windows[place].series, windows[place].end - 1
                 first_time, last_time = (
-                    self._time(number, bar)[:length] for bar in (windows[place].start, last)
+                    self.time(number, bar)[:length] for bar in (windows[place].start, last)
                 )
                 found[place] = f"{names[place]} {first_time} to {last_time}"
             if len({found[place] for place in chosen}) == len(chosen):
                 break
         return tuple(found)
-
-    def _time(self, series: int, bar: int) -> str:
-        return format_time(int(self.series[series].timestamp[bar]))
 
     def _whose(self, names: list[str]) -> str:
         if len(names) == len(set(self.names)):

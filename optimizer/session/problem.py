@@ -133,7 +133,7 @@ class EngineProblem:
 
     def keep_trials(self) -> None:
         """From now on keep all that is judged, while it fits memory."""
-        self._judged = []
+        self._judged, self._n_bytes = [], 0
 
     def trials(self) -> Trials | None:
         """What was kept, and no more from now on; None where it was too much or nobody asked."""

@@ -18,7 +18,7 @@ from optimizer.runs import RunStore
 from optimizer.runs.files import open_plain
 from optimizer.runs.payload import Payload
 from optimizer.search.generation import Floats
-from optimizer.session.kept_rows import row_bytes, with_own
+from optimizer.session.kept_rows import has_own, row_bytes, with_own
 from optimizer.written import write_whole
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy
@@ -129,7 +129,7 @@ def recorded_rows(store: RunStore) -> RecordedRows:
 
 def reading_recorded(spec: AnyStrategy, store: RunStore) -> AnyStrategy:
     """The strategy of a run, reading the rows that the run recorded."""
-    if not isinstance(spec, Strategy) or not spec.own:
+    if not has_own(spec):
         return spec
     found = recorded_rows(store)
     return with_own(spec, lambda own: replace(own, recorded=found))
@@ -149,7 +149,7 @@ def record_rows(
     Raises:
         StoreError: When recording has failed.
     """
-    if not isinstance(spec, Strategy) or not spec.own:
+    if not has_own(spec):
         return
     found = dict(recorded_rows(store).rows)
     new: list[RowRecord] = []

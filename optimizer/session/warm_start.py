@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.files import DATABASE
@@ -41,6 +42,23 @@ class WarmStart:
                 f"--population {population} has no place for more"
             )
         return tuple(found)
+
+
+def warm_start_of(config: RunConfig, layout: GenomeLayout) -> WarmStart | None:
+    """The individuals that a configuration begins with; None where it names none.
+
+    Raises:
+        ConfigError, StoreError: As `load_genomes`.
+    """
+    if config.warm_start is None:
+        return None
+    return load_genomes(
+        config.warm_start,
+        layout,
+        Path(config.runs),
+        member=config.member,
+        may_repair=config.repair,
+    )
 
 
 def load_genomes(

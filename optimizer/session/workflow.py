@@ -4,7 +4,6 @@ Whoever calls watches through an `Observer` and may ask to stop. Everything that
 then is on disk, and going on gives the same bits as never having stopped.
 """
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from optimizer.search.stopping import stop_reason
 from optimizer.session.causal import prove_front
 from optimizer.session.columns import keep_columns, tell_changed_columns
 from optimizer.session.evaluating import Evaluation, Place, here
+from optimizer.session.exported import resume_command
 from optimizer.session.header import (
     changed_circumstances,
     header_of,
@@ -41,7 +41,7 @@ from optimizer.session.progress import WARMING, Mark, Progress, progress_of
 from optimizer.session.recorded_rows import record_rows
 from optimizer.session.search import numbered_front
 from optimizer.session.task import Task, check_limit_fits, describe_data, prepare
-from optimizer.session.warm_start import hash_of, load_genomes
+from optimizer.session.warm_start import hash_of, warm_start_of
 
 REVERIFIED_INDIVIDUALS = 8
 """On resume, so many recorded individuals are evaluated anew before anything is built on them."""
@@ -101,7 +101,9 @@ def start_run(
     runs = Path(config.runs)
     require_space(runs, record_bytes(task))
     task, warm_start = _warm_start(task)
-    header = header_of(task, evaluation.engine.device, identity_of(task, hash_of(warm_start)))
+    header = header_of(
+        task, evaluation.problem.engine.device, identity_of(task, hash_of(warm_start))
+    )
     with (
         RunStore.create(
             runs,
@@ -177,12 +179,12 @@ def resume_run(
             )
         with _resumable(config, observer, store):
             evaluation = place(task, task.device(done=done))
-        header = header_of(task, evaluation.engine.device, identity)
+        header = header_of(task, evaluation.problem.engine.device, identity)
         differences = changed_circumstances(store.header, header)
         store.note_resumption(differences, task.config.generations)
         with _resumable(config, observer, store):
             if last is not None:
-                _reverify(evaluation.problem(), last)
+                _reverify(evaluation.problem, last)
             job = _Job(task, evaluation, store, warm_start)
             return _search(job, last, observer, should_stop)
 
@@ -222,17 +224,10 @@ class _Job:
 
 def _warm_start(task: Task) -> tuple[Task, Floats | None]:
     """The task with notes on genomes to begin with, and those; None when none were asked for."""
-    config = task.config
-    if config.warm_start is None:
+    found = warm_start_of(task.config, task.spec.layout)
+    if found is None:
         return task, None
-    found = load_genomes(
-        config.warm_start,
-        task.spec.layout,
-        Path(config.runs),
-        member=config.member,
-        may_repair=config.repair,
-    )
-    return replace(task, remarks=found.notes(config.population)), found.genomes
+    return replace(task, remarks=found.notes(task.config.population)), found.genomes
 
 
 def _search(
@@ -262,48 +257,28 @@ def _resumable(
 
 
 def resume_hint(store: RunStore) -> str:
-    """The command that goes on with a run."""
-    command = f"python -m optimizer evolve --resume {shlex.quote(str(store.path))}"
-    return f"what was recorded is kept, go on with: {command}"
+    """What is kept of a run, and the command that goes on with it."""
+    return f"what was recorded is kept, go on with: {resume_command(store.path)}"
 
 
 def _searched(
     job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
 ) -> RunResult:
-    task, store = job.task, job.store
-    observer.started(task, job.evaluation.engine, store)
+    task, store, problem = job.task, job.store, job.evaluation.problem
+    observer.started(task, problem.engine, store)
     began, compiled = perf_counter(), compile_seconds()
-    problem = job.evaluation.problem()
     if last is None and task.config.judge is not False:
         problem.keep_trials()
-    now, warm = Mark(0, 0, 0.0), None
-    why = "" if last is None else stop_reason(task.config, last, 0.0)
-    search = task.generations(problem, last, job.warm_start)
-    while not why and (generation := next(search, None)) is not None:
-        store.record(generation)
-        found, evaluated = now.generations + 1, now.evaluated + generation.evaluated
-        now = Mark(found, evaluated, perf_counter() - began)
-        warm = now if found == WARMING else warm
-        last, why = generation, stop_reason(task.config, generation, now.seconds)
-        if why or observer.is_due(generation.number):
-            observer.generation(progress_of(task, generation, warm, now))
-        if should_stop() and not why and generation.number < task.config.generations:
-            store.flush()
-            raise StoppedError(
-                f"stopped after generation {generation.number}; {resume_hint(store)}"
-            )
-    if last is None:
-        raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
-    store.flush()
+    last, evaluated, why = _last_generation(job, last, observer, should_stop)
     front, n_polished = numbered_front(task, problem, last)
-    observer.searched(JustSearched(problem.trials(), job.evaluation.engine))
+    observer.searched(JustSearched(problem.trials(), problem.engine))
     regret = None if why else task.regret(problem, front.objectives)
     searched, compiling = perf_counter() - began, compile_seconds() - compiled
     observer.certifying(len(front))
     # Neither replayed nor described where it is held out: nobody has looked there yet.
     certificate = job.evaluation.certify(front.genomes)
     prove_front(task, front.genomes)
-    evaluated = now.evaluated + n_polished
+    evaluated += n_polished
     timing = Timing(
         search_s=searched,
         certificate_s=perf_counter() - began - searched,
@@ -323,6 +298,38 @@ def _searched(
     return replace(result, front=best_first(result.front, result.objectives))
 
 
+def _last_generation(
+    job: _Job, last: Generation | None, observer: Observer, should_stop: ShouldStop
+) -> tuple[Generation, int, str]:
+    """Record one generation after another.
+
+    Returns:
+        The last one, individuals that were evaluated here, and what ended the search early, if
+        anything did.
+    """
+    task, store, began = job.task, job.store, perf_counter()
+    now, warm = Mark(0, 0, 0.0), None
+    why = "" if last is None else stop_reason(task.config, last, 0.0)
+    search = task.generations(job.evaluation.problem, last, job.warm_start)
+    while not why and (generation := next(search, None)) is not None:
+        store.record(generation)
+        found, evaluated = now.generations + 1, now.evaluated + generation.evaluated
+        now = Mark(found, evaluated, perf_counter() - began)
+        warm = now if found == WARMING else warm
+        last, why = generation, stop_reason(task.config, generation, now.seconds)
+        if why or observer.is_due(generation.number):
+            observer.generation(progress_of(task, generation, warm, now))
+        if should_stop() and not why and generation.number < task.config.generations:
+            store.flush()
+            raise StoppedError(
+                f"stopped after generation {generation.number}; {resume_hint(store)}"
+            )
+    if last is None:
+        raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
+    store.flush()
+    return last, now.evaluated, why
+
+
 def _result(
     job: _Job,
     last: Generation,
@@ -330,7 +337,7 @@ def _result(
     certificate: Certificate,
     timing: Timing,
 ) -> RunResult:
-    task, engine, store = job.task, job.evaluation.engine, job.store
+    task, engine, store = job.task, job.evaluation.problem.engine, job.store
     return RunResult(
         run=store.run_id,
         path=str(store.path),

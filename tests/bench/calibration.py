@@ -66,7 +66,7 @@ def judged(seed: int, kind: float | Path, searches: int = FEWEST_SEARCHES) -> di
     row |= {"strength": pick.strength.value, "trades": pick.trades}
     if pick.trades < SETTINGS["min_trades"]:
         return {**row, "grade": "too_little"}
-    setup = NullSetup(task, task.config.seed, "none")
+    setup = NullSetup(task, "none")
     for null in KINDS:
         found = _tally(setup, null, pick.strength.value, searches)
         row |= {null: [found.at_least, found.searches]}

@@ -22,14 +22,13 @@ from engine.machine import available_cores
 from optimizer.cluster import sharded
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.jobs import Asked, done
 from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.searches import ClusterSearches
-from optimizer.cluster.sharded import Sharded
-from optimizer.cluster.shift import Asked, done
+from optimizer.cluster.sharded import on_workers
 from optimizer.judging.judge import judge_run
 from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.plan import Plan
-from optimizer.session.evaluating import Here
 from tests.support.clusters import Hung, begun, own_workers, search_on_seven, searched
 from tests.support.evidence import planted
 from tests.support.judging import recorded_run, task_on
@@ -124,12 +123,12 @@ def shards():
         given = {"population": 256, "generations": 8, "polish": 0, "min_trades": 10}
         task = task_on(*series, over_windows=over, **given)
         began = time.perf_counter()
-        expected = searched(Here(task, task.engine()))
+        expected = searched(task)
         alone = time.perf_counter() - began
         with joined(2) as clusters, watched() as calls:
-            place = Sharded.of(clusters[2], task)
+            place = on_workers(clusters[2], task)
             began = time.perf_counter()
-            assert searched(place) == expected
+            assert searched(task, place) == expected
             spent = time.perf_counter() - began
         # The first begin and compute rows; the last replays the certificate.
         told = [(wall, busy) for wall, busy in calls[2:-1] if busy]
@@ -162,7 +161,7 @@ def whole_searches(size, cores):
     """Rows of a null on workers of two cores each; its efficiency against one of them."""
     settings = {"population": size.population, "generations": size.generations, "polish": 0}
     task = task_on(planted(1000, 8760, 0), **settings, threads=min(2, cores), min_trades=10)
-    setup = NullSetup(task, seed=1)
+    setup = NullSetup(task)
     jobs = [
         NullJob("shuffled", number) for number in range(1, size.searches * size.workers[-1] + 1)
     ]
@@ -171,12 +170,12 @@ def whole_searches(size, cores):
     alone = 0.0
     for workers in size.workers:
         with joined(workers) as clusters:
-            doer = ClusterSearches(clusters[workers]).doer(setup, len(jobs))
+            executor = ClusterSearches(clusters[workers]).executor(setup, len(jobs))
             # What a worker does first compiles loops.
-            list(doer.results(jobs[: 2 * workers]))
+            list(executor.results(jobs[: 2 * workers]))
             own = jobs[: size.searches * workers]
             began = time.perf_counter()
-            found = dict(doer.results(own))
+            found = dict(executor.results(own))
             seconds = time.perf_counter() - began
         assert [found[job] for job in checked] == expected
         alone = alone or seconds
@@ -191,13 +190,13 @@ def divided(size, cores, gpus):
     for over in ("pooled", "worst"):
         cpu = task_on(*series, over_windows=over, device="cpu", **given)
         began = time.perf_counter()
-        expected = bits(searched(Here(cpu, cpu.engine())))
+        expected = bits(searched(cpu))
         seconds = time.perf_counter() - began
         yield f"{over}, in this process", "", f"{seconds:.2f}", "", "the whole search, CPU"
         if gpus:
             task = task_on(*series, over_windows=over, device="cuda:0", **given)
             began = time.perf_counter()
-            assert bits(searched(Here(task, task.engine()))) == expected
+            assert bits(searched(task)) == expected
             seconds = time.perf_counter() - began
             yield f"{over}, in this process", "", f"{seconds:.2f}", "", "the whole search, a GPU"
         kinds = [("cpu", max(2, cores // 4), {"CUDA_VISIBLE_DEVICES": ""})] + [
@@ -205,11 +204,10 @@ def divided(size, cores, gpus):
         ] * (gpus > 0)
         for device, workers, environment in kinds:
             with workers_of(workers, device, environment) as cluster, watched() as calls:
-                place = Sharded.of(
-                    cluster, task_on(*series, over_windows=over, device=device, **given)
-                )
+                task = task_on(*series, over_windows=over, device=device, **given)
+                place = on_workers(cluster, task)
                 began = time.perf_counter()
-                assert bits(searched(place)) == expected
+                assert bits(searched(task, place)) == expected
                 whole = time.perf_counter() - began
             told = [(wall, busy) for wall, busy in calls[2:-1] if busy]
             wall, busy = (median(one) for one in zip(*told, strict=True))
@@ -240,7 +238,7 @@ def workers_of(count, device, environment):
 def kills():
     """Searches and generations while workers are killed at random; 20 times the same."""
     task = search_on_seven(generations=20)
-    expected = searched(Here(task, task.engine()))
+    expected = searched(task)
     plan = Plan(null=40, stop_after=ENDLESS, folds=3, train=2, purge=8, blocks=0)
     chance, counts = random.Random(1), []
     with tempfile.TemporaryDirectory() as folder:
@@ -250,7 +248,7 @@ def kills():
         for number in range(RUNS):
             workers, cut = (1, 2, 4)[number % 3], (1, 3, 7)[number % 3]
             with joined(workers) as clusters, killing(chance) as killed:
-                assert searched(Sharded.of(clusters[workers], task, cut)) == expected
+                assert searched(task, on_workers(clusters[workers], task, cut)) == expected
                 copy = shutil.copytree(path, Path(folder) / str(number) / path.name)
                 place = ClusterSearches(clusters[workers])
                 found = judge_run(copy, plan, {}, lambda *told: None, place=place)

@@ -31,12 +31,12 @@ from optimizer.forecasts.column import make_forecast
 from optimizer.forecasts.features import samples_of
 from optimizer.forecasts.fit import fit, stack_of, tables_of, training_of
 from optimizer.forecasts.plan import folds_of
-from optimizer.forecasts.settings import MODELS, ForecastSettings
+from optimizer.forecasts.settings import MODELS, SIMPLE, ForecastSettings
 from tests.support.plain_networks import trained_alone
 from tests.support.planted_returns import planted_market
 
 PARTS = ("same", "twice", "cut", "speed", "planted")
-NETWORKS = [one for one in MODELS if one not in ("naive", "ridge")]
+NETWORKS = [one for one in MODELS if one not in SIMPLE]
 SHARES = {"planted": 0.3, "noise": 0.0}
 
 FEW_STEPS = 10

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import optimizer
@@ -285,3 +287,12 @@ def test_other_numbers_than_the_record_says_are_refused(command, market):
     write_forecast(replace(found, values=values), Path("a.parquet"))
     assert command("forecast", "show", "a.parquet").code == 4
     assert command("forecast", "show", market).code == 2
+
+
+def test_a_file_that_says_forecast_in_another_way_is_none(command):
+    """Whoever wrote it meant something else by that word."""
+    table = pa.table({"known_at": [0], "value": [1.0]})
+    pq.write_table(table.replace_schema_metadata({"forecast": "of tomorrow"}), "theirs.parquet")
+    shown = command("forecast", "show", "theirs.parquet")
+    assert (shown.code, "is no forecast" in shown.error) == (2, True)
+    assert "no forecast in ." in command("forecast", "list", ".").out

@@ -1,5 +1,7 @@
 """Just one answer: evolve names it, runs show tells it, backtest tries it on other bars."""
 
+from pathlib import Path
+
 import pytest
 
 import optimizer
@@ -91,7 +93,9 @@ def test_bars_that_a_run_held_out_stay_closed(command, market, other):
     """Whoever names them as other bars would look at them uncounted."""
     command("evolve", "--data", market, *SMALL, "--holdout", "20%")
     member = ("backtest", "latest", "--member", 0)
-    assert "nobody has opened them" in command(*member, "--start", "1970-01-05").error
+    refused = command(*member, "--start", "1970-01-05").error
+    (path,) = Path("runs").glob("*-*-*")
+    assert f"nobody has opened them: python -m optimizer judge {path} --open" in refused
     assert "held_out" not in command(*member, "--data", market, "--json").json
     assert command(*member, "--data", other, "--json").code == 0
 

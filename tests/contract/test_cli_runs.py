@@ -89,6 +89,18 @@ def test_an_interrupted_run_shows_how_to_go_on(command, result):
     assert "has no front yet" in error.error
 
 
+def test_how_to_go_on_can_be_typed_as_it_is_said(command, result):
+    """Also where the folder of runs has a blank in its name."""
+    Path("my runs").mkdir()
+    path = shutil.move(result["path"], Path("my runs") / result["run"])
+    interrupt(Path(path))
+    arguments = ("--runs", "my runs")
+    said = command("runs", "show", "latest", *arguments).out
+    error = command("runs", "export", "latest", "x.csv", *arguments).error
+    for text in (said, error):
+        assert f"evolve --resume 'my runs/{result['run']}'" in " ".join(text.split())
+
+
 def test_going_on_certifies_what_was_left(command, result):
     """The front of the resumed run is that of the unbroken one."""
     interrupt(Path(result["path"]))

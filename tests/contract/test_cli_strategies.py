@@ -261,12 +261,16 @@ def test_a_file_that_came_with_a_record_is_not_run(command, market, own, monkeyp
         assert not Path("it_ran").exists()
 
 
-@pytest.mark.parametrize("text", [PULLBACK, OWN], ids=["words", "own"])
-def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkeypatch, text):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [(PULLBACK, "idea.py"), (PULLBACK, "./idea.py"), (OWN, "idea.py")],
+    ids=["words", "dotted", "own"],
+)
+def test_a_run_is_gone_on_with_from_any_folder(command, market, tmp_path, monkeypatch, text, said):
     """The file is that of the folder where the run began, not one of the same name here."""
     name, elsewhere = "idea.py", tmp_path / "elsewhere"
     (tmp_path / name).write_text(text)
-    found = searched(command, market, name)
+    found = searched(command, market, said)
     assert found["certificate"]["mismatches"] == 0
     shutil.copytree("runs", elsewhere / "runs")
     (elsewhere / name).write_text("raise SystemExit('another file')")
@@ -600,6 +604,9 @@ def test_numbers_of_a_file_are_known_when_they_could_be_read(command, market, pu
     assert "reads column 'mood', which bars has not: add --column-file" in missing.error
     wrong = command("evolve", "--data", market, "--column-file", "mood", *SMALL)
     assert "must look like NAME=FILE" in wrong.error
+    gone = command("evolve", "--data", market, "--column-file", "mood=mood.csv@²", *SMALL)
+    assert "mood.csv@²" in gone.error
+    assert "defect" not in gone.error
 
 
 def test_times_of_a_column_are_of_the_zone_of_the_bars(command, market, pullback, tmp_path):

@@ -16,6 +16,7 @@ from data import Bars
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.hosts import Link
 from optimizer.search.evolution import front_hash
+from optimizer.session.evaluating import here
 from optimizer.session.search import numbered_front
 from tests.support.evidence import planted
 from tests.support.judging import task_on
@@ -122,7 +123,7 @@ class Hung:
     seen: str = ""
     known: dict = field(default_factory=dict)
 
-    def settled(self, share):
+    def on_host(self, share):
         """The same."""
         return replace(self, known={"share": share})
 
@@ -156,9 +157,10 @@ def search_on_seven(**settings):
     return task_on(*SERIES, **given)
 
 
-def searched(evaluation):
-    """All that a search found, and its certificate; equal where every bit is."""
-    task, problem = evaluation.task, evaluation.problem()
+def searched(task, evaluation=None):
+    """All that a search found, here if not said where, and its certificate; equal where all is."""
+    evaluation = evaluation or here(task, task.device())
+    problem = evaluation.problem
     problem.keep_trials()
     *_, last = task.generations(problem, None, None)
     front, polished = numbered_front(task, problem, last)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from optimizer.evidence.robust import CHECKS, COST_TIMES
 from optimizer.judging.judgement import (
+    JUDGEMENT,
     BootstrapRecord,
     CausalRecord,
     Compared,
@@ -20,8 +21,8 @@ from optimizer.judging.judgement import (
     SharpeRecord,
     TrialsRecord,
     VerdictRecord,
+    opened_result,
 )
-from optimizer.judging.recorded import JUDGEMENT, opened_result
 from optimizer.judging.verdict import with_verdict
 from optimizer.runs import RunStore
 

@@ -10,7 +10,7 @@ from optimizer import load_run
 from optimizer.errors import ConfigError
 from optimizer.evidence.verdict import GRADES
 from optimizer.judging.judgement import NullRecord
-from optimizer.judging.weighed import weighed
+from optimizer.judging.words import weighed
 from optimizer.report.charts.judged import null_strengths, strength_at_costs
 from optimizer.report.evidence import answer
 from tests.support.judged import judgement, null_kind, record_judgement

@@ -11,10 +11,9 @@ from optimizer.cluster import cluster as module
 from optimizer.cluster.address import Address
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import Worker
-from optimizer.cluster.keeping import Keep, Parcel
+from optimizer.cluster.jobs import MOST_TRIES, Asked, FailedError, done
+from optimizer.cluster.keeping import Keep, Parcel, solve
 from optimizer.cluster.searches import in_order
-from optimizer.cluster.shift import MOST_TRIES, Asked, FailedError, done
-from optimizer.cluster.solving import solve
 from optimizer.cluster.work import Found, Made, Work
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
 from tests.support.clusters import Hung
@@ -71,7 +70,7 @@ class Script:
             keep = self.keeps.setdefault(address, Keep())
             module_made = self.made[address]
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("optimizer.cluster.solving.made_here", lambda: module_made)
+                patch.setattr("optimizer.cluster.keeping.made_here", lambda: module_made)
                 return address, solve(call.arguments[0], address, keep)
         return self.made[address]
 
@@ -211,7 +210,7 @@ def test_other_versions_are_refused_by_name():
     with pytest.raises(ConfigError, match=r"worker 2 at 10\.0\.0\.2: engine 2, here 4"):
         joined({"tcp://10.0.0.2:1": HERE, "tcp://10.0.0.2:2": old})
     cluster, _ = joined({"tcp://10.0.0.2:2": old}, may_differ=True)
-    assert cluster.differences(old) == ("engine 2, here 4",)
+    assert old.differences(cluster.here) == ("engine 2, here 4",)
 
 
 def test_other_bits_are_refused_by_name():

@@ -12,12 +12,11 @@ import pytest
 
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
+from optimizer.cluster.jobs import Asked, done
 from optimizer.cluster.keeping import Parcel
-from optimizer.cluster.sharded import Sharded, on_shards
-from optimizer.cluster.shift import Asked, done
+from optimizer.cluster.sharded import on_shards, on_workers
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, SchedulerLostError, WorkersLostError
-from optimizer.session.evaluating import Here
 from optimizer.session.workflow import Observer, resume_run, start_run
 from tests.support.clusters import (
     SERIES,
@@ -79,13 +78,13 @@ def killed_by_and_by(seconds):
 def test_workers_killed_in_the_middle_change_nothing(kills, monkeypatch):
     """Of a piece of work, and of a generation; two in a row."""
     # A result whose worker is gone is asked for again after so long.
-    monkeypatch.setattr("optimizer.cluster.shift.CALL_S", 2.0)
+    monkeypatch.setattr("optimizer.cluster.jobs.CALL_S", 2.0)
     task = search_on_seven(over_windows="worst", generations=20)
-    expected = searched(Here(task, task.engine()))
+    expected = searched(task)
     with Cluster(parse_address("local:2")) as cluster:
         for seconds in [0.1 + 0.2 * number for number in range(1, kills)]:
             thread = killed_by_and_by(seconds)
-            assert searched(Sharded.of(cluster, task, 3)) == expected
+            assert searched(task, on_workers(cluster, task, 3)) == expected
             thread.join()
 
 

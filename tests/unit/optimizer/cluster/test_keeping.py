@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from optimizer.cluster import keeping
-from optimizer.cluster.keeping import Keep, Parcel
-from optimizer.cluster.solving import solve
+from optimizer.cluster.keeping import Keep, Parcel, solve
 from optimizer.cluster.work import Found, Lacks, Made, Work
 from optimizer.errors import ConfigError
 from tests.support.clusters import Hung
@@ -22,7 +21,7 @@ HERE = Made({"engine": "4"}, "bits")
 @pytest.fixture(autouse=True)
 def _as_made_here(monkeypatch):
     """Nothing is compiled to say who this is."""
-    monkeypatch.setattr("optimizer.cluster.solving.made_here", lambda: HERE)
+    monkeypatch.setattr("optimizer.cluster.keeping.made_here", lambda: HERE)
 
 
 def work(parcel, job=("echo", 1), **changes):
@@ -126,7 +125,7 @@ def test_only_so_many_setups_are_kept_and_bars_with_them():
 def test_who_would_find_other_bits_says_who_it_is(monkeypatch):
     """And does nothing; in words that name each version."""
     other = Made({"engine": "2", "numpy": "1"}, "others", device="cuda", host="b", cores=9)
-    monkeypatch.setattr("optimizer.cluster.solving.made_here", lambda: other)
+    monkeypatch.setattr("optimizer.cluster.keeping.made_here", lambda: other)
     assert solve(work(Parcel(SETUP)), keep=Keep()) == other
     told = ("engine 2, here 4", "numpy 1, here none", "bits of the sample others, here bits")
     assert other.differences(HERE) == told

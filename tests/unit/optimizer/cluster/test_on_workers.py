@@ -8,24 +8,24 @@ import pytest
 from distributed import get_worker
 
 from data.mapped import put_down
+from engine.batch import Engine
 from optimizer.cluster.address import parse_address
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.keeping import Parcel
 from optimizer.cluster.searches import ClusterSearches
-from optimizer.cluster.sharded import Sharded, on_shards
+from optimizer.cluster.sharded import ShardedEngine, on_shards, on_workers
 from optimizer.cluster.work import Lacks
 from optimizer.errors import ConfigError
 from optimizer.judging.judge import judge_run
 from optimizer.judging.plan import Plan
 from optimizer.runs import RunStore
-from optimizer.session.evaluating import Here, here
 from tests.support.clusters import SERIES, Hung, search_on_seven, searched
 from tests.support.evidence import planted
 from tests.support.judging import recorded_run, task_on
 
 pytestmark = pytest.mark.slow
 
-PLAN = Plan(null=12, stop_after=3, folds=2, train=2, purge=8, cpcv=(4, 1), embargo=8, blocks=0)
+PLAN = Plan(null=12, stop_after=3, folds=2, train=2, purge=8, cpcv="4,1", embargo=8, blocks=0)
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +73,12 @@ def test_a_judgement_is_the_same_on_workers(two, run, tmp_path):
 def test_a_null_begun_here_goes_on_there_and_back(two, run, tmp_path):
     """Rows are rows, wherever they were made."""
     path, expected = run
-    begun = replace(PLAN, null=2, folds=0, cpcv=None)
+    begun = PLAN.model_copy(update={"null": 2, "folds": 0, "cpcv": None})
     copy = shutil.copytree(path, tmp_path / path.name)
     judge_run(copy, begun, {}, lambda *told: None)
     place = ClusterSearches(two)
-    judge_run(copy, replace(begun, null=5), {}, lambda *told: None, place=place)
-    found = judge_run(copy, replace(begun, null=12), {}, lambda *told: None)
+    judge_run(copy, begun.model_copy(update={"null": 5}), {}, lambda *told: None, place=place)
+    found = judge_run(copy, begun.model_copy(update={"null": 12}), {}, lambda *told: None)
     assert found.null == expected.null
     assert len(rows_of(copy)) == len(set(rows_of(copy)))
 
@@ -87,22 +87,22 @@ def test_a_null_begun_here_goes_on_there_and_back(two, run, tmp_path):
 def test_a_front_of_seven_symbols_is_the_same_on_workers(two, over):
     """Front, trials and certificate, into however many shards they are cut."""
     task = search_on_seven(over_windows=over)
-    expected = searched(Here(task, task.engine()))
+    expected = searched(task)
     assert expected[3].is_green
     assert expected[3].trades
     for shards in (1, 3, 7) if over == "mean" else (2,):
-        assert searched(Sharded.of(two, task, shards)) == expected
+        assert searched(task, on_workers(two, task, shards)) == expected
 
 
 def test_bars_that_are_mapped_are_read_where_they_lie(two, tmp_path, monkeypatch):
     """Nobody sends or copies them; workers with little room compute them in parts, and say so."""
-    expected = searched(Here(search_on_seven(), search_on_seven().engine()))
+    expected = searched(search_on_seven())
     mapped = [put_down(bars, tmp_path) for bars in SERIES]
     task = task_on(*mapped, generations=4, population=32, min_trades=3, polish=64, memory=100_000)
     monkeypatch.setattr(two, "folder", tmp_path)
-    place = Sharded.of(two, task)
-    assert "memory holds 2 of them in up to" in place.engine.device_reason
-    assert searched(place) == expected
+    place = on_workers(two, task)
+    assert "memory holds 2 of them in up to" in place.problem.engine.device_reason
+    assert searched(task, place) == expected
     assert len(list(tmp_path.iterdir())) == len(SERIES)
     parcel = Parcel(Hung(mapped[0]))
     assert parcel.carried(Lacks(tuple(parcel.bars)), tmp_path)[0].keys() == {parcel.digest}
@@ -111,7 +111,7 @@ def test_bars_that_are_mapped_are_read_where_they_lie(two, tmp_path, monkeypatch
 def test_neighbours_and_parts_are_asked_for_on_workers_too(two):
     """Windows of one symbol stay together, whatever objectives ask."""
     task = search_on_seven(objectives="strength@near,total_return@worst", parts=2, generations=1)
-    assert searched(Sharded.of(two, task)) == searched(Here(task, task.engine()))
+    assert searched(task, on_workers(two, task)) == searched(task)
 
 
 def test_a_search_that_is_not_worth_it_is_refused(two):
@@ -123,8 +123,9 @@ def test_a_search_that_is_not_worth_it_is_refused(two):
     with pytest.raises(ConfigError, match="one series is not divided"):
         on_shards(two, is_judged=False, least_s=0.0)(one, one.device())
     made = on_shards(two, is_judged=True)(one, one.device())
-    assert type(made) is type(here(one, one.device()))
-    assert isinstance(on_shards(two, is_judged=False, least_s=0.0)(small, small.device()), Sharded)
+    assert isinstance(made.problem.engine, Engine)
+    divided = on_shards(two, is_judged=False, least_s=0.0)(small, small.device())
+    assert isinstance(divided.problem.engine, ShardedEngine)
 
 
 def test_workers_of_this_machine_listen_on_loopback_only(two):

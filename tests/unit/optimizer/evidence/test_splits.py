@@ -160,6 +160,8 @@ def test_numbers_out_of_range_are_refused():
     series, windows = one_series(60)
     with pytest.raises(ConfigError, match="tests must be from 1 to 3"):
         combinatorial(series, windows, count=4, tests=4)
+    with pytest.raises(ConfigError, match="every 20 of 40 groups are 137,846,528,820 splits"):
+        combinatorial(series, windows, count=40, tests=20)
     with pytest.raises(ConfigError, match="must not be negative"):
         combinatorial(series, windows, count=4, tests=1, purge=-1, embargo=3)
     with pytest.raises(ConfigError, match="must be at least 1"):

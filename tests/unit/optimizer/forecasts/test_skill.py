@@ -1,5 +1,7 @@
 """How good forecasts are: against scipy, numbers by hand, a planted signal and noise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy
@@ -83,3 +85,18 @@ def test_the_mean_is_its_own_rival_no_more():
     assert list(found.whole.against) == ["nothing", "the ridge"]
     assert found.whole.against["the ridge"].gain < 0
     assert not found.has_skill
+
+
+def test_a_price_that_has_stopped_takes_no_error_away():
+    """Doing nothing is without any error there, of which no share can be taken away."""
+    bars = planted_market(5, 3000, 0.3)
+    stopped = {name: getattr(bars, name).copy() for name in ("open", "high", "low", "close")}
+    for column in stopped.values():
+        column[1990:] = stopped["close"][1989]
+    settings = ForecastSettings(
+        model="ridge", horizon=1, train=2000, refit=1000, features="returns, volume", window=24
+    )
+    found = make_forecast([replace(bars, **stopped)], settings).record.skill.whole
+    assert found.bars > 30
+    assert found.against["nothing"].gain is None
+    assert found.against["the mean"].gain < 1

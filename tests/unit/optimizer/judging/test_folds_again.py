@@ -20,7 +20,7 @@ from optimizer.judging.folds import (
 )
 from optimizer.judging.kept import Kept
 from optimizer.judging.places import ThisMachine
-from optimizer.judging.workers import Crew, Workers
+from optimizer.judging.workers import Pool, Workers
 from optimizer.runs import RunStore
 from optimizer.session.search import on_other_bars, search
 from tests.support.backends import BACKEND_PARAMETERS
@@ -157,10 +157,10 @@ def test_folds_are_made_where_they_are_done_first(
     monkeypatch.setattr("optimizer.judging.folds.INDIVIDUAL_S", own_s)
     several = replace(task, config=task.config.model_copy(update={"threads": 3}))
     setup, engine = FoldSetup(several, folds[0]), On(task, device)
-    with Crew() as crew:
-        place = ThisMachine(crew)
-        assert bool(place.doer(setup, 3, engine=engine).alone) == is_here
-        assert not place.doer(setup, 3).alone
+    with Pool() as pool:
+        place = ThisMachine(pool)
+        assert bool(place.executor(setup, 3, engine=engine).alone) == is_here
+        assert not place.executor(setup, 3).alone
 
 
 def test_folds_take_less_where_rows_are_kept(task, folds, monkeypatch):

@@ -14,11 +14,10 @@ from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.judging import judge
 from optimizer.judging.judge import judge_run
-from optimizer.judging.judgement import Judgement
+from optimizer.judging.judgement import Judgement, recorded_judgement
 from optimizer.judging.null import NullJob, NullSetup
 from optimizer.judging.opened import LOOKS
 from optimizer.judging.plan import Plan
-from optimizer.judging.recorded import recorded_judgement
 from optimizer.runs import RunStore
 from optimizer.runs.files import DATABASE
 from optimizer.runs.result import recorded_result
@@ -76,7 +75,7 @@ def test_noise_is_called_luck_and_everybody_says_the_same(path, tmp_path):
         stop_after=2,
         folds=3,
         train=2,
-        cpcv=(4, 2),
+        cpcv="4,2",
         purge=8,
         embargo=8,
         blocks=4,
@@ -117,8 +116,9 @@ def test_parts_stay_until_another_member_is_the_pick(path):
     assert judged(path, pick=other).null is None
     named = judged(path, pick=other, null=9, stop_after=9)
     assert (named.pick.member, named.null) == (other, first.null)
-    with pytest.raises(ConfigError, match="the front has members 0 to"):
-        judged(path, pick=len(recorded_front(path)))
+    for nobody in (len(recorded_front(path)), -1):
+        with pytest.raises(ConfigError, match="the front has members 0 to"):
+            judged(path, pick=nobody)
 
 
 def recorded_front(path):
@@ -273,6 +273,15 @@ def replace_bars(engine):
     return Engine(engine.spec, series, windows, engine.costs, device="cpu")
 
 
+def test_neither_is_one_that_was_made_in_python(tmp_path, monkeypatch):
+    """As on the command line."""
+    monkeypatch.setattr("optimizer.session.problem.MOST_TRIAL_BYTES", 0)
+    monkeypatch.setattr(judge, "search", lambda *_, **__: pytest.fail("searched again"))
+    run = recorded_run(tmp_path, NOISE.until(1000), judge=None, folds=0)
+    with RunStore.open(run) as store:
+        assert recorded_judgement(store).trials.evaluated == 0
+
+
 def test_a_run_that_is_not_finished_is_refused(path, monkeypatch):
     """With the command that goes on with it."""
     monkeypatch.setattr(judge, "recorded_result", lambda store: None)
@@ -326,7 +335,7 @@ def test_searches_are_repeated_by_the_rules_of_the_run(
         task = recorded_task(store, {})
     planned = {} if repeated is None else {"generations": repeated}
     again = on_other_bars(task, task.markets.series, task.markets.windows, **planned)
-    setup = NullSetup(again, task.config.seed, "auto")
+    setup = NullSetup(again, "auto")
     alone = [setup.run(NullJob("shuffled", number)).strength for number in (1, 2)]
     assert list(found.null.shuffled.strengths) == alone
     assert found.trials.evaluated > 0

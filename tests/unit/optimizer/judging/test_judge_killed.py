@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from optimizer.judging.judge import judge_run
+from optimizer.judging.judgement import recorded_judgement
 from optimizer.judging.null import NullSearch
 from optimizer.judging.plan import Plan
-from optimizer.judging.recorded import recorded_judgement
 from optimizer.runs import RunStore
 from tests.support.evidence import planted
 from tests.support.judging import child_judge, recorded_run

@@ -115,7 +115,7 @@ def test_a_gap_ends_what_counts():
 def test_a_null_search_is_that_search_on_that_market(kind):
     """Same settings and seed, on bars that anybody can make; in any process the same."""
     task = task_on(BARS)
-    setup = NullSetup(task, task.config.seed, "none")
+    setup = NullSetup(task, "none")
     one = setup.run(NullJob(kind, 3))
     market = getattr(NullMarkets([BARS], task.markets.windows, task.config.seed, "none"), kind)(3)
     alone = task_on(*market)
@@ -135,7 +135,7 @@ def test_a_null_search_is_that_search_on_that_market(kind):
 def test_a_null_search_with_an_empty_front_has_nothing():
     """Its strength is below all others, its hypervolume 0."""
     task = task_on(BARS, min_trades=400)
-    one = NullSetup(task, 1, "none").run(NullJob("shuffled", 1))
+    one = NullSetup(task, "none").run(NullJob("shuffled", 1))
     assert one == NullSearch("shuffled", 1, 0, None, hypervolume=0.0)
 
 
@@ -143,8 +143,8 @@ def test_warm_started_searches_take_their_guests_along():
     """Whoever took part in the search takes part in every null search."""
     task = task_on(BARS, generations=0)
     guests = search(task_on(BARS, seed=9), task.engine()).front.genomes[:4]
-    plain = NullSetup(task, 1, "none").run(NullJob("shuffled", 2))
-    warm = NullSetup(task, 1, "none", guests).run(NullJob("shuffled", 2))
+    plain = NullSetup(task, "none").run(NullJob("shuffled", 2))
+    warm = NullSetup(task, "none", guests).run(NullJob("shuffled", 2))
     assert plain != warm
 
 
@@ -158,7 +158,7 @@ def test_soft_constraints_and_objectives_are_compared_too():
         FakeMember(dict(zip(task.goals.names, row, strict=True)))
         for row in task.goals.natural(front.objectives).tolist()
     ]
-    setup = NullSetup(task, 1, "none")
+    setup = NullSetup(task, "none")
     searches = [setup.run(NullJob("shuffled", n)) for n in range(1, 6)]
     pick = chosen(engine, front.genomes)
     found = tally(pick.strength.value, [one.strength or float("-inf") for one in searches])

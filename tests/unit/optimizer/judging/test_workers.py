@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from optimizer.judging.workers import Crew, Workers
+from optimizer.judging.workers import Pool, Workers
 from tests.support import jobs
 from tests.support.jobs import Dying, Failing, Squares, Talking
 from tests.support.paths import FINDS, ROOT
@@ -85,12 +85,12 @@ def test_closing_ends_the_processes():
     assert not any(map(is_there, who))
 
 
-def test_a_crew_waits_for_the_next_setup():
+def test_a_pool_waits_for_the_next_setup():
     """The same processes, whatever they did before; leaving ends them."""
-    with Crew() as crew:
-        _, first = zip(*Workers(Squares(0.05), 2, crew).results(range(8)), strict=True)
-        found = dict(Workers(Talking(), 2, crew).results(range(4)))
-        again = dict(Workers(Squares(0.05), 2, crew).results(range(8)))
+    with Pool() as pool:
+        _, first = zip(*Workers(Squares(0.05), 2, pool).results(range(8)), strict=True)
+        found = dict(Workers(Talking(), 2, pool).results(range(4)))
+        again = dict(Workers(Squares(0.05), 2, pool).results(range(8)))
         who = {process for _, process in first}
         assert len(who) == 2
         assert found == {number: number for number in range(4)}
@@ -99,23 +99,23 @@ def test_a_crew_waits_for_the_next_setup():
     assert not any(map(is_there, who))
 
 
-def test_a_crew_replaces_those_that_were_in_the_middle_of_a_job():
+def test_a_pool_replaces_those_that_were_in_the_middle_of_a_job():
     """What was closed early is done by nobody, and no answer of it comes later."""
-    with Crew() as crew:
-        with closing(Workers(Squares(0.2), 2, crew).results(range(100))) as results:
+    with Pool() as pool:
+        with closing(Workers(Squares(0.2), 2, pool).results(range(100))) as results:
             _, (_, one) = next(results)
-        found = dict(Workers(Squares(), 2, crew).results(range(6)))
+        found = dict(Workers(Squares(), 2, pool).results(range(6)))
         assert {job: square for job, (square, _) in found.items()} == {n: n * n for n in range(6)}
     assert not is_there(one)
 
 
-def test_a_crew_outlives_a_worker_that_is_killed():
+def test_a_pool_outlives_a_worker_that_is_killed():
     """And a job that fails."""
-    with Crew() as crew:
-        assert len(dict(Workers(Dying(os.getpid(), 0), 2, crew).results(range(8)))) == 8
+    with Pool() as pool:
+        assert len(dict(Workers(Dying(os.getpid(), 0), 2, pool).results(range(8)))) == 8
         with pytest.raises(ValueError, match="no square"):
-            list(Workers(Failing(3), 2, crew).results(range(6)))
-        found = dict(Workers(Squares(), 2, crew).results(range(6)))
+            list(Workers(Failing(3), 2, pool).results(range(6)))
+        found = dict(Workers(Squares(), 2, pool).results(range(6)))
         assert {job: square for job, (square, _) in found.items()} == {n: n * n for n in range(6)}
 
 

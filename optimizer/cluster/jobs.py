@@ -10,8 +10,7 @@ from engine.errors import DeviceError, EngineError
 from optimizer.cluster.address import host_of
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.hosts import CALL_S, Ticket, own_address
-from optimizer.cluster.keeping import Parcel
-from optimizer.cluster.solving import solve
+from optimizer.cluster.keeping import Parcel, solve
 from optimizer.cluster.work import Found, Lacks, Made, Work
 from optimizer.errors import ConfigError, LostError, OptimizerError, WorkersLostError
 from strategy.errors import StrategyError
@@ -99,15 +98,15 @@ def done(
         SchedulerLostError, WorkersLostError: When either is gone.
         FailedError: When a job raises something, with its name; it is not tried again.
     """
-    shift = _Shift(cluster, iter(asked), first)
+    batch = _Batch(cluster, iter(asked), first)
     try:
-        while (found := shift.next()) is not None:
+        while (found := batch.next()) is not None:
             yield found
     finally:
-        shift.end()
+        batch.end()
 
 
-class _Shift:
+class _Batch:
     """Jobs under way on a cluster; arguments as of `done`."""
 
     def __init__(self, cluster: Cluster, pending: Iterator[Asked], first: int | None) -> None:
