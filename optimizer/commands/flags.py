@@ -1,7 +1,7 @@
 """Flags made from the fields of `RunConfig`, so that a knob is described in one place."""
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import wraps
 from typing import Any, get_args, get_origin
@@ -26,6 +26,26 @@ def option(
     return typer.Option(flag, help=text, metavar=form, min=min, max=max, autocompletion=completed)
 
 
+def taking(
+    name: str, parameters: Iterable[inspect.Parameter], made_of: Callable[..., object]
+) -> Callable[[Command], Command]:
+    """Give a command flags in place of its argument `name`, which is made of their values."""
+    flags = list(parameters)
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def command(**given: object) -> None:
+            values = {one.name: given.pop(one.name) for one in flags}
+            function(**{name: made_of(**values)}, **given)
+
+        own = [p for p in inspect.signature(function).parameters.values() if p.name != name]
+        command.__signature__ = inspect.Signature(own + flags)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in own + flags}
+        return command
+
+    return decorate
+
+
 def config_flags(
     *names: str, descriptions: Mapping[str, str] | None = None
 ) -> Callable[[Command], Command]:
@@ -35,34 +55,14 @@ def config_flags(
     help texts of fields by which this command means something narrower. The command receives
     ``flags``, a dict of the fields that were given.
     """
-
-    def decorate(function: Command) -> Command:
-        @wraps(function)
-        def command(**given: object) -> None:
-            flags = {name: given.pop(name) for name in names}
-            function(flags=given_fields(flags), **given)
-
-        own = [p for p in inspect.signature(function).parameters.values() if p.name != "flags"]
-        narrower = descriptions or {}
-        parameters = own + [_parameter(name, narrower.get(name)) for name in names]
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in parameters}
-        return command
-
-    return decorate
+    narrower = descriptions or {}
+    parameters = [_parameter(name, narrower.get(name)) for name in names]
+    return taking("flags", parameters, lambda **given: given_fields(given))
 
 
 def forecast_flags(function: Command) -> Command:
     """Give a command the flags of `ForecastSettings`; it receives them as ``settings``."""
-    knobs = fields(ForecastSettings)
-
-    @wraps(function)
-    def command(**given: object) -> None:
-        chosen = {one.name: given.pop(one.name) for one in knobs}
-        function(settings=ForecastSettings(**chosen), **given)  # type: ignore[arg-type]
-
-    own = [p for p in inspect.signature(function).parameters.values() if p.name != "settings"]
-    parameters = own + [
+    parameters = [
         inspect.Parameter(
             one.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -75,11 +75,9 @@ def forecast_flags(function: Command) -> Command:
             ),
             annotation=type(one.default),
         )
-        for one in knobs
+        for one in fields(ForecastSettings)
     ]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
-    return command
+    return taking("settings", parameters, ForecastSettings)(function)
 
 
 def given_fields(flags: Mapping[str, object]) -> dict[str, object]:
