@@ -97,12 +97,14 @@ def recover(
             "the write-ahead log was deleted, cut or not copied"
         )
     for digests in reversed(chain.rows):
-        columns, problem = _whole(connection, digests)
-        if columns is not None:
-            return Recovery(
-                _generation(digests, columns), digests.chain, _told(warnings, digests.number)
-            )
-        warnings.append(f"generation {digests.number}: {problem}")
+        try:
+            generation = load_generation(connection, digests)
+        except ValueError as error:
+            warnings.append(f"generation {digests.number}: {error}")
+            continue
+        if warnings:
+            warnings.append(f"going on from generation {digests.number}, the newest that is sound")
+        return Recovery(generation, digests.chain, tuple(warnings))
     if warnings:
         raise StoreError(
             "no recorded generation can be used: " + "; ".join(warnings[:3]) + ": start a new run"
@@ -124,34 +126,11 @@ def load_columns(connection: sqlite3.Connection, digests: Digests) -> Columns:
     return columns
 
 
-def sound_columns(connection: sqlite3.Connection, digests: Digests) -> Columns | None:
-    """Columns of a row, or None when anything is wrong with them."""
-    try:
-        return load_columns(connection, digests)
-    except ValueError:
-        return None
-
-
 def load_generation(connection: sqlite3.Connection, digests: Digests) -> Generation:
     """A whole generation; ValueError says why it cannot be had."""
-    columns, problem = _whole(connection, digests)
-    if columns is None:
-        raise ValueError(problem)
-    return _generation(digests, columns)
-
-
-def _whole(connection: sqlite3.Connection, digests: Digests) -> tuple[Columns | None, str]:
     if digests.kept != "whole":
-        return None, "its whole population was not kept"
-    try:
-        columns = load_columns(connection, digests)
-        digests.described()
-    except ValueError as error:
-        return None, str(error)
-    return columns, ""
-
-
-def _generation(digests: Digests, columns: Columns) -> Generation:
+        raise ValueError("its whole population was not kept")
+    columns = load_columns(connection, digests)
     said = digests.described()
     archive, memory = unpack_state(columns.state, digests.genes, digests.objectives)
     return Generation(
@@ -165,9 +144,3 @@ def _generation(digests: Digests, columns: Columns) -> Generation:
         memory=memory,
         hypervolume=said.hypervolume,
     )
-
-
-def _told(warnings: Sequence[str], number: int) -> tuple[str, ...]:
-    if not warnings:
-        return ()
-    return (*warnings, f"going on from generation {number}, the newest that is sound")

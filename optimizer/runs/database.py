@@ -10,9 +10,9 @@ import resource
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import astuple
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from optimizer.errors import StoreError
 from optimizer.runs.payload import sha256
@@ -28,7 +28,7 @@ WITHOUT_EVIDENCE = 2
 APPLICATION_ID = 0x47424F31
 """Marks a SQLite file as a run of this program."""
 
-JOURNALS = ("wal", "delete")
+Journal = Literal["wal", "delete"]
 """How a transaction is made safe; ``delete`` is for file systems that several hosts share."""
 
 BUSY_SECONDS = 10.0
@@ -240,7 +240,7 @@ def read_columns(connection: sqlite3.Connection, number: int) -> Columns | None:
 
 def write_row(connection: sqlite3.Connection, digests: Digests, columns: Columns) -> None:
     """Insert a generation."""
-    values = (*astuple(digests), *columns.parts)
+    values = (*digests, *columns)
     marks = ", ".join("?" * len(values))
     connection.execute(f"INSERT INTO generation ({_DIGESTS}, {_COLUMNS}) VALUES ({marks})", values)
 
@@ -252,7 +252,7 @@ def shrink_row(connection: sqlite3.Connection, digests: Digests, front: Columns 
     connection.execute(
         "UPDATE generation SET kept = ?, genomes = ?, objectives = ?, violations = ?, failures = ?,"
         " lineage = ?, state = ? WHERE number = ?",
-        (kept, *columns.parts, digests.number),
+        (kept, *columns, digests.number),
     )
 
 

@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 import time
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from data.files import sync_folder
@@ -107,7 +106,7 @@ def _salvaged(connection: sqlite3.Connection, digests: Digests) -> tuple[Digests
     except sqlite3.Error:
         columns = None
     if columns is None:
-        return replace(digests, kept="summary"), NOTHING
+        return digests._replace(kept="summary"), NOTHING
     return digests, columns
 
 

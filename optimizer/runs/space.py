@@ -3,7 +3,7 @@
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import psutil
 
@@ -13,8 +13,7 @@ from optimizer.runs.rows import whole_bytes
 Keep = Literal["all", "front", "last"]
 """What stays of generations before the newest two: everything, their front, or their summary."""
 
-KEEPS: tuple[Keep, ...] = ("all", "front", "last")
-"""All that `Keep` can be."""
+KEEPS: tuple[Keep, ...] = get_args(Keep)
 
 WHOLE_GENERATIONS = 2
 """So many of the newest always stay whole: one to go on from, one in case that it is damaged."""

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Literal, get_args
 
 from data.files import sync_folder
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery
-from optimizer.runs.database import JOURNALS, create_tables, no_room
+from optimizer.runs.database import Journal, create_tables, no_room
 from optimizer.runs.files import DAMAGED, DATABASE
 from optimizer.runs.listing import next_number, run_path
 from optimizer.runs.lock import OwnerLock, is_owned
@@ -33,7 +33,6 @@ from optimizer.runs.writer import Writer
 from optimizer.search.generation import Generation
 
 Status = Literal["running", "finished", "interrupted"]
-Journal = Literal["wal", "delete"]
 
 
 class RunStore(Reader):
@@ -261,7 +260,7 @@ class RunStore(Reader):
 
 
 def _require_known(keep: str, journal: str) -> None:
-    for name, value, known in (("keep", keep, KEEPS), ("journal", journal, JOURNALS)):
+    for name, value, known in (("keep", keep, KEEPS), ("journal", journal, get_args(Journal))):
         if value not in known:
             raise StoreError(f"{name}='{value}' is unknown: use one of {', '.join(known)}")
 

@@ -3,11 +3,10 @@
 import logging
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from optimizer.errors import StoreError
-from optimizer.runs.chain import Recovery, sound_columns
+from optimizer.runs.chain import Recovery, load_columns
 from optimizer.runs.database import (
     log_bytes,
     make_plain,
@@ -182,7 +181,7 @@ class Committer:
             kept, columns = "whole", record.columns
         else:
             kept, columns = ("front", front) if self._keep == "front" else ("summary", NOTHING)
-        write_row(self._connection, replace(digests, kept=kept), columns)
+        write_row(self._connection, digests._replace(kept=kept), columns)
         self._thinning.added(columns)
         self._chain, self._last = digests.chain, digests.number
 
@@ -256,9 +255,10 @@ class Thinning:
         self._front_from = max(self._front_from, end)
 
     def _replace(self, digests: Digests, *, is_front: bool) -> None:
-        """A damaged population stays as it is, for `verify` to report."""
-        columns = sound_columns(self._connection, digests)
-        if columns is None:
+        try:
+            columns = load_columns(self._connection, digests)
+        except ValueError:
+            # A damaged population stays as it is, for `verify` to report.
             return
         left = _front(columns, digests) if is_front else None
         shrink_row(self._connection, digests, left)
