@@ -1,4 +1,8 @@
-"""What of a run can be trusted: the chain of digests, and the newest generation to go on from."""
+"""What of a run can be trusted: the chain of digests, and the newest generation to go on from.
+
+Evidence on a finished run is a chain of its own: rows are only ever added, each follows the one
+before and the first the run's result, so that it is of this result and of no other.
+"""
 
 import sqlite3
 from collections.abc import Sequence
@@ -7,6 +11,7 @@ from dataclasses import dataclass
 from optimizer.errors import StoreError
 from optimizer.runs.database import read_columns, read_digests
 from optimizer.runs.lock import NO_GENERATION
+from optimizer.runs.payload import sha256
 from optimizer.runs.rows import Columns, Digests, damage_of, unpack, unpack_state
 from optimizer.search.generation import Generation
 
@@ -144,3 +149,45 @@ def load_generation(connection: sqlite3.Connection, digests: Digests) -> Generat
         memory=memory,
         hypervolume=said.hypervolume,
     )
+
+
+def append_evidence(connection: sqlite3.Connection, name: str, payload: bytes) -> None:
+    """Add a row of JSON, inside the caller's transaction.
+
+    Raises:
+        sqlite3.IntegrityError: When the run has no result that it could follow.
+    """
+    query = "SELECT chain FROM evidence ORDER BY id DESC LIMIT 1"
+    row = connection.execute(query).fetchone()
+    row = row or connection.execute("SELECT chain FROM result").fetchone()
+    if row is None:
+        raise sqlite3.IntegrityError("evidence without a result")
+    link = _evidence_link(row[0], name, payload)
+    connection.execute(
+        "INSERT INTO evidence (name, payload, chain) VALUES (?, ?, ?)", (name, payload, link)
+    )
+
+
+def read_evidence(connection: sqlite3.Connection, genesis: bytes) -> list[tuple[str, bytes]]:
+    """Names and JSON of all rows, oldest first.
+
+    Args:
+        connection: Of a run.
+        genesis: Link of the run's result, which the first row follows.
+
+    Raises:
+        ValueError: At the first row that does not follow.
+    """
+    found, tail = [], genesis
+    rows = connection.execute("SELECT id, name, payload, chain FROM evidence ORDER BY id")
+    for place, (number, name, payload, chain) in enumerate(rows, 1):
+        is_ours = number == place and isinstance(name, str) and isinstance(payload, bytes)
+        if not is_ours or chain != _evidence_link(tail, name, payload):
+            raise ValueError(f"row {place} of the evidence does not follow: it was changed")
+        found.append((name, payload))
+        tail = chain
+    return found
+
+
+def _evidence_link(before: bytes, name: str, payload: bytes) -> bytes:
+    return sha256(before, name.encode(), b"\0", payload)

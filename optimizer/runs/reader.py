@@ -15,6 +15,7 @@ from optimizer.runs.chain import (
     follow_chain,
     load_columns,
     load_generation,
+    read_evidence,
     recover,
 )
 from optimizer.runs.database import (
@@ -26,7 +27,6 @@ from optimizer.runs.database import (
     read_result,
     read_resumptions,
 )
-from optimizer.runs.evidence import read_evidence
 from optimizer.runs.files import refuse_links
 from optimizer.runs.lock import noted_generation
 from optimizer.runs.payload import decode, sha256

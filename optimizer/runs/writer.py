@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from optimizer.errors import StoreError
-from optimizer.runs.chain import Recovery, load_columns
+from optimizer.runs.chain import Recovery, append_evidence, load_columns
 from optimizer.runs.database import (
     log_bytes,
     make_plain,
@@ -21,7 +21,6 @@ from optimizer.runs.database import (
     write_resumption,
     write_row,
 )
-from optimizer.runs.evidence import append_evidence
 from optimizer.runs.lock import OwnerLock
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note, Record, Recorder
