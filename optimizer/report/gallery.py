@@ -177,7 +177,7 @@ def _by_label(run: Tables, trades: Trades) -> Chart:
     def group(trades: Trades, chosen: Bools) -> Groups:
         found = by_label(trades, chosen, run.task.markets.labels)
         labels = tuple(found.labels[place] for place in kept)
-        return Groups(labels, found.trades[kept], found.sum_r[kept], found.wins[kept])
+        return Groups(labels, found.trades[kept], found.sum_r[kept])
 
     title = f"results by {noun_of(run.task.markets.describe())}"
     if len(kept) < len(whole.labels):

@@ -18,7 +18,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from optimizer.errors import ConfigError
-from optimizer.report.charts.chart import words
+from optimizer.report.charts.chart import Chart, words
 from optimizer.report.evidence import FOLD_COLUMNS, answer
 from optimizer.report.facts import cautions, data_facts, search_facts
 from optimizer.report.glossary import anchor, terms
@@ -118,7 +118,7 @@ def policy(*scripts: bytes) -> str:
 
 
 def pack(value: object) -> str:
-    """Pack JSON-like data with NumPy arrays of at most two dimensions in it.
+    """Pack JSON-like data with charts, and NumPy arrays of at most two dimensions, in it.
 
     Single numbers that are not finite become null; arrays keep NaN. Base64 of gzip of: the
     length of the JSON (4 bytes, little-endian) and the JSON, padded to a multiple of 8 bytes,
@@ -248,6 +248,8 @@ def _plain(value: object, arrays: _Arrays) -> object:
         return value
     if isinstance(value, np.ndarray):
         return arrays.add(value)
+    if isinstance(value, Chart):
+        value = vars(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item, arrays) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -7,10 +7,9 @@ import numpy as np
 from optimizer.report.account import NS_PER_DAY, SHARPE_DAYS, Curve, drawdown
 from optimizer.report.charts.chart import (
     BLUE,
-    GREEN,
     GREY,
     ORANGE,
-    RED,
+    RED_TO_GREEN,
     Chart,
     Layout,
     Trace,
@@ -19,6 +18,7 @@ from optimizer.report.charts.chart import (
     name,
     scatter,
     thinned,
+    upright,
 )
 from optimizer.report.trades import Ints
 from optimizer.search.generation import Floats
@@ -59,14 +59,7 @@ def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) 
 
 def border(held_out_ns: int | None) -> Layout:
     """A line where the bars begin that were held out."""
-    if held_out_ns is None:
-        return {}
-    at = held_out_ns / 1e6
-    line = {"color": ORANGE, "width": 2, "dash": "dot"}
-    shape = {"type": "line", "xref": "x", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1}
-    place = {"xref": "x", "yref": "paper", "x": at, "y": 1, "xanchor": "left", "yanchor": "top"}
-    note = {**place, "text": "held out", "showarrow": False}
-    return {"shapes": [{**shape, "line": line}], "annotations": [note]}
+    return {} if held_out_ns is None else upright(held_out_ns / 1e6, "held out", side="left")
 
 
 def equity(curve: Curve, label: str) -> Chart:
@@ -92,7 +85,7 @@ def monthly(years: Ints, table: Floats, label: str) -> Chart:
         "z": percent,
         "zmin": -reach,
         "zmax": reach,
-        "colorscale": [[0.0, RED], [0.5, "#e6e6e6"], [1.0, GREEN]],
+        "colorscale": RED_TO_GREEN,
         "showscale": False,
         "xgap": 2,
         "ygap": 2,
