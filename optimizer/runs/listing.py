@@ -253,10 +253,10 @@ def _front_size(result: Mapping[str, object] | None) -> int | None:
 
 def _time_of(run_id: str) -> str:
     """The moment that an id of `new_run_id` names, in the form of a header's ISO time."""
-    date, _, time = run_id[:15].partition("-")
-    if not (len(date) == 8 and len(time) == 6 and (date + time).isdigit()):
+    try:
+        return datetime.strptime(run_id[:15], "%Y%m%d-%H%M%S").isoformat()
+    except ValueError:
         return ""
-    return f"{date[:4]}-{date[4:6]}-{date[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}"
 
 
 def _first_line(error: StoreError) -> str:

@@ -172,9 +172,9 @@ class Reader:
         try:
             with self._snapshot():
                 recorded = read_result(self._connection)
-                chain = None if recorded is None else self._chain()
-            if recorded is None or chain is None:
-                return None
+                if recorded is None:
+                    return None
+                chain = self._chain()
             if not _follows(recorded, chain):
                 raise ValueError(f"{NOT_FOLLOWING}: {chain.broken or 'it was changed afterwards'}")
             return self._present(_mapping(recorded[0]))
