@@ -7,8 +7,7 @@ import typer
 
 from optimizer.cluster.address import Address
 from optimizer.commands.clusters import cluster_flags
-from optimizer.commands.completing import run_names
-from optimizer.commands.flags import config_flags, option, parse_settings
+from optimizer.commands.flags import config_flags, option, parse_settings, run_names
 from optimizer.commands.groups import GROUPS
 from optimizer.commands.help import Sectioned
 from optimizer.commands.shared import (

@@ -1,14 +1,17 @@
-"""Flags made from the fields of `RunConfig`, so that a knob is described in one place."""
+"""Flags made from the fields of `RunConfig`, so that a knob is described in one place.
+
+Also what a shell may complete after a flag: runs, strategies, and the choices of a knob.
+"""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import wraps
+from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import typer
 
-from optimizer.commands.completing import among, run_names, strategy_names
 from optimizer.config.run_config import RunConfig, flag_of, kind_of, words_of
 from optimizer.config.values import AMOUNT, format_bytes, said_of
 from optimizer.errors import ConfigError
@@ -16,6 +19,15 @@ from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.settings import flag_of as forecast_flag_of
 
 Command = Callable[..., None]
+
+
+def run_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Runs that begin so, newest first, in the folder that was named."""
+    from optimizer.runs.listing import run_folders
+
+    folder = Path(str(context.params.get("runs") or "runs"))
+    names = ["latest", *sorted((path.name for path in run_folders(folder)), reverse=True)]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def option(
@@ -163,10 +175,26 @@ PARSERS: Mapping[str, Callable[[Sequence[str]], object]] = {
 """How the entries of a flag that repeats are read, by their form; others are taken as they are."""
 
 
+def _strategy_names(incomplete: str) -> list[str]:
+    """Strategies that begin so; a shell adds files by itself where none does."""
+    from strategy import STRATEGIES
+
+    return [name for name in STRATEGIES if name.startswith(incomplete)]
+
+
+def _among(choices: Sequence[str]) -> Callable[[str], list[str]]:
+    """Those of some words that begin so."""
+
+    def completions(incomplete: str) -> list[str]:
+        return [word for word in choices if word.startswith(incomplete)]
+
+    return completions
+
+
 COMPLETED: Mapping[str, Callable[..., list[str]]] = {
-    "strategy": strategy_names,
+    "strategy": _strategy_names,
     "warm_start": run_names,
-    "device": among(("auto", "cpu", "cuda")),
+    "device": _among(("auto", "cpu", "cuda")),
 }
 """What a shell completes where the type of a field does not say it."""
 
@@ -188,7 +216,7 @@ def _parameter(name: str, narrower: str | None) -> inspect.Parameter:
         form = words.form if words is not None else ""
         metavar = form or choices or {int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")
         names = [also] if (also := said_of(field, "also")) else []
-        completed = COMPLETED.get(name) or (among(choices.split("|")) if choices else None)
+        completed = COMPLETED.get(name) or (_among(choices.split("|")) if choices else None)
         option = typer.Option(
             None, *names, flag, help=text, metavar=metavar, autocompletion=completed
         )

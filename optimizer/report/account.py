@@ -115,7 +115,7 @@ def buy_and_hold(
     return Curve(time_ns, values.sum(axis=0) / len(names))
 
 
-def worst_drawdowns(curve: Curve, bar_times: Ints, most: int = MOST_DRAWDOWNS) -> list[Drawdown]:
+def worst_drawdowns(curve: Curve, bar_times: Ints) -> list[Drawdown]:
     """The deepest falls of equity, the deepest first; `bar_times` [T] are those that are counted.
 
     Equity is known after each trade: a loss that was still open is in none.
@@ -125,7 +125,7 @@ def worst_drawdowns(curve: Curve, bar_times: Ints, most: int = MOST_DRAWDOWNS) -
     begins, ends = np.flatnonzero(np.diff(is_below)).reshape(-1, 2).T
     lowest = [a + int(fallen[a:b].argmin()) for a, b in zip(begins, ends, strict=True)]
     found = []
-    for place in np.argsort(fallen[lowest], kind="stable")[:most].tolist():
+    for place in np.argsort(fallen[lowest], kind="stable")[:MOST_DRAWDOWNS].tolist():
         peak, end = int(begins[place]) - 1, int(ends[place])
         is_over = end < len(fallen)
         last = int(curve.time_ns[end]) if is_over else int(bar_times[-1])

@@ -8,7 +8,7 @@ import math
 import re
 import struct
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -75,18 +75,17 @@ def page_html(run: Tables, member: int | None = None) -> str:
     chosen = choose(run, member) if run.members else None
     assets = files("optimizer.report") / "assets"
     script = (assets / "report.js").read_text(encoding="utf-8")
-    library = plotly_script()
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["short"] = short
     environment.filters["whole_flags"] = whole_flags
     template = environment.from_string((assets / "report.html").read_text(encoding="utf-8"))
     return template.render(
         page=_static(run),
-        policy=policy(script.encode(), library),
+        policy=policy(script.encode(), plotly_script()),
         style=(assets / "report.css").read_text(encoding="utf-8"),
         script=script,
         data=pack(page_data(run, chosen)),
-        library=_packed_library(library),
+        library=_packed_library(),
     )
 
 
@@ -141,10 +140,10 @@ def plotly_script() -> bytes:
     return (files("plotly") / "package_data" / "plotly.min.js").read_bytes()
 
 
-@lru_cache(maxsize=1)
-def _packed_library(library: bytes) -> str:
+@cache
+def _packed_library() -> str:
     """The same for every report: packing it takes longer than all else of a small one."""
-    return compressed(library)
+    return compressed(plotly_script())
 
 
 class _Arrays:

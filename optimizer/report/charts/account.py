@@ -28,6 +28,9 @@ HOLD = "buy and hold"
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
+MOST_OTHER_POINTS = 400
+"""Points of the line of each other member."""
+
 MOST_SHARPES = 500
 """Points of a line of Sharpe ratios."""
 
@@ -45,10 +48,10 @@ def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) 
 
     `held_out_ns` is when the bars begin that were held out; None without any.
     """
-    x, y = _broken([_drawn(curve) for curve in others])
-    faint = {"color": GREY, "width": 0.8, "shape": "hv"}
     data: list[Trace] = []
     if others:
+        x, y = _joined(others)
+        faint = {"color": GREY, "width": 0.8, "shape": "hv"}
         data.append(
             scatter("lines", x, y, name="other members", opacity=0.55, line=faint, hoverinfo="skip")
         )
@@ -155,17 +158,14 @@ def _curve(curve: Curve, label: str, colour: str, *, shape: str) -> list[Trace]:
     return traces
 
 
-def _drawn(curve: Curve) -> tuple[Floats, Floats]:
-    at = thinned(curve.value, 400)
-    return milliseconds(curve.time_ns[at]), curve.value[at]
-
-
-def _broken(lines: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+def _joined(curves: Sequence[Curve]) -> tuple[Floats, Floats]:
     """Many lines as one, a gap after each."""
-    gap = np.array([np.nan])
-    x = [part for line in lines for part in (line[0], gap)]
-    y = [part for line in lines for part in (line[1], gap)]
-    return (np.concatenate(x), np.concatenate(y)) if lines else (gap, gap)
+    x, y = [], []
+    for curve in curves:
+        at = thinned(curve.value, MOST_OTHER_POINTS)
+        x.append(np.append(milliseconds(curve.time_ns[at]), np.nan))
+        y.append(np.append(curve.value[at], np.nan))
+    return np.concatenate(x), np.concatenate(y)
 
 
 def _months_words(years: Ints, table: Floats) -> str:
