@@ -122,6 +122,20 @@ def extended(bars: Bars, count: int) -> Bars:
     )
 
 
+def seconds_of(
+    call: Callable[[], object], repeats: int, *, warm_up: bool = True
+) -> Sequence[float]:
+    """Seconds of each of so many repeats of a call, which warms up by one call before."""
+    if warm_up:
+        call()
+    found: list[float] = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - start)
+    return found
+
+
 def peak_memory_bytes() -> int:
     """Largest resident size of this process so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -132,24 +146,16 @@ def _timings(
     engine: Engine, fresh: Callable[[], Engine], genomes: Floats, bars: int, repeats: int
 ) -> Iterator[Timing]:
     """Rows in the bank, every row computed, and one individual with its rows in the bank."""
-    yield _timing("rows cached", genomes, bars, _repeated(engine, genomes, repeats))
+    cached = seconds_of(lambda: engine.evaluate(genomes), repeats)
+    yield _timing("rows cached", genomes, bars, cached)
     # A new bank each time; its pages are the system's to hand out, which is part of the price.
-    cold = [_seconds(fresh(), genomes) for _ in range(max(3, repeats // 5))]
+    cold: list[float] = []
+    for _ in range(max(3, repeats // 5)):
+        other = fresh()
+        cold += seconds_of(lambda other=other: other.evaluate(genomes), 1, warm_up=False)  # type: ignore[misc]
     yield _timing("rows new", genomes, bars, cold)
     one = genomes[:1]
-    yield _timing("rows cached", one, bars, _repeated(engine, one, repeats))
-
-
-def _repeated(engine: Engine, genomes: Floats, repeats: int) -> Sequence[float]:
-    """Seconds of each of so many evaluations, after one that warms up."""
-    engine.evaluate(genomes)
-    return [_seconds(engine, genomes) for _ in range(repeats)]
-
-
-def _seconds(engine: Engine, genomes: Floats) -> float:
-    start = time.perf_counter()
-    engine.evaluate(genomes)
-    return time.perf_counter() - start
+    yield _timing("rows cached", one, bars, seconds_of(lambda: engine.evaluate(one), repeats))
 
 
 def _timing(what: str, genomes: Floats, bars: int, seconds: Sequence[float]) -> Timing:

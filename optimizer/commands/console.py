@@ -112,8 +112,13 @@ def columns_table(columns: Mapping[str, Mapping[str, str]], title: str) -> Table
 
 def print_json(value: object) -> None:
     """Print one JSON object on stdout; NaN is null."""
-    sys.stdout.write(json.dumps(without_nan(value), indent=2, allow_nan=False) + "\n")
+    sys.stdout.write(json_text(value))
     sys.stdout.flush()
+
+
+def json_text(value: object) -> str:
+    """A value as JSON, null where a number is not finite."""
+    return json.dumps(without_nan(value), indent=2, allow_nan=False) + "\n"
 
 
 def without_nan(value: object) -> object:
