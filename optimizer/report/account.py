@@ -76,7 +76,8 @@ def equity_curve(
         value[np.logical_or.accumulate(~(value > 0.0))] = 0.0
         steps[own] = value if len(names) == 1 else np.diff(value, prepend=1.0)
     value = steps if len(names) == 1 else 1.0 + np.cumsum(steps) / len(names)
-    return Curve(_begun(start_ns, trades.exit_ns[order]), np.concatenate([[1.0], value]))
+    time_ns = np.concatenate([[start_ns], trades.exit_ns[order]])
+    return Curve(time_ns, np.concatenate([[1.0], value]))
 
 
 def drawdown(curve: Curve) -> Floats:
@@ -190,8 +191,3 @@ def rolling_sharpe(trades: Trades, days: Ints) -> Floats:
     closed = np.searchsorted(days, trades.exit_ns // NS_PER_DAY)
     daily = np.bincount(closed, weights=trades.r, minlength=len(days)).astype(np.float64)
     return sharpe_ratios(sliding_window_view(daily, SHARPE_DAYS).T)
-
-
-def _begun(start_ns: int, time_ns: Ints) -> Ints:
-    """Times with the opening of the account before them."""
-    return np.concatenate([np.array([start_ns], np.int64), time_ns])
