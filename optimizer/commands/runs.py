@@ -6,13 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from optimizer.commands.console import (
-    csv_text,
-    facts_table,
-    json_text,
-    print_json,
-    stdout,
-)
+from optimizer.commands.console import csv_text, facts_table, json_text, print_json, stdout
 from optimizer.commands.result import print_result, result_json, say_verdict
 from optimizer.commands.tables import importance_tables, metrics_table
 from optimizer.errors import ConfigError

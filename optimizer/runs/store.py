@@ -23,11 +23,7 @@ from optimizer.runs.lock import OwnerLock, is_owned
 from optimizer.runs.payload import encode
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note
-from optimizer.runs.repair import (
-    draft_path,
-    remove_leftovers,
-    sweep_drafts,
-)
+from optimizer.runs.repair import draft_path, remove_leftovers, sweep_drafts
 from optimizer.runs.space import KEEPS, Keep, refuse_network
 from optimizer.runs.writer import Writer
 from optimizer.search.generation import Generation
