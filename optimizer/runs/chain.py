@@ -12,7 +12,7 @@ from optimizer.errors import StoreError
 from optimizer.runs.database import read_columns, read_digests
 from optimizer.runs.lock import NO_GENERATION
 from optimizer.runs.payload import sha256
-from optimizer.runs.rows import Columns, Digests, damage_of, unpack, unpack_state
+from optimizer.runs.rows import Columns, Digests, require_sound, unpack, unpack_state
 from optimizer.search.generation import Generation
 
 
@@ -29,9 +29,10 @@ class Chain:
     rows: Sequence[Digests]
     broken: str = ""
 
-    def tail(self, number: int) -> bytes:
-        """Digest that generation `number` + 1 has to follow."""
-        return self.rows[number].chain if number >= 0 else self.genesis
+    @property
+    def tail(self) -> bytes:
+        """Digest that what comes next has to follow."""
+        return self.rows[-1].chain if self.rows else self.genesis
 
     def row(self, number: int) -> Digests:
         """Row of a generation.
@@ -119,15 +120,8 @@ def recover(
 
 def load_columns(connection: sqlite3.Connection, digests: Digests) -> Columns:
     """Columns of a row; ValueError says what is wrong with them."""
-    try:
-        columns = read_columns(connection, digests.number)
-    except sqlite3.Error as error:
-        raise ValueError(f"its population cannot be read ({error})") from None
-    if columns is None:
-        raise ValueError("its population is missing")
-    problem = damage_of(digests, columns)
-    if problem:
-        raise ValueError(problem)
+    columns = read_columns(connection, digests.number)
+    require_sound(digests, columns)
     return columns
 
 

@@ -5,8 +5,6 @@ One SQLite database per run, so that two runs never wait for each other. Each wr
 Source: SQLite's documentation, "Write-Ahead Logging" and "PRAGMA synchronous".
 """
 
-import errno
-import resource
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -16,8 +14,8 @@ from typing import Literal
 
 from optimizer.errors import StoreError
 from optimizer.runs.payload import sha256
-from optimizer.runs.rows import KEPT, NOTHING, Columns, Digests
-from optimizer.runs.space import LOG_BYTES, free_bytes
+from optimizer.runs.rows import KEPT, Columns, Digests
+from optimizer.runs.space import LOG_BYTES, no_room
 
 SCHEMA_VERSION = 3
 """Goes up whenever an older program could not read what a newer one writes."""
@@ -38,16 +36,6 @@ LOG_INDEX_BYTES = 32_768
 """What opening a write-ahead log needs on disk, for readers and writers alike."""
 
 _DISK_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR")
-
-_NO_PLACE = (
-    errno.EACCES,
-    errno.EEXIST,
-    errno.ENAMETOOLONG,
-    errno.ENOTDIR,
-    errno.EPERM,
-    errno.EROFS,
-)
-"""Errors of a place where nothing can be written, however much room there is."""
 
 # Digests stand before the columns: reading them then never walks through a population.
 _TABLES = """
@@ -175,26 +163,6 @@ def explained(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {error}{_advice(error)}") from None
 
 
-def no_room(error: Exception, path: Path, needed_bytes: int) -> StoreError:
-    """The error of a write that failed: why, or what it needed and what is free."""
-    if isinstance(error, OSError) and error.errno in _NO_PLACE:
-        return StoreError(
-            f"{path} cannot be written ({error.strerror}): let --runs name a folder that can"
-        )
-    free, (most, _) = free_bytes(path), resource.getrlimit(resource.RLIMIT_FSIZE)
-    code = error.errno if isinstance(error, OSError) else None
-    name = getattr(error, "sqlite_errorname", "") or type(error).__name__
-    if free < needed_bytes or code == errno.ENOSPC or name == "SQLITE_FULL":
-        why = f"needed {needed_bytes:,} bytes, {free:,} are free there"
-    elif code == errno.EDQUOT:
-        why = "your quota of that disk is used up"
-    elif most != resource.RLIM_INFINITY:
-        why = f"a file of this process may have {most:,} bytes at most: raise ulimit -f"
-    else:
-        why = f"space is not the reason, {free:,} bytes are free there: look at the system's log"
-    return StoreError(f"{path} could not be written ({name}: {error}): {why}")
-
-
 def read_header(connection: sqlite3.Connection, path: Path) -> bytes:
     """JSON of the header.
 
@@ -229,12 +197,19 @@ def read_digests(
         yield digests
 
 
-def read_columns(connection: sqlite3.Connection, number: int) -> Columns | None:
-    """Population of a row as bytes, or None when they are not there or are not bytes."""
+def read_columns(connection: sqlite3.Connection, number: int) -> Columns:
+    """Population of a row as bytes.
+
+    Raises:
+        ValueError: When it cannot be read, or is not there.
+    """
     query = f"SELECT {_COLUMNS} FROM generation WHERE number = ?"
-    row = connection.execute(query, (number,)).fetchone()
+    try:
+        row = connection.execute(query, (number,)).fetchone()
+    except sqlite3.Error as error:
+        raise ValueError(f"its population cannot be read ({error})") from None
     if row is None or not all(isinstance(value, bytes) for value in row):
-        return None
+        raise ValueError("its population is missing")
     return Columns(*row)
 
 
@@ -245,14 +220,12 @@ def write_row(connection: sqlite3.Connection, digests: Digests, columns: Columns
     connection.execute(f"INSERT INTO generation ({_DIGESTS}, {_COLUMNS}) VALUES ({marks})", values)
 
 
-def shrink_row(connection: sqlite3.Connection, digests: Digests, front: Columns | None) -> None:
-    """Drop a population, but for its front when that is given."""
-    kept = "summary" if front is None else "front"
-    columns = NOTHING if front is None else front
+def shrink_row(connection: sqlite3.Connection, digests: Digests, columns: Columns) -> None:
+    """Replace a population by what is kept of it."""
     connection.execute(
         "UPDATE generation SET kept = ?, genomes = ?, objectives = ?, violations = ?, failures = ?,"
         " lineage = ?, state = ? WHERE number = ?",
-        (kept, *columns, digests.number),
+        (digests.kept, *columns, digests.number),
     )
 
 
@@ -306,7 +279,10 @@ def read_resumptions(connection: sqlite3.Connection) -> Sequence[bytes]:
 
 def integrity(connection: sqlite3.Connection) -> tuple[str, ...]:
     """What SQLite itself finds wrong with the file."""
-    lines = connection.execute("PRAGMA integrity_check(5)").fetchall()
+    try:
+        lines = connection.execute("PRAGMA integrity_check(5)").fetchall()
+    except sqlite3.DatabaseError as error:
+        return (str(error),)
     return tuple(str(line) for (line,) in lines if line != "ok")
 
 

@@ -129,7 +129,7 @@ class Reader:
         Returns whether it did; this reader is then stale.
         """
         with self._snapshot():
-            if not self._integrity():
+            if not integrity(self._connection):
                 return False
             rebuild(self._connection, self.database, self.payload, newest)
         return True
@@ -204,7 +204,7 @@ class Reader:
         """Everything that is wrong, one line each, found by reading everything."""
         committed = noted_generation(self.path)
         with self._snapshot():
-            lines = [f"database: {line}" for line in self._integrity()]
+            lines = [f"database: {line}" for line in integrity(self._connection)]
             chain = self._chain()
             if chain.broken:
                 lines.append(chain.broken)
@@ -246,12 +246,6 @@ class Reader:
         if recorded is None or not has_evidence(self._connection):
             return []
         return read_evidence(self._connection, recorded[1])
-
-    def _integrity(self) -> tuple[str, ...]:
-        try:
-            return integrity(self._connection)
-        except sqlite3.DatabaseError as error:
-            return (str(error),)
 
     def _chain(self) -> Chain:
         """The chain, followed anew only when somebody has committed since the last time."""
@@ -297,7 +291,7 @@ def with_present_names(recorded: Mapping[str, object]) -> dict[str, object]:
 def _follows(recorded: tuple[bytes, bytes], chain: Chain) -> bool:
     """Whether a result with its link is that of the rows of a chain."""
     payload, link = recorded
-    return link == sha256(chain.tail(len(chain.rows) - 1), payload)
+    return link == sha256(chain.tail, payload)
 
 
 def _parted(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:

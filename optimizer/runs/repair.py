@@ -102,12 +102,9 @@ def remove_leftovers(directory: Path) -> None:
 def _salvaged(connection: sqlite3.Connection, digests: Digests) -> tuple[Digests, Columns]:
     """A row with its population, or without when that cannot be read."""
     try:
-        columns = read_columns(connection, digests.number)
-    except sqlite3.Error:
-        columns = None
-    if columns is None:
+        return digests, read_columns(connection, digests.number)
+    except ValueError:
         return digests._replace(kept="summary"), NOTHING
-    return digests, columns
 
 
 def _salvaged_resumptions(connection: sqlite3.Connection) -> tuple[bytes, ...]:

@@ -153,10 +153,6 @@ class Digests(NamedTuple):
             previous, struct.pack("<5q", *numbers), self.whole_sha, self.front_sha, self.summary
         )
 
-    def rows_kept(self) -> int:
-        """How many individuals the row's columns hold."""
-        return {"whole": self.individuals, "front": self.front, "summary": 0}[self.kept]
-
     def described(self) -> GenerationSummary:
         """The summary in words that a program can use.
 
@@ -282,14 +278,17 @@ def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
     return unlinked._replace(chain=unlinked.linked(previous)), packed
 
 
-def damage_of(digests: Digests, columns: Columns) -> str:
-    """What is wrong with the columns of a row that is linked, or an empty string."""
-    if not _fits(columns, digests.rows_kept(), digests.genes, digests.objectives):
-        return "its population does not have the recorded shape"
-    expected = {"whole": digests.whole_sha, "front": digests.front_sha}.get(digests.kept)
+def require_sound(digests: Digests, columns: Columns) -> None:
+    """Refuse columns that are not those of a row that is linked; ValueError says why."""
+    individuals, expected = {
+        "whole": (digests.individuals, digests.whole_sha),
+        "front": (digests.front, digests.front_sha),
+        "summary": (0, None),
+    }[digests.kept]
+    if not _fits(columns, individuals, digests.genes, digests.objectives):
+        raise ValueError("its population does not have the recorded shape")
     if expected is not None and columns.digest() != expected:
-        return "its population does not match its SHA-256"
-    return ""
+        raise ValueError("its population does not match its SHA-256")
 
 
 def whole_bytes(individuals: int, genes: int, objectives: int) -> int:

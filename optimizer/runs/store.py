@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from data.files import sync_folder
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery
-from optimizer.runs.database import Journal, create_tables, no_room
+from optimizer.runs.database import Journal, create_tables
 from optimizer.runs.files import DAMAGED, DATABASE
 from optimizer.runs.listing import next_number, run_path
 from optimizer.runs.lock import OwnerLock, is_owned
@@ -24,7 +24,7 @@ from optimizer.runs.payload import encode
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note
 from optimizer.runs.repair import draft_path, remove_leftovers, sweep_drafts
-from optimizer.runs.space import KEEPS, Keep, refuse_network
+from optimizer.runs.space import KEEPS, Keep, no_room, refuse_network
 from optimizer.runs.writer import Writer
 from optimizer.search.generation import Generation
 

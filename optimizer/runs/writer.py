@@ -10,7 +10,6 @@ from optimizer.runs.chain import Recovery, append_evidence, load_columns
 from optimizer.runs.database import (
     log_bytes,
     make_plain,
-    no_room,
     open_writer,
     population_bytes,
     read_digests,
@@ -35,7 +34,7 @@ from optimizer.runs.rows import (
     snapshot,
     unpack,
 )
-from optimizer.runs.space import KEEPS, LOG_BYTES, WHOLE_GENERATIONS, Keep
+from optimizer.runs.space import KEEPS, LOG_BYTES, WHOLE_GENERATIONS, Keep, no_room
 from optimizer.search.generation import Generation
 
 LOG = logging.getLogger(__name__)
@@ -259,11 +258,10 @@ class Thinning:
         except ValueError:
             # A damaged population stays as it is, for `verify` to report.
             return
-        left = _front(columns, digests) if is_front else None
-        shrink_row(self._connection, digests, left)
+        kept, left = "summary", NOTHING
+        if is_front:
+            population = unpack(columns, digests.genes, digests.objectives)
+            kept, left = "front", pack(front_population(population))
+        shrink_row(self._connection, digests._replace(kept=kept), left)
         if self._n_bytes is not None:
-            self._n_bytes += (left or NOTHING).n_bytes - columns.n_bytes
-
-
-def _front(columns: Columns, digests: Digests) -> Columns:
-    return pack(front_population(unpack(columns, digests.genes, digests.objectives)))
+            self._n_bytes += left.n_bytes - columns.n_bytes
