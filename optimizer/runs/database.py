@@ -271,7 +271,7 @@ def write_resumption(connection: sqlite3.Connection, payload: bytes) -> None:
     connection.execute("INSERT INTO resumption (payload) VALUES (?)", (payload,))
 
 
-def read_resumptions(connection: sqlite3.Connection) -> Sequence[bytes]:
+def read_resumptions(connection: sqlite3.Connection) -> Sequence[object]:
     """JSON of each time that a run was taken up again, oldest first."""
     rows = connection.execute("SELECT payload FROM resumption ORDER BY id").fetchall()
     return tuple(payload for (payload,) in rows)

@@ -151,8 +151,9 @@ def run_path(runs_dir: Path, run_id: str) -> Path:
 
 def _summary(path: Path, reader: Reader) -> RunSummary:
     header = reader.header
-    damaged, generations, result, verdict = "", 0, None, None
+    damaged, generations, planned, result, verdict = "", 0, None, None, None
     try:
+        planned = reader.planned
         result = reader.result
         generations = len(reader.generations())
         damaged = "; ".join(reader.recover().warnings)
@@ -167,7 +168,7 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
         strategy=_text(header, "strategy"),
         data=_text(header, "data"),
         generations=generations,
-        planned=reader.planned,
+        planned=planned,
         front_size=_front_size(result),
         verdict=verdict,
         damaged=damaged,

@@ -196,9 +196,13 @@ class Reader:
 
     @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
-        """When the run was taken up again, and what had changed that may."""
+        """When the run was taken up again, and what had changed that may, as far as is readable.
+
+        Nothing hangs on such a note, so one that is damaged is left out; `verify` names it.
+        """
         with self._snapshot():
-            return tuple(_mapping(payload) for payload in read_resumptions(self._connection))
+            found = map(_noted, read_resumptions(self._connection))
+            return tuple(note for note in found if note is not None)
 
     def verify(self) -> list[str]:
         """Everything that is wrong, one line each, found by reading everything."""
@@ -212,6 +216,9 @@ class Reader:
                 lines.append(f"generations {len(chain.rows)} to {committed} are gone")
             lines.extend(self._row_problems(chain))
             lines.extend(self._result_problems(chain))
+            for number, payload in enumerate(read_resumptions(self._connection), start=1):
+                if _noted(payload) is None:
+                    lines.append(f"resumption {number} cannot be read")
         return lines
 
     def _present(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
@@ -305,6 +312,14 @@ def _parted(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[s
 
 def _mapping(payload: bytes) -> Mapping[str, object]:
     return _as_mapping(decode(payload))
+
+
+def _noted(payload: object) -> Mapping[str, object] | None:
+    """A note that the run was taken up again; None where it cannot be read."""
+    try:
+        return _mapping(payload) if isinstance(payload, bytes) else None
+    except ValueError:
+        return None
 
 
 def _as_mapping(value: object) -> Mapping[str, object]:

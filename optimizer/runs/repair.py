@@ -107,8 +107,8 @@ def _salvaged(connection: sqlite3.Connection, digests: Digests) -> tuple[Digests
         return digests._replace(kept="summary"), NOTHING
 
 
-def _salvaged_resumptions(connection: sqlite3.Connection) -> tuple[bytes, ...]:
+def _salvaged_resumptions(connection: sqlite3.Connection) -> list[bytes]:
     try:
-        return tuple(read_resumptions(connection))
+        return [note for note in read_resumptions(connection) if isinstance(note, bytes)]
     except sqlite3.Error:
-        return ()
+        return []
