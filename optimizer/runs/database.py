@@ -261,9 +261,11 @@ def read_result(connection: sqlite3.Connection) -> tuple[bytes, bytes] | None:
     row = connection.execute("SELECT payload, sha256, chain FROM result").fetchone()
     if row is None:
         return None
-    if not isinstance(row[0], bytes) or sha256(row[0]) != row[1]:
+    payload, digest, link = row
+    is_ours = isinstance(payload, bytes) and isinstance(link, bytes)
+    if not is_ours or sha256(payload) != digest:
         raise ValueError("the result does not match its SHA-256")
-    return row[0], row[2]
+    return payload, link
 
 
 def write_resumption(connection: sqlite3.Connection, payload: bytes) -> None:
