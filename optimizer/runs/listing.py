@@ -73,7 +73,7 @@ def next_number(runs_dir: Path) -> int:
 def summarise(path: Path) -> RunSummary:
     """What a run's directory says, whatever its state; never raises for a damaged run."""
     try:
-        reader = Reader(path / DATABASE)
+        reader = Reader(path)
     except StoreError as error:
         status = "running" if _unfinished(path) == "running" else "damaged"
         return RunSummary(path.name, path, status, damaged=_first_line(error))
@@ -207,7 +207,7 @@ def run_folders(runs_dir: Path) -> list[Path]:
 
 def _number_of(path: Path) -> int | None:
     try:
-        reader = Reader(path / DATABASE)
+        reader = Reader(path)
     except StoreError:
         return None
     reader.close()

@@ -27,7 +27,7 @@ from optimizer.runs.database import (
     read_result,
     read_resumptions,
 )
-from optimizer.runs.files import refuse_links
+from optimizer.runs.files import DATABASE, refuse_links
 from optimizer.runs.lock import noted_generation
 from optimizer.runs.payload import decode, sha256
 from optimizer.runs.repair import rebuild
@@ -61,28 +61,27 @@ _FORMER_NAME = re.compile(rf"\b({'|'.join(PRESENT_NAMES)})\b")
 
 
 class Reader:
-    """A run's database, open for reading; metrics bear their present names.
+    """The database of a run's directory, open for reading; metrics bear their present names.
 
     Raises:
         StoreError: When it is not a run that this version can read, or its header is damaged.
     """
 
-    def __init__(self, database: Path) -> None:
-        self.database = database
-        self.path = database.parent
+    def __init__(self, path: Path) -> None:
+        self.path = path
         """Directory of the run."""
+        self.database = path / DATABASE
         self._open()
 
     def _open(self) -> None:
-        path = self.database
-        if not path.parent.is_dir() or not os.path.lexists(path):
-            raise StoreError(f"{path.parent} is not a run: there is no file {path.name} in it")
-        refuse_links(path.parent)
-        self._connection = open_reader(path)
+        if not self.path.is_dir() or not os.path.lexists(self.database):
+            raise StoreError(f"{self.path} is not a run: there is no file {DATABASE} in it")
+        refuse_links(self.path)
+        self._connection = open_reader(self.database)
         self._followed: tuple[int, Chain] | None = None
         try:
-            self.payload = read_header(self._connection, path)
-            self.format, header = _parted(self.payload, path)
+            self.payload = read_header(self._connection, self.database)
+            self.format, header = _parted(self.payload, self.database)
             self._is_older = has_former_names(header)
             self.header = self._present(header)
         except BaseException:
@@ -145,7 +144,7 @@ class Reader:
         Raises:
             StoreError: When it was not recorded, not kept, or is damaged.
         """
-        with self._snapshot(), self._named(number):
+        with self._snapshot(), _sound(f"{self.path.name}, generation {number}"):
             return load_generation(self._connection, self._chain().row(number))
 
     def front(self, number: int) -> Population:
@@ -154,7 +153,7 @@ class Reader:
         Raises:
             StoreError: When it was not recorded, not kept, or is damaged.
         """
-        with self._snapshot(), self._named(number):
+        with self._snapshot(), _sound(f"{self.path.name}, generation {number}"):
             digests = self._chain().row(number)
             if digests.kept == "summary":
                 raise ValueError("only its summary was kept")
@@ -169,17 +168,14 @@ class Reader:
         Raises:
             StoreError: When it is damaged, or does not follow from the recorded generations.
         """
-        try:
-            with self._snapshot():
-                recorded = read_result(self._connection)
-                if recorded is None:
-                    return None
-                chain = self._chain()
+        with self._snapshot(), _sound(self.database):
+            recorded = read_result(self._connection)
+            if recorded is None:
+                return None
+            chain = self._chain()
             if not _follows(recorded, chain):
                 raise ValueError(f"{NOT_FOLLOWING}: {chain.broken or 'it was changed afterwards'}")
             return self._present(_mapping(recorded[0]))
-        except ValueError as error:
-            raise StoreError(f"{self.database}: {error}") from None
 
     @property
     def evidence(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
@@ -188,11 +184,8 @@ class Reader:
         Raises:
             StoreError: When it is damaged, or does not follow from the result.
         """
-        try:
-            with self._snapshot():
-                return tuple((name, _mapping(row)) for name, row in self._evidence())
-        except ValueError as error:
-            raise StoreError(f"{self.database}: {error}") from None
+        with self._snapshot(), _sound(self.database):
+            return tuple((name, _mapping(row)) for name, row in self._evidence())
 
     @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
@@ -272,13 +265,6 @@ class Reader:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
 
-    @contextmanager
-    def _named(self, number: int) -> Iterator[None]:
-        try:
-            yield
-        except ValueError as error:
-            raise StoreError(f"{self.path.name}, generation {number}: {error}") from None
-
 
 def has_former_names(header: Mapping[str, object]) -> bool:
     """Whether a run's header says that an older engine made it."""
@@ -293,6 +279,15 @@ def with_present_names(recorded: Mapping[str, object]) -> dict[str, object]:
         key: _renamed(value) if key in FIELDS else _searched(value)
         for key, value in recorded.items()
     }
+
+
+@contextmanager
+def _sound(what: object) -> Iterator[None]:
+    """Say of what it is that cannot be read."""
+    try:
+        yield
+    except ValueError as error:
+        raise StoreError(f"{what}: {error}") from None
 
 
 def _follows(recorded: tuple[bytes, bytes], chain: Chain) -> bool:

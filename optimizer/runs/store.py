@@ -41,8 +41,8 @@ class RunStore(Reader):
         swept: How many directories of runs never begun were removed.
     """
 
-    def __init__(self, database: Path, lock: OwnerLock | None, *, swept: int = 0) -> None:
-        super().__init__(database)
+    def __init__(self, path: Path, lock: OwnerLock | None, *, swept: int = 0) -> None:
+        super().__init__(path)
         self._lock = lock
         self._writer: Writer | None = None
         self.warnings: tuple[str, ...] = ()
@@ -105,14 +105,14 @@ class RunStore(Reader):
                 or, for writing, is owned by another process.
         """
         if not writable:
-            return cls(path / DATABASE, None)
-        Reader(path / DATABASE).close()
+            return cls(path, None)
+        Reader(path).close()
         return cls._opened(path, OwnerLock.acquire(path))
 
     @classmethod
     def _opened(cls, path: Path, lock: OwnerLock, *, swept: int = 0) -> "RunStore":
         try:
-            return cls(path / DATABASE, lock, swept=swept)
+            return cls(path, lock, swept=swept)
         except BaseException:
             lock.release()
             raise
