@@ -6,7 +6,7 @@ Also what a shell may complete after a flag: runs, strategies, and the choices o
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -128,11 +128,6 @@ def parse_columns(texts: Sequence[str]) -> dict[str, str]:
     return columns
 
 
-def parse_steps(texts: Sequence[str]) -> dict[str, float]:
-    """Read steps of genes such as ``reward_r=0.5``; as `parse_settings`."""
-    return parse_settings(texts, flag="--step")
-
-
 def parse_settings(texts: Sequence[str], flag: str = "--set") -> dict[str, float]:
     """Read genes such as ``reward_r=2.5``; `flag` is what errors call them."""
     genes: dict[str, float] = {}
@@ -169,7 +164,7 @@ def _value(name: str, given: object) -> object:
 
 PARSERS: Mapping[str, Callable[[Sequence[str]], object]] = {
     "GENE=LOW:HIGH": parse_bounds,
-    "GENE=STEP": parse_steps,
+    "GENE=STEP": partial(parse_settings, flag="--step"),
     "MEANING=NAME": parse_columns,
 }
 """How the entries of a flag that repeats are read, by their form; others are taken as they are."""

@@ -17,10 +17,9 @@ from strategy.indicators.opening import opening_high, opening_low
 from strategy.indicators.vwap import vwap
 from strategy.kinds import COMPUTED_COLUMNS, KINDS
 from strategy.nodes import Node
+from strategy.series import MINUTE_NS
 from strategy.signals import bars_within, held_bars
 from strategy.wording import written
-
-MINUTE_NS = 60 * 10**9
 
 INDENT = "    "
 
