@@ -30,7 +30,6 @@ from optimizer.runs.database import (
 from optimizer.runs.files import DATABASE, refuse_links
 from optimizer.runs.lock import noted_generation
 from optimizer.runs.payload import decode, sha256
-from optimizer.runs.repair import rebuild
 from optimizer.runs.rows import Digests, GenerationSummary, front_population, unpack
 from optimizer.search.generation import Generation, Population
 
@@ -121,17 +120,6 @@ class Reader:
         committed = noted_generation(self.path)
         with self._snapshot():
             return recover(self._connection, sha256(self.payload), committed)
-
-    def rebuild_if_broken(self, newest: int) -> bool:
-        """Replace the file by one up to a generation when SQLite finds it damaged.
-
-        Returns whether it did; this reader is then stale.
-        """
-        with self._snapshot():
-            if not integrity(self._connection):
-                return False
-            rebuild(self._connection, self.database, self.payload, newest)
-        return True
 
     def generations(self) -> tuple[GenerationSummary, ...]:
         """Summaries of all generations that can be trusted, oldest first."""

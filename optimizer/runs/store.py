@@ -16,14 +16,14 @@ from typing import Literal, get_args
 from data.files import sync_folder
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery
-from optimizer.runs.database import Journal, create_tables
+from optimizer.runs.database import Journal, create_tables, integrity
 from optimizer.runs.files import DAMAGED, DATABASE
 from optimizer.runs.listing import next_number, run_path
 from optimizer.runs.lock import OwnerLock, is_owned
 from optimizer.runs.payload import encode
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note
-from optimizer.runs.repair import draft_path, remove_leftovers, sweep_drafts
+from optimizer.runs.repair import draft_path, rebuild, remove_leftovers, sweep_drafts
 from optimizer.runs.space import KEEPS, Keep, no_room, refuse_network
 from optimizer.runs.writer import Writer
 from optimizer.search.generation import Generation
@@ -241,10 +241,14 @@ class RunStore(Reader):
             raise
 
     def _mend(self, recovery: Recovery) -> None:
-        if self.rebuild_if_broken(recovery.number):
-            self._connection.close()
-            self._open()
-            self._warn((f"the database was rebuilt; the damaged one is kept as {DAMAGED}",))
+        """Replace the file when SQLite finds it damaged, and open the new one."""
+        with self._snapshot():
+            if not integrity(self._connection):
+                return
+            rebuild(self._connection, self.database, self.payload, recovery.number)
+        self._connection.close()
+        self._open()
+        self._warn((f"the database was rebuilt; the damaged one is kept as {DAMAGED}",))
 
     def _warn(self, lines: Iterable[str]) -> None:
         self.warnings = (*self.warnings, *(line for line in lines if line not in self.warnings))
