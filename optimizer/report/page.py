@@ -168,11 +168,9 @@ def _static(run: Tables) -> Mapping[str, object]:
     columns, rows = member_rows(run)
     names = ("member", *columns)
     total = len(run.members)
-    shown = (
-        f"the first {MOST_MEMBERS:,} of {total:,} members"
-        if total > MOST_MEMBERS
-        else (counted(total, "member"))
-    )
+    shown = counted(total, "member")
+    if total > MOST_MEMBERS:
+        shown = f"the first {MOST_MEMBERS:,} of {total:,} members"
     return {
         "title": run.title,
         "is_search": run.is_search,
@@ -183,16 +181,7 @@ def _static(run: Tables) -> Mapping[str, object]:
         "cautions": cautions(run),
         "facts": [*data_facts(run), *search_facts(run)],
         "columns": [{"title": words(n), "kind": _kind(run, n)} for n in names],
-        "rows": [
-            {
-                "member": i,
-                "cells": [
-                    {"text": str(i), "value": i},
-                    *({"text": text, "value": value} for text, value in cells),
-                ],
-            }
-            for i, cells in enumerate(rows)
-        ],
+        "rows": [((str(member), member), *cells) for member, cells in enumerate(rows)],
         "table_caption": f"{shown}, best {words(run.objectives[0])} first",
         "closed": _closed(run),
         "glossary": [(name, anchor(name), meaning) for name, meaning in terms(run).items()],
