@@ -13,7 +13,7 @@ from optimizer.report.charts.front import metric_axis
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Ints, Trades
 from optimizer.runs.result import Member, noun_of
-from optimizer.shown import HELD_OUT, MEANINGS, fraction, metric, minute, number
+from optimizer.shown import HELD_OUT, MEANINGS, evenly, fraction, metric, minute, number
 
 MOST_MEMBERS = 1_000
 """Members that a page names."""
@@ -64,16 +64,10 @@ def choose(run: Tables, member: int | None) -> Chosen:
         roles.setdefault(first, []).insert(0, "the pick, which the verdict is about")
     first = first if member is None else run.check_member(member)
     shown = min(len(run.members), MOST_MEMBERS)
-    evenly = [_even_places(shown, most) for most in (MOST_DETAILED, shown)]
-    order = dict.fromkeys([first, *roles, *(place for places in evenly for place in places)])
+    detailed = evenly(shown, MOST_DETAILED).tolist()
+    order = dict.fromkeys([first, *roles, *detailed, *range(shown)])
     texts = {number: ", ".join(names) for number, names in roles.items()}
     return Chosen(first, texts, tuple(order))
-
-
-def _even_places(count: int, most: int) -> list[int]:
-    """At most so many places from 0 to count - 1, evenly apart."""
-    places = np.unique(np.linspace(0, count - 1, min(count, most)).round())
-    return [int(place) for place in places]
 
 
 def page_data(run: Tables, chosen: Chosen | None) -> Plain:
