@@ -15,6 +15,12 @@ ETAS = (1, 3, 7, 15, 31, 63)
 
 Value = TypeVar("Value")
 
+Keep = Literal["all", "front", "last"]
+"""What stays of generations before the newest two: everything, their front, or their summary."""
+
+Journal = Literal["wal", "delete"]
+"""How a transaction is made safe; ``delete`` is for file systems that several hosts share."""
+
 Decides = Literal["search", "costs", "goals", "strategy", "data", "warm start", "end", "nothing"]
 """What a knob decides of a run; `optimizer.session.identity` compares it.
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from optimizer.errors import StoreError
 from optimizer.runs.payload import sha256
@@ -25,9 +24,6 @@ WITHOUT_EVIDENCE = 2
 
 APPLICATION_ID = 0x47424F31
 """Marks a SQLite file as a run of this program."""
-
-Journal = Literal["wal", "delete"]
-"""How a transaction is made safe; ``delete`` is for file systems that several hosts share."""
 
 BUSY_SECONDS = 10.0
 """How long a transaction waits for a reader or for another writer."""

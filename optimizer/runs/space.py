@@ -5,15 +5,13 @@ import resource
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import psutil
 
+from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.runs.rows import whole_bytes
-
-Keep = Literal["all", "front", "last"]
-"""What stays of generations before the newest two: everything, their front, or their summary."""
 
 KEEPS: tuple[Keep, ...] = get_args(Keep)
 

@@ -14,9 +14,10 @@ from types import TracebackType
 from typing import Literal, get_args
 
 from data.files import sync_folder
+from optimizer.config.values import Journal, Keep
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery
-from optimizer.runs.database import Journal, create_tables, integrity
+from optimizer.runs.database import create_tables, integrity
 from optimizer.runs.files import DAMAGED, DATABASE
 from optimizer.runs.listing import next_number, run_path
 from optimizer.runs.lock import OwnerLock, is_owned
@@ -24,7 +25,7 @@ from optimizer.runs.payload import encode
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note
 from optimizer.runs.repair import draft_path, rebuild, remove_leftovers, sweep_drafts
-from optimizer.runs.space import KEEPS, Keep, no_room, refuse_network
+from optimizer.runs.space import KEEPS, no_room, refuse_network
 from optimizer.runs.writer import Writer
 from optimizer.search.generation import Generation
 

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
+from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery, append_evidence, load_columns
 from optimizer.runs.database import (
@@ -34,7 +35,7 @@ from optimizer.runs.rows import (
     snapshot,
     unpack,
 )
-from optimizer.runs.space import KEEPS, LOG_BYTES, WHOLE_GENERATIONS, Keep, no_room
+from optimizer.runs.space import KEEPS, LOG_BYTES, WHOLE_GENERATIONS, no_room
 from optimizer.search.generation import Generation
 
 LOG = logging.getLogger(__name__)
