@@ -20,7 +20,7 @@ from optimizer.runs.payload import Payload, decode, encode, sha256
 from optimizer.search.generation import LINEAGE, Generation, Population, nobody
 
 KEPT = ("whole", "front", "summary")
-"""How much of a generation's population a row still holds."""
+"""How much of a generation's population a row still holds, the most first."""
 
 NUMBER_BYTES = 8
 CODE_BYTES = 2

@@ -25,6 +25,7 @@ from optimizer.runs.lock import OwnerLock
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note, Record, Recorder
 from optimizer.runs.rows import (
+    KEPT,
     NOTHING,
     Columns,
     Digests,
@@ -206,10 +207,8 @@ class Thinning:
         self._connection = connection
         self._keep = keep
         self._budget = budget
-        self._whole_from = 0
-        """Every older generation before this one is a front at most."""
-        self._front_from = 0
-        """Every older generation before this one is a summary."""
+        self._begins = {"front": 0, "summary": 0}
+        """Generations before these numbers are that at most."""
         self._n_bytes: int | None = None
 
     def removed(self) -> None:
@@ -225,14 +224,10 @@ class Thinning:
         """Drop what need not be kept."""
         end = newest + 1 - WHOLE_GENERATIONS
         if self._keep != "all":
-            self._thin_to_front(end)
-        if self._keep == "last":
-            self._thin_to_summary(end)
-        while self._is_over_budget() and self._front_from < end:
-            if self._whole_from < end:
-                self._thin_to_front(self._whole_from + 1)
-            else:
-                self._thin_to_summary(self._front_from + 1)
+            self._shrink("front" if self._keep == "front" else "summary", end)
+        while self._is_over_budget() and self._begins["summary"] < end:
+            kept = "front" if self._begins["front"] < end else "summary"
+            self._shrink(kept, self._begins[kept] + 1)
 
     def _is_over_budget(self) -> bool:
         if self._budget is None:
@@ -241,28 +236,22 @@ class Thinning:
             self._n_bytes = population_bytes(self._connection)
         return self._n_bytes > self._budget
 
-    def _thin_to_front(self, end: int) -> None:
-        for digests in list(read_digests(self._connection, self._whole_from, end)):
-            if digests.kept == "whole":
-                self._replace(digests, is_front=self._keep != "last")
-        self._whole_from = max(self._whole_from, end)
+    def _shrink(self, kept: str, end: int) -> None:
+        """Leave no more than the front, or the summary, of generations before `end`."""
+        for digests in list(read_digests(self._connection, self._begins[kept], end)):
+            if KEPT.index(digests.kept) < KEPT.index(kept):
+                self._replace(digests, kept)
+        self._begins[kept] = max(self._begins[kept], end)
 
-    def _thin_to_summary(self, end: int) -> None:
-        for digests in list(read_digests(self._connection, self._front_from, end)):
-            if digests.kept != "summary":
-                self._replace(digests, is_front=False)
-        self._front_from = max(self._front_from, end)
-
-    def _replace(self, digests: Digests, *, is_front: bool) -> None:
+    def _replace(self, digests: Digests, kept: str) -> None:
         try:
             columns = load_columns(self._connection, digests)
         except ValueError:
             # A damaged population stays as it is, for `verify` to report.
             return
-        kept, left = "summary", NOTHING
-        if is_front:
-            population = unpack(columns, digests.genes, digests.objectives)
-            kept, left = "front", pack(front_population(population))
+        left = NOTHING
+        if kept == "front":
+            left = pack(front_population(unpack(columns, digests.genes, digests.objectives)))
         shrink_row(self._connection, digests._replace(kept=kept), left)
         if self._n_bytes is not None:
             self._n_bytes += left.n_bytes - columns.n_bytes
