@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.runs.chain import (
     Chain,
@@ -31,6 +32,7 @@ from optimizer.runs.files import DATABASE, refuse_links
 from optimizer.runs.lock import noted_generation
 from optimizer.runs.payload import decode, sha256
 from optimizer.runs.rows import Digests, GenerationSummary, front_population, unpack
+from optimizer.runs.space import KEEPS
 from optimizer.search.generation import Generation, Population
 
 FIRST_WITH_PRESENT_NAMES = 3
@@ -97,6 +99,16 @@ class Reader:
         said = [plan["generations"] for plan in plans if isinstance(plan.get("generations"), int)]
         newest = said[-1] if said else None
         return newest if isinstance(newest, int) else None
+
+    @property
+    def keep(self) -> Keep:
+        """What stays of generations before the newest two."""
+        return next(known for known in KEEPS if known == self.format["keep"])
+
+    @property
+    def journal(self) -> str:
+        """How the database keeps what is being written."""
+        return str(self.format["journal"])
 
     @property
     def budget(self) -> int | None:

@@ -51,7 +51,7 @@ class RunStore(Reader):
         if swept:
             self.warnings = (f"removed what {swept} interrupted starts of runs had left",)
         if lock is not None:
-            self._take_up(lock, str(self.format["journal"]))
+            self._take_up(lock)
 
     @classmethod
     def create(
@@ -226,14 +226,14 @@ class RunStore(Reader):
                 raise
             error.add_note(str(failure))
 
-    def _take_up(self, lock: OwnerLock, journal: str) -> None:
+    def _take_up(self, lock: OwnerLock) -> None:
         try:
-            refuse_network(self.path, journal)
+            refuse_network(self.path, self.journal)
             remove_leftovers(self.path)
             recovery = self.recover()
             self._warn(recovery.warnings)
             self._mend(recovery)
-            self._writer = Writer(self, lock, journal, recovery)
+            self._writer = Writer(self, lock, recovery)
         except (OSError, sqlite3.Error) as error:
             self._connection.close()
             raise no_room(error, self.database, 0) from None

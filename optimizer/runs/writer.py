@@ -3,7 +3,6 @@
 import logging
 import sqlite3
 from collections.abc import Sequence
-from pathlib import Path
 
 from optimizer.config.values import Keep
 from optimizer.errors import StoreError
@@ -36,7 +35,7 @@ from optimizer.runs.rows import (
     snapshot,
     unpack,
 )
-from optimizer.runs.space import KEEPS, LOG_BYTES, WHOLE_GENERATIONS, no_room
+from optimizer.runs.space import LOG_BYTES, WHOLE_GENERATIONS, no_room
 from optimizer.search.generation import Generation
 
 LOG = logging.getLogger(__name__)
@@ -50,7 +49,6 @@ class Writer:
 
     Args:
         reader: Of the same run, which says how it is kept.
-        journal: How the database keeps what is being written.
         recovery: What the run holds already.
 
     Attributes:
@@ -58,20 +56,12 @@ class Writer:
         recorder: The thread that records.
     """
 
-    def __init__(self, reader: Reader, lock: OwnerLock, journal: str, recovery: Recovery) -> None:
+    def __init__(self, reader: Reader, lock: OwnerLock, recovery: Recovery) -> None:
         self.last = recovery.number
         self._width = None
         if recovery.generation is not None:
             self._width = snapshot(recovery.generation).shape[1:]
-        keep = reader.format["keep"]
-        self._committer = Committer(
-            open_writer(reader.database, journal),
-            reader.database,
-            lock,
-            keep=next(known for known in KEEPS if known == keep),
-            budget=reader.budget,
-            recovery=recovery,
-        )
+        self._committer = Committer(reader, lock, recovery)
         self.recorder = Recorder(self._committer.commit)
 
     def record(self, generation: Generation) -> None:
@@ -104,21 +94,11 @@ class Writer:
 class Committer:
     """The only writer of a run's database; after an error it is closed and never tried again."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        path: Path,
-        lock: OwnerLock,
-        *,
-        keep: Keep,
-        budget: int | None,
-        recovery: Recovery,
-    ) -> None:
-        self._connection = connection
-        self._path = path
+    def __init__(self, reader: Reader, lock: OwnerLock, recovery: Recovery) -> None:
+        self._path, self._keep = reader.database, reader.keep
+        self._connection = open_writer(self._path, reader.journal)
         self._lock = lock
-        self._keep = keep
-        self._thinning = Thinning(connection, keep=keep, budget=budget)
+        self._thinning = Thinning(self._connection, keep=self._keep, budget=reader.budget)
         self._chain = recovery.chain
         self._last = self._newest = recovery.number
         self._is_clean = False
