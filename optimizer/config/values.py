@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 from pydantic.fields import FieldInfo
 
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -100,10 +100,10 @@ def knob(
     `description` is the help of its flag and the comment above its key in a file, `also` a
     second name of its flag; `ge`, `gt` and `le` are limits.
     """
-    limits = {"ge": ge, "gt": gt, "le": le}
-    given = {name: limit for name, limit in limits.items() if limit is not None}
-    extra = {"decides": decides, "also": also}
-    value: Value = Field(default, description=description, json_schema_extra=extra, **given)  # type: ignore[call-overload]
+    said: dict[str, JsonValue] = {"decides": decides, "also": also}
+    value: Value = Field(
+        default, description=description, json_schema_extra=said, ge=ge, gt=gt, le=le
+    )
     return value
 
 
