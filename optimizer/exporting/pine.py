@@ -164,15 +164,8 @@ def _time(word: str, offset: int | str) -> str:
 
 
 def _head(member: ExportedMember) -> str:
-    paragraphs = [" ".join(part.split()) for part in HEAD.split("\n\n")]
-    told = [
-        *member.summary,
-        "",
-        paragraphs[0],
-        "",
-        paragraphs[1],
-        *(f"- {one}" for one in DIFFERENCES),
-    ]
+    first, second = (" ".join(part.split()) for part in HEAD.split("\n\n"))
+    told = [*member.summary, "", first, "", second, *(f"- {one}" for one in DIFFERENCES)]
     wrapped = (part for line in told for part in textwrap.wrap(line, 96) or [""])
     # A name of a record may be anything, and Pine reads what ends its text as a program.
     title = re.sub(r"[^\w .-]", " ", member.strategy.name or "Member")

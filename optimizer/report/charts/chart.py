@@ -82,9 +82,10 @@ def axis(title: str, **more: object) -> Layout:
     return {"title": {"text": name(title)}, "automargin": True, **more}
 
 
-def scatter(mode: str, x: object, y: object, **more: object) -> Trace:
-    """Points or lines, by plotly's names of its properties."""
-    return {"type": "scatter", "mode": mode, "x": x, "y": y, **more}
+def scatter(mode: str, x: object = None, y: object = None, **more: object) -> Trace:
+    """Points or lines, by plotly's names of its properties; places may follow later."""
+    places = {} if x is None else {"x": x, "y": y}
+    return {"type": "scatter", "mode": mode, **places, **more}
 
 
 def bar(x: object, y: object, **more: object) -> Trace:
