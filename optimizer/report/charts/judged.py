@@ -62,15 +62,8 @@ def strength_at_costs(robust: RobustRecord) -> Chart:
     """Strength of the pick's trades at multiples of what was charged; 0 is where they end."""
     times = np.array([point.times for point in robust.costs])
     strengths = [nan if one.strength is None else one.strength for one in robust.costs]
-    data = [
-        scatter(
-            "lines+markers",
-            times,
-            np.array(strengths),
-            line={"color": BLUE, "width": 2},
-            name="strength",
-        )
-    ]
+    line = {"color": BLUE, "width": 2}
+    data = [scatter("lines+markers", times, np.array(strengths), line=line, name="strength")]
     layout: Layout = {
         "xaxis": axis("times what was charged"),
         "yaxis": axis("strength", rangemode="tozero", zeroline=True, zerolinewidth=2),
