@@ -14,7 +14,7 @@ import typer
 from engine.metrics import METRICS
 from optimizer.commands.app import app
 from optimizer.commands.help import EVERYDAY, SECTIONS
-from optimizer.commands.words import told_words
+from optimizer.commands.strategies import told_words
 from optimizer.config.run_config import RunConfig, expected_of, flag_of
 from optimizer.config.values import said_of
 from optimizer.goals.objectives import OBJECTIVES

@@ -18,15 +18,7 @@ from typer.exceptions import TyperException
 
 from optimizer.commands.app import app
 from optimizer.commands.help import ASKED_FOR_ALL
-from optimizer.commands.notes import (
-    LOGGERS,
-    heard_by,
-    note,
-    sent_again,
-    stop_now,
-    tell,
-    telling,
-)
+from optimizer.commands.notes import LOGGERS, heard_by, note, sent_again, stop_now, tell, telling
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
 PACKAGE = "exhaustion-optimizer"

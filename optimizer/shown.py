@@ -1,9 +1,10 @@
-"""How numbers are written for people, the same in the terminal and in the report."""
+"""How numbers are written for people, and which of many things they see: the same everywhere."""
 
 import math
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from data.bars import Role
 
@@ -48,6 +49,15 @@ FRACTIONS = frozenset({"total_return", "max_drawdown", "win_rate", "exposure"})
 
 LONG = 1e9
 """From here on a number is written with its power of ten."""
+
+
+def evenly(count: int, most: int) -> npt.NDArray[np.int64]:
+    """Places of at most so many of `count` things, evenly apart, the first and the last included.
+
+    >>> evenly(10, 4).tolist(), evenly(2, 4).tolist(), evenly(0, 4).tolist()
+    ([0, 3, 6, 9], [0, 1], [])
+    """
+    return np.linspace(0, max(count - 1, 0), min(count, most)).round().astype(np.int64)
 
 
 def minute(time_ns: int) -> str:

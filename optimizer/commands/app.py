@@ -7,8 +7,7 @@ import typer
 
 from optimizer.cluster.address import Address
 from optimizer.commands.clusters import cluster_flags
-from optimizer.commands.completing import run_names
-from optimizer.commands.flags import config_flags, option, parse_settings
+from optimizer.commands.flags import config_flags, option, parse_settings, run_names
 from optimizer.commands.groups import GROUPS
 from optimizer.commands.help import Sectioned
 from optimizer.commands.shared import (
@@ -61,10 +60,12 @@ def evolve(
 
     # Before anything heavy is imported, so that what is wrong is refused at once.
     begun = resolve_config(config, flags) if resume is None else None
-    from optimizer.commands.evolve import Shown, evolve_command
+    from optimizer.commands.evolve import evolve_command
 
-    shown = Shown(as_json=as_json, quiet=quiet)
-    evolve_command(flags, config, resume, begun, own=context.obj, shown=shown, cluster=cluster)
+    own = context.obj
+    evolve_command(
+        flags, config, resume, begun, own=own, as_json=as_json, quiet=quiet, cluster=cluster
+    )
 
 
 @app.command(cls=Sectioned)

@@ -10,13 +10,7 @@ from engine.certificate import data_hash
 from engine.intrabar import Intrabar, intrabar_of
 from engine.language_reference import reference_of
 from engine.ledger import ACCUMULATORS, Ledger, Trade
-from optimizer.commands.console import (
-    csv_text,
-    facts_table,
-    print_json,
-    stderr,
-    stdout,
-)
+from optimizer.commands.console import csv_text, facts_table, print_json, stderr, stdout
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.commands.tables import ends_of, metrics_table, windows_table

@@ -1,14 +1,13 @@
 """Flags that name a cluster, and joining it for as long as a command needs it."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from optimizer.cluster.address import Address, parse_address
-from optimizer.commands.flags import option
+from optimizer.commands.flags import Command, option, taking
 from optimizer.commands.notes import telling
 from optimizer.errors import ConfigError
 
@@ -18,54 +17,10 @@ if TYPE_CHECKING:
 DOING = "optimizer.cluster.doing"
 """The log that says what all workers do."""
 
-FLAGS = {
-    "cluster": Annotated[
-        str | None,
-        option(
-            "--cluster",
-            "Compute on workers: local:N begins some here; else where a Dask scheduler listens.",
-            "local:N|tcp://HOST:PORT|tls://HOST:PORT|FILE",
-        ),
-    ],
-    "cluster_tls": Annotated[
-        Path | None,
-        option("--cluster-tls", "Folder with ca.pem, cert.pem and key.pem for tls://.", "FOLDER"),
-    ],
-    "cluster_plaintext": Annotated[
-        bool,
-        option(
-            "--cluster-plaintext",
-            "Speak unencrypted with other machines: who can listen can run programs as you.",
-        ),
-    ],
-}
 
-
-def cluster_flags(function: Callable[..., None]) -> Callable[..., None]:
+def cluster_flags(function: Command) -> Command:
     """Give a command the flags of a cluster; it receives `cluster`, an `Address` or None."""
-
-    @wraps(function)
-    def command(**given: Any) -> None:  # noqa: ANN401 - whatever the command takes
-        text, tls, is_plaintext = (given.pop(name) for name in FLAGS)
-        if text is None and (tls is not None or is_plaintext):
-            raise ConfigError(
-                "--cluster-tls and --cluster-plaintext say how to speak to a cluster: add --cluster"
-            )
-        address = None if text is None else parse_address(text, tls, is_plaintext=is_plaintext)
-        function(cluster=address, **given)
-
-    own = [p for p in inspect.signature(function).parameters.values() if p.name != "cluster"]
-    added = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=False if name == "cluster_plaintext" else None,
-            annotation=annotation,
-        )
-        for name, annotation in FLAGS.items()
-    ]
-    command.__signature__ = inspect.Signature(own + added)  # type: ignore[attr-defined]
-    return command
+    return taking("cluster", inspect.signature(_address).parameters.values(), _address)(function)
 
 
 @contextmanager
@@ -106,3 +61,35 @@ def joined(
     folder = None if runs is None else runs / BARS
     with hearing, Cluster(address, folder, may_differ=may_differ) as cluster:
         yield cluster
+
+
+def _address(
+    *,
+    cluster: Annotated[
+        str | None,
+        option(
+            "--cluster",
+            "Compute on workers: local:N begins some here; else where a Dask scheduler listens.",
+            "local:N|tcp://HOST:PORT|tls://HOST:PORT|FILE",
+        ),
+    ] = None,
+    cluster_tls: Annotated[
+        Path | None,
+        option("--cluster-tls", "Folder with ca.pem, cert.pem and key.pem for tls://.", "FOLDER"),
+    ] = None,
+    cluster_plaintext: Annotated[
+        bool,
+        option(
+            "--cluster-plaintext",
+            "Speak unencrypted with other machines: who can listen can run programs as you.",
+        ),
+    ] = False,
+) -> Address | None:
+    """Where the cluster is that these flags name; None where they name none."""
+    if cluster is not None:
+        return parse_address(cluster, cluster_tls, is_plaintext=cluster_plaintext)
+    if cluster_tls is not None or cluster_plaintext:
+        raise ConfigError(
+            "--cluster-tls and --cluster-plaintext say how to speak to a cluster: add --cluster"
+        )
+    return None

@@ -95,17 +95,13 @@ def long_table(
 
 def facts_table(facts: Mapping[str, object], title: str = "") -> Table:
     """Names and values, one a line."""
-    table = Table(title=title or None, title_justify="left", box=None, show_header=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    for name, value in facts.items():
-        table.add_row(name, number(value))
-    return table
+    return columns_table({"": {name: number(value) for name, value in facts.items()}}, title)
 
 
 def columns_table(columns: Mapping[str, Mapping[str, str]], title: str) -> Table:
     """Texts by column and by name; headings are shown where there is more than one column."""
-    table = Table(title=title, title_justify="left", box=None, show_header=len(columns) > 1)
+    is_headed = len(columns) > 1
+    table = Table(title=title or None, title_justify="left", box=None, show_header=is_headed)
     table.add_column(style="dim")
     for heading in columns:
         table.add_column(heading, overflow="fold")
@@ -116,8 +112,13 @@ def columns_table(columns: Mapping[str, Mapping[str, str]], title: str) -> Table
 
 def print_json(value: object) -> None:
     """Print one JSON object on stdout; NaN is null."""
-    sys.stdout.write(json.dumps(without_nan(value), indent=2, allow_nan=False) + "\n")
+    sys.stdout.write(json_text(value))
     sys.stdout.flush()
+
+
+def json_text(value: object) -> str:
+    """A value as JSON, null where a number is not finite."""
+    return json.dumps(without_nan(value), indent=2, allow_nan=False) + "\n"
 
 
 def without_nan(value: object) -> object:

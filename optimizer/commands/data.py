@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +34,7 @@ from data.bars import check_symbol
 from data.cache import CachedSeries, list_cached
 from data.providers import find_provider
 from data.table import LoadOptions
-from optimizer.commands.console import Lines, facts_table, plain_table, print_json, stderr, stdout
+from optimizer.commands.console import facts_table, plain_table, print_json, stderr, stdout
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.session.markets import load_series
@@ -234,12 +233,12 @@ class _TimeLeft(ProgressColumn):
         return Text(f"{left_s // 60}:{left_s % 60:02}")
 
 
-class FetchShow:
+class FetchShow(Progress):
     """Progress of fetches on stderr: a bar in a terminal, lines elsewhere."""
 
     def __init__(self) -> None:
-        self._console: Lines = stderr()
-        self._progress = Progress(
+        self._lines = stderr()
+        super().__init__(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
@@ -247,22 +246,10 @@ class FetchShow:
             TimeElapsedColumn(),
             TextColumn("ETA"),
             _TimeLeft(),
-            console=self._console,
-            disable=not self._console.is_terminal,
+            console=self._lines,
+            disable=not self._lines.is_terminal,
         )
-        self._task = self._progress.add_task("", total=None, bars=0, ends_s=0.0)
-
-    def __enter__(self) -> "FetchShow":
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
+        self._shown = self.add_task("", total=None, bars=0, ends_s=0.0)
 
     def fetch(self, spec: str, options: LoadOptions, *, refetch: bool) -> None:
         """Fetch one series."""
@@ -270,13 +257,13 @@ class FetchShow:
         from data.providers import polygon_api
 
         address = find_provider(spec)[1]
-        self._progress.reset(self._task, total=None, bars=0)
+        self.reset(self._shown, total=None, bars=0)
         polygon_api.fetch(address, options, self.show, refetch=refetch)
 
     def show(self, step: "FetchStep") -> None:
         """Show one step."""
-        self._progress.update(
-            self._task,
+        self.update(
+            self._shown,
             description=step.series,
             completed=step.done,
             total=step.pieces or None,
@@ -284,7 +271,7 @@ class FetchShow:
             ends_s=time.monotonic() + step.left_s,
         )
         if step.note:
-            self._console.say(f"note: {step.series}: {step.note}")
+            self._lines.say(f"note: {step.series}: {step.note}")
 
 
 def _kept(one: CachedSeries) -> dict[str, object]:
@@ -294,13 +281,12 @@ def _kept(one: CachedSeries) -> dict[str, object]:
 
 
 def _told(bars: Bars) -> dict[str, object]:
-    found: dict[str, object] = {
+    return {
         **facts_of(bars),
         "quirks": list(quirks_of(bars)),
         "longest_gaps": longest_gaps(bars),
         "notes": list(bars.notes),
     }
-    return found
 
 
 def _summary(bars: Bars) -> str:

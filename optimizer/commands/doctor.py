@@ -17,7 +17,7 @@ from engine.gpus import describe_gpus
 from engine.machine import available_cores, describe_processor, version_of, versions
 from optimizer.cluster.address import Address
 from optimizer.commands.clusters import joined
-from optimizer.commands.console import facts_table, print_json, stdout
+from optimizer.commands.console import facts_table, plain_table, print_json, stdout
 from optimizer.errors import ConfigError
 from optimizer.search import SEARCH_VERSION
 from optimizer.session.kept_rows import row_cache
@@ -75,9 +75,9 @@ def cluster_command(address: Address, *, as_json: bool) -> None:
 
 
 def _workers_table(found: "Sequence[Measured]") -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in ("worker", "device", "cores", "on host", "probe s", "latency ms", "MB/s", "fit"):
-        table.add_column(name, overflow="fold")
+    headings = ("worker", "device", "cores", "on host", "probe s", "latency ms", "MB/s", "fit")
+    table = plain_table(*headings, is_folded=True)
+    table.pad_edge = False
     for one in found:
         table.add_row(
             one.name,

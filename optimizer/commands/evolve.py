@@ -1,7 +1,6 @@
 """evolve: search, certify, and show the front."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,14 +26,6 @@ if TYPE_CHECKING:
     from optimizer.cluster.cluster import Cluster
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What a person sees of a search: a result as JSON, no progress."""
-
-    as_json: bool = False
-    quiet: bool = False
-
-
 def evolve_command(
     flags: Mapping[str, object],
     config_file: Path | None,
@@ -42,15 +33,15 @@ def evolve_command(
     begun: RunConfig | None,
     *,
     own: Sequence[str] | None,
-    shown: Shown,
-    cluster: Address | None = None,
+    as_json: bool,
+    quiet: bool,
+    cluster: Address | None,
 ) -> None:
     """Evolve or go on, print the result, and fail when the certificate is red.
 
     `begun` is the configuration of a new run, `resume` the name of one to go on with; `own` are
     the arguments of this process, where it may begin them anew; `cluster` is where to compute.
     """
-    as_json, quiet = shown.as_json, shown.quiet
     if resume is not None and config_file is not None:
         raise ConfigError("--resume takes its configuration from the run; leave --config out")
     restart = None

@@ -1,14 +1,17 @@
-"""Flags made from the fields of `RunConfig`, so that a knob is described in one place."""
+"""Flags made from the fields of `RunConfig`, so that a knob is described in one place.
+
+Also what a shell may complete after a flag: runs, strategies, and the choices of a knob.
+"""
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
-from functools import wraps
+from functools import partial, wraps
+from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import typer
 
-from optimizer.commands.completing import among, run_names, strategy_names
 from optimizer.config.run_config import RunConfig, flag_of, kind_of, words_of
 from optimizer.config.values import AMOUNT, format_bytes, said_of
 from optimizer.errors import ConfigError
@@ -18,12 +21,41 @@ from optimizer.forecasts.settings import flag_of as forecast_flag_of
 Command = Callable[..., None]
 
 
+def run_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Runs that begin so, newest first, in the folder that was named."""
+    from optimizer.runs.listing import run_folders
+
+    folder = Path(str(context.params.get("runs") or "runs"))
+    names = ["latest", *sorted((path.name for path in run_folders(folder)), reverse=True)]
+    return [name for name in names if name.startswith(incomplete)]
+
+
 def option(
     flag: str, text: str, form: str | None = None, *, min: int | None = None, max: int | None = None
 ) -> Any:  # noqa: ANN401 - as the library has it
     """A flag of one command alone: its help, what stands behind it, and its limits."""
     completed = run_names if form == "RUN" else None
     return typer.Option(flag, help=text, metavar=form, min=min, max=max, autocompletion=completed)
+
+
+def taking(
+    name: str, parameters: Iterable[inspect.Parameter], made_of: Callable[..., object]
+) -> Callable[[Command], Command]:
+    """Give a command flags in place of its argument `name`, which is made of their values."""
+    flags = list(parameters)
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def command(**given: object) -> None:
+            values = {one.name: given.pop(one.name) for one in flags}
+            function(**{name: made_of(**values)}, **given)
+
+        own = [p for p in inspect.signature(function).parameters.values() if p.name != name]
+        command.__signature__ = inspect.Signature(own + flags)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in own + flags}
+        return command
+
+    return decorate
 
 
 def config_flags(
@@ -35,34 +67,14 @@ def config_flags(
     help texts of fields by which this command means something narrower. The command receives
     ``flags``, a dict of the fields that were given.
     """
-
-    def decorate(function: Command) -> Command:
-        @wraps(function)
-        def command(**given: object) -> None:
-            flags = {name: given.pop(name) for name in names}
-            function(flags=given_fields(flags), **given)
-
-        own = [p for p in inspect.signature(function).parameters.values() if p.name != "flags"]
-        narrower = descriptions or {}
-        parameters = own + [_parameter(name, narrower.get(name)) for name in names]
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in parameters}
-        return command
-
-    return decorate
+    narrower = descriptions or {}
+    parameters = [_parameter(name, narrower.get(name)) for name in names]
+    return taking("flags", parameters, lambda **given: given_fields(given))
 
 
 def forecast_flags(function: Command) -> Command:
     """Give a command the flags of `ForecastSettings`; it receives them as ``settings``."""
-    knobs = fields(ForecastSettings)
-
-    @wraps(function)
-    def command(**given: object) -> None:
-        chosen = {one.name: given.pop(one.name) for one in knobs}
-        function(settings=ForecastSettings(**chosen), **given)  # type: ignore[arg-type]
-
-    own = [p for p in inspect.signature(function).parameters.values() if p.name != "settings"]
-    parameters = own + [
+    parameters = [
         inspect.Parameter(
             one.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -75,11 +87,9 @@ def forecast_flags(function: Command) -> Command:
             ),
             annotation=type(one.default),
         )
-        for one in knobs
+        for one in fields(ForecastSettings)
     ]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
-    return command
+    return taking("settings", parameters, ForecastSettings)(function)
 
 
 def given_fields(flags: Mapping[str, object]) -> dict[str, object]:
@@ -118,11 +128,6 @@ def parse_columns(texts: Sequence[str]) -> dict[str, str]:
     return columns
 
 
-def parse_steps(texts: Sequence[str]) -> dict[str, float]:
-    """Read steps of genes such as ``reward_r=0.5``; as `parse_settings`."""
-    return parse_settings(texts, flag="--step")
-
-
 def parse_settings(texts: Sequence[str], flag: str = "--set") -> dict[str, float]:
     """Read genes such as ``reward_r=2.5``; `flag` is what errors call them."""
     genes: dict[str, float] = {}
@@ -159,16 +164,32 @@ def _value(name: str, given: object) -> object:
 
 PARSERS: Mapping[str, Callable[[Sequence[str]], object]] = {
     "GENE=LOW:HIGH": parse_bounds,
-    "GENE=STEP": parse_steps,
+    "GENE=STEP": partial(parse_settings, flag="--step"),
     "MEANING=NAME": parse_columns,
 }
 """How the entries of a flag that repeats are read, by their form; others are taken as they are."""
 
 
+def _strategy_names(incomplete: str) -> list[str]:
+    """Strategies that begin so; a shell adds files by itself where none does."""
+    from strategy import STRATEGIES
+
+    return [name for name in STRATEGIES if name.startswith(incomplete)]
+
+
+def _among(choices: Sequence[str]) -> Callable[[str], list[str]]:
+    """Those of some words that begin so."""
+
+    def completions(incomplete: str) -> list[str]:
+        return [word for word in choices if word.startswith(incomplete)]
+
+    return completions
+
+
 COMPLETED: Mapping[str, Callable[..., list[str]]] = {
-    "strategy": strategy_names,
+    "strategy": _strategy_names,
     "warm_start": run_names,
-    "device": among(("auto", "cpu", "cuda")),
+    "device": _among(("auto", "cpu", "cuda")),
 }
 """What a shell completes where the type of a field does not say it."""
 
@@ -190,7 +211,7 @@ def _parameter(name: str, narrower: str | None) -> inspect.Parameter:
         form = words.form if words is not None else ""
         metavar = form or choices or {int: "INTEGER", float: "NUMBER"}.get(kind, "TEXT")
         names = [also] if (also := said_of(field, "also")) else []
-        completed = COMPLETED.get(name) or (among(choices.split("|")) if choices else None)
+        completed = COMPLETED.get(name) or (_among(choices.split("|")) if choices else None)
         option = typer.Option(
             None, *names, flag, help=text, metavar=metavar, autocompletion=completed
         )

@@ -103,16 +103,10 @@ def _skill_table(record: ForecastRecord) -> Table:
         for rival in rivals:
             one = figures.against[rival]
             cells += [fraction(one.gain), _p(one.p)]
-        table.add_row(*cells, _percent(figures.hits), _slope(figures.slope))
+        hits = "-" if figures.hits is None else f"{figures.hits:.1%}"
+        slope = "-" if figures.slope is None else f"{figures.slope:.2f}"
+        table.add_row(*cells, hits, slope)
     return table
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1%}"
-
-
-def _slope(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
 
 
 def _say_whole(console: Lines, record: ForecastRecord) -> None:

@@ -170,7 +170,7 @@ def strategies_list() -> None:
 @strategies_app.command("words")
 def strategies_words() -> None:
     """Every word that a strategy's file may say."""
-    from optimizer.commands.words import words_command
+    from optimizer.commands.strategies import words_command
 
     words_command()
 

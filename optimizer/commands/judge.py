@@ -79,7 +79,7 @@ def judge_command(
     *,
     as_json: bool,
     quiet: bool,
-    cluster: Address | None = None,
+    cluster: Address | None,
 ) -> None:
     """Judge a recorded run and print what was found out; searches are made on a cluster, if any."""
     path, flags = find_run(runs, name), asked.flags
@@ -113,7 +113,7 @@ def judged_after_search(
     just: JustSearched,
     *,
     quiet: bool,
-    workers: "Cluster | None" = None,
+    workers: "Cluster | None",
 ) -> Judgement | None:
     """Judge a run that has just ended, as far as was asked for; None where nobody asked."""
     if settings.judge is False:

@@ -22,16 +22,9 @@ def list_command(runs: Path, *, as_json: bool) -> None:
         return
     console = stdout()
     is_wide = console.width >= WIDE
-    whole = ("status",) if is_wide else ()
-    headings = (
-        "run",
-        *whole,
-        "verdict",
-        "strategy",
-        "data",
-        "done",
-        *(("front",) if is_wide else ()),
-    )
+    headings = ["run", "verdict", "strategy", "data", "done"]
+    if is_wide:
+        headings = ["run", "status", *headings[1:], "front"]
     table = plain_table(*headings, right=("done", "front"), is_folded=True)
     table.padding, table.pad_edge = (0, 1, 0, 0), False
     table.columns[0].no_wrap = True

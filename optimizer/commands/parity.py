@@ -32,7 +32,7 @@ def parity_command(
     front: tuple[str, Path, int | None] | None,
     engine: str,
     as_json: bool,
-    cluster: Address | None = None,
+    cluster: Address | None,
 ) -> None:
     """Compare individuals and print the certificate; red is an error.
 

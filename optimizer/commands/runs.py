@@ -1,19 +1,12 @@
 """runs: show, export and delete what was recorded."""
 
 import io
-import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from optimizer.commands.console import (
-    csv_text,
-    facts_table,
-    print_json,
-    stdout,
-    without_nan,
-)
+from optimizer.commands.console import csv_text, facts_table, json_text, print_json, stdout
 from optimizer.commands.result import print_result, result_json, say_verdict
 from optimizer.commands.tables import importance_tables, metrics_table
 from optimizer.errors import ConfigError
@@ -21,10 +14,7 @@ from optimizer.judging.judgement import Judgement, opened_result
 from optimizer.judging.verdict import picked, verdict_of
 from optimizer.judging.words import words_of_pick
 from optimizer.runs import RunStore, delete_run, find_run
-from optimizer.runs.result import (
-    RunHeader,
-    RunResult,
-)
+from optimizer.runs.result import RunHeader, RunResult
 from optimizer.session.exported import (
     Columns,
     What,
@@ -147,7 +137,7 @@ def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) 
 
             line = write_study(store, to, sample)
         elif to.suffix == ".json" and what == "front":
-            line = _written(to, _json(result_json(*_judged(store))))
+            line = _written(to, json_text(result_json(*_judged(store))))
         else:
             table = front_table(_judged(store)[0]) if what == "front" else table_of(store, what)
             line = _written(to, WRITERS[to.suffix](table))
@@ -187,11 +177,7 @@ def _csv(columns: Columns) -> str:
 
 def _rows_json(columns: Columns) -> str:
     rows = zip(*columns.values(), strict=True)
-    return _json([dict(zip(columns, row, strict=True)) for row in rows])
-
-
-def _json(value: object) -> str:
-    return json.dumps(without_nan(value), indent=2, allow_nan=False) + "\n"
+    return json_text([dict(zip(columns, row, strict=True)) for row in rows])
 
 
 def _parquet(columns: Columns) -> bytes:

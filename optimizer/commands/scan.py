@@ -5,14 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from optimizer.commands.console import (
-    FORMULA_STARTS,
-    Lines,
-    long_table,
-    print_json,
-    stderr,
-    stdout,
-)
+from optimizer.commands.console import FORMULA_STARTS, Lines, long_table, print_json, stderr, stdout
 from optimizer.commands.notes import COMPILES, telling
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from optimizer.commands.completing import run_names
-from optimizer.commands.flags import option
+from optimizer.commands.flags import option, run_names
 from optimizer.config.compute import ComputeSettings
 from optimizer.config.data import CostSettings, DataSettings, StrategySettings, WindowSettings
 from optimizer.config.evidence import EvidenceSettings

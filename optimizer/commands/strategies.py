@@ -1,5 +1,6 @@
-"""strategies: list those that ship, and begin one of your own."""
+"""strategies: list those that ship, all words of the language, and begin one of your own."""
 
+import inspect
 import shlex
 from pathlib import Path
 
@@ -7,7 +8,8 @@ from optimizer.commands.console import Lines, plain_table, stdout
 from optimizer.errors import ConfigError
 from optimizer.shown import number
 from optimizer.written import write_whole
-from strategy import STRATEGIES
+from strategy import STRATEGIES, words
+from strategy.kinds import COLUMNS, KINDS
 from strategy.narrow import AnyStrategy
 
 BEGINNING = '''"""{title}: say here in a sentence what it waits for.
@@ -35,6 +37,13 @@ strength = rsi(close, 14)
 )
 '''
 
+HEADINGS = {
+    "Term": "Other numbers and genes",
+    "Claim": "Conditions",
+    "Strategy": "The strategy itself",
+}
+"""By what a word makes."""
+
 
 def list_command() -> None:
     """Print the strategies that ship, and their genes."""
@@ -44,6 +53,37 @@ def list_command() -> None:
         print_genes(console, spec)
         console.print()
     console.say("one of your own: python -m optimizer strategies new NAME")
+
+
+def words_command() -> None:
+    """Print every word."""
+    console = stdout()
+    for heading, told in told_words().items():
+        console.say(heading)
+        if any(told.values()):
+            for called, text in told.items():
+                console.say(f"  {called}: {text}")
+        else:
+            console.say(f"  {', '.join(told)}")
+        console.say("")
+    console.say("They are joined by + - * / and abs, > < >= <=, & | ~.")
+    console.say("A file to begin from: python -m optimizer strategies new NAME")
+
+
+def told_words() -> dict[str, dict[str, str]]:
+    """Every word as it is called and what it is, by what it makes; columns need no words."""
+    found: dict[str, dict[str, str]] = {"Columns": {}, "Indicators": {}}
+    for name in words.__all__:
+        word = getattr(words, name)
+        if name in COLUMNS:
+            found["Columns"][name] = ""
+            continue
+        heading = "Indicators"
+        if name not in KINDS:
+            made = getattr(inspect.signature(word).return_annotation, "__name__", "")
+            heading = HEADINGS.get(made, "Stops, targets, exits and the rest")
+        found.setdefault(heading, {})[_called(name)] = _meaning(name)
+    return found
 
 
 def new_command(name: str) -> None:
@@ -68,3 +108,18 @@ def print_genes(console: Lines, spec: AnyStrategy) -> None:
         unit = "" if gene.unit == "1" else gene.unit
         table.add_row(f"  {gene.name}", *values, unit)
     console.print(table)
+
+
+def _called(name: str) -> str:
+    """A word with its arguments, without their types."""
+    signature = inspect.signature(getattr(words, name))
+    bare = [
+        one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()
+    ]
+    return name + str(inspect.Signature(bare))
+
+
+def _meaning(name: str) -> str:
+    reads = KINDS[name].columns if name in KINDS else ()
+    text = str(getattr(words, name).__doc__).splitlines()[0]
+    return f"{text} It reads {', '.join(reads)}." if reads else text

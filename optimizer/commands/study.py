@@ -15,6 +15,7 @@ from optimizer.runs import RunStore
 from optimizer.runs.result import GeneRecord, RunHeader
 from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Population
 from optimizer.session.exported import Recorded, natural, newest_front, recorded_individuals
+from optimizer.shown import evenly
 from optimizer.written import write_whole
 
 try:
@@ -45,7 +46,8 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
     found = newest_front(store)
     recorded = _all_individuals(store, found)
     front = {genome.tobytes() for genome in found.genomes}
-    chosen = _chosen(recorded.population, front, sample)
+    is_member = np.array([one.tobytes() in front for one in recorded.population.genomes], np.bool_)
+    chosen = _chosen(is_member, sample)
     header = RunHeader.read(store.header)
     trials = _trials(header, Recorded(recorded.population.take(chosen), recorded.born[chosen]))
     directions = [
@@ -66,7 +68,7 @@ def write_study(store: RunStore, to: Path, sample: int) -> str:
             write_whole(to, draft.read_bytes())
     except OSError as error:
         raise OptimizerError(f"{to} cannot be written: {error.strerror or error}") from None
-    members = sum(genome.tobytes() in front for genome in recorded.population.genomes[chosen])
+    members = int(is_member.sum())
     return (
         f"written to {to}: {members:,} members of the front and {len(trials) - members:,} other "
         f"individuals; to look at it: optuna-dashboard {to}"
@@ -86,12 +88,11 @@ def _all_individuals(store: RunStore, front: Population) -> Recorded:
     )
 
 
-def _chosen(population: Population, front: set[bytes], sample: int) -> npt.NDArray[np.int64]:
+def _chosen(is_member: npt.NDArray[np.bool_], sample: int) -> npt.NDArray[np.int64]:
     """Places of the members of the front and of the sample, in order."""
-    is_member = np.array([genome.tobytes() in front for genome in population.genomes], np.bool_)
     others = np.flatnonzero(~is_member)
-    spread = np.linspace(0, max(len(others) - 1, 0), min(sample, len(others))).round()
-    return np.sort(np.concatenate([np.flatnonzero(is_member), others[spread.astype(np.int64)]]))
+    sampled = others[evenly(len(others), sample)]
+    return np.sort(np.concatenate([np.flatnonzero(is_member), sampled]))
 
 
 def _trials(header: RunHeader, chosen: Recorded) -> list[FrozenTrial]:

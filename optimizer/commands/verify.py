@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
-
 from data.errors import DataError
 from engine.replay.certificate import certify
 from optimizer.commands.console import stdout
@@ -15,6 +13,7 @@ from optimizer.runs.result import Member, RunResult, recorded_result, refuse_red
 from optimizer.session.header import recorded_front
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.recorded_rows import recorded_rows
+from optimizer.shown import evenly
 
 
 @telling((COMPILES,), note)
@@ -36,8 +35,7 @@ def verify_command(name: str, runs: Path, individuals: int) -> None:
         console.say(f"members were not replayed: {error}")
         return
     # Spread over the front, whose members are sorted by genome.
-    count = min(individuals, len(genomes))
-    chosen = genomes[np.linspace(0, len(genomes) - 1, count).round().astype(int)]
+    chosen = genomes[evenly(len(genomes), individuals)]
     task = task.closed
     engine = task.full_engine(device="cpu")
     certificate = certify(engine, chosen)

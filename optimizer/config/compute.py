@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from optimizer.config.values import Bytes, Device, Folder, MaybeBytes, Settings, knob
+from optimizer.config.values import Bytes, Device, Folder, Journal, Keep, MaybeBytes, Settings, knob
 
 
 class DeviceSettings(Settings):
@@ -35,16 +35,14 @@ class RecordSettings(Settings):
     """The run store and the report."""
 
     runs: Folder = knob("runs", "Folder in which runs are recorded.", decides="nothing")
-    keep: Literal["all", "front", "last"] = knob(
-        "all", "What to keep of older generations.", decides="nothing"
-    )
+    keep: Keep = knob("all", "What to keep of older generations.", decides="nothing")
     budget: Bytes = knob(
         1_000_000_000,
         "Room for populations; the oldest give way to newer ones.",
         decides="nothing",
         ge=0,
     )
-    journal: Literal["wal", "delete"] = knob(
+    journal: Journal = knob(
         "wal",
         "How the record keeps what is being written; delete is slower, and works on a network "
         "file system too.",

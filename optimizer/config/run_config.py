@@ -177,12 +177,10 @@ def read_toml(path: Path) -> dict[str, object]:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: is not text; name a TOML file") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}") from None
     except RecursionError:
         raise ConfigError(f"{path}: nested too deep for a configuration") from None
     except ValueError as error:
-        # Whole numbers of thousands of digits are refused by Python itself.
+        # No TOML; whole numbers of thousands of digits are refused by Python itself.
         raise ConfigError(f"{path}: {error}") from None
 
 

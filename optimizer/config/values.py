@@ -1,10 +1,11 @@
 """A knob is one field of the configuration: what it decides, and what its values look like."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 from pydantic.fields import FieldInfo
 
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -13,6 +14,12 @@ ETAS = (1, 3, 7, 15, 31, 63)
 """Legal distribution indices of crossover and mutation; a larger one keeps children nearer."""
 
 Value = TypeVar("Value")
+
+Keep = Literal["all", "front", "last"]
+"""What stays of generations before the newest two: everything, their front, or their summary."""
+
+Journal = Literal["wal", "delete"]
+"""How a transaction is made safe; ``delete`` is for file systems that several hosts share."""
 
 Decides = Literal["search", "costs", "goals", "strategy", "data", "warm start", "end", "nothing"]
 """What a knob decides of a run; `optimizer.session.identity` compares it.
@@ -93,10 +100,10 @@ def knob(
     `description` is the help of its flag and the comment above its key in a file, `also` a
     second name of its flag; `ge`, `gt` and `le` are limits.
     """
-    limits = {"ge": ge, "gt": gt, "le": le}
-    given = {name: limit for name, limit in limits.items() if limit is not None}
-    extra = {"decides": decides, "also": also}
-    value: Value = Field(default, description=description, json_schema_extra=extra, **given)  # type: ignore[call-overload]
+    said: dict[str, JsonValue] = {"decides": decides, "also": also}
+    value: Value = Field(
+        default, description=description, json_schema_extra=said, ge=ge, gt=gt, le=le
+    )
     return value
 
 
@@ -106,35 +113,23 @@ def said_of(field: FieldInfo, what: Literal["decides", "also"]) -> str:
     return str(extra.get(what, "")) if isinstance(extra, dict) else ""
 
 
-def _listed(value: int) -> int:
-    if value not in ETAS:
-        raise ValueError("not one of the choices")
-    return value
+def _where(holds: Callable[[Any], object]) -> AfterValidator:
+    """Refuse values of which something does not hold; `Words` say what they may be."""
+
+    def check(value: object) -> object:
+        if not holds(value):
+            raise ValueError("not one of these values")
+        return value
+
+    return AfterValidator(check)
 
 
-def _named(value: str) -> str:
-    if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,3}(,[0-9]{1,3})*)?", value):
-        raise ValueError("no device")
-    return value
-
-
-def _nameable(value: str) -> str:
-    if not value or "\0" in value:
-        raise ValueError("no name of a folder")
-    return value
-
-
-def _grouped(value: str | None) -> str | None:
-    found = None if value is None else re.fullmatch(r"([0-9]{1,3}),([0-9]{1,3})", value)
-    if value is not None and (found is None or not 1 <= int(found[2]) < int(found[1])):
-        raise ValueError("not two such numbers")
-    return value
-
-
-def _halved(value: int) -> int:
-    if value % 2 or not 0 <= value <= 16:
-        raise ValueError("not such a number")
-    return value
+def _is_split(value: str | None) -> bool:
+    """Whether it is a number of groups and a smaller one of them, or nothing."""
+    if value is None:
+        return True
+    found = re.fullmatch(r"([0-9]{1,3}),([0-9]{1,3})", value)
+    return found is not None and 1 <= int(found[2]) < int(found[1])
 
 
 def _as_bytes(value: object) -> object:
@@ -166,16 +161,22 @@ Bounds = Annotated[
     Words("a table of gene = [low, high]", "GENE=LOW:HIGH", "[low, high], two finite numbers"),
 ]
 Steps = Annotated[dict[str, float], Words("a table of gene = step", "GENE=STEP", "a finite number")]
-Eta = Annotated[int, AfterValidator(_listed), Words("one of " + ", ".join(map(str, ETAS)))]
+Eta = Annotated[int, _where(ETAS.__contains__), Words("one of " + ", ".join(map(str, ETAS)))]
 Bytes = Annotated[int, BeforeValidator(_as_bytes), AMOUNT]
 MaybeBytes = Annotated[int | None, BeforeValidator(_as_bytes), AMOUNT]
 Device = Annotated[
-    str, AfterValidator(_named), Words("auto, cpu, cuda, or GPUs by number as in cuda:0,1")
+    str,
+    _where(lambda value: re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,3}(,[0-9]{1,3})*)?", value)),
+    Words("auto, cpu, cuda, or GPUs by number as in cuda:0,1"),
 ]
 Groups = Annotated[
     str | None,
-    AfterValidator(_grouped),
+    _where(_is_split),
     Words("a number of groups and a smaller one that are tested, such as 8,2", "N,K"),
 ]
-Blocks = Annotated[int, AfterValidator(_halved), Words("0, or an even number up to 16", "COUNT")]
-Folder = Annotated[str, AfterValidator(_nameable), Words("the name of a folder")]
+Blocks = Annotated[
+    int, _where(range(0, 17, 2).__contains__), Words("0, or an even number up to 16", "COUNT")
+]
+Folder = Annotated[
+    str, _where(lambda value: value and "\0" not in value), Words("the name of a folder")
+]

@@ -1,26 +1,19 @@
 """One member of a front with all that its trades depend on, in the words of the language."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
-
-import numpy as np
 
 from engine.costs import Costs
 from optimizer.errors import ConfigError
-from optimizer.search.generation import Floats
-from optimizer.session.task import Task
 from strategy.conditions import AllOf, Compare
 from strategy.exits import BeyondBar, RMultiple
-from strategy.expressions import Arithmetic, Call, Column, GeneValue, Number
+from strategy.expressions import Arithmetic, Call, Column, GeneValue, Number, Setting
 from strategy.indicators import Indicator
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy, in_words
-from strategy.nodes import Node
 from strategy.rows import bound
 from strategy.spec import Row, StrategySpec
-
-Tree = TypeVar("Tree", bound=Node)
 
 
 @dataclass(frozen=True)
@@ -50,16 +43,27 @@ class ExportedMember:
                 f"own indicator '{min(self.strategy.own)}': its code is yours and is not exported"
             )
 
-    def bound(self, tree: Tree) -> Tree:
-        """A tree in which genes have their values."""
-        return bound(tree, self.genes)
+    def value(self, setting: Setting | None, otherwise: float) -> float:
+        """The value of a setting, or another one where there is none."""
+        if setting is None:
+            return otherwise
+        found = bound(setting, self.genes)
+        assert isinstance(found, Number)
+        return found.value
 
-    @property
-    def delay(self) -> int:
-        """Bars by which an entry is later than the bar after its signal."""
-        setting = self.bound(self.strategy.delay)
-        assert isinstance(setting, Number)
-        return int(setting.value) + self.costs.entry_delay
+    def constants(self, never: str) -> dict[str, object]:
+        """Numbers that every program of it has; `never` is a gain that is never reached."""
+        strategy = self.strategy
+        break_even = self.value(strategy.break_even, math.inf)
+        return {
+            "cost": float(self.costs.per_side),
+            "min_risk": float(self.costs.min_risk),
+            "risk_fraction": float(self.costs.risk_fraction),
+            "delay": int(self.value(strategy.delay, 0.0)) + self.costs.entry_delay,
+            "max_hold": int(self.value(strategy.max_hold, 0.0)),
+            "break_even": never if break_even == math.inf else break_even,
+            "warm_up": strategy.warm_up(self.genes),
+        }
 
     @property
     def summary(self) -> Iterator[str]:
@@ -69,13 +73,6 @@ class ExportedMember:
         yield "".join(one if one.isprintable() else " " for one in told)
         yield self.title
         yield "Genes: " + ", ".join(f"{name} {value:g}" for name, value in self.genes.items())
-
-
-def member_of(task: Task, genome: Floats, title: str) -> ExportedMember:
-    """A genome [G] of a task, ready to be written for another platform."""
-    bars = task.markets.series[0]
-    genes = task.spec.layout.decode(np.asarray(genome))
-    return ExportedMember(title, as_strategy(task.spec), genes, task.costs, bars.timeframe_ns)
 
 
 def as_strategy(spec: AnyStrategy) -> Strategy:

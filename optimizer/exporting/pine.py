@@ -1,26 +1,17 @@
 """A member of a front as a Pine script for TradingView, where Pine can say what it does."""
 
-import math
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from data.timeframe import MINUTE_NS
 from optimizer.errors import ConfigError
+from optimizer.exporting.bracket import Phrases, bracket_of
 from optimizer.exporting.member import ExportedMember
 from optimizer.exporting.python_rows import Lines
-from optimizer.exporting.scripts import asset, followed, value_of
+from optimizer.exporting.scripts import asset
 from strategy.conditions import AllOf, AnyOf, Compare, Condition, OverBars
-from strategy.exits import (
-    BeyondBar,
-    FromEntry,
-    Level,
-    RMultiple,
-    SessionExit,
-    Share,
-    Trail,
-    sides_of,
-)
+from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
 from strategy.nodes import Node
 
@@ -46,14 +37,23 @@ DIFFERENCES = (
     "Size: a fraction of the tester's account is risked, and it may borrow.",
 )
 
-PLACES: dict[type, str] = {
-    BeyondBar: "(s > 0 ? low[b] : high[b]) - s * {0}",
-    FromEntry: "entry {sign} s * {0}",
-    Share: "entry {sign} s * (entry * {0})",
-    Level: "{0}",
-    RMultiple: "entry + s * ({0} * risk)",
-}
-"""Where stops and targets stand, for a signal `b` bars ago."""
+PHRASES = Phrases(
+    places={
+        BeyondBar: "(s > 0 ? low[b] : high[b]) - s * {0}",
+        FromEntry: "entry {sign} s * {0}",
+        Share: "entry {sign} s * (entry * {0})",
+        Level: "{0}",
+        RMultiple: "entry + s * ({0} * risk)",
+    },
+    either="s > 0 ? {} : {}",
+    no_target="float(na)",
+    no_trail="float(na)",
+    is_beyond="s * target > s * entry",
+    is_apart="reach > 0.0",
+    true="true",
+    also=" and ({})",
+)
+"""For a signal `b` bars ago."""
 
 SAID = (
     *("atr", "adx", "ema", "ema_mean", "highest", "lag", "lowest", "minus_di", "obv", "plus_di"),
@@ -82,7 +82,7 @@ def pine_of(member: ExportedMember) -> str:
             raise ConfigError(f"gene '{name}' is no name in Pine and cannot be exported")
     lines = PineLines()
     rows = "\n".join([*_asked(member, lines), ""])
-    forms = _forms(member, lines)
+    forms = bracket_of(member.strategy, lines.kept, PHRASES)
     plan = "\n".join([*lines.lines, rows])
     ledger = asset("ledger.pine").substitute(forms)
     functions = _functions(f"{plan}\n{ledger}")
@@ -164,15 +164,8 @@ def _time(word: str, offset: int | str) -> str:
 
 
 def _head(member: ExportedMember) -> str:
-    paragraphs = [" ".join(part.split()) for part in HEAD.split("\n\n")]
-    told = [
-        *member.summary,
-        "",
-        paragraphs[0],
-        "",
-        paragraphs[1],
-        *(f"- {one}" for one in DIFFERENCES),
-    ]
+    first, second = (" ".join(part.split()) for part in HEAD.split("\n\n"))
+    told = [*member.summary, "", first, "", second, *(f"- {one}" for one in DIFFERENCES)]
     wrapped = (part for line in told for part in textwrap.wrap(line, 96) or [""])
     # A name of a record may be anything, and Pine reads what ends its text as a program.
     title = re.sub(r"[^\w .-]", " ", member.strategy.name or "Member")
@@ -190,17 +183,9 @@ def _head(member: ExportedMember) -> str:
 
 
 def _constants(member: ExportedMember) -> str:
-    strategy = member.strategy
-    break_even = value_of(member, strategy.break_even, math.inf)
     found = {
         **{f"g_{name}": value for name, value in member.genes.items()},
-        "COST": float(member.costs.per_side),
-        "MIN_RISK": float(member.costs.min_risk),
-        "RISK_FRACTION": float(member.costs.risk_fraction),
-        "DELAY": member.delay,
-        "MAX_HOLD": int(value_of(member, strategy.max_hold, 0.0)),
-        "BREAK_EVEN": "float(na)" if break_even == math.inf else repr(break_even),
-        "WARM_UP": strategy.warm_up(member.genes),
+        **{name.upper(): value for name, value in member.constants("float(na)").items()},
     }
     lines = [f"{name} = {value}" for name, value in found.items()]
     seconds = member.bar_ns / 10**9
@@ -235,49 +220,10 @@ def _session(member: ExportedMember, session: SessionExit | None) -> tuple[str, 
     if session is None:
         return "0", "false"
     local = _time("session_exit", session.offset)
-    minute = int(value_of(member, session.minute, 0.0))
+    minute = int(member.value(session.minute, 0.0))
     lasts = member.bar_ns // 10**6
     over = f"({local}) % 86400000 + {lasts} >= {minute * MINUTE_NS // 10**6}"
     return f"math.floor(({local}) / 86400000)", over
-
-
-def _forms(member: ExportedMember, lines: PineLines) -> dict[str, str]:
-    """Texts of stop, target and trail for a signal `b` bars ago."""
-    strategy = member.strategy
-
-    def by_side(form: object, text: Callable[[object], str]) -> str:
-        long, short = (text(one) for one in sides_of(form))
-        return long if long == short else f"s > 0 ? {long} : {short}"
-
-    def placed(sign: str) -> Callable[[object], str]:
-        def text(form: object) -> str:
-            if form is None:
-                return "float(na)"
-            assert isinstance(form, Node)
-            return PLACES[type(form)].format(lines.kept(form.parts[0]), sign=sign)
-
-        return text
-
-    def worth(form: object) -> str:
-        is_read = isinstance(form, FromEntry | Level)
-        return "s * target > s * entry" if is_read else "true"
-
-    def follows(form: object) -> str:
-        is_read = isinstance(form, Trail) and isinstance(form.form, FromEntry)
-        return "reach > 0.0" if is_read else "true"
-
-    def after(form: object) -> str:
-        return lines.kept(form.after) if isinstance(form, Trail) else "float(na)"
-
-    asked = by_side(strategy.target, worth), by_side(strategy.trail, follows)
-    return {
-        "stop": by_side(strategy.stop, placed("-")),
-        "target": by_side(strategy.target, placed("+")),
-        "reach": by_side(strategy.trail, lambda one: followed(lines.kept, one, FromEntry)),
-        "share": by_side(strategy.trail, lambda one: followed(lines.kept, one, Share)),
-        "after": by_side(strategy.trail, after),
-        "worth": "".join(f" and ({one})" for one in asked if one != "true"),
-    }
 
 
 def _functions(text: str) -> str:

@@ -1,6 +1,8 @@
 """A member of a front as a program of another platform."""
 
-from optimizer.exporting.member import member_of
+import numpy as np
+
+from optimizer.exporting.member import ExportedMember, as_strategy
 from optimizer.exporting.pine import pine_of
 from optimizer.exporting.scripts import script_of
 from optimizer.search.generation import Floats
@@ -26,5 +28,7 @@ def program_of(task: Task, genome: Floats, title: str, platform: str) -> str:
     """
     if platform not in ENDINGS:
         raise StrategyError(unknown("platform", platform, list(ENDINGS)))
-    member = member_of(task, genome, title)
+    genes = task.spec.layout.decode(np.asarray(genome))
+    bar_ns = task.markets.series[0].timeframe_ns
+    member = ExportedMember(title, as_strategy(task.spec), genes, task.costs, bar_ns)
     return pine_of(member) if platform == "pine" else script_of(member, platform)

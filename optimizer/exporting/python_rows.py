@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from data.timeframe import MINUTE_NS
 from strategy.clock import days_of_week, minutes_of_day, sessions_of
 from strategy.conditions import AllOf, AnyOf, Compare, Held, OverBars, Within
 from strategy.expressions import Arithmetic, Call, Clock, Column, GeneValue, Higher, Number
@@ -19,8 +20,6 @@ from strategy.kinds import COMPUTED_COLUMNS, KINDS
 from strategy.nodes import Node
 from strategy.signals import bars_within, held_bars
 from strategy.wording import written
-
-MINUTE_NS = 60 * 10**9
 
 INDENT = "    "
 

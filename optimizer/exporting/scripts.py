@@ -1,28 +1,19 @@
 """A member of a front as a script for backtesting.py or vectorbt, complete in itself."""
 
-import math
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from string import Template
 
 from optimizer.errors import ConfigError
+from optimizer.exporting.bracket import Phrases, bracket_of
 from optimizer.exporting.member import ExportedMember
 from optimizer.exporting.python_rows import INDENT, Lines, texts_of
 from strategy.conditions import Condition
-from strategy.exits import (
-    BeyondBar,
-    FromEntry,
-    Level,
-    RMultiple,
-    SessionExit,
-    Share,
-    Trail,
-    sides_of,
-)
-from strategy.expressions import Clock, Higher, Number, Setting
-from strategy.nodes import Node, walk
+from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, SessionExit, Share
+from strategy.expressions import Clock, Higher
+from strategy.nodes import walk
 
 HEADS = {
     "backtesting.py": (
@@ -72,14 +63,22 @@ DIFFERENCES: dict[str, tuple[tuple[str, Callable[[ExportedMember], bool]], ...]]
     "vectorbt": ((SIZE, lambda _: True),),
 }
 
-PLACES = {
-    BeyondBar: "np.where(side > 0, bars.low, bars.high) - side * {0}",
-    FromEntry: "entry {sign} side * {0}",
-    Share: "entry {sign} side * (entry * {0})",
-    Level: "{0}",
-    RMultiple: "entry + side * ({0} * risk)",
-}
-"""Where stops and targets stand."""
+PHRASES = Phrases(
+    places={
+        BeyondBar: "np.where(side > 0, bars.low, bars.high) - side * {0}",
+        FromEntry: "entry {sign} side * {0}",
+        Share: "entry {sign} side * (entry * {0})",
+        Level: "{0}",
+        RMultiple: "entry + side * ({0} * risk)",
+    },
+    either="np.where(side > 0, {}, {})",
+    no_target="side * np.inf",
+    no_trail="np.inf",
+    is_beyond="(side * target > side * entry)",
+    is_apart="(reach > 0)",
+    true="True",
+    also=" & {}",
+)
 
 
 def script_of(member: ExportedMember, target: str) -> str:
@@ -122,19 +121,8 @@ def _head(member: ExportedMember, target: str) -> str:
 
 
 def _constants(member: ExportedMember) -> dict[str, object]:
-    strategy = member.strategy
     genes = "\n".join(f"{INDENT}{name}={value!r}," for name, value in member.genes.items())
-    return {
-        "genes": genes,
-        "cost": repr(float(member.costs.per_side)),
-        "min_risk": repr(float(member.costs.min_risk)),
-        "risk_fraction": repr(float(member.costs.risk_fraction)),
-        "delay": member.delay,
-        "max_hold": int(value_of(member, strategy.max_hold, 0.0)),
-        "break_even": _number(value_of(member, strategy.break_even, math.inf)),
-        "warm_up": strategy.warm_up(member.genes),
-        "bar_ns": member.bar_ns,
-    }
+    return {"genes": genes, **member.constants("math.inf"), "bar_ns": member.bar_ns}
 
 
 def _plan(member: ExportedMember) -> tuple[str, str, str]:
@@ -144,33 +132,13 @@ def _plan(member: ExportedMember) -> tuple[str, str, str]:
     def holds(condition: Condition | None) -> str:
         return "nothing" if condition is None else lines.text(condition)
 
-    def by_side(form: object, text: Callable[[object], str]) -> str:
-        long, short = sides_of(form)
-        if long == short:
-            return text(long)
-        return f"np.where(side > 0, {text(long)}, {text(short)})"
-
-    def placed(sign: str) -> Callable[[object], str]:
-        def text(form: object) -> str:
-            if form is None:
-                return "side * np.inf"
-            assert isinstance(form, Node)
-            return PLACES[type(form)].format(lines.text(form.parts[0]), sign=sign)  # type: ignore[index]
-
-        return text
-
     found = {
         "long": holds(strategy.long),
         "short": holds(strategy.short),
-        "stop": by_side(strategy.stop, placed("-")),
-        "target": by_side(strategy.target, placed("+")),
-        "reach": by_side(strategy.trail, lambda one: followed(lines.text, one, FromEntry)),
-        "share": by_side(strategy.trail, lambda one: followed(lines.text, one, Share)),
-        "after": by_side(strategy.trail, lambda one: _after(lines, one)),
-        "worth": _worth(strategy.target, strategy.trail, by_side),
+        **bracket_of(strategy, lines.text, PHRASES),
         "leave_long": holds(strategy.exit_long),
         "leave_short": holds(strategy.exit_short),
-        **dict(zip(("session", "is_over"), _session(lines, strategy.session), strict=True)),
+        **_session(lines, strategy.session),
     }
     rows = "\n".join(f"{INDENT}{line}" for line in lines.lines)
     text = asset("rows.py").substitute(found, rows=rows)
@@ -178,54 +146,13 @@ def _plan(member: ExportedMember) -> tuple[str, str, str]:
     return text, texts_of(lines.functions), asset("clock.py").template if is_clocked else ""
 
 
-def followed(text: Callable[[Node], str], trail: object, kind: type[FromEntry | Share]) -> str:
-    """How far a stop follows, as a distance or as a share of the best price."""
-    is_it = isinstance(trail, Trail) and isinstance(trail.form, kind)
-    return text(trail.form.parts[0]) if is_it else "0.0"  # type: ignore[attr-defined]
-
-
-def _after(lines: Lines, trail: object) -> str:
-    return lines.text(trail.after) if isinstance(trail, Trail) else "np.inf"
-
-
-def _worth(
-    target: object, trail: object, by_side: Callable[[object, Callable[[object], str]], str]
-) -> str:
-    """What else a trade needs: a target that was read lies on its side, a trail at a distance."""
-
-    def lies(form: object) -> str:
-        is_read = isinstance(form, FromEntry | Level)
-        return "(side * target > side * entry)" if is_read else "True"
-
-    def follows(form: object) -> str:
-        is_read = isinstance(form, Trail) and isinstance(form.form, FromEntry)
-        return "(reach > 0)" if is_read else "True"
-
-    asked = by_side(target, lies), by_side(trail, follows)
-    return "".join(f" & {one}" for one in asked if one != "True")
-
-
-def _session(lines: Lines, session: SessionExit | None) -> Iterator[str]:
+def _session(lines: Lines, session: SessionExit | None) -> dict[str, str]:
     """The local day of each bar, and whether a position is left at its close."""
     if session is None:
-        yield from ("0", "False")
-        return
+        return {"session": "0", "is_over": "False"}
     local = f"local_time(bars.timestamp, {session.offset!r})"
-    yield f"{local} // DAY_NS"
-    yield f"{local} % DAY_NS + BAR_NS >= {lines.text(session.minute)} * 60_000_000_000"
-
-
-def value_of(member: ExportedMember, setting: Setting | None, otherwise: float) -> float:
-    """The value of a setting, or another one where there is none."""
-    if setting is None:
-        return otherwise
-    found = member.bound(setting)
-    assert isinstance(found, Number)
-    return found.value
-
-
-def _number(value: float) -> str:
-    return "math.inf" if value == math.inf else repr(value)
+    over = f"{local} % DAY_NS + BAR_NS >= {lines.text(session.minute)} * 60_000_000_000"
+    return {"session": f"{local} // DAY_NS", "is_over": over}
 
 
 @cache

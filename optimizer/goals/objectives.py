@@ -80,6 +80,7 @@ class Objective:
 
 MAXIMISED = (
     "calmar",
+    "expectancy",
     "mean_r",
     "profit_factor",
     "sharpe",
@@ -95,14 +96,8 @@ MAXIMISED = (
 MINIMISED = ("exposure", "max_drawdown", "max_drawdown_r")
 
 OBJECTIVES = {
-    name: Objective(name, metric=ALIASES.get(name, name), maximise=is_maximised)
-    for name, is_maximised in sorted(
-        [
-            ("expectancy", True),
-            *((name, True) for name in MAXIMISED),
-            *((name, False) for name in MINIMISED),
-        ]
-    )
+    name: Objective(name, metric=ALIASES.get(name, name), maximise=name in MAXIMISED)
+    for name in sorted((*MAXIMISED, *MINIMISED))
 }
 """All objectives by name; each bears the name of its metric, but for expectancy, the mean of R."""
 

@@ -76,7 +76,8 @@ def equity_curve(
         value[np.logical_or.accumulate(~(value > 0.0))] = 0.0
         steps[own] = value if len(names) == 1 else np.diff(value, prepend=1.0)
     value = steps if len(names) == 1 else 1.0 + np.cumsum(steps) / len(names)
-    return Curve(_begun(start_ns, trades.exit_ns[order]), np.concatenate([[1.0], value]))
+    time_ns = np.concatenate([[start_ns], trades.exit_ns[order]])
+    return Curve(time_ns, np.concatenate([[1.0], value]))
 
 
 def drawdown(curve: Curve) -> Floats:
@@ -115,7 +116,7 @@ def buy_and_hold(
     return Curve(time_ns, values.sum(axis=0) / len(names))
 
 
-def worst_drawdowns(curve: Curve, bar_times: Ints, most: int = MOST_DRAWDOWNS) -> list[Drawdown]:
+def worst_drawdowns(curve: Curve, bar_times: Ints) -> list[Drawdown]:
     """The deepest falls of equity, the deepest first; `bar_times` [T] are those that are counted.
 
     Equity is known after each trade: a loss that was still open is in none.
@@ -125,7 +126,7 @@ def worst_drawdowns(curve: Curve, bar_times: Ints, most: int = MOST_DRAWDOWNS) -
     begins, ends = np.flatnonzero(np.diff(is_below)).reshape(-1, 2).T
     lowest = [a + int(fallen[a:b].argmin()) for a, b in zip(begins, ends, strict=True)]
     found = []
-    for place in np.argsort(fallen[lowest], kind="stable")[:most].tolist():
+    for place in np.argsort(fallen[lowest], kind="stable")[:MOST_DRAWDOWNS].tolist():
         peak, end = int(begins[place]) - 1, int(ends[place])
         is_over = end < len(fallen)
         last = int(curve.time_ns[end]) if is_over else int(bar_times[-1])
@@ -190,8 +191,3 @@ def rolling_sharpe(trades: Trades, days: Ints) -> Floats:
     closed = np.searchsorted(days, trades.exit_ns // NS_PER_DAY)
     daily = np.bincount(closed, weights=trades.r, minlength=len(days)).astype(np.float64)
     return sharpe_ratios(sliding_window_view(daily, SHARPE_DAYS).T)
-
-
-def _begun(start_ns: int, time_ns: Ints) -> Ints:
-    """Times with the opening of the account before them."""
-    return np.concatenate([np.array([start_ns], np.int64), time_ns])

@@ -1,15 +1,15 @@
 """One individual taken apart: its rows, its signals, and each trade in reference and engine."""
 
 from collections.abc import Mapping
+from itertools import zip_longest
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from engine.compiling.forms import CompiledForm
 from engine.language_reference import reference_of
 from engine.ledger import Ledger, Trade
-from optimizer.report.trades import Bools, collect_trades, trades_frame
+from optimizer.report.trades import collect_trades, trades_frame
 from optimizer.search.generation import Floats
 from optimizer.session.task import Task
 
@@ -84,10 +84,9 @@ class Apart:
         other = self._frame(actual)
         for name in ("exit_bar", "exit", "r"):
             frame[f"engine_{name}"] = other[name].reindex(frame.index)
-        same = np.zeros(max(len(expected), len(actual)), np.bool_)
-        both = min(len(expected), len(actual))
-        same[:both] = _equal_trades(expected, actual, both)
-        frame["same"] = same[: len(frame)]
+        pairs = zip_longest(_trades_as_bytes(expected), _trades_as_bytes(actual))
+        same = [left == right for left, right in pairs]
+        frame["same"] = np.array(same[: len(frame)], np.bool_)
         return frame
 
     def _frame(self, ledger: Ledger) -> pd.DataFrame:
@@ -97,16 +96,7 @@ class Apart:
         return trades_frame(found, symbols, [self.window]).drop(columns=["window", "sample"])
 
 
-def _equal_trades(expected: Ledger, actual: Ledger, count: int) -> Bools:
-    """Which of the first trades of two ledgers are equal in every bit, [count]."""
-    same = np.ones(count, np.bool_)
-    for name in Trade._fields:
-        left, right = getattr(expected, name)[:count], getattr(actual, name)[:count]
-        same &= _bits(left) == _bits(right)
-    return same
-
-
-def _bits(column: npt.NDArray[np.generic]) -> npt.NDArray[np.void]:
-    """The bytes of each number [K], so that two zeros of different sign differ."""
-    rows = np.ascontiguousarray(column)
-    return rows.view(f"V{rows.itemsize}")
+def _trades_as_bytes(ledger: Ledger) -> list[bytes]:
+    """All of each trade, so that two zeros of different sign differ."""
+    columns = [getattr(ledger, name) for name in Trade._fields]
+    return [b"".join(cell.tobytes() for cell in row) for row in zip(*columns, strict=True)]

@@ -1,5 +1,7 @@
 """Every chart of a run, by what it shows."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from optimizer.errors import ConfigError
@@ -125,8 +127,8 @@ def sharpe_over_time(run: Tables, member: int, trades: Trades) -> Chart:
 def market(run: Tables, series: int) -> Chart:
     """Prices of a series."""
     chart = price.market(run.series[series], run.task.markets.ranges[series])
-    layout = {**chart.layout, **account_charts.border(held_out_ns(run, series))}
-    return Chart(chart.title, chart.alt, chart.data, layout)
+    border = account_charts.border(held_out_ns(run, series))
+    return replace(chart, layout={**chart.layout, **border})
 
 
 def grouped(run: Tables, trades: Trades, by: str) -> Chart:
@@ -177,7 +179,7 @@ def _by_label(run: Tables, trades: Trades) -> Chart:
     def group(trades: Trades, chosen: Bools) -> Groups:
         found = by_label(trades, chosen, run.task.markets.labels)
         labels = tuple(found.labels[place] for place in kept)
-        return Groups(labels, found.trades[kept], found.sum_r[kept], found.wins[kept])
+        return Groups(labels, found.trades[kept], found.sum_r[kept])
 
     title = f"results by {noun_of(run.task.markets.describe())}"
     if len(kept) < len(whole.labels):

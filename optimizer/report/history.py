@@ -1,6 +1,5 @@
 """How a search went, generation by generation, as far as it was kept."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from optimizer.report.charts.progress import LEVELS
 from optimizer.runs import GenerationSummary, RunStore
 from optimizer.search.evolution import front_of
 from optimizer.search.generation import Floats, Population
+from optimizer.shown import evenly
 
 MOST_GENERATIONS = 200
 """More than this are not read: an even choice of them looks the same."""
@@ -47,11 +47,11 @@ def read_history(path: Path, n_objectives: int) -> History:
         kept = [
             one for one in summaries if one.kept == "whole" or (one.kept == "front" and one.front)
         ]
-        chosen = _evenly(kept, MOST_GENERATIONS)
+        chosen = [kept[place] for place in evenly(len(kept), MOST_GENERATIONS)]
         found = [_kept(store, summary) for summary in chosen]
     feasible = [one.objectives[one.violations == 0] for one, _ in found]
     nothing = np.full(n_objectives, np.nan)
-    shown = _evenly(summaries, MOST_GENERATIONS)
+    shown = [summaries[place] for place in evenly(len(summaries), MOST_GENERATIONS)]
     volume = np.array([summary.hypervolume for summary in shown])
     return History(
         generations=np.array([summary.number for summary in chosen], np.int64),
@@ -74,13 +74,6 @@ def _kept(store: RunStore, summary: GenerationSummary) -> tuple[Population, Floa
     population, archive = generation.population, generation.archive
     best = archive.objectives if len(archive) else population.objectives[front_of(population)]
     return population, best
-
-
-def _evenly(summaries: Sequence[GenerationSummary], most: int) -> list[GenerationSummary]:
-    if not summaries:
-        return []
-    at = np.linspace(0, len(summaries) - 1, min(len(summaries), most)).round().astype(int)
-    return [summaries[i] for i in np.unique(at).tolist()]
 
 
 def _stacked(rows: list[Floats]) -> Floats:

@@ -8,12 +8,12 @@ import numpy as np
 from engine.ledger import REASONS
 from optimizer.report import gallery
 from optimizer.report.charts import price, results
-from optimizer.report.charts.chart import Chart, milliseconds, words
+from optimizer.report.charts.chart import milliseconds, words
 from optimizer.report.charts.front import metric_axis
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Ints, Trades
 from optimizer.runs.result import Member, noun_of
-from optimizer.shown import HELD_OUT, MEANINGS, fraction, metric, minute, number
+from optimizer.shown import HELD_OUT, MEANINGS, evenly, fraction, metric, minute, number
 
 MOST_MEMBERS = 1_000
 """Members that a page names."""
@@ -64,24 +64,18 @@ def choose(run: Tables, member: int | None) -> Chosen:
         roles.setdefault(first, []).insert(0, "the pick, which the verdict is about")
     first = first if member is None else run.check_member(member)
     shown = min(len(run.members), MOST_MEMBERS)
-    evenly = [_even_places(shown, most) for most in (MOST_DETAILED, shown)]
-    order = dict.fromkeys([first, *roles, *(place for places in evenly for place in places)])
+    detailed = evenly(shown, MOST_DETAILED).tolist()
+    order = dict.fromkeys([first, *roles, *detailed, *range(shown)])
     texts = {number: ", ".join(names) for number, names in roles.items()}
     return Chosen(first, texts, tuple(order))
-
-
-def _even_places(count: int, most: int) -> list[int]:
-    """At most so many places from 0 to count - 1, evenly apart."""
-    places = np.unique(np.linspace(0, count - 1, min(count, most)).round())
-    return [int(place) for place in places]
 
 
 def page_data(run: Tables, chosen: Chosen | None) -> Plain:
     """Everything that the script of a page draws."""
     shared: Plain = {}
     if run.is_search:
-        shared["convergence"] = [_chart(chart) for chart in gallery.convergence(run)]
-        shared["genes"] = [_chart(chart) for chart in gallery.genes(run)]
+        shared["convergence"] = gallery.convergence(run)
+        shared["genes"] = gallery.genes(run)
         shared |= _judged(run)
     data: Plain = {
         "members": [],
@@ -146,18 +140,21 @@ def _judged(run: Tables) -> Plain:
     found = run.judgement
     charts: Plain = {}
     if found is not None and found.null is not None:
-        charts["null"] = _chart(gallery.null(run))
+        charts["null"] = gallery.null(run)
     if found is not None and found.robust is not None:
-        charts["at_costs"] = _chart(gallery.at_costs(run))
+        charts["at_costs"] = gallery.at_costs(run)
     return charts
 
 
 def _front_charts(run: Tables) -> Plain:
     """Charts of the whole front."""
-    charts = {"front": gallery.front(run, None, None, None), "parallel": gallery.parallel(run)}
+    charts: Plain = {
+        "front": gallery.front(run, None, None, None),
+        "parallel": gallery.parallel(run),
+    }
     if len(run.objectives) > 2:
         charts["front3d"] = gallery.front_3d(run)
-    return {name: _chart(chart) for name, chart in charts.items()}
+    return charts
 
 
 def _members(run: Tables, chosen: Chosen) -> list[Plain]:
@@ -194,9 +191,9 @@ def _detail_charts(run: Tables, trades: Sequence[Trades]) -> Plain:
     """What charts of members are seen against; of the most wanted member first."""
     others = list(trades) if len(trades) > 1 else []
     return {
-        "equity": _chart(gallery.equity_frame(run, others)),
-        "price": {str(s): _chart(gallery.market(run, s)) for s in _shown_series(run, trades[0])},
-        "trade": _chart(price.trade_frame()),
+        "equity": gallery.equity_frame(run, others),
+        "price": {str(s): gallery.market(run, s) for s in _shown_series(run, trades[0])},
+        "trade": price.trade_frame(),
     }
 
 
@@ -265,13 +262,13 @@ def _charts(run: Tables, member: int, trades: Trades, shown: Sequence[int]) -> P
         idle.add("symbol")
     groups = [by for by in gallery.GROUPS if by not in idle]
     return {
-        "equity": _chart(gallery.equity(run, member, trades)),
-        "price": {str(s): _chart(price.entries_and_exits(trades, s)) for s in shown},
-        "month": _chart(gallery.monthly(run, member, trades)),
-        "sharpe": _chart(gallery.sharpe_over_time(run, member, trades)),
-        "distribution": _chart(results.distribution(trades)),
-        "costs": _chart(gallery.costs(run, trades)),
-        **{by: _chart(gallery.grouped(run, trades, by)) for by in groups},
+        "equity": gallery.equity(run, member, trades),
+        "price": {str(s): price.entries_and_exits(trades, s) for s in shown},
+        "month": gallery.monthly(run, member, trades),
+        "sharpe": gallery.sharpe_over_time(run, member, trades),
+        "distribution": results.distribution(trades),
+        "costs": gallery.costs(run, trades),
+        **{by: gallery.grouped(run, trades, by) for by in groups},
     }
 
 
@@ -361,12 +358,3 @@ def _around(trades: Trades, series: int, n_bars: int, known: Ints) -> Ints:
     ends = np.maximum.accumulate(ends)
     is_apart = begins[1:] > ends[:-1]
     return np.stack([begins[np.r_[True, is_apart]], ends[np.r_[is_apart, True]]], axis=1)
-
-
-def _chart(chart: Chart) -> Plain:
-    return {
-        "title": chart.title,
-        "alt": chart.alt,
-        "data": list(chart.data),
-        "layout": dict(chart.layout),
-    }

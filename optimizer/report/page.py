@@ -8,7 +8,7 @@ import math
 import re
 import struct
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from optimizer.errors import ConfigError
-from optimizer.report.charts.chart import words
+from optimizer.report.charts.chart import Chart, words
 from optimizer.report.evidence import FOLD_COLUMNS, answer
 from optimizer.report.facts import cautions, data_facts, search_facts
 from optimizer.report.glossary import anchor, terms
@@ -75,18 +75,17 @@ def page_html(run: Tables, member: int | None = None) -> str:
     chosen = choose(run, member) if run.members else None
     assets = files("optimizer.report") / "assets"
     script = (assets / "report.js").read_text(encoding="utf-8")
-    library = plotly_script()
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["short"] = short
     environment.filters["whole_flags"] = whole_flags
     template = environment.from_string((assets / "report.html").read_text(encoding="utf-8"))
     return template.render(
         page=_static(run),
-        policy=policy(script.encode(), library),
+        policy=policy(script.encode(), plotly_script()),
         style=(assets / "report.css").read_text(encoding="utf-8"),
         script=script,
         data=pack(page_data(run, chosen)),
-        library=_packed_library(library),
+        library=_packed_library(),
     )
 
 
@@ -118,7 +117,7 @@ def policy(*scripts: bytes) -> str:
 
 
 def pack(value: object) -> str:
-    """Pack JSON-like data with NumPy arrays of at most two dimensions in it.
+    """Pack JSON-like data with charts, and NumPy arrays of at most two dimensions, in it.
 
     Single numbers that are not finite become null; arrays keep NaN. Base64 of gzip of: the
     length of the JSON (4 bytes, little-endian) and the JSON, padded to a multiple of 8 bytes,
@@ -141,10 +140,10 @@ def plotly_script() -> bytes:
     return (files("plotly") / "package_data" / "plotly.min.js").read_bytes()
 
 
-@lru_cache(maxsize=1)
-def _packed_library(library: bytes) -> str:
+@cache
+def _packed_library() -> str:
     """The same for every report: packing it takes longer than all else of a small one."""
-    return compressed(library)
+    return compressed(plotly_script())
 
 
 class _Arrays:
@@ -169,11 +168,9 @@ def _static(run: Tables) -> Mapping[str, object]:
     columns, rows = member_rows(run)
     names = ("member", *columns)
     total = len(run.members)
-    shown = (
-        f"the first {MOST_MEMBERS:,} of {total:,} members"
-        if total > MOST_MEMBERS
-        else (counted(total, "member"))
-    )
+    shown = counted(total, "member")
+    if total > MOST_MEMBERS:
+        shown = f"the first {MOST_MEMBERS:,} of {total:,} members"
     return {
         "title": run.title,
         "is_search": run.is_search,
@@ -184,16 +181,7 @@ def _static(run: Tables) -> Mapping[str, object]:
         "cautions": cautions(run),
         "facts": [*data_facts(run), *search_facts(run)],
         "columns": [{"title": words(n), "kind": _kind(run, n)} for n in names],
-        "rows": [
-            {
-                "member": i,
-                "cells": [
-                    {"text": str(i), "value": i},
-                    *({"text": text, "value": value} for text, value in cells),
-                ],
-            }
-            for i, cells in enumerate(rows)
-        ],
+        "rows": [((str(member), member), *cells) for member, cells in enumerate(rows)],
         "table_caption": f"{shown}, best {words(run.objectives[0])} first",
         "closed": _closed(run),
         "glossary": [(name, anchor(name), meaning) for name, meaning in terms(run).items()],
@@ -248,6 +236,8 @@ def _plain(value: object, arrays: _Arrays) -> object:
         return value
     if isinstance(value, np.ndarray):
         return arrays.add(value)
+    if isinstance(value, Chart):
+        value = vars(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item, arrays) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,10 +1,10 @@
 """`run.plot`: every chart of the report as a figure of plotly."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from optimizer.report import gallery
 from optimizer.report.charts import price, results
-from optimizer.report.charts.chart import Chart
 from optimizer.report.tables import Tables
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Plots:
         traces = list(frame.data)
         for member in members or (0,):
             traces += gallery.equity(run, member, run.trade_columns(member)).data
-        return Chart(frame.title, frame.alt, traces, frame.layout).figure()
+        return replace(frame, data=traces).figure()
 
     def monthly(self, member: int) -> "Figure":
         """What each month made of a member's equity, year by year."""
@@ -71,7 +71,7 @@ class Plots:
         run = self._run
         frame = gallery.market(run, series)
         marks = price.entries_and_exits(run.trade_columns(member), series)
-        return Chart(frame.title, marks.alt, [*frame.data, *marks.data], frame.layout).figure()
+        return replace(frame, alt=marks.alt, data=[*frame.data, *marks.data]).figure()
 
     def trade(self, member: int, number: int) -> "Figure":
         """One trade of a member bar by bar; `number` is its row in `run.trades(member)`."""

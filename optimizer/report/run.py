@@ -18,7 +18,7 @@ from optimizer.report.apart import Apart
 from optimizer.report.evidence import alone
 from optimizer.report.pick import compare
 from optimizer.report.plots import Plots
-from optimizer.report.tables import Specs, Tables
+from optimizer.report.tables import Specs, Tables, flags_of
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunHeader, refuse_red
 from optimizer.search.generation import Floats
@@ -95,8 +95,7 @@ def judge(
     with RunStore.open(path) as store:
         earlier = recorded_judgement(store)
     plan = plan_of(config, settings, earlier, pick=pick, is_open=is_open)
-    flags = {} if data is None else {"data": [data] if isinstance(data, str) else list(data)}
-    judge_run(path, plan, flags, lambda *_: None)
+    judge_run(path, plan, flags_of(data), lambda *_: None)
     return Run(path, data)
 
 

@@ -1,6 +1,6 @@
 """A recorded run as tables: its front, its generations, the trades of its members."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import nan
 from pathlib import Path
@@ -35,6 +35,13 @@ from strategy.errors import StrategyError, unknown
 Specs = str | Sequence[str]
 
 
+def flags_of(data: Specs | None) -> dict[str, object]:
+    """The flags that say where bars are now; none where they have not moved."""
+    if data is None:
+        return {}
+    return {"data": [data] if isinstance(data, str) else list(data)}
+
+
 class Tables:
     """A recorded run.
 
@@ -57,9 +64,7 @@ class Tables:
 
     def __init__(self, path: Path, data: Specs | None = None) -> None:
         self.path = path
-        self._flags: Mapping[str, object] = (
-            {} if data is None else {"data": [data] if isinstance(data, str) else list(data)}
-        )
+        self._flags = flags_of(data)
         with RunStore.open(path) as store:
             self.header = RunHeader.read(store.header)
             found, self.judgement = opened_result(store)
@@ -271,9 +276,7 @@ class Tables:
     def equity(self, member: int) -> pd.Series:
         """Equity of a member after each of its trades, from 1, by time."""
         curve = self.equity_curve(self.trade_columns(member))
-        index = pd.DatetimeIndex(curve.time_ns.astype("datetime64[ns]"), name="time").tz_localize(
-            "UTC"
-        )
+        index = pd.to_datetime(curve.time_ns, unit="ns", utc=True).rename("time")
         return pd.Series(curve.value, index=index, name=f"member {member}")
 
     def equity_curve(self, trades: Trades) -> Curve:

@@ -1,7 +1,8 @@
 """Trades of one individual as columns, and what follows from them: costs, groups."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,7 @@ import pandas as pd
 
 from data.bars import Bars, Window
 from engine.costs import Costs
-from engine.ledger import REASONS, Ledger
+from engine.ledger import REASONS, Ledger, Trade
 from optimizer.search.generation import Floats
 from optimizer.shown import SAMPLES
 
@@ -44,7 +45,6 @@ class Trades:
         cost_r: [K], what fee and slippage took of it, in units of risk.
         side: [K] int64, 1 for a long and -1 for a short.
         last_stop: [K], the stop in force at the exit; `stop` is the first one.
-        rejected: Signals that risked too little to trade.
         has_held_out: Whether any window was held out.
     """
 
@@ -65,7 +65,6 @@ class Trades:
     cost_r: Floats
     side: Ints
     last_stop: Floats
-    rejected: int
     has_held_out: bool
 
     def __len__(self) -> int:
@@ -84,13 +83,11 @@ class Groups:
     Args:
         trades: How many trades it has, [N] int64.
         sum_r: Their results added up, [N].
-        wins: How many of them won, [N] int64.
     """
 
     labels: tuple[str, ...]
     trades: Ints
     sum_r: Floats
-    wins: Ints
 
 
 @dataclass(frozen=True)
@@ -113,41 +110,28 @@ def collect_trades(
     ledgers: Sequence[Ledger], windows: Sequence[Window], series: Sequence[Bars], costs: Costs
 ) -> Trades:
     """Put an individual's ledgers, one a window [W], side by side."""
-    times = [series[window.series].timestamp for window in windows]
     number = np.repeat(np.arange(len(windows)), [len(ledger) for ledger in ledgers])
     owner = np.array([window.series for window in windows], np.int64)
     is_held_out = np.array([window.role == "held_out" for window in windows], np.bool_)
+    columns = {name: _joined(getattr(one, name) for one in ledgers) for name in Trade._fields}
 
-    def whole(name: str) -> Ints:
-        return _joined([getattr(ledger, name) for ledger in ledgers]).astype(np.int64)
+    def opened(bar: str) -> Ints:
+        return np.concatenate(
+            [
+                series[window.series].timestamp[getattr(ledger, bar)]
+                for window, ledger in zip(windows, ledgers, strict=True)
+            ]
+        )
 
-    def price(name: str) -> Floats:
-        return _joined([getattr(ledger, name) for ledger in ledgers]).astype(np.float64)
-
-    entry, stop, leave, side = price("entry"), price("stop"), price("exit"), whole("side")
+    entry, stop, leave = columns["entry"], columns["stop"], columns["exit"]
     return Trades(
+        **columns,
         window=number,
         series=owner[number],
         is_held_out=is_held_out[number],
-        signal_bar=whole("signal_bar"),
-        entry_bar=whole("entry_bar"),
-        exit_bar=whole("exit_bar"),
-        entry_ns=_joined(
-            [time[part.entry_bar] for time, part in zip(times, ledgers, strict=True)]
-        ).astype(np.int64),
-        exit_ns=_joined(
-            [time[part.exit_bar] for time, part in zip(times, ledgers, strict=True)]
-        ).astype(np.int64),
-        reason=whole("reason"),
-        entry=entry,
-        stop=stop,
-        target=price("target"),
-        exit=leave,
-        r=price("r"),
-        cost_r=costs.per_side * (entry + leave) / (side * (entry - stop)),
-        side=side,
-        last_stop=price("last_stop"),
-        rejected=sum(ledger.rejected for ledger in ledgers),
+        entry_ns=opened("entry_bar"),
+        exit_ns=opened("exit_bar"),
+        cost_r=costs.per_side * (entry + leave) / (columns["side"] * (entry - stop)),
         has_held_out=bool(is_held_out.any()),
     )
 
@@ -221,14 +205,15 @@ def numbered(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
 
 
 def _grouped(trades: Trades, chosen: Bools, keys: Ints, labels: tuple[str, ...]) -> Groups:
-    n, own, r = len(labels), keys[chosen], trades.r[chosen]
+    n, own = len(labels), keys[chosen]
     return Groups(
         labels=labels,
         trades=np.bincount(own, minlength=n).astype(np.int64),
-        sum_r=np.bincount(own, weights=r, minlength=n).astype(np.float64),
-        wins=np.bincount(own[r > 0], minlength=n).astype(np.int64),
+        sum_r=np.bincount(own, weights=trades.r[chosen], minlength=n).astype(np.float64),
     )
 
 
-def _joined(parts: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.generic]:
-    return np.concatenate(parts) if parts else np.empty(0)
+def _joined(parts: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Columns of ledgers as one; places, sides and reasons are int64."""
+    found = np.concatenate(list(parts))
+    return found.astype(np.int64) if found.dtype.kind == "i" else found

@@ -1,4 +1,8 @@
-"""What of a run can be trusted: the chain of digests, and the newest generation to go on from."""
+"""What of a run can be trusted: the chain of digests, and the newest generation to go on from.
+
+Evidence on a finished run is a chain of its own: rows are only ever added, each follows the one
+before and the first the run's result, so that it is of this result and of no other.
+"""
 
 import sqlite3
 from collections.abc import Sequence
@@ -7,7 +11,8 @@ from dataclasses import dataclass
 from optimizer.errors import StoreError
 from optimizer.runs.database import read_columns, read_digests
 from optimizer.runs.lock import NO_GENERATION
-from optimizer.runs.rows import Columns, Digests, damage_of, unpack, unpack_state
+from optimizer.runs.payload import sha256
+from optimizer.runs.rows import Columns, Digests, require_sound, unpack, unpack_state
 from optimizer.search.generation import Generation
 
 
@@ -24,9 +29,10 @@ class Chain:
     rows: Sequence[Digests]
     broken: str = ""
 
-    def tail(self, number: int) -> bytes:
-        """Digest that generation `number` + 1 has to follow."""
-        return self.rows[number].chain if number >= 0 else self.genesis
+    @property
+    def tail(self) -> bytes:
+        """Digest that what comes next has to follow."""
+        return self.rows[-1].chain if self.rows else self.genesis
 
     def row(self, number: int) -> Digests:
         """Row of a generation.
@@ -97,12 +103,14 @@ def recover(
             "the write-ahead log was deleted, cut or not copied"
         )
     for digests in reversed(chain.rows):
-        columns, problem = _whole(connection, digests)
-        if columns is not None:
-            return Recovery(
-                _generation(digests, columns), digests.chain, _told(warnings, digests.number)
-            )
-        warnings.append(f"generation {digests.number}: {problem}")
+        try:
+            generation = load_generation(connection, digests)
+        except ValueError as error:
+            warnings.append(f"generation {digests.number}: {error}")
+            continue
+        if warnings:
+            warnings.append(f"going on from generation {digests.number}, the newest that is sound")
+        return Recovery(generation, digests.chain, tuple(warnings))
     if warnings:
         raise StoreError(
             "no recorded generation can be used: " + "; ".join(warnings[:3]) + ": start a new run"
@@ -112,46 +120,16 @@ def recover(
 
 def load_columns(connection: sqlite3.Connection, digests: Digests) -> Columns:
     """Columns of a row; ValueError says what is wrong with them."""
-    try:
-        columns = read_columns(connection, digests.number)
-    except sqlite3.Error as error:
-        raise ValueError(f"its population cannot be read ({error})") from None
-    if columns is None:
-        raise ValueError("its population is missing")
-    problem = damage_of(digests, columns)
-    if problem:
-        raise ValueError(problem)
+    columns = read_columns(connection, digests.number)
+    require_sound(digests, columns)
     return columns
-
-
-def sound_columns(connection: sqlite3.Connection, digests: Digests) -> Columns | None:
-    """Columns of a row, or None when anything is wrong with them."""
-    try:
-        return load_columns(connection, digests)
-    except ValueError:
-        return None
 
 
 def load_generation(connection: sqlite3.Connection, digests: Digests) -> Generation:
     """A whole generation; ValueError says why it cannot be had."""
-    columns, problem = _whole(connection, digests)
-    if columns is None:
-        raise ValueError(problem)
-    return _generation(digests, columns)
-
-
-def _whole(connection: sqlite3.Connection, digests: Digests) -> tuple[Columns | None, str]:
     if digests.kept != "whole":
-        return None, "its whole population was not kept"
-    try:
-        columns = load_columns(connection, digests)
-        digests.described()
-    except ValueError as error:
-        return None, str(error)
-    return columns, ""
-
-
-def _generation(digests: Digests, columns: Columns) -> Generation:
+        raise ValueError("its whole population was not kept")
+    columns = load_columns(connection, digests)
     said = digests.described()
     archive, memory = unpack_state(columns.state, digests.genes, digests.objectives)
     return Generation(
@@ -167,7 +145,43 @@ def _generation(digests: Digests, columns: Columns) -> Generation:
     )
 
 
-def _told(warnings: Sequence[str], number: int) -> tuple[str, ...]:
-    if not warnings:
-        return ()
-    return (*warnings, f"going on from generation {number}, the newest that is sound")
+def append_evidence(connection: sqlite3.Connection, name: str, payload: bytes) -> None:
+    """Add a row of JSON, inside the caller's transaction.
+
+    Raises:
+        sqlite3.IntegrityError: When the run has no result that it could follow.
+    """
+    query = "SELECT chain FROM evidence ORDER BY id DESC LIMIT 1"
+    row = connection.execute(query).fetchone()
+    row = row or connection.execute("SELECT chain FROM result").fetchone()
+    if row is None:
+        raise sqlite3.IntegrityError("evidence without a result")
+    link = _evidence_link(row[0], name, payload)
+    connection.execute(
+        "INSERT INTO evidence (name, payload, chain) VALUES (?, ?, ?)", (name, payload, link)
+    )
+
+
+def read_evidence(connection: sqlite3.Connection, genesis: bytes) -> list[tuple[str, bytes]]:
+    """Names and JSON of all rows, oldest first.
+
+    Args:
+        connection: Of a run.
+        genesis: Link of the run's result, which the first row follows.
+
+    Raises:
+        ValueError: At the first row that does not follow.
+    """
+    found, tail = [], genesis
+    rows = connection.execute("SELECT id, name, payload, chain FROM evidence ORDER BY id")
+    for place, (number, name, payload, chain) in enumerate(rows, 1):
+        is_ours = number == place and isinstance(name, str) and isinstance(payload, bytes)
+        if not is_ours or chain != _evidence_link(tail, name, payload):
+            raise ValueError(f"row {place} of the evidence does not follow: it was changed")
+        found.append((name, payload))
+        tail = chain
+    return found
+
+
+def _evidence_link(before: bytes, name: str, payload: bytes) -> bytes:
+    return sha256(before, name.encode(), b"\0", payload)

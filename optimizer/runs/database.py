@@ -5,19 +5,16 @@ One SQLite database per run, so that two runs never wait for each other. Each wr
 Source: SQLite's documentation, "Write-Ahead Logging" and "PRAGMA synchronous".
 """
 
-import errno
-import resource
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import astuple
 from functools import cache
 from pathlib import Path
 
 from optimizer.errors import StoreError
 from optimizer.runs.payload import sha256
-from optimizer.runs.rows import KEPT, NOTHING, Columns, Digests
-from optimizer.runs.space import LOG_BYTES, free_bytes
+from optimizer.runs.rows import KEPT, Columns, Digests
+from optimizer.runs.space import LOG_BYTES, no_room
 
 SCHEMA_VERSION = 3
 """Goes up whenever an older program could not read what a newer one writes."""
@@ -28,9 +25,6 @@ WITHOUT_EVIDENCE = 2
 APPLICATION_ID = 0x47424F31
 """Marks a SQLite file as a run of this program."""
 
-JOURNALS = ("wal", "delete")
-"""How a transaction is made safe; ``delete`` is for file systems that several hosts share."""
-
 BUSY_SECONDS = 10.0
 """How long a transaction waits for a reader or for another writer."""
 
@@ -38,16 +32,6 @@ LOG_INDEX_BYTES = 32_768
 """What opening a write-ahead log needs on disk, for readers and writers alike."""
 
 _DISK_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR")
-
-_NO_PLACE = (
-    errno.EACCES,
-    errno.EEXIST,
-    errno.ENAMETOOLONG,
-    errno.ENOTDIR,
-    errno.EPERM,
-    errno.EROFS,
-)
-"""Errors of a place where nothing can be written, however much room there is."""
 
 # Digests stand before the columns: reading them then never walks through a population.
 _TABLES = """
@@ -175,26 +159,6 @@ def explained(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {error}{_advice(error)}") from None
 
 
-def no_room(error: Exception, path: Path, needed_bytes: int) -> StoreError:
-    """The error of a write that failed: why, or what it needed and what is free."""
-    if isinstance(error, OSError) and error.errno in _NO_PLACE:
-        return StoreError(
-            f"{path} cannot be written ({error.strerror}): let --runs name a folder that can"
-        )
-    free, (most, _) = free_bytes(path), resource.getrlimit(resource.RLIMIT_FSIZE)
-    code = error.errno if isinstance(error, OSError) else None
-    name = getattr(error, "sqlite_errorname", "") or type(error).__name__
-    if free < needed_bytes or code == errno.ENOSPC or name == "SQLITE_FULL":
-        why = f"needed {needed_bytes:,} bytes, {free:,} are free there"
-    elif code == errno.EDQUOT:
-        why = "your quota of that disk is used up"
-    elif most != resource.RLIM_INFINITY:
-        why = f"a file of this process may have {most:,} bytes at most: raise ulimit -f"
-    else:
-        why = f"space is not the reason, {free:,} bytes are free there: look at the system's log"
-    return StoreError(f"{path} could not be written ({name}: {error}): {why}")
-
-
 def read_header(connection: sqlite3.Connection, path: Path) -> bytes:
     """JSON of the header.
 
@@ -229,30 +193,35 @@ def read_digests(
         yield digests
 
 
-def read_columns(connection: sqlite3.Connection, number: int) -> Columns | None:
-    """Population of a row as bytes, or None when they are not there or are not bytes."""
+def read_columns(connection: sqlite3.Connection, number: int) -> Columns:
+    """Population of a row as bytes.
+
+    Raises:
+        ValueError: When it cannot be read, or is not there.
+    """
     query = f"SELECT {_COLUMNS} FROM generation WHERE number = ?"
-    row = connection.execute(query, (number,)).fetchone()
+    try:
+        row = connection.execute(query, (number,)).fetchone()
+    except sqlite3.Error as error:
+        raise ValueError(f"its population cannot be read ({error})") from None
     if row is None or not all(isinstance(value, bytes) for value in row):
-        return None
+        raise ValueError("its population is missing")
     return Columns(*row)
 
 
 def write_row(connection: sqlite3.Connection, digests: Digests, columns: Columns) -> None:
     """Insert a generation."""
-    values = (*astuple(digests), *columns.parts)
+    values = (*digests, *columns)
     marks = ", ".join("?" * len(values))
     connection.execute(f"INSERT INTO generation ({_DIGESTS}, {_COLUMNS}) VALUES ({marks})", values)
 
 
-def shrink_row(connection: sqlite3.Connection, digests: Digests, front: Columns | None) -> None:
-    """Drop a population, but for its front when that is given."""
-    kept = "summary" if front is None else "front"
-    columns = NOTHING if front is None else front
+def shrink_row(connection: sqlite3.Connection, digests: Digests, columns: Columns) -> None:
+    """Replace a population by what is kept of it."""
     connection.execute(
         "UPDATE generation SET kept = ?, genomes = ?, objectives = ?, violations = ?, failures = ?,"
         " lineage = ?, state = ? WHERE number = ?",
-        (kept, *columns.parts, digests.number),
+        (digests.kept, *columns, digests.number),
     )
 
 
@@ -288,9 +257,11 @@ def read_result(connection: sqlite3.Connection) -> tuple[bytes, bytes] | None:
     row = connection.execute("SELECT payload, sha256, chain FROM result").fetchone()
     if row is None:
         return None
-    if not isinstance(row[0], bytes) or sha256(row[0]) != row[1]:
+    payload, digest, link = row
+    is_ours = isinstance(payload, bytes) and isinstance(link, bytes)
+    if not is_ours or sha256(payload) != digest:
         raise ValueError("the result does not match its SHA-256")
-    return row[0], row[2]
+    return payload, link
 
 
 def write_resumption(connection: sqlite3.Connection, payload: bytes) -> None:
@@ -298,7 +269,7 @@ def write_resumption(connection: sqlite3.Connection, payload: bytes) -> None:
     connection.execute("INSERT INTO resumption (payload) VALUES (?)", (payload,))
 
 
-def read_resumptions(connection: sqlite3.Connection) -> Sequence[bytes]:
+def read_resumptions(connection: sqlite3.Connection) -> Sequence[object]:
     """JSON of each time that a run was taken up again, oldest first."""
     rows = connection.execute("SELECT payload FROM resumption ORDER BY id").fetchall()
     return tuple(payload for (payload,) in rows)
@@ -306,7 +277,10 @@ def read_resumptions(connection: sqlite3.Connection) -> Sequence[bytes]:
 
 def integrity(connection: sqlite3.Connection) -> tuple[str, ...]:
     """What SQLite itself finds wrong with the file."""
-    lines = connection.execute("PRAGMA integrity_check(5)").fetchall()
+    try:
+        lines = connection.execute("PRAGMA integrity_check(5)").fetchall()
+    except sqlite3.DatabaseError as error:
+        return (str(error),)
     return tuple(str(line) for (line,) in lines if line != "ok")
 
 

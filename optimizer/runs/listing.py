@@ -73,7 +73,7 @@ def next_number(runs_dir: Path) -> int:
 def summarise(path: Path) -> RunSummary:
     """What a run's directory says, whatever its state; never raises for a damaged run."""
     try:
-        reader = Reader(path / DATABASE)
+        reader = Reader(path)
     except StoreError as error:
         status = "running" if _unfinished(path) == "running" else "damaged"
         return RunSummary(path.name, path, status, damaged=_first_line(error))
@@ -151,8 +151,9 @@ def run_path(runs_dir: Path, run_id: str) -> Path:
 
 def _summary(path: Path, reader: Reader) -> RunSummary:
     header = reader.header
-    damaged, generations, result, verdict = "", 0, None, None
+    damaged, generations, planned, result, verdict = "", 0, None, None, None
     try:
+        planned = reader.planned
         result = reader.result
         generations = len(reader.generations())
         damaged = "; ".join(reader.recover().warnings)
@@ -167,7 +168,7 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
         strategy=_text(header, "strategy"),
         data=_text(header, "data"),
         generations=generations,
-        planned=reader.planned,
+        planned=planned,
         front_size=_front_size(result),
         verdict=verdict,
         damaged=damaged,
@@ -206,7 +207,7 @@ def run_folders(runs_dir: Path) -> list[Path]:
 
 def _number_of(path: Path) -> int | None:
     try:
-        reader = Reader(path / DATABASE)
+        reader = Reader(path)
     except StoreError:
         return None
     reader.close()
@@ -253,10 +254,10 @@ def _front_size(result: Mapping[str, object] | None) -> int | None:
 
 def _time_of(run_id: str) -> str:
     """The moment that an id of `new_run_id` names, in the form of a header's ISO time."""
-    date, _, time = run_id[:15].partition("-")
-    if not (len(date) == 8 and len(time) == 6 and (date + time).isdigit()):
+    try:
+        return datetime.strptime(run_id[:15], "%Y%m%d-%H%M%S").isoformat()
+    except ValueError:
         return ""
-    return f"{date[:4]}-{date[4:6]}-{date[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}"
 
 
 def _first_line(error: StoreError) -> str:

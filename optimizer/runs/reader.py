@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.runs.chain import (
     Chain,
@@ -15,6 +16,7 @@ from optimizer.runs.chain import (
     follow_chain,
     load_columns,
     load_generation,
+    read_evidence,
     recover,
 )
 from optimizer.runs.database import (
@@ -26,12 +28,11 @@ from optimizer.runs.database import (
     read_result,
     read_resumptions,
 )
-from optimizer.runs.evidence import read_evidence
-from optimizer.runs.files import refuse_links
+from optimizer.runs.files import DATABASE, refuse_links
 from optimizer.runs.lock import noted_generation
 from optimizer.runs.payload import decode, sha256
-from optimizer.runs.repair import rebuild
 from optimizer.runs.rows import Digests, GenerationSummary, front_population, unpack
+from optimizer.runs.space import KEEPS
 from optimizer.search.generation import Generation, Population
 
 FIRST_WITH_PRESENT_NAMES = 3
@@ -61,28 +62,27 @@ _FORMER_NAME = re.compile(rf"\b({'|'.join(PRESENT_NAMES)})\b")
 
 
 class Reader:
-    """A run's database, open for reading; metrics bear their present names.
+    """The database of a run's directory, open for reading; metrics bear their present names.
 
     Raises:
         StoreError: When it is not a run that this version can read, or its header is damaged.
     """
 
-    def __init__(self, database: Path) -> None:
-        self.database = database
-        self.path = database.parent
+    def __init__(self, path: Path) -> None:
+        self.path = path
         """Directory of the run."""
+        self.database = path / DATABASE
         self._open()
 
     def _open(self) -> None:
-        path = self.database
-        if not path.parent.is_dir() or not os.path.lexists(path):
-            raise StoreError(f"{path.parent} is not a run: there is no file {path.name} in it")
-        refuse_links(path.parent)
-        self._connection = open_reader(path)
+        if not self.path.is_dir() or not os.path.lexists(self.database):
+            raise StoreError(f"{self.path} is not a run: there is no file {DATABASE} in it")
+        refuse_links(self.path)
+        self._connection = open_reader(self.database)
         self._followed: tuple[int, Chain] | None = None
         try:
-            self.payload = read_header(self._connection, path)
-            self.format, header = _parted(self.payload, path)
+            self.payload = read_header(self._connection, self.database)
+            self.format, header = _parted(self.payload, self.database)
             self._is_older = has_former_names(header)
             self.header = self._present(header)
         except BaseException:
@@ -99,6 +99,16 @@ class Reader:
         said = [plan["generations"] for plan in plans if isinstance(plan.get("generations"), int)]
         newest = said[-1] if said else None
         return newest if isinstance(newest, int) else None
+
+    @property
+    def keep(self) -> Keep:
+        """What stays of generations before the newest two."""
+        return next(known for known in KEEPS if known == self.format["keep"])
+
+    @property
+    def journal(self) -> str:
+        """How the database keeps what is being written."""
+        return str(self.format["journal"])
 
     @property
     def budget(self) -> int | None:
@@ -123,17 +133,6 @@ class Reader:
         with self._snapshot():
             return recover(self._connection, sha256(self.payload), committed)
 
-    def rebuild_if_broken(self, newest: int) -> bool:
-        """Replace the file by one up to a generation when SQLite finds it damaged.
-
-        Returns whether it did; this reader is then stale.
-        """
-        with self._snapshot():
-            if not self._integrity():
-                return False
-            rebuild(self._connection, self.database, self.payload, newest)
-        return True
-
     def generations(self) -> tuple[GenerationSummary, ...]:
         """Summaries of all generations that can be trusted, oldest first."""
         with self._snapshot():
@@ -145,7 +144,7 @@ class Reader:
         Raises:
             StoreError: When it was not recorded, not kept, or is damaged.
         """
-        with self._snapshot(), self._named(number):
+        with self._snapshot(), _sound(f"{self.path.name}, generation {number}"):
             return load_generation(self._connection, self._chain().row(number))
 
     def front(self, number: int) -> Population:
@@ -154,7 +153,7 @@ class Reader:
         Raises:
             StoreError: When it was not recorded, not kept, or is damaged.
         """
-        with self._snapshot(), self._named(number):
+        with self._snapshot(), _sound(f"{self.path.name}, generation {number}"):
             digests = self._chain().row(number)
             if digests.kept == "summary":
                 raise ValueError("only its summary was kept")
@@ -169,17 +168,14 @@ class Reader:
         Raises:
             StoreError: When it is damaged, or does not follow from the recorded generations.
         """
-        try:
-            with self._snapshot():
-                recorded = read_result(self._connection)
-                chain = None if recorded is None else self._chain()
-            if recorded is None or chain is None:
+        with self._snapshot(), _sound(self.database):
+            recorded = read_result(self._connection)
+            if recorded is None:
                 return None
+            chain = self._chain()
             if not _follows(recorded, chain):
                 raise ValueError(f"{NOT_FOLLOWING}: {chain.broken or 'it was changed afterwards'}")
             return self._present(_mapping(recorded[0]))
-        except ValueError as error:
-            raise StoreError(f"{self.database}: {error}") from None
 
     @property
     def evidence(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
@@ -188,23 +184,24 @@ class Reader:
         Raises:
             StoreError: When it is damaged, or does not follow from the result.
         """
-        try:
-            with self._snapshot():
-                return tuple((name, _mapping(row)) for name, row in self._evidence())
-        except ValueError as error:
-            raise StoreError(f"{self.database}: {error}") from None
+        with self._snapshot(), _sound(self.database):
+            return tuple((name, _mapping(row)) for name, row in self._evidence())
 
     @property
     def resumptions(self) -> tuple[Mapping[str, object], ...]:
-        """When the run was taken up again, and what had changed that may."""
+        """When the run was taken up again, and what had changed that may, as far as is readable.
+
+        Nothing hangs on such a note, so one that is damaged is left out; `verify` names it.
+        """
         with self._snapshot():
-            return tuple(_mapping(payload) for payload in read_resumptions(self._connection))
+            found = map(_noted, read_resumptions(self._connection))
+            return tuple(note for note in found if note is not None)
 
     def verify(self) -> list[str]:
         """Everything that is wrong, one line each, found by reading everything."""
         committed = noted_generation(self.path)
         with self._snapshot():
-            lines = [f"database: {line}" for line in self._integrity()]
+            lines = [f"database: {line}" for line in integrity(self._connection)]
             chain = self._chain()
             if chain.broken:
                 lines.append(chain.broken)
@@ -212,6 +209,9 @@ class Reader:
                 lines.append(f"generations {len(chain.rows)} to {committed} are gone")
             lines.extend(self._row_problems(chain))
             lines.extend(self._result_problems(chain))
+            for number, payload in enumerate(read_resumptions(self._connection), start=1):
+                if _noted(payload) is None:
+                    lines.append(f"resumption {number} cannot be read")
         return lines
 
     def _present(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
@@ -247,12 +247,6 @@ class Reader:
             return []
         return read_evidence(self._connection, recorded[1])
 
-    def _integrity(self) -> tuple[str, ...]:
-        try:
-            return integrity(self._connection)
-        except sqlite3.DatabaseError as error:
-            return (str(error),)
-
     def _chain(self) -> Chain:
         """The chain, followed anew only when somebody has committed since the last time."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
@@ -271,13 +265,6 @@ class Reader:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
 
-    @contextmanager
-    def _named(self, number: int) -> Iterator[None]:
-        try:
-            yield
-        except ValueError as error:
-            raise StoreError(f"{self.path.name}, generation {number}: {error}") from None
-
 
 def has_former_names(header: Mapping[str, object]) -> bool:
     """Whether a run's header says that an older engine made it."""
@@ -294,10 +281,19 @@ def with_present_names(recorded: Mapping[str, object]) -> dict[str, object]:
     }
 
 
+@contextmanager
+def _sound(what: object) -> Iterator[None]:
+    """Say of what it is that cannot be read."""
+    try:
+        yield
+    except ValueError as error:
+        raise StoreError(f"{what}: {error}") from None
+
+
 def _follows(recorded: tuple[bytes, bytes], chain: Chain) -> bool:
     """Whether a result with its link is that of the rows of a chain."""
     payload, link = recorded
-    return link == sha256(chain.tail(len(chain.rows) - 1), payload)
+    return link == sha256(chain.tail, payload)
 
 
 def _parted(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[str, object]]:
@@ -311,6 +307,14 @@ def _parted(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[s
 
 def _mapping(payload: bytes) -> Mapping[str, object]:
     return _as_mapping(decode(payload))
+
+
+def _noted(payload: object) -> Mapping[str, object] | None:
+    """A note that the run was taken up again; None where it cannot be read."""
+    try:
+        return _mapping(payload) if isinstance(payload, bytes) else None
+    except ValueError:
+        return None
 
 
 def _as_mapping(value: object) -> Mapping[str, object]:

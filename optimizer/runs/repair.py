@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 import time
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from data.files import sync_folder
@@ -103,16 +102,13 @@ def remove_leftovers(directory: Path) -> None:
 def _salvaged(connection: sqlite3.Connection, digests: Digests) -> tuple[Digests, Columns]:
     """A row with its population, or without when that cannot be read."""
     try:
-        columns = read_columns(connection, digests.number)
-    except sqlite3.Error:
-        columns = None
-    if columns is None:
-        return replace(digests, kept="summary"), NOTHING
-    return digests, columns
+        return digests, read_columns(connection, digests.number)
+    except ValueError:
+        return digests._replace(kept="summary"), NOTHING
 
 
-def _salvaged_resumptions(connection: sqlite3.Connection) -> tuple[bytes, ...]:
+def _salvaged_resumptions(connection: sqlite3.Connection) -> list[bytes]:
     try:
-        return tuple(read_resumptions(connection))
+        return [note for note in read_resumptions(connection) if isinstance(note, bytes)]
     except sqlite3.Error:
-        return ()
+        return []

@@ -8,9 +8,9 @@ its neighbours, and what was kept of it can still be checked.
 import hashlib
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from optimizer.runs.payload import Payload, decode, encode, sha256
 from optimizer.search.generation import LINEAGE, Generation, Population, nobody
 
 KEPT = ("whole", "front", "summary")
-"""How much of a generation's population a row still holds."""
+"""How much of a generation's population a row still holds, the most first."""
 
 NUMBER_BYTES = 8
 CODE_BYTES = 2
@@ -33,8 +33,7 @@ Bytes = bytes | memoryview
 """A view of an array that nobody can change needs no copy."""
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """A population, or some of it, as bytes: float64 and int16, little-endian, row by row.
 
     Args:
@@ -54,21 +53,9 @@ class Columns:
     state: Bytes = b""
 
     @property
-    def parts(self) -> tuple[Bytes, ...]:
-        """All columns in order, the state last."""
-        return (
-            self.genomes,
-            self.objectives,
-            self.violations,
-            self.failures,
-            self.lineage,
-            self.state,
-        )
-
-    @property
     def n_bytes(self) -> int:
         """Size of all columns in bytes."""
-        return sum(len(column) for column in self.parts)
+        return sum(map(len, self))
 
     def digest(self) -> bytes:
         """SHA-256 over the columns; the shapes that part them are in the row's digest."""
@@ -76,7 +63,7 @@ class Columns:
 
     def digests(self) -> tuple[bytes, bytes]:
         """The same, and the digest that they would have without a state."""
-        *population, state = self.parts
+        *population, state = self
         digest = hashlib.sha256()
         for column in population:
             digest.update(column)
@@ -135,8 +122,7 @@ class Snapshot:
         return whole_bytes(*self.shape) + len(self.columns.state)
 
 
-@dataclass(frozen=True)
-class Digests:
+class Digests(NamedTuple):
     """The part of a row that links it to its neighbours; small, and never dropped.
 
     `individuals`, `genes` and `objectives` are P, G and O.
@@ -167,10 +153,6 @@ class Digests:
             previous, struct.pack("<5q", *numbers), self.whole_sha, self.front_sha, self.summary
         )
 
-    def rows_kept(self) -> int:
-        """How many individuals the row's columns hold."""
-        return {"whole": self.individuals, "front": self.front, "summary": 0}[self.kept]
-
     def described(self) -> GenerationSummary:
         """The summary in words that a program can use.
 
@@ -196,8 +178,8 @@ def snapshot(generation: Generation) -> Snapshot:
     if genomes.ndim != 2 or objectives.ndim != 2:
         raise StoreError(f"generation {generation.number}: genomes and objectives must be tables")
     shape = (len(genomes), genomes.shape[1], objectives.shape[1])
-    columns = replace(pack(population), state=pack_state(generation))
-    if not _fits(columns, shape[0], shape[1], shape[2]):
+    columns = pack(population)._replace(state=pack_state(generation))
+    if not _fits(columns, *shape):
         raise StoreError(f"generation {generation.number}: its columns differ in length")
     said = ("evaluated", "seconds", "repaired", "rejected", "hypervolume")
     summary = {name: getattr(generation, name) for name in said}
@@ -235,7 +217,7 @@ def pack_state(generation: Generation) -> bytes:
     if not len(archive) and not memory:
         return b""
     sizes = struct.pack(SIZES, len(archive), len(generation.memory))
-    return b"".join([sizes, *pack(archive).parts, memory])
+    return b"".join([sizes, *pack(archive), memory])
 
 
 def unpack_state(
@@ -245,9 +227,8 @@ def unpack_state(
     if not state:
         return nobody(genes, objectives), np.empty(0)
     individuals, _ = struct.unpack_from(SIZES, state)
-    widths = (genes * NUMBER_BYTES, objectives * NUMBER_BYTES, NUMBER_BYTES, CODE_BYTES)
     ends = [struct.calcsize(SIZES)]
-    for width in (*widths, len(LINEAGE) * NUMBER_BYTES):
+    for width in _widths(genes, objectives):
         ends.append(ends[-1] + individuals * width)
     columns = Columns(*(state[start:end] for start, end in pairwise(ends)))
     return unpack(columns, genes, objectives), _floats(state[ends[-1] :])
@@ -278,7 +259,7 @@ def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
     whole_sha, front_sha = taken.columns.digests()
     if len(members) == len(population):
         # Before long everybody is on the front: those bytes are there, and hashed, already.
-        packed = replace(taken.columns, state=b"")
+        packed = taken.columns._replace(state=b"")
     else:
         packed = pack(population.take(members))
         front_sha = packed.digest()
@@ -294,33 +275,37 @@ def link(taken: Snapshot, previous: bytes) -> tuple[Digests, Columns]:
         front_sha=front_sha,
         chain=b"",
     )
-    return replace(unlinked, chain=unlinked.linked(previous)), packed
+    return unlinked._replace(chain=unlinked.linked(previous)), packed
 
 
-def damage_of(digests: Digests, columns: Columns) -> str:
-    """What is wrong with the columns of a row that is linked, or an empty string."""
-    if not _fits(columns, digests.rows_kept(), digests.genes, digests.objectives):
-        return "its population does not have the recorded shape"
-    expected = {"whole": digests.whole_sha, "front": digests.front_sha}.get(digests.kept)
+def require_sound(digests: Digests, columns: Columns) -> None:
+    """Refuse columns that are not those of a row that is linked; ValueError says why."""
+    individuals, expected = {
+        "whole": (digests.individuals, digests.whole_sha),
+        "front": (digests.front, digests.front_sha),
+        "summary": (0, None),
+    }[digests.kept]
+    if not _fits(columns, individuals, digests.genes, digests.objectives):
+        raise ValueError("its population does not have the recorded shape")
     if expected is not None and columns.digest() != expected:
-        return "its population does not match its SHA-256"
-    return ""
+        raise ValueError("its population does not match its SHA-256")
 
 
 def whole_bytes(individuals: int, genes: int, objectives: int) -> int:
     """Size in bytes of the columns of a population."""
-    numbers = genes + objectives + 1 + len(LINEAGE)
-    return individuals * (numbers * NUMBER_BYTES + CODE_BYTES)
+    return individuals * sum(_widths(genes, objectives))
+
+
+def _widths(genes: int, objectives: int) -> tuple[int, ...]:
+    """Bytes that an individual takes in each column but the state."""
+    lineage = len(LINEAGE) * NUMBER_BYTES
+    return genes * NUMBER_BYTES, objectives * NUMBER_BYTES, NUMBER_BYTES, CODE_BYTES, lineage
 
 
 def _fits(columns: Columns, individuals: int, genes: int, objectives: int) -> bool:
-    return (
-        len(columns.genomes) == individuals * genes * NUMBER_BYTES
-        and len(columns.objectives) == individuals * objectives * NUMBER_BYTES
-        and len(columns.violations) == individuals * NUMBER_BYTES
-        and len(columns.failures) == individuals * CODE_BYTES
-        and len(columns.lineage) == individuals * len(LINEAGE) * NUMBER_BYTES
-    )
+    *population, _ = columns
+    expected = [individuals * width for width in _widths(genes, objectives)]
+    return [len(column) for column in population] == expected
 
 
 def _bytes(array: npt.ArrayLike, dtype: str) -> Bytes:

@@ -1,20 +1,19 @@
 """How much of a run is kept, whether there is room for it, and on what file system."""
 
+import errno
+import resource
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import get_args
 
 import psutil
 
+from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.runs.rows import whole_bytes
 
-Keep = Literal["all", "front", "last"]
-"""What stays of generations before the newest two: everything, their front, or their summary."""
-
-KEEPS: tuple[Keep, ...] = ("all", "front", "last")
-"""All that `Keep` can be."""
+KEEPS: tuple[Keep, ...] = get_args(Keep)
 
 WHOLE_GENERATIONS = 2
 """So many of the newest always stay whole: one to go on from, one in case that it is damaged."""
@@ -33,6 +32,16 @@ STATE_BYTES = 512
 
 LOG_BYTES = 12 * 2**20
 """What the write-ahead log and the run's other files take, but for large populations."""
+
+_NO_PLACE = (
+    errno.EACCES,
+    errno.EEXIST,
+    errno.ENAMETOOLONG,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+)
+"""Errors of a place where nothing can be written, however much room there is."""
 
 NETWORK_KINDS = frozenset((
     "9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "fuse.ceph", "fuse.davfs2",
@@ -89,6 +98,26 @@ def require_space(path: Path, needed: int) -> None:
             "another place (--runs), record less (--keep last, or a smaller --budget), or search "
             "less"
         )
+
+
+def no_room(error: Exception, path: Path, needed_bytes: int) -> StoreError:
+    """The error of a write that failed: why, or what it needed and what is free."""
+    if isinstance(error, OSError) and error.errno in _NO_PLACE:
+        return StoreError(
+            f"{path} cannot be written ({error.strerror}): let --runs name a folder that can"
+        )
+    free, (most, _) = free_bytes(path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    code = error.errno if isinstance(error, OSError) else None
+    name = getattr(error, "sqlite_errorname", "") or type(error).__name__
+    if free < needed_bytes or code == errno.ENOSPC or name == "SQLITE_FULL":
+        why = f"needed {needed_bytes:,} bytes, {free:,} are free there"
+    elif code == errno.EDQUOT:
+        why = "your quota of that disk is used up"
+    elif most != resource.RLIM_INFINITY:
+        why = f"a file of this process may have {most:,} bytes at most: raise ulimit -f"
+    else:
+        why = f"space is not the reason, {free:,} bytes are free there: look at the system's log"
+    return StoreError(f"{path} could not be written ({name}: {error}): {why}")
 
 
 def network_kind(path: Path) -> str | None:

@@ -11,29 +11,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Literal, get_args
 
 from data.files import sync_folder
+from optimizer.config.values import Journal, Keep
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery
-from optimizer.runs.database import JOURNALS, create_tables, no_room
+from optimizer.runs.database import create_tables, integrity
 from optimizer.runs.files import DAMAGED, DATABASE
 from optimizer.runs.listing import next_number, run_path
 from optimizer.runs.lock import OwnerLock, is_owned
 from optimizer.runs.payload import encode
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note
-from optimizer.runs.repair import (
-    draft_path,
-    remove_leftovers,
-    sweep_drafts,
-)
-from optimizer.runs.space import KEEPS, Keep, refuse_network
+from optimizer.runs.repair import draft_path, rebuild, remove_leftovers, sweep_drafts
+from optimizer.runs.space import KEEPS, no_room, refuse_network
 from optimizer.runs.writer import Writer
 from optimizer.search.generation import Generation
 
 Status = Literal["running", "finished", "interrupted"]
-Journal = Literal["wal", "delete"]
 
 
 class RunStore(Reader):
@@ -46,8 +42,8 @@ class RunStore(Reader):
         swept: How many directories of runs never begun were removed.
     """
 
-    def __init__(self, database: Path, lock: OwnerLock | None, *, swept: int = 0) -> None:
-        super().__init__(database)
+    def __init__(self, path: Path, lock: OwnerLock | None, *, swept: int = 0) -> None:
+        super().__init__(path)
         self._lock = lock
         self._writer: Writer | None = None
         self.warnings: tuple[str, ...] = ()
@@ -55,7 +51,7 @@ class RunStore(Reader):
         if swept:
             self.warnings = (f"removed what {swept} interrupted starts of runs had left",)
         if lock is not None:
-            self._take_up(lock, str(self.format["journal"]))
+            self._take_up(lock)
 
     @classmethod
     def create(
@@ -110,14 +106,14 @@ class RunStore(Reader):
                 or, for writing, is owned by another process.
         """
         if not writable:
-            return cls(path / DATABASE, None)
-        Reader(path / DATABASE).close()
+            return cls(path, None)
+        Reader(path).close()
         return cls._opened(path, OwnerLock.acquire(path))
 
     @classmethod
     def _opened(cls, path: Path, lock: OwnerLock, *, swept: int = 0) -> "RunStore":
         try:
-            return cls(path / DATABASE, lock, swept=swept)
+            return cls(path, lock, swept=swept)
         except BaseException:
             lock.release()
             raise
@@ -230,14 +226,14 @@ class RunStore(Reader):
                 raise
             error.add_note(str(failure))
 
-    def _take_up(self, lock: OwnerLock, journal: str) -> None:
+    def _take_up(self, lock: OwnerLock) -> None:
         try:
-            refuse_network(self.path, journal)
+            refuse_network(self.path, self.journal)
             remove_leftovers(self.path)
             recovery = self.recover()
             self._warn(recovery.warnings)
             self._mend(recovery)
-            self._writer = Writer(self, lock, journal, recovery)
+            self._writer = Writer(self, lock, recovery)
         except (OSError, sqlite3.Error) as error:
             self._connection.close()
             raise no_room(error, self.database, 0) from None
@@ -246,10 +242,14 @@ class RunStore(Reader):
             raise
 
     def _mend(self, recovery: Recovery) -> None:
-        if self.rebuild_if_broken(recovery.number):
-            self._connection.close()
-            self._open()
-            self._warn((f"the database was rebuilt; the damaged one is kept as {DAMAGED}",))
+        """Replace the file when SQLite finds it damaged, and open the new one."""
+        with self._snapshot():
+            if not integrity(self._connection):
+                return
+            rebuild(self._connection, self.database, self.payload, recovery.number)
+        self._connection.close()
+        self._open()
+        self._warn((f"the database was rebuilt; the damaged one is kept as {DAMAGED}",))
 
     def _warn(self, lines: Iterable[str]) -> None:
         self.warnings = (*self.warnings, *(line for line in lines if line not in self.warnings))
@@ -261,7 +261,7 @@ class RunStore(Reader):
 
 
 def _require_known(keep: str, journal: str) -> None:
-    for name, value, known in (("keep", keep, KEEPS), ("journal", journal, JOURNALS)):
+    for name, value, known in (("keep", keep, KEEPS), ("journal", journal, get_args(Journal))):
         if value not in known:
             raise StoreError(f"{name}='{value}' is unknown: use one of {', '.join(known)}")
 

@@ -3,15 +3,13 @@
 import logging
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 
+from optimizer.config.values import Keep
 from optimizer.errors import StoreError
-from optimizer.runs.chain import Recovery, sound_columns
+from optimizer.runs.chain import Recovery, append_evidence, load_columns
 from optimizer.runs.database import (
     log_bytes,
     make_plain,
-    no_room,
     open_writer,
     population_bytes,
     read_digests,
@@ -22,11 +20,11 @@ from optimizer.runs.database import (
     write_resumption,
     write_row,
 )
-from optimizer.runs.evidence import append_evidence
 from optimizer.runs.lock import OwnerLock
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note, Record, Recorder
 from optimizer.runs.rows import (
+    KEPT,
     NOTHING,
     Columns,
     Digests,
@@ -37,7 +35,7 @@ from optimizer.runs.rows import (
     snapshot,
     unpack,
 )
-from optimizer.runs.space import KEEPS, LOG_BYTES, WHOLE_GENERATIONS, Keep
+from optimizer.runs.space import LOG_BYTES, WHOLE_GENERATIONS, no_room
 from optimizer.search.generation import Generation
 
 LOG = logging.getLogger(__name__)
@@ -51,7 +49,6 @@ class Writer:
 
     Args:
         reader: Of the same run, which says how it is kept.
-        journal: How the database keeps what is being written.
         recovery: What the run holds already.
 
     Attributes:
@@ -59,20 +56,12 @@ class Writer:
         recorder: The thread that records.
     """
 
-    def __init__(self, reader: Reader, lock: OwnerLock, journal: str, recovery: Recovery) -> None:
+    def __init__(self, reader: Reader, lock: OwnerLock, recovery: Recovery) -> None:
         self.last = recovery.number
         self._width = None
         if recovery.generation is not None:
             self._width = snapshot(recovery.generation).shape[1:]
-        keep = reader.format["keep"]
-        self._committer = Committer(
-            open_writer(reader.database, journal),
-            reader.database,
-            lock,
-            keep=next(known for known in KEEPS if known == keep),
-            budget=reader.budget,
-            recovery=recovery,
-        )
+        self._committer = Committer(reader, lock, recovery)
         self.recorder = Recorder(self._committer.commit)
 
     def record(self, generation: Generation) -> None:
@@ -105,21 +94,11 @@ class Writer:
 class Committer:
     """The only writer of a run's database; after an error it is closed and never tried again."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        path: Path,
-        lock: OwnerLock,
-        *,
-        keep: Keep,
-        budget: int | None,
-        recovery: Recovery,
-    ) -> None:
-        self._connection = connection
-        self._path = path
+    def __init__(self, reader: Reader, lock: OwnerLock, recovery: Recovery) -> None:
+        self._path, self._keep = reader.database, reader.keep
+        self._connection = open_writer(self._path, reader.journal)
         self._lock = lock
-        self._keep = keep
-        self._thinning = Thinning(connection, keep=keep, budget=budget)
+        self._thinning = Thinning(self._connection, keep=self._keep, budget=reader.budget)
         self._chain = recovery.chain
         self._last = self._newest = recovery.number
         self._is_clean = False
@@ -182,7 +161,7 @@ class Committer:
             kept, columns = "whole", record.columns
         else:
             kept, columns = ("front", front) if self._keep == "front" else ("summary", NOTHING)
-        write_row(self._connection, replace(digests, kept=kept), columns)
+        write_row(self._connection, digests._replace(kept=kept), columns)
         self._thinning.added(columns)
         self._chain, self._last = digests.chain, digests.number
 
@@ -208,10 +187,8 @@ class Thinning:
         self._connection = connection
         self._keep = keep
         self._budget = budget
-        self._whole_from = 0
-        """Every older generation before this one is a front at most."""
-        self._front_from = 0
-        """Every older generation before this one is a summary."""
+        self._begins = {"front": 0, "summary": 0}
+        """Generations before these numbers are that at most."""
         self._n_bytes: int | None = None
 
     def removed(self) -> None:
@@ -227,14 +204,10 @@ class Thinning:
         """Drop what need not be kept."""
         end = newest + 1 - WHOLE_GENERATIONS
         if self._keep != "all":
-            self._thin_to_front(end)
-        if self._keep == "last":
-            self._thin_to_summary(end)
-        while self._is_over_budget() and self._front_from < end:
-            if self._whole_from < end:
-                self._thin_to_front(self._whole_from + 1)
-            else:
-                self._thin_to_summary(self._front_from + 1)
+            self._shrink("front" if self._keep == "front" else "summary", end)
+        while self._is_over_budget() and self._begins["summary"] < end:
+            kept = "front" if self._begins["front"] < end else "summary"
+            self._shrink(kept, self._begins[kept] + 1)
 
     def _is_over_budget(self) -> bool:
         if self._budget is None:
@@ -243,28 +216,22 @@ class Thinning:
             self._n_bytes = population_bytes(self._connection)
         return self._n_bytes > self._budget
 
-    def _thin_to_front(self, end: int) -> None:
-        for digests in list(read_digests(self._connection, self._whole_from, end)):
-            if digests.kept == "whole":
-                self._replace(digests, is_front=self._keep != "last")
-        self._whole_from = max(self._whole_from, end)
+    def _shrink(self, kept: str, end: int) -> None:
+        """Leave no more than the front, or the summary, of generations before `end`."""
+        for digests in list(read_digests(self._connection, self._begins[kept], end)):
+            if KEPT.index(digests.kept) < KEPT.index(kept):
+                self._replace(digests, kept)
+        self._begins[kept] = max(self._begins[kept], end)
 
-    def _thin_to_summary(self, end: int) -> None:
-        for digests in list(read_digests(self._connection, self._front_from, end)):
-            if digests.kept != "summary":
-                self._replace(digests, is_front=False)
-        self._front_from = max(self._front_from, end)
-
-    def _replace(self, digests: Digests, *, is_front: bool) -> None:
-        """A damaged population stays as it is, for `verify` to report."""
-        columns = sound_columns(self._connection, digests)
-        if columns is None:
+    def _replace(self, digests: Digests, kept: str) -> None:
+        try:
+            columns = load_columns(self._connection, digests)
+        except ValueError:
+            # A damaged population stays as it is, for `verify` to report.
             return
-        left = _front(columns, digests) if is_front else None
-        shrink_row(self._connection, digests, left)
+        left = NOTHING
+        if kept == "front":
+            left = pack(front_population(unpack(columns, digests.genes, digests.objectives)))
+        shrink_row(self._connection, digests._replace(kept=kept), left)
         if self._n_bytes is not None:
-            self._n_bytes += (left or NOTHING).n_bytes - columns.n_bytes
-
-
-def _front(columns: Columns, digests: Digests) -> Columns:
-    return pack(front_population(unpack(columns, digests.genes, digests.objectives)))
+            self._n_bytes += left.n_bytes - columns.n_bytes

@@ -7,10 +7,9 @@ import numpy as np
 from optimizer.report.account import NS_PER_DAY, SHARPE_DAYS, Curve, drawdown
 from optimizer.report.charts.chart import (
     BLUE,
-    GREEN,
     GREY,
     ORANGE,
-    RED,
+    RED_TO_GREEN,
     Chart,
     Layout,
     Trace,
@@ -19,6 +18,7 @@ from optimizer.report.charts.chart import (
     name,
     scatter,
     thinned,
+    upright,
 )
 from optimizer.report.trades import Ints
 from optimizer.search.generation import Floats
@@ -27,6 +27,9 @@ from optimizer.shown import counted, fraction, number
 HOLD = "buy and hold"
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+MOST_OTHER_POINTS = 400
+"""Points of the line of each other member."""
 
 MOST_SHARPES = 500
 """Points of a line of Sharpe ratios."""
@@ -45,10 +48,10 @@ def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) 
 
     `held_out_ns` is when the bars begin that were held out; None without any.
     """
-    x, y = _broken([_drawn(curve) for curve in others])
-    faint = {"color": GREY, "width": 0.8, "shape": "hv"}
     data: list[Trace] = []
     if others:
+        x, y = _joined(others)
+        faint = {"color": GREY, "width": 0.8, "shape": "hv"}
         data.append(
             scatter("lines", x, y, name="other members", opacity=0.55, line=faint, hoverinfo="skip")
         )
@@ -59,14 +62,7 @@ def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) 
 
 def border(held_out_ns: int | None) -> Layout:
     """A line where the bars begin that were held out."""
-    if held_out_ns is None:
-        return {}
-    at = held_out_ns / 1e6
-    line = {"color": ORANGE, "width": 2, "dash": "dot"}
-    shape = {"type": "line", "xref": "x", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1}
-    place = {"xref": "x", "yref": "paper", "x": at, "y": 1, "xanchor": "left", "yanchor": "top"}
-    note = {**place, "text": "held out", "showarrow": False}
-    return {"shapes": [{**shape, "line": line}], "annotations": [note]}
+    return {} if held_out_ns is None else upright(held_out_ns / 1e6, "held out", side="left")
 
 
 def equity(curve: Curve, label: str) -> Chart:
@@ -92,7 +88,7 @@ def monthly(years: Ints, table: Floats, label: str) -> Chart:
         "z": percent,
         "zmin": -reach,
         "zmax": reach,
-        "colorscale": [[0.0, RED], [0.5, "#e6e6e6"], [1.0, GREEN]],
+        "colorscale": RED_TO_GREEN,
         "showscale": False,
         "xgap": 2,
         "ygap": 2,
@@ -162,17 +158,14 @@ def _curve(curve: Curve, label: str, colour: str, *, shape: str) -> list[Trace]:
     return traces
 
 
-def _drawn(curve: Curve) -> tuple[Floats, Floats]:
-    at = thinned(curve.value, 400)
-    return milliseconds(curve.time_ns[at]), curve.value[at]
-
-
-def _broken(lines: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+def _joined(curves: Sequence[Curve]) -> tuple[Floats, Floats]:
     """Many lines as one, a gap after each."""
-    gap = np.array([np.nan])
-    x = [part for line in lines for part in (line[0], gap)]
-    y = [part for line in lines for part in (line[1], gap)]
-    return (np.concatenate(x), np.concatenate(y)) if lines else (gap, gap)
+    x, y = [], []
+    for curve in curves:
+        at = thinned(curve.value, MOST_OTHER_POINTS)
+        x.append(np.append(milliseconds(curve.time_ns[at]), np.nan))
+        y.append(np.append(curve.value[at], np.nan))
+    return np.concatenate(x), np.concatenate(y)
 
 
 def _months_words(years: Ints, table: Floats) -> str:

@@ -30,6 +30,9 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
 SCALE = [[0.0, "#3a4cc0"], [0.5, "#b8b8b8"], [1.0, "#c0392b"]]
 """Colour scale of values without a sign of their own: blue is low, red is high."""
 
+RED_TO_GREEN = [[0.0, RED], [0.5, "#e6e6e6"], [1.0, GREEN]]
+"""Colour scale of values that are bad below 0 and good above."""
+
 LEGEND = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
 """A legend in a line above the chart."""
 
@@ -79,14 +82,23 @@ def axis(title: str, **more: object) -> Layout:
     return {"title": {"text": name(title)}, "automargin": True, **more}
 
 
-def scatter(mode: str, x: object, y: object, **more: object) -> Trace:
-    """Points or lines, by plotly's names of its properties."""
-    return {"type": "scatter", "mode": mode, "x": x, "y": y, **more}
+def scatter(mode: str, x: object = None, y: object = None, **more: object) -> Trace:
+    """Points or lines, by plotly's names of its properties; places may follow later."""
+    places = {} if x is None else {"x": x, "y": y}
+    return {"type": "scatter", "mode": mode, **places, **more}
 
 
 def bar(x: object, y: object, **more: object) -> Trace:
     """Bars, likewise."""
     return {"type": "bar", "x": x, "y": y, **more}
+
+
+def upright(x: float, text: str, *, side: str) -> Layout:
+    """A dotted line at a place of the horizontal axis; its words are anchored at their `side`."""
+    ends = {"x0": x, "x1": x, "xref": "x", "y0": 0, "y1": 1, "yref": "paper"}
+    line = {"type": "line", **ends, "line": {"color": ORANGE, "width": 2, "dash": "dot"}}
+    place = {"x": x, "xref": "x", "y": 1, "yref": "paper", "xanchor": side, "yanchor": "top"}
+    return {"shapes": [line], "annotations": [{**place, "text": text, "showarrow": False}]}
 
 
 def milliseconds(time_ns: npt.NDArray[np.int64]) -> Floats:

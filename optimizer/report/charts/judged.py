@@ -1,6 +1,5 @@
 """Charts of evidence: strengths of null searches, and of the pick at other costs."""
 
-from collections.abc import Mapping
 from math import nan
 
 import numpy as np
@@ -17,6 +16,7 @@ from optimizer.report.charts.chart import (
     axis,
     bar,
     scatter,
+    upright,
 )
 from optimizer.shown import number
 
@@ -62,15 +62,8 @@ def strength_at_costs(robust: RobustRecord) -> Chart:
     """Strength of the pick's trades at multiples of what was charged; 0 is where they end."""
     times = np.array([point.times for point in robust.costs])
     strengths = [nan if one.strength is None else one.strength for one in robust.costs]
-    data = [
-        scatter(
-            "lines+markers",
-            times,
-            np.array(strengths),
-            line={"color": BLUE, "width": 2},
-            name="strength",
-        )
-    ]
+    line = {"color": BLUE, "width": 2}
+    data = [scatter("lines+markers", times, np.array(strengths), line=line, name="strength")]
     layout: Layout = {
         "xaxis": axis("times what was charged"),
         "yaxis": axis("strength", rangemode="tozero", zeroline=True, zerolinewidth=2),
@@ -86,7 +79,9 @@ def strength_at_costs(robust: RobustRecord) -> Chart:
     alt = f"strength {', '.join(told)}"
     even = robust.break_even_bp
     if even is not None and robust.charged_bp > 0:
-        layout = {**layout, **_ends_at(even / robust.charged_bp, float(times.max(initial=0)))}
+        at = even / robust.charged_bp
+        if 0 <= at <= times.max(initial=0):
+            layout = {**layout, **upright(at, "nothing left ", side="right")}
         alt += f"; nothing is left at {number(even)}" if even >= 0 else "; it loses before costs"
     return Chart("the pick at other costs", alt, data, layout)
 
@@ -100,16 +95,3 @@ def _null_words(name: str, kind: NullKind) -> str:
     empty = kind.run - len(_known(kind))
     told = f"{number(kind.strength.at_least)} of {number(kind.run)} searches on {name} bars"
     return f"{told} did as well" + (f", {number(empty)} found nothing" if empty else "")
-
-
-def _ends_at(times: float, most: float) -> Mapping[str, object]:
-    """A line where nothing is left, if that is to be seen."""
-    if not 0 <= times <= most:
-        return {}
-    place = {"x0": times, "x1": times, "xref": "x", "y0": 0, "y1": 1, "yref": "paper"}
-    line = {"color": ORANGE, "width": 2, "dash": "dot"}
-    note = {"x": times, "xref": "x", "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "top"}
-    return {
-        "shapes": [{"type": "line", **place, "line": line}],
-        "annotations": [{**note, "text": "nothing left ", "showarrow": False}],
-    }

@@ -116,13 +116,8 @@ def trade(bars: Bars, trades: Trades, number_of_trade: int) -> Chart:
 def trade_frame() -> Chart:
     """The chart of a trade without its numbers: bars, stop, target, and the way through it."""
 
-    def line(label: str, colour: str, dash: str) -> Trace:
-        return {
-            "type": "scatter",
-            "mode": "lines",
-            "name": label,
-            "line": {"color": colour, "width": 2, "dash": dash},
-        }
+    def dashed(label: str, colour: str) -> Trace:
+        return scatter("lines", name=label, line={"color": colour, "width": 2, "dash": "dash"})
 
     candles: Trace = {
         "type": "candlestick",
@@ -130,14 +125,9 @@ def trade_frame() -> Chart:
         "increasing": {"line": {"color": GREEN, "width": 1}},
         "decreasing": {"line": {"color": RED, "width": 1}},
     }
-    way: Trace = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": "entry and exit",
-        "line": {"color": BLUE, "width": 2},
-        "marker": WAY_MARKER,
-    }
-    data = [candles, line("stop", ORANGE, "dash"), line("target", PURPLE, "dash"), way]
+    line = {"color": BLUE, "width": 2}
+    way = scatter("lines+markers", name="entry and exit", line=line, marker=WAY_MARKER)
+    data = [candles, dashed("stop", ORANGE), dashed("target", PURPLE), way]
     layout = {
         "xaxis": {"type": "date", "rangeslider": {"visible": False}, "automargin": True},
         "yaxis": axis("price"),

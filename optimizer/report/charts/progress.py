@@ -66,17 +66,19 @@ def gene_fan(
 
     `quantiles` are [N, 7] at `LEVELS`; `final` [F] are the values of the final front.
     """
-    data = [*_bands(generations, quantiles), _median(generations, quantiles[:, 3])]
     last = int(generations[-1]) if len(generations) else 0
-    data.append(
+    line, mark = {"color": BLUE, "width": 2}, {"symbol": "line-ew-open", "line": {"width": 2}}
+    data = [
+        *_bands(generations, quantiles),
+        scatter("lines", generations, quantiles[:, 3], name="median", line=line),
         scatter(
             "markers",
             np.full(len(final), last),
             final,
             name="final front",
-            marker={"color": ORANGE, "size": 7, "symbol": "line-ew-open", "line": {"width": 2}},
-        )
-    )
+            marker={"color": ORANGE, "size": 7, **mark},
+        ),
+    ]
     margin = (bounds[1] - bounds[0]) * 0.04
     layout = {
         "xaxis": axis("generation"),
@@ -110,8 +112,3 @@ def _bands(generations: Ints, quantiles: Floats) -> list[Mapping[str, object]]:
             )
         )
     return bands
-
-
-def _median(generations: Ints, values: Floats) -> Mapping[str, object]:
-    line = {"color": BLUE, "width": 2}
-    return scatter("lines", generations, values, name="median", line=line)

@@ -134,15 +134,11 @@ def cost_line(
     if not paid and has_trades and facts.break_even_bp:
         per_bp = facts.gross_r / facts.break_even_bp
     y: Floats = facts.gross_r - per_bp * x
+    line, mark = {"color": BLUE, "width": 2}, {"color": ORANGE, "size": 11}
+    traded = np.array([paid]), np.array([facts.net_r])
     data = [
-        scatter("lines", x, y, line={"color": BLUE, "width": 2}, name="sum of R"),
-        scatter(
-            "markers",
-            np.array([paid]),
-            np.array([facts.net_r]),
-            marker={"color": ORANGE, "size": 11},
-            name="as traded",
-        ),
+        scatter("lines", x, y, line=line, name="sum of R"),
+        scatter("markers", *traded, marker=mark, name="as traded"),
     ]
     alt = "no trade, no cost"
     if has_trades:

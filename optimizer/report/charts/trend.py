@@ -15,6 +15,7 @@ from optimizer.report.charts.chart import (
     ORANGE,
     PURPLE,
     RED,
+    RED_TO_GREEN,
     Chart,
     Trace,
     axis,
@@ -29,8 +30,6 @@ Ints = npt.NDArray[np.int64]
 
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 """Of the families."""
-
-VOTE_SCALE = [[0.0, RED], [0.5, "#e6e6e6"], [1.0, GREEN]]
 
 PANELS = {"price": (0.66, 1.0), "trend": (0.46, 0.62), "votes": (0.24, 0.42), "equity": (0.0, 0.2)}
 """Where each part of the chart stands, from the bottom, as shares of its height."""
@@ -157,7 +156,7 @@ def _votes(x: Floats, votes: Ints) -> Trace:
         "z": votes,
         "zmin": -100,
         "zmax": 100,
-        "colorscale": VOTE_SCALE,
+        "colorscale": RED_TO_GREEN,
         "showscale": False,
         "yaxis": "y3",
         "hovertemplate": "%{y}: %{z}<extra></extra>",

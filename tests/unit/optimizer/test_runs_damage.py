@@ -127,6 +127,19 @@ def test_row_of_the_wrong_kind_ends_the_chain(run, column, value):
     assert_falls_back(run, 8, "generation 9 cannot be read")
 
 
+@pytest.mark.parametrize("value", [b'{"generations":', b"[]", b"\xff", "text", None, 7])
+def test_a_note_that_cannot_be_read_stops_no_run(run, value):
+    """That a run was taken up again decides nothing: all else is read, and verify names it."""
+    with RunStore.open(run, writable=True) as store:
+        store.note_resumption((), 70)
+    change(run, "INSERT INTO resumption (payload) VALUES (?)", value)
+    assert [(one.status, one.planned) for one in list_runs(run.parent)] == [("interrupted", 70)]
+    with RunStore.open(run, writable=True) as store:
+        assert store.planned == 70
+        assert store.verify() == ["resumption 2 cannot be read"]
+        assert_same_generation(made(9), store.last_generation())
+
+
 def test_missing_row_ends_the_chain(run):
     """Rows after a hole do not follow from the header."""
     change(run, "DELETE FROM generation WHERE number = 6")

@@ -66,6 +66,16 @@ def test_a_row_that_was_changed_is_noticed(path, statement):
         assert any("evidence" in line for line in store.verify())
 
 
+@pytest.mark.parametrize("link", ["NULL", "7", "'text'"])
+def test_a_result_whose_link_is_of_another_kind_is_noticed(path, link):
+    """Damage of the link that evidence follows is told, too."""
+    changed(path, f"UPDATE result SET chain = {link}")
+    with RunStore.open(path) as store:
+        assert store.verify() == ["result: the result does not match its SHA-256"]
+        with pytest.raises(StoreError, match="the result does not match"):
+            _ = store.evidence
+
+
 def test_evidence_goes_with_its_result(path):
     """What follows another result is other evidence."""
     with RunStore.open(path, writable=True) as store:

@@ -16,9 +16,9 @@ import pytest
 
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
-from optimizer.runs.database import no_room
 from optimizer.runs.listing import DATABASE
 from optimizer.runs.recorder import Note, Recorder
+from optimizer.runs.space import no_room
 from optimizer.runs.writer import Committer
 from tests.support.commands import run, write_market
 from tests.support.kill import child, child_fill, child_record, kill_after

@@ -1,0 +1,75 @@
+"""Stop, target and trail of a strategy in the words of a platform."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from strategy.exits import FromEntry, Level, Share, Trail, sides_of
+from strategy.model import Strategy
+from strategy.nodes import Node
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """How a platform says what a bracket needs.
+
+    Args:
+        places: Where stops and targets stand, by the type of their form.
+        either: The text of a long, or that of a short.
+        no_target: Where a target stands that is never reached.
+        no_trail: The gain from which on a stop follows that never does.
+        is_beyond: That a target lies on its side of the entry.
+        is_apart: That a trail has a distance.
+        true: What always holds.
+        also: One more condition.
+    """
+
+    places: Mapping[type, str]
+    either: str
+    no_target: str
+    no_trail: str
+    is_beyond: str
+    is_apart: str
+    true: str
+    also: str
+
+
+def bracket_of(strategy: Strategy, read: Callable[[Node], str], say: Phrases) -> dict[str, str]:
+    """Where stop and target stand, how far and from when a stop follows, what a trade needs.
+
+    `read` is the text of an expression at the bar of a signal.
+    """
+
+    def by_side(form: object, text: Callable[[object], str]) -> str:
+        long, short = (text(one) for one in sides_of(form))
+        return long if long == short else say.either.format(long, short)
+
+    def placed(sign: str, form: object) -> str:
+        if form is None:
+            return say.no_target
+        assert isinstance(form, Node)
+        return say.places[type(form)].format(read(form.parts[0]), sign=sign)
+
+    def followed(kind: type[FromEntry | Share], trail: object) -> str:
+        is_it = isinstance(trail, Trail) and isinstance(trail.form, kind)
+        return read(trail.form.parts[0]) if is_it else "0.0"  # type: ignore[attr-defined]
+
+    def after(trail: object) -> str:
+        return read(trail.after) if isinstance(trail, Trail) else say.no_trail
+
+    def lies(target: object) -> str:
+        return say.is_beyond if isinstance(target, FromEntry | Level) else say.true
+
+    def reaches(trail: object) -> str:
+        is_read = isinstance(trail, Trail) and isinstance(trail.form, FromEntry)
+        return say.is_apart if is_read else say.true
+
+    asked = by_side(strategy.target, lies), by_side(strategy.trail, reaches)
+    return {
+        "stop": by_side(strategy.stop, partial(placed, "-")),
+        "target": by_side(strategy.target, partial(placed, "+")),
+        "reach": by_side(strategy.trail, partial(followed, FromEntry)),
+        "share": by_side(strategy.trail, partial(followed, Share)),
+        "after": by_side(strategy.trail, after),
+        "worth": "".join(say.also.format(one) for one in asked if one != say.true),
+    }
