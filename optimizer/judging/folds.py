@@ -28,15 +28,11 @@ from optimizer.judging.judgement import (
 )
 from optimizer.judging.kept import Kept, Numbered
 from optimizer.judging.pick import chosen
+from optimizer.judging.verdict import INDIVIDUAL_S
 from optimizer.judging.workers import Executor
 from optimizer.search.generation import Floats
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
-from strategy.model import Strategy
-
-INDIVIDUAL_S = 1.8e-6
-"""What a search takes for an individual beside its evaluation: 7.4 s for 1,000 generations of 4,096
-on the host of an H200, which evaluated them in 0.4."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +80,7 @@ class FoldSetup:
     def seconds(self, threads: int, engine: Engine | None = None) -> float:
         """About how long one split takes on so many cores, or on an engine that keeps its rows."""
         task = on_other_bars(self.task, self.task.markets.series, self.splits[-1].train)
-        work = task.workload()._replace(threads=threads, in_words=isinstance(task.spec, Strategy))
+        work = task.workload()._replace(threads=threads)
         own_s = INDIVIDUAL_S * work.individual_bars / task.markets.n_bars
         if engine is None:
             return own_s + work.cpu_s

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 from typing import Any
 
 from data.bars import Bars
@@ -128,7 +126,6 @@ class _Judge:
         )
         self._again = _as_asked(self._task, self._whole, store, self._result)
         self._front: Floats = newest_front(store).genomes
-        self._search_s = _typical_seconds(store)
         self._found = Judgement(verdict=VerdictRecord("", ""))
 
     def judgement(self) -> Judgement:
@@ -147,7 +144,7 @@ class _Judge:
             replace(self._found, searches=searches, fits=recorded_fits(self._store)),
             self._result,
             self._store.path,
-            seconds=null_seconds(self._search_s, self._task.config.threads or available_cores()),
+            seconds=self._null_seconds(),
             is_warm_started=self._warm_start is not None,
         )
         self._store.add_evidence(JUDGEMENT, found.payload())
@@ -160,6 +157,10 @@ class _Judge:
         if isinstance(before, Engine) and _same_bars(before.series, markets.searched):
             return before.on(markets.windows)
         return self._task.engine()
+
+    def _null_seconds(self) -> float:
+        work, cores = self._task.workload(), self._task.config.threads or available_cores()
+        return null_seconds(work, self._result.evaluated, cores)
 
     def _parts(self, engine: Engine, pick: Pick) -> dict[str, Any]:
         """Parts of the judgement by name."""
@@ -235,9 +236,7 @@ class _Judge:
         if self._just is not None and not trials_fit(self._result.evaluated, n_genes):
             return None
         self._watch("the search again", 0, 0, "")
-        began = perf_counter()
         found = search(self._task, engine, self._warm_start, keeps_trials=True)
-        self._search_s = perf_counter() - began
         hashed = front_hash(found.front.genomes, found.front.objectives)
         if hashed != self._result.front_hash:
             raise StoreError(
@@ -351,12 +350,6 @@ def _as_asked(task: Task, whole: Task, store: RunStore, result: RunResult) -> Ta
     planned = max(store.planned or whole.config.generations, result.generation)
     changed = {"generations": planned, "plateau": whole.config.plateau}
     return replace(task, config=task.config.model_copy(update=changed))
-
-
-def _typical_seconds(store: RunStore) -> float:
-    """How long the run's search takes without what a first generation compiles."""
-    seconds = [summary.seconds for summary in store.generations()]
-    return median(seconds) * len(seconds)
 
 
 def _same_bars(some: Sequence[Bars], others: Sequence[Bars]) -> bool:

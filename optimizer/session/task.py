@@ -39,6 +39,7 @@ from optimizer.session.kept_rows import keeping_rows, row_cache
 from optimizer.session.markets import Markets, load_markets
 from optimizer.session.problem import EngineProblem
 from strategy import find_strategy
+from strategy.model import Strategy
 from strategy.narrow import AnyStrategy
 from strategy.proofs import prove_bounds
 from strategy.rows import check_spans
@@ -138,7 +139,12 @@ class Task:
             individuals = min(individuals, config.max_evaluations or individuals) + config.polish
         n_rows = min(individuals * len(spec.rows), most_rows(spec))
         n_bars = sum(len(bars) for bars in self.markets.searched)
-        return Workload(individuals * self.markets.n_bars, n_rows * n_bars, config.threads)
+        return Workload(
+            individuals * self.markets.n_bars,
+            n_rows * n_bars,
+            config.threads,
+            in_words=isinstance(spec, Strategy),
+        )
 
     @cached_property
     def lattice(self) -> Lattice | None:

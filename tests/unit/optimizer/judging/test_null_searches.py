@@ -1,7 +1,11 @@
 """Null searches count in the order of their numbers, however they end, and are made once."""
 
+import math
+from dataclasses import replace
+
 import pytest
 
+from engine.workload import Workload
 from optimizer.evidence.compared import tally
 from optimizer.evidence.null import NullMarkets
 from optimizer.judging.judgement import NullKind
@@ -15,11 +19,13 @@ from optimizer.judging.null import (
     strengths_of,
 )
 from optimizer.judging.pick import chosen
+from optimizer.judging.verdict import null_seconds, verdict_of
 from optimizer.judging.workers import Workers
 from optimizer.runs import RunStore
+from optimizer.runs.result import recorded_result
 from optimizer.session.search import search
 from tests.support.evidence import planted
-from tests.support.judging import task_on
+from tests.support.judging import recorded_run, task_on
 from tests.support.recording import HEADER, made
 
 BARS = planted(7, 900, 8)
@@ -191,3 +197,25 @@ class FakeResult:
 
     def __init__(self, front):
         self.front = front
+
+
+def test_the_time_they_take_is_that_of_cores_wherever_the_run_was_evaluated():
+    """398 searches of a core each, by what evaluating, rows and breeding take one."""
+    work = Workload(1.7e9, 0.1e9, threads=16)
+    assert null_seconds(work, 10**6, 1) == pytest.approx(398 * (2 + 0.5 + 1.8))
+    assert null_seconds(work, 10**6, 16) == pytest.approx(398 * (2 + 0.5 + 1.8) / 16)
+    assert null_seconds(work._replace(in_words=True), 0, 1) > null_seconds(work, 0, 1)
+
+
+def test_a_run_from_a_gpu_is_told_what_its_null_searches_take_on_cores(tmp_path):
+    """Whatever its own search took, before it is judged and after."""
+    path = recorded_run(tmp_path, planted(7, 6000, 8), judge=False, min_trades=40)
+    with RunStore.open(path) as store:
+        result = recorded_result(store)
+    fast = replace(result, timing=replace(result.timing, search_s=1e-3, compile_s=0.0))
+    said = {verdict_of(one, None).sentence for one in (result, fast)}
+    assert len(said) == 1
+    bars, rows = result.data.bars, min(4 * result.evaluated, 4096)
+    work = Workload(result.evaluated * bars, rows * bars)
+    seconds = math.ceil(null_seconds(work, result.evaluated, result.device.threads))
+    assert f"takes about {seconds} s" in said.pop()
