@@ -21,6 +21,7 @@ from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunResult, refuse_red
 from optimizer.session.evaluating import Place, here
 from optimizer.session.header import recorded_config
+from optimizer.session.problem import JustSearched
 from optimizer.session.workflow import resume_run, start_run
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def evolve_command(
         began = perf_counter()
         judgement = _judged(result, begun, flags, watcher, workers)
         judgement_s = perf_counter() - began
+        # Its rows would stay in memory while the report is written.
+        watcher.just = JustSearched()
     result = with_held_out(result, judgement)
     if as_json:
         print_json({**result_json(result, judgement), "judgement_s": judgement_s})
