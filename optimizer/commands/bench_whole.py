@@ -84,7 +84,6 @@ class WholeTime:
         wall_s: From the start of the process to its end.
         search_s: Of it, the search with polish.
         certificate_s: Of it, the replay by the reference.
-        judgement_s: Of it, the judgement.
         front_hash: Of the front, so that two machines can be compared.
         device: Where it ran, with the reason.
     """
@@ -93,7 +92,6 @@ class WholeTime:
     wall_s: float
     search_s: float
     certificate_s: float
-    judgement_s: float
     members: int
     front_hash: str
     device: str
@@ -172,15 +170,13 @@ def _run(case: Case, flags: Sequence[str]) -> WholeTime:
     wall_s = time.perf_counter() - began
     if done.returncode:
         raise OptimizerError(f"case {case.name} failed: {done.stderr.strip().splitlines()[-1]}")
-    told = json.loads(done.stdout)
-    result = RunResult.read(told)
+    result = RunResult.read(json.loads(done.stdout))
     refuse_red(result.certificate)
     return WholeTime(
         case=case.name,
         wall_s=wall_s,
         search_s=result.timing.search_s,
         certificate_s=result.timing.certificate_s,
-        judgement_s=told["judgement_s"],
         members=len(result.front),
         front_hash=result.front_hash,
         device=f"{result.device.name} ({result.device.why})",
@@ -210,13 +206,12 @@ def _keep_last(
 
 
 def _table(found: Sequence[WholeTime], before: dict[str, float]) -> Table:
-    numbers = ("all s", "last time s", "search s", "certificate s", "judgement s", "members")
+    numbers = ("all s", "last time s", "search s", "certificate s", "members")
     table = plain_table("run", *numbers, "front", right=numbers)
     for timed in found:
         last = before.get(timed.case)
         before_s = "" if last is None else f"{last:.1f}"
-        each_s = (timed.search_s, timed.certificate_s, timed.judgement_s)
-        parts = (f"{seconds:.1f}" for seconds in each_s)
+        parts = (f"{seconds:.1f}" for seconds in (timed.search_s, timed.certificate_s))
         ends = (f"{timed.members:,}", timed.front_hash[:12])
         table.add_row(timed.case, f"{timed.wall_s:.1f}", before_s, *parts, *ends)
     return table

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from optimizer.cluster.address import Address
@@ -65,14 +64,12 @@ def evolve_command(
         else:
             path = find_run(runs, resume or "latest")
             result = resume_run(path, flags, watcher, watcher.should_stop, place)
-        began = perf_counter()
         judgement = _judged(result, begun, flags, watcher, workers)
-        judgement_s = perf_counter() - began
         # Its rows would stay in memory while the report is written.
         watcher.just = JustSearched()
     result = with_held_out(result, judgement)
     if as_json:
-        print_json({**result_json(result, judgement), "judgement_s": judgement_s})
+        print_json(result_json(result, judgement))
     else:
         print_result(result, judgement)
     if flags.get("report", True):

@@ -29,10 +29,7 @@ def test_whole_runs_are_timed_beside_the_last_table(command, small):
     assert outcome.code == 0
     first = {run["case"]: run for run in outcome.json["runs"]}
     assert set(first) == {"tiny", "two"}
-    parts = ("search_s", "certificate_s", "judgement_s")
-    for run in first.values():
-        assert all(run[part] > 0 for part in parts)
-        assert sum(run[part] for part in parts) < run["wall_s"]
+    assert all(0 < run["search_s"] < run["wall_s"] for run in first.values())
     again = command("bench", "--whole", "tiny", "--device", "cpu")
     row = next(line.split() for line in again.out.splitlines() if line.strip().startswith("tiny"))
     assert row[2] == f"{first['tiny']['wall_s']:.1f}"
