@@ -57,8 +57,9 @@ def test_a_search_is_made_again_to_the_same_front(tmp_path, data, settings):
     assert front_hash(found.front.genomes, found.front.objectives) == result.front_hash
     assert found.front.genomes.tobytes() == recorded.genomes.tobytes()
     assert found.evaluated == result.timing.evaluated
-    assert found.trials.genomes.tobytes() == listener.just.trials.genomes.tobytes()
-    assert (found.trials.first, len(found.trials)) == (listener.just.trials.first, len(found.trials))
+    trials = listener.just.trials
+    assert found.trials.genomes.tobytes() == trials.genomes.tobytes()
+    assert (found.trials.first, len(found.trials)) == (trials.first, len(trials))
 
 
 def test_a_lattice_that_a_clock_ended_is_searched_as_far_again(monkeypatch):
