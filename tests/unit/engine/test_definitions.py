@@ -13,7 +13,7 @@ import pytest
 
 import engine
 import strategy
-from engine.compiling.definitions import NotCompiledError, compiled_definition
+from engine.compiling.forms import NotCompiledError, compiled_definition
 
 STEP = 3.0
 
@@ -36,7 +36,7 @@ def deep(x):
     return x * {deep}
 """
 ASK = """
-from engine.compiling.definitions import compiled_definition
+from engine.compiling.forms import compiled_definition
 from rule import rule
 found = compiled_definition(rule)
 print(found(1.0), rule(1.0))
