@@ -36,15 +36,13 @@ class Replay:
     Args:
         ledgers: The reference's, [N] of [W].
         problems: By individual and window, in what the engines or both forms differ.
-        plain_individuals: As in `Certificate`, as are the next two.
-        plain_bars: Of these.
-        uncompiled: Loops that stay in Python.
+        pieces: Of these individuals, those that were replayed in plain Python too.
+        uncompiled: As in `Certificate`.
     """
 
     ledgers: list[list[Ledger]]
     problems: dict[tuple[int, int], str]
-    plain_individuals: int
-    plain_bars: int
+    pieces: tuple[Piece, ...]
     uncompiled: dict[str, str]
 
 
@@ -70,7 +68,7 @@ def replayed(
     spec: AnyStrategy,
     windows: Sequence[Window],
     genomes: Floats,
-    some: Callable[[Floats, Sequence[Piece]], Replay],
+    some: Callable[[Floats, tuple[Piece, ...]], Replay],
 ) -> Iterator[Replay]:
     """Replays of individuals [N, G] in windows [W], as many at a time as ledgers fit memory.
 
@@ -80,11 +78,11 @@ def replayed(
     step = max(1, REPLAYED_PAIRS // len(windows))
     for begin in range(0, len(genomes), step):
         members = genomes[begin : begin + step]
-        own = [
+        own = tuple(
             piece._replace(individual=piece.individual - begin)
             for piece in pieces
             if begin <= piece.individual < begin + len(members)
-        ]
+        )
         yield some(members, own)
 
 
@@ -104,16 +102,16 @@ def joined(parts: Iterable[tuple[Ints, Replay]], n_members: int, n_windows: int)
     rows: list[dict[int, Ledger]] = [{} for _ in range(n_members)]
     problems: dict[tuple[int, int], str] = {}
     uncompiled: dict[str, str] = {}
-    individuals = bars = 0
+    pieces: tuple[Piece, ...] = ()
     for places, found in parts:
         own = places.tolist()
         for row, ledgers in zip(rows, found.ledgers, strict=True):
             row |= zip(own, ledgers, strict=True)
         problems |= {(i, own[w]): text for (i, w), text in found.problems.items()}
         uncompiled |= found.uncompiled
-        individuals, bars = individuals + found.plain_individuals, bars + found.plain_bars
+        pieces += found.pieces
     in_order = [[row[w] for w in range(n_windows)] for row in rows]
-    return Replay(in_order, problems, individuals, bars, uncompiled)
+    return Replay(in_order, problems, pieces, uncompiled)
 
 
 def replay(
@@ -131,7 +129,7 @@ def replay(
 
 
 def _replay(
-    engine: Engine, genomes: Floats, pieces: Sequence[Piece], threads: int | None
+    engine: Engine, genomes: Floats, pieces: tuple[Piece, ...], threads: int | None
 ) -> Replay:
     """The same for an engine that has all windows at hand."""
     form = CompiledForm()
@@ -145,8 +143,7 @@ def _replay(
         # What the engine says is asked for while the reference is at work.
         accumulators = engine.evaluate(genomes)
         ledgers = [list(of_windows) for of_windows in engine.ledgers(genomes)]
-        sample = compare_sample(reference, genomes, pieces, as_it_reads)
-        problems = dict(sample.problems)
+        problems = compare_sample(reference, genomes, pieces, as_it_reads)
         for i, w, ledger, folded in replays:
             problem = compare_ledgers(ledger, ledgers[i][w]) or compare_accumulators(
                 folded, accumulators[i, w]
@@ -155,7 +152,7 @@ def _replay(
                 problems[i, w] = problem
             # From here on the reference's; equal or not, the engine's is not needed any more.
             ledgers[i][w] = ledger
-    return Replay(ledgers, problems, sample.individuals, sample.bars, form.uncompiled)
+    return Replay(ledgers, problems, pieces, form.uncompiled)
 
 
 def certificate_of(
@@ -179,7 +176,7 @@ def certificate_of(
     digest, begin, trades = hashlib.sha256(), 0, 0
     problems: dict[tuple[int, int], str] = {}
     uncompiled: dict[str, str] = {}
-    plain_individuals = plain_bars = 0
+    pieces: tuple[Piece, ...] = ()
     for found in replays:
         for of_windows in found.ledgers:
             for ledger in of_windows:
@@ -187,8 +184,7 @@ def certificate_of(
                 trades += len(ledger)
         problems |= {(begin + i, w): text for (i, w), text in found.problems.items()}
         begin += len(found.ledgers)
-        plain_individuals += found.plain_individuals
-        plain_bars += found.plain_bars
+        pieces += found.pieces
         uncompiled |= found.uncompiled
     return Certificate(
         individuals=len(genomes),
@@ -196,8 +192,8 @@ def certificate_of(
         trades=trades,
         mismatches=len(problems),
         first_mismatch=_first_of(problems, spec, genomes),
-        plain_individuals=plain_individuals,
-        plain_bars=plain_bars,
+        plain_individuals=len(pieces),
+        plain_bars=sum(piece.bars for piece in pieces),
         uncompiled=uncompiled,
         ledger_hash=digest.hexdigest(),
         data_hash=content,
