@@ -75,6 +75,27 @@ def extended(archive: Population, newcomers: Population, keep: int) -> tuple[Pop
     return Population.joined(archive, newcomers).take(places), admitted
 
 
+def archived(
+    archive: Population, newcomers: Population, keep: int, low: Floats, high: Floats
+) -> tuple[Population, Indices, float]:
+    """An archive after newcomers were judged, and its hypervolume.
+
+    Args:
+        archive: As in `extended`.
+        newcomers: As in `extended`.
+        keep: As in `extended`.
+        low: [O], best corner of the box of the hypervolume; NaN where it is not known.
+        high: [O], its worst corner.
+
+    Returns:
+        The archive, which of the newcomers are in it [N], and its hypervolume, 0 where that is not
+        known.
+    """
+    archive, admitted = extended(archive, newcomers, keep)
+    size = 0.0 if np.isnan(low[0]) else hypervolume(archive.objectives, low, high)
+    return archive, admitted, size
+
+
 def truncated(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:
     """Which of a front to keep when there are too many.
 

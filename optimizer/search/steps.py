@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.config.search import SearchSettings
-from optimizer.errors import OptimizerError
-from optimizer.search.archive import extended, hypervolume
+from optimizer.search.archive import archived
 from optimizer.search.breeding import Brood, breed, credited, settle
-from optimizer.search.generation import OPERATORS, Codes, Evaluation, Floats, Population, nobody
+from optimizer.search.generation import OPERATORS, Codes, Floats, Population
 from optimizer.search.memory import Memory
-from optimizer.search.problem import Problem
+from optimizer.search.problem import Problem, judged
 from optimizer.search.randomness import Draws
 from optimizer.search.ranking import Ranking, rank_survivors
 from optimizer.search.state import (
@@ -140,16 +139,9 @@ class Steps:
 
     def _judged(self, brood: Brood, first: int) -> Population:
         """A brood with its evaluation, numbered from `first`."""
-        evaluation = judged(self._problem, brood.genomes)
         lineage = brood.lineage.copy()
         lineage[:, 0] = first + np.arange(len(brood))
-        return Population(
-            brood.genomes,
-            evaluation.objectives,
-            evaluation.violations,
-            evaluation.failures,
-            lineage,
-        )
+        return judged(self._problem, brood.genomes, lineage)
 
     def _pools(
         self, state: State, newcomers: Population, island: Indices, number: int
@@ -172,58 +164,6 @@ class Steps:
         order: Indices = toolbox.survive(both.objectives, both.violations, keep, ranking)
         kept = rank_survivors(ranking, both.objectives, both.violations, order)
         return both.take(order), kept
-
-
-def archived(
-    archive: Population, newcomers: Population, keep: int, low: Floats, high: Floats
-) -> tuple[Population, Indices, float]:
-    """An archive after newcomers were judged; see `extended`.
-
-    Args:
-        archive: Before.
-        newcomers: Any individuals.
-        keep: How many it holds at most.
-        low: [O], best corner of the box of the hypervolume; NaN where it is not known.
-        high: [O], its worst corner.
-
-    Returns:
-        The archive, which of the newcomers are in it [N], and its hypervolume, 0 where that is not
-        known.
-    """
-    archive, admitted = extended(archive, newcomers, keep)
-    size = 0.0 if np.isnan(low[0]) else hypervolume(archive.objectives, low, high)
-    return archive, admitted, size
-
-
-def judged(problem: Problem, genomes: Floats) -> Evaluation:
-    """What a problem says of genomes [P, G]; of nobody it is not asked.
-
-    Raises:
-        OptimizerError: When an evaluation contradicts itself.
-    """
-    if not len(genomes):
-        empty = nobody(genomes.shape[1], problem.n_objectives)
-        return Evaluation(empty.objectives, empty.violations, empty.failures)
-    evaluation = problem.evaluate(genomes)
-    _check(evaluation, problem, len(genomes))
-    return evaluation
-
-
-def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
-    shapes = (
-        evaluation.objectives.shape,
-        evaluation.violations.shape,
-        evaluation.failures.shape,
-    )
-    if shapes != ((count, problem.n_objectives), (count,), (count,)):
-        raise OptimizerError(
-            f"the evaluation of {count} individuals has the shapes {shapes}; "
-            f"expected [{count}, {problem.n_objectives}], [{count}] and [{count}]"
-        )
-    if not np.array_equal(evaluation.violations == 0, evaluation.failures == 0):
-        raise OptimizerError("an individual must have a failure just when it has a violation")
-    if not ((evaluation.failures >= 0) & (evaluation.failures < len(problem.failure_names))).all():
-        raise OptimizerError(f"failure codes must be below {len(problem.failure_names)}")
 
 
 def _parents(state: State, settings: SearchSettings, number: int) -> list[Population]:
