@@ -1,7 +1,7 @@
 """What every backend offers: the four stages behind one set of names, whatever the device."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -147,6 +147,18 @@ class Backend(ABC):
     @abstractmethod
     def rows(self, slot: int, series: int) -> Floats:
         """A copy of one row [T], as it stands in its slot."""
+
+
+def by_series(windows: Sequence[Window]) -> Iterator[tuple[int, Ints, Ints]]:
+    """Each series that has windows: its number, and their places and ranges.
+
+    Places are [n] among all windows, ranges [n, 2] are start and end.
+    """
+    of_series = np.array([window.series for window in windows])
+    for number in np.unique(of_series).tolist():
+        (places,) = np.nonzero(of_series == number)
+        ranges = [(windows[place].start, windows[place].end) for place in places.tolist()]
+        yield number, places, np.array(ranges, np.int64)
 
 
 class BackendMaker(Protocol):

@@ -6,7 +6,7 @@ from copy import copy
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.contract import Backend, Room, RowRequest
+from engine.contract import Backend, Room, RowRequest, by_series
 from engine.costs import Costs
 from engine.cpu.backend import CpuBackend, checked_threads
 from engine.cpu.extremes import Extremes, extremes_of
@@ -114,7 +114,8 @@ class LanguageBackend(Backend):
         """Evaluate into out [P, W, A]; there is nothing left to wait for."""
         for begin in range(0, len(genomes), TOGETHER):
             part = slice(begin, begin + TOGETHER)
-            for market, places, ranges in self._of_series(windows):
+            for number, places, ranges in by_series(windows):
+                market = self._markets[number]
                 population = market.population(genomes[part])
                 out[part, places] = fold_population(
                     market.prices, population, self._charges, ranges, self._workers
@@ -130,7 +131,8 @@ class LanguageBackend(Backend):
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals."""
         found: list[dict[int, Ledger]] = [{} for _ in genomes]
-        for market, places, ranges in self._of_series(windows):
+        for number, places, ranges in by_series(windows):
+            market = self._markets[number]
             population = market.population(genomes)
             listed = list_population(
                 market.prices, population, self._charges, ranges, self._workers
@@ -142,16 +144,6 @@ class LanguageBackend(Backend):
     def rows(self, slot: int, series: int) -> Floats:
         """There are no slots to copy a row from."""
         raise EngineError("rows of a strategy in words have no slots")
-
-    def _of_series(self, windows: Sequence[Window]) -> list[tuple["_Market", Ints, Ints]]:
-        """Each series that has windows, their places, and their starts and ends [n, 2]."""
-        found = []
-        for number, market in enumerate(self._markets):
-            places = [place for place, one in enumerate(windows) if one.series == number]
-            if places:
-                ranges = [(windows[place].start, windows[place].end) for place in places]
-                found.append((market, np.array(places), np.array(ranges, np.int64)))
-        return found
 
 
 def _charges_of(costs: Costs) -> Charges:

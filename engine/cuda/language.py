@@ -1,7 +1,7 @@
 """The CUDA backend of strategies in words: conditions as words of bars, positions of both sides."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from data.bars import Bars, Window
-from engine.contract import Backend, Floats, Ints, Room, RowRequest, Slots
+from engine.contract import Backend, Floats, Room, RowRequest, Slots, by_series
 from engine.costs import Costs
 from engine.cpu.trends import TrendForm
 from engine.cuda.accounts import Accounts, Asked, Each
@@ -124,7 +124,8 @@ class CudaLanguageBackend(Backend):
 
     @device_errors
     def _evaluate(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> None:
-        for one, places, ranges in self._of_series(windows):
+        for series, places, ranges in by_series(windows):
+            one = self._series[series]
 
             def fold(members: slice, asked: Asked, each: Each) -> None:
                 begin = members.start
@@ -142,7 +143,8 @@ class CudaLanguageBackend(Backend):
     @device_errors
     def _ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
         found: list[dict[int, Ledger]] = [{} for _ in genomes]
-        for one, places, ranges in self._of_series(windows):
+        for series, places, ranges in by_series(windows):
+            one = self._series[series]
 
             def note(members: slice, asked: Asked, each: Each) -> None:
                 listed = one.accounts.ledgers(asked, each, ranges)  # noqa: B023
@@ -195,14 +197,6 @@ class CudaLanguageBackend(Backend):
         self._most = count // 2
         LOG.info("device memory is full: %d individuals at a time from here on", self._most)
         return False
-
-    def _of_series(self, windows: Sequence[Window]) -> Iterator[tuple[OneSeries, Ints, Ints]]:
-        """Each series that has windows, their places, and their starts and ends [n, 2]."""
-        for number, one in enumerate(self._series):
-            places = [place for place, window in enumerate(windows) if window.series == number]
-            if places:
-                ranges = [(windows[place].start, windows[place].end) for place in places]
-                yield one, np.array(places), np.array(ranges, np.int64)
 
     def _one_series(
         self, spec: Strategy, bars: Bars, rows: Rows, costs: Costs, share: int
