@@ -21,10 +21,10 @@ from engine.cuda.dispatch import Dispatch
 from engine.cuda.faults import device_errors
 from engine.cuda.filling import FORMS, RowFiller, scratch_bytes
 from engine.cuda.lists import LISTED_BYTES, CandidateLists, packing_of
-from engine.cuda.market import BYTES_OF_A_BAR, DeviceMarket, axis_of
+from engine.cuda.market import BYTES_OF_A_BAR, HIGHEST_CODE, DeviceMarket, axis_of
 from engine.cuda.places import Admission
-from engine.cuda.stages import Stages
-from engine.cuda.stretches import Lowered, Stretches
+from engine.cuda.stages import Lowered, Stages
+from engine.cuda.stretches import Stretches
 from engine.cuda.types import Lists, Prices
 from engine.cuda.waiting import overwrite, to_device, to_host
 from engine.ledger import Ledger
@@ -35,9 +35,6 @@ from engine.rows.defined import Definitions
 from strategy.spec import StrategySpec
 
 LOG = logging.getLogger(__name__)
-
-HIGHEST_CODE = 126
-"""Codes have seven bits, so that four of them can be compared in one word."""
 
 LIST_BYTES = 2**33
 """Most room for the lists of the individuals that are evaluated together."""
@@ -83,40 +80,24 @@ class CudaBackend(Backend):
         entry, exits = entry_of(spec, self._coders), exits_of(spec, costs)
         self._delay = exits.delay
         packing = packing_of(spec, entry)
-        self._market = DeviceMarket(series, set(self._coders.values()), HIGHEST_CODE, self._device)
-        self._filler = RowFiller(self._market, self._coders, HIGHEST_CODE)
+        lowered = Lowered(entry, exits, packing)
+        self._market = DeviceMarket(series, set(self._coders.values()), self._device)
+        self._filler = RowFiller(self._market, self._coders)
         shape = (capacity, self._market.n_bars)
         self._rows = torch.empty(shape, dtype=torch.float64, device=self._device)
         self._codes = torch.zeros(shape, dtype=torch.uint8, device=self._device)
-        packed_rows = entry.genes[packing.order[: packing.n_packed], 0]
-        self._candidates = CandidateLists(
-            packing, packed_rows, self._rows, self._codes, HIGHEST_CODE, self._market.whole
-        )
+        memory, whole = (self._rows, self._codes), self._market.whole
+        self._candidates = CandidateLists(packing, *memory, whole)
         self._admission = Admission(spec, packing, capacity, self._device)
         self._definitions = definitions or Definitions(spec, series, threads or available_cores())
         self._warm_ups_here = np.zeros(capacity, np.int32)
         self._warm_ups = to_device(self._warm_ups_here, self._device)
-        stages = Stages(
-            entry,
-            exits,
-            packing,
-            self._market,
-            self._rows,
-            self._codes,
-            HIGHEST_CODE,
-            self._market.whole,
-            self._warm_ups,
-        )
+        stages = Stages(lowered, self._market, *memory, whole, self._warm_ups)
         self._dispatch = Dispatch(
             self._market, stages, self._candidates, self._admission, spec, work_bytes
         )
         self._stretches = Stretches(
-            Lowered(entry, exits, packing, HIGHEST_CODE),
-            self._market,
-            self._filler,
-            (self._rows, self._codes),
-            self._definitions,
-            work_bytes,
+            lowered, self._market, self._filler, memory, self._definitions, work_bytes
         )
 
     @staticmethod

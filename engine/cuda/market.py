@@ -21,6 +21,9 @@ ALIGNED_BARS = 64
 INDEX_BARS = 1024
 """All series together are padded to whole blocks of this many bars."""
 
+HIGHEST_CODE = 126
+"""Codes of rows have seven bits, so that four of them can be compared in one word."""
+
 MOST_BARS = 2**28
 """Bars of all series together, so that the offsets of prices and extremes fit 32 bits."""
 
@@ -51,7 +54,6 @@ class DeviceMarket:
     Args:
         series: Bars that windows refer to by number.
         coders: Maps of codes that rows need.
-        highest: Highest code.
         device: Where tensors lie.
 
     Attributes:
@@ -73,9 +75,7 @@ class DeviceMarket:
         DeviceError: When the bars of all series together are too many.
     """
 
-    def __init__(
-        self, series: Sequence[Bars], coders: set[Coder], highest: int, device: torch.device
-    ) -> None:
+    def __init__(self, series: Sequence[Bars], coders: set[Coder], device: torch.device) -> None:
         lengths = np.array([len(bars) for bars in series], np.int64)
         self.starts, self.n_bars = axis_of(lengths)
         if self.n_bars >= MOST_BARS:
@@ -96,7 +96,7 @@ class DeviceMarket:
         highs = self._joined([bars.high for bars in series], -np.inf)
         self.pyramid = pyramid_of(lows, highs)
         self.coder_numbers = {coder: number for number, coder in enumerate(coders)}
-        self.maps = self._maps_of(all_sources, highest)
+        self.maps = self._maps_of(all_sources)
 
     @property
     def whole(self) -> Stretch:
@@ -132,12 +132,12 @@ class DeviceMarket:
                 columns[number, start:end] = sources[name]
         return moved(host, self.device)
 
-    def _maps_of(self, all_sources: list[dict[str, Floats]], highest: int) -> torch.Tensor:
+    def _maps_of(self, all_sources: list[dict[str, Floats]]) -> torch.Tensor:
         """The maps of all coders, 1 where there is no bar."""
         host = torch.ones((len(self.coder_numbers), 2, self.n_bars), dtype=torch.float64)
         for coder, number in self.coder_numbers.items():
             for start, end, sources in zip(self.starts, self.ends, all_sources, strict=True):
-                maps = coder_maps(coder, sources, highest)
+                maps = coder_maps(coder, sources, HIGHEST_CODE)
                 host.numpy()[number, :, start:end] = maps
         return moved(host, self.device)
 
