@@ -21,11 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.search.compiled.contributions import CELLS, Front
-from optimizer.search.generation import Floats, Population
+from optimizer.search.generation import Floats, Indices, Population
 from optimizer.search.randomness import stream
 from optimizer.search.ranking import crowding_distances, undominated
 
-Indices = npt.NDArray[np.int64]
 Contributions = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 MARGIN = 0.1

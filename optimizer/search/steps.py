@@ -1,18 +1,15 @@
 """From one generation to the next: newcomers are bred, judged and chosen from."""
 
-from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any
+from functools import partial, reduce
 
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.config.search import SearchSettings
 from optimizer.search.archive import archived
 from optimizer.search.breeding import Brood, breed, credited, settle
-from optimizer.search.generation import OPERATORS, Codes, Floats, Population
+from optimizer.search.generation import OPERATORS, Codes, Floats, Indices, Population
 from optimizer.search.memory import Memory
 from optimizer.search.problem import Problem, judged
 from optimizer.search.randomness import Draws
@@ -28,8 +25,6 @@ from optimizer.search.state import (
     planned,
 )
 from optimizer.search.toolbox import make_toolbox
-
-Indices = npt.NDArray[np.int64]
 
 NONE: Indices = np.empty(0, dtype=np.int64)
 
@@ -55,22 +50,6 @@ class Step:
     failures: Codes
 
 
-class AtOnce(Executor):
-    """In place of a thread, where waking it takes longer than it saves."""
-
-    def submit(
-        self,
-        work: Callable[..., Any],
-        /,
-        *given: Any,  # noqa: ANN401 - of any work
-        **named: Any,  # noqa: ANN401
-    ) -> Future[Any]:
-        """Do the work now."""
-        done: Future[Any] = Future()
-        done.set_result(work(*given, **named))
-        return done
-
-
 class Steps:
     """Makes generations.
 
@@ -87,9 +66,8 @@ class Steps:
         self._warm_start = np.empty((0, len(problem.layout))) if warm_start is None else warm_start
         self._toolbox = make_toolbox(problem, settings)
         is_large = settings.population >= FEWEST_FOR_A_THREAD
-        threads = ThreadPoolExecutor(1, "search") if is_large else None
-        self._beside = threads or AtOnce()
-        self._draws = Draws(settings.seed, threads)
+        self._thread = ThreadPoolExecutor(1, "search") if is_large else None
+        self._draws = Draws(settings.seed, self._thread)
 
     def step(self, state: State, number: int) -> Step:
         """Make a generation from the state before it; equal arguments give equal bits."""
@@ -100,13 +78,12 @@ class Steps:
         newcomers = self._judged(brood, before.evaluated)
         low, high = box_after(before, newcomers)
         # Archive and survivors do not know each other, and either takes as long.
-        archiving = self._beside.submit(
-            archived, state.archive, newcomers, settings.archive, low, high
-        )
+        work = partial(archived, state.archive, newcomers, settings.archive, low, high)
+        archiving = work if self._thread is None else self._thread.submit(work).result
         pools = self._pools(state, newcomers, brood.island, number)
         sizes = parts(settings.population, settings.islands)
         survivors = [self._survivors(*given) for given in zip(pools, sizes, strict=True)]
-        archive, admitted, size = archiving.result()
+        archive, admitted, size = archiving()
         codes = newcomers.lineage[:, 3]
         is_stirred = number > 0 and is_stagnant(settings, before, number)
         has_grown = size > before.best * (1.0 + TRIFLE)
