@@ -5,11 +5,10 @@ from copy import copy
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.admission import are_legal, check_windows, find_slots, load_loops, shaped
-from engine.contract import Form, StretchedRows
+from engine.contract import Form, Ints, Slots, StretchedRows
 from engine.costs import Costs
 from engine.devices import Device, device_of
 from engine.errors import EngineError
@@ -33,9 +32,6 @@ LISTED_PAIRS = 256
 
 PARTS_THAT_PAY = 2
 """Populations with more rows than so many banks hold are evaluated a stretch of bars at a time."""
-
-Ints = npt.NDArray[np.int64]
-Slots = npt.NDArray[np.int32]
 
 
 class Engine:

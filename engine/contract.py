@@ -181,23 +181,18 @@ class BackendMaker(Protocol):
         threads: int | None = None,
     ) -> Backend:
         """Load series onto the device, with room for `capacity` slots."""
-        ...
 
     def slot_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that one slot takes over all series."""
-        ...
 
     def series_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that series take beside all rows, with what computing a row needs."""
-        ...
 
     def free_bytes(self) -> int:
         """Bytes that are free on the device now."""
-        ...
 
     def room(self, memory_bytes: int, series_bytes: int) -> Room:
         """How an amount of memory is divided.
 
         A device with memory of its own leaves room for series in it.
         """
-        ...

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.admission import check_windows, shaped
-from engine.batch import Engine, Ints
-from engine.contract import BackendMaker, Form
+from engine.batch import Engine
+from engine.contract import BackendMaker, Form, Ints
 from engine.costs import Costs
 from engine.devices import Device, device_of
 from engine.ledger import ACCUMULATORS, Ledger

@@ -8,9 +8,10 @@ import numpy as np
 
 from data.bars import Window
 from engine import ENGINE_VERSION
-from engine.batch import Engine, Ints
+from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
 from engine.compiling.forms import CompiledForm
+from engine.contract import Ints
 from engine.language_reference import reference_of
 from engine.ledger import Ledger
 from engine.machine import available_cores, versions
@@ -46,6 +47,10 @@ class Replay:
     uncompiled: dict[str, str]
 
 
+Some = Callable[[Floats, tuple[Piece, ...]], Replay]
+"""Replays individuals in all windows, and pieces of them also in plain Python."""
+
+
 def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> Certificate:
     """Replay individuals [N, G] on the reference and compare with the engine.
 
@@ -58,32 +63,8 @@ def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> C
     def some(members: Floats, pieces: Sequence[Piece]) -> Replay:
         return replay(engine, members, pieces, threads=threads)
 
-    replays = replayed(engine.spec, engine.windows, genomes, some)
-    return certificate_of(
-        engine.spec, engine.windows, data_hash(engine.series), engine.device, genomes, replays
-    )
-
-
-def replayed(
-    spec: AnyStrategy,
-    windows: Sequence[Window],
-    genomes: Floats,
-    some: Callable[[Floats, tuple[Piece, ...]], Replay],
-) -> Iterator[Replay]:
-    """Replays of individuals [N, G] in windows [W], as many at a time as ledgers fit memory.
-
-    `some` replays individuals, and pieces of them, wherever windows are.
-    """
-    pieces = chosen_pieces(spec, windows, genomes)
-    step = max(1, REPLAYED_PAIRS // len(windows))
-    for begin in range(0, len(genomes), step):
-        members = genomes[begin : begin + step]
-        own = tuple(
-            piece._replace(individual=piece.individual - begin)
-            for piece in pieces
-            if begin <= piece.individual < begin + len(members)
-        )
-        yield some(members, own)
+    content = data_hash(engine.series)
+    return certificate_of(engine.spec, engine.windows, content, engine.device, genomes, some)
 
 
 def pieces_in(pieces: Sequence[Piece], places: Ints) -> tuple[Piece, ...]:
@@ -161,9 +142,9 @@ def certificate_of(
     content: str,
     device: str,
     genomes: Floats,
-    replays: Iterable[Replay],
+    some: Some,
 ) -> Certificate:
-    """The certificate of individuals [N, G], replayed some after the others.
+    """The certificate of individuals [N, G], some of whom are replayed at a time.
 
     Args:
         spec: The strategy.
@@ -171,13 +152,13 @@ def certificate_of(
         content: Hash of all series.
         device: Where the batch engine ran.
         genomes: [N, G].
-        replays: Of consecutive individuals, each in all windows.
+        some: What replays them.
     """
     digest, begin, trades = hashlib.sha256(), 0, 0
     problems: dict[tuple[int, int], str] = {}
     uncompiled: dict[str, str] = {}
     pieces: tuple[Piece, ...] = ()
-    for found in replays:
+    for found in _replays(spec, windows, genomes, some):
         for of_windows in found.ledgers:
             for ledger in of_windows:
                 _hash_ledger(digest, ledger)
@@ -202,6 +183,22 @@ def certificate_of(
         device=device,
         versions=versions(),
     )
+
+
+def _replays(
+    spec: AnyStrategy, windows: Sequence[Window], genomes: Floats, some: Some
+) -> Iterator[Replay]:
+    """Replays of consecutive individuals, as many at a time as ledgers fit memory."""
+    pieces = chosen_pieces(spec, windows, genomes)
+    step = max(1, REPLAYED_PAIRS // len(windows))
+    for begin in range(0, len(genomes), step):
+        members = genomes[begin : begin + step]
+        own = tuple(
+            piece._replace(individual=piece.individual - begin)
+            for piece in pieces
+            if begin <= piece.individual < begin + len(members)
+        )
+        yield some(members, own)
 
 
 def _usable_threads(engine: Engine) -> int:
