@@ -189,14 +189,9 @@ def _trades_of(listed: Listed) -> Ledger:
     )  # fmt: skip
 
 
-def _cores() -> int:
-    """Threads that the compiled loops may use at most in this process."""
-    return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-
-
 def checked_threads(threads: int | None) -> int:
     """How many threads to use; all cores when None, never more than there are."""
-    most = _cores()
+    most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     if threads is not None and not 1 <= threads <= most:
         raise DeviceError(f"threads must be 1 to {most} on this machine, got {threads}")
     return threads or most

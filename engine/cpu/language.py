@@ -14,11 +14,10 @@ from engine.cpu.population import fold_population, list_population
 from engine.cpu.positions import Charges, Population, session_exits
 from engine.cpu.readings import Formula, Leaves, Readings
 from engine.cpu.threads import Threads
-from engine.cpu.trends import TrendForm
+from engine.cpu.trends import rows_of
 from engine.cpu.types import Floats, Ints, Slots
 from engine.cpu.words import LAST_BIT, Words, bars_of
 from engine.errors import EngineError
-from engine.kept import Kept
 from engine.ledger import Ledger
 from engine.lowered import Lowered, exits_in_words
 from engine.orders import MINUTE_NS
@@ -28,7 +27,6 @@ from strategy.conditions import Condition
 from strategy.model import Strategy
 from strategy.nodes import Node
 from strategy.rows import Rows
-from strategy.series import Series
 
 TOGETHER = 256
 """Individuals whose rows and conditions are at hand at once."""
@@ -64,18 +62,10 @@ class LanguageBackend(Backend):
     ) -> None:
         self.threads = checked_threads(threads)
         self._charges = _charges_of(costs)
-        kept = Kept(work_bytes)
-        run = TrendForm(kept)
         self._workers = Threads(self.threads)
         self._markets = [
-            _Market(
-                spec,
-                bars,
-                Rows(Series.of(bars), run, kept, (number,)),
-                self._workers,
-                costs.entry_delay,
-            )
-            for number, bars in enumerate(series)
+            _Market(spec, bars, rows, self._workers, costs.entry_delay)
+            for bars, rows in zip(series, rows_of(series, work_bytes), strict=True)
         ]
 
     def charged(self, costs: Costs) -> "LanguageBackend":

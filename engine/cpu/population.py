@@ -23,11 +23,26 @@ WHOLE, NUMBERS = 5, 6
 
 
 def fold_population(
-    prices: Extremes, population: Population, charges: Charges, windows: Ints, threads: Threads
+    prices: Extremes,
+    population: Population,
+    charges: Charges,
+    windows: Ints,
+    threads: Threads,
+    listed: Listed | None = None,
 ) -> Floats:
-    """Accumulators [P, W, A] in windows [W, 2] of one series, start and end each."""
-    nowhere = Listed.of_counts(NO_TRADES, WHOLE, NUMBERS)
-    return _folded(prices, population, charges, windows, threads, nowhere)
+    """Accumulators [P, W, A] in windows [W, 2] of one series, start and end each.
+
+    `listed` receives the trades of all ledgers, where they are wanted.
+    """
+    individuals, shared = len(population.delay), np.zeros(1, np.int64)
+    out = np.full((individuals, len(windows), len(ACCUMULATORS)), np.nan)
+    trades = listed or Listed.of_counts(NO_TRADES, WHOLE, NUMBERS)
+
+    def compute(thread: int) -> None:
+        fold_each(prices, population, charges, windows, shared, out, *trades)
+
+    threads.run(compute, individuals)
+    return out
 
 
 def list_population(
@@ -38,27 +53,8 @@ def list_population(
     folded = fold_population(prices, population, charges, windows, threads)
     counts, rejected = (folded[:, :, place].astype(np.int64) for place in (TRADES, REJECTED))
     listed = Listed.of_counts(counts, WHOLE, NUMBERS)
-    _folded(prices, population, charges, windows, threads, listed)
+    fold_population(prices, population, charges, windows, threads, listed)
     return _trades_of(listed).cut(counts, rejected)
-
-
-def _folded(
-    prices: Extremes,
-    population: Population,
-    charges: Charges,
-    windows: Ints,
-    threads: Threads,
-    listed: Listed,
-) -> Floats:
-    individuals = len(population.delay)
-    out = np.full((individuals, len(windows), len(ACCUMULATORS)), np.nan)
-    shared = np.zeros(1, np.int64)
-
-    def compute(thread: int) -> None:
-        fold_each(prices, population, charges, windows, shared, out, *listed)
-
-    threads.run(compute, individuals)
-    return out
 
 
 def _trades_of(listed: Listed) -> Ledger:
