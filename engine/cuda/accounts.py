@@ -10,8 +10,8 @@ from engine.compiling.launch import launch
 from engine.contract import Floats, Ints, Slots
 from engine.cuda.chain import drawdown_kernel
 from engine.cuda.dispatch import first_capacity, longer, rounded
+from engine.cuda.market import SeriesPrices
 from engine.cuda.positions import leave_kernel, mark_kernel
-from engine.cuda.prices import SeriesPrices
 from engine.cuda.stages import FOLDED, LANES, warps_of
 from engine.cuda.trades import choose_kernel, settle_kernel, tally_kernel
 from engine.cuda.waiting import to_device, to_host

@@ -1,4 +1,4 @@
-"""The series on the device: columns one after the other, prices bar by bar, and their extremes."""
+"""Series on the device: columns one after the other, prices bar by bar, and their extremes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,12 +8,11 @@ import numpy.typing as npt
 import torch
 
 from data.bars import Bars, Window
+from engine.contract import Floats, Ints
 from engine.cuda.waiting import moved, to_device
 from engine.errors import DeviceError
 from engine.rows.coders import Coder, coder_maps
 from engine.rows.sources import sources_of
-
-Floats = npt.NDArray[np.float64]
 
 ALIGNED_BARS = 64
 """Series begin at whole groups of the pyramid's upper levels."""
@@ -27,8 +26,11 @@ HIGHEST_CODE = 126
 MOST_BARS = 2**28
 """Bars of all series together, so that the offsets of prices and extremes fit 32 bits."""
 
-BYTES_OF_A_BAR = 7 * 8 + 4 * 8 + 4 * 2 * 4 + 2 * 2 * 8
-"""Columns, prices, the pyramid's four levels, and the maps of two coders."""
+PRICE_BYTES = 4 * 8 + 4 * 2 * 4
+"""Of a bar: prices, and the pyramid's four levels."""
+
+BYTES_OF_A_BAR = 7 * 8 + PRICE_BYTES + 2 * 2 * 8
+"""Columns, prices and their pyramid, and the maps of two coders."""
 
 LEVELS = 4
 """Of the pyramid: extremes of 1, 4, 16 and 64 bars."""
@@ -142,11 +144,46 @@ class DeviceMarket:
         return moved(host, self.device)
 
 
-def axis_of(lengths: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+class SeriesPrices(NamedTuple):
+    """Prices of one series, bar by bar, with their extremes.
+
+    Args:
+        market: [B, 4] open, high, low, close; B is T padded to whole blocks.
+        pyramid: [LEVELS, 2 B] as in `DeviceMarket`.
+    """
+
+    market: torch.Tensor
+    pyramid: torch.Tensor
+
+    @property
+    def n_padded(self) -> int:
+        """B."""
+        return len(self.market)
+
+
+def prices_of(bars: Bars, device: torch.device) -> SeriesPrices:
+    """The prices of a series on a device.
+
+    Raises:
+        DeviceError: When its bars are too many.
+    """
+    if len(bars) >= MOST_BARS:
+        raise DeviceError(f"{len(bars):,} bars are too many for one device")
+    columns = (bars.open, 1.0), (bars.high, -np.inf), (bars.low, np.inf), (bars.close, 1.0)
+    opened, high, low, close = (to_device(_filled_up(*column), device) for column in columns)
+    return SeriesPrices(torch.stack((opened, high, low, close), 1), pyramid_of(low, high))
+
+
+def padded(n_bars: int) -> int:
+    """Bars of whole blocks that hold so many."""
+    return -(-n_bars // INDEX_BARS) * INDEX_BARS
+
+
+def axis_of(lengths: Ints) -> tuple[Ints, int]:
     """First bar [S] of series of so many bars [S] on the common axis, and the axis' length B."""
-    padded = -(-lengths // ALIGNED_BARS) * ALIGNED_BARS
-    starts = np.concatenate(([0], np.cumsum(padded)[:-1])).astype(np.int64)
-    return starts, int(-(-int(padded.sum()) // INDEX_BARS) * INDEX_BARS)
+    aligned = -(-lengths // ALIGNED_BARS) * ALIGNED_BARS
+    starts = np.concatenate(([0], np.cumsum(aligned)[:-1])).astype(np.int64)
+    return starts, padded(int(aligned.sum()))
 
 
 def pyramid_of(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
@@ -158,3 +195,10 @@ def pyramid_of(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
         groups = torch.cat((least, most), 1).view(torch.int64) >> 32
         words[level, : groups.numel()] = groups.reshape(-1).to(torch.int32)
     return words
+
+
+def _filled_up(column: Floats, filler: float) -> Floats:
+    """A column, with what no search finds behind it."""
+    found = np.full(padded(len(column)), filler)
+    found[: len(column)] = column
+    return found

@@ -41,7 +41,7 @@ LONG_BARS = 2**17
 """Series from this length on have so many trades that four warps share a pair's."""
 
 
-class Lowered(NamedTuple):
+class Rules(NamedTuple):
     """The strategy as the stages read it.
 
     Args:
@@ -59,7 +59,7 @@ class Stages:
     """Signals, exits and chain over the buffers of a workspace.
 
     Args:
-        lowered: The strategy.
+        rules: The strategy.
         market: The series.
         rows: [slots, B] float64.
         codes: [slots, B] uint8.
@@ -69,14 +69,14 @@ class Stages:
 
     def __init__(
         self,
-        lowered: Lowered,
+        rules: Rules,
         market: DeviceMarket,
         rows: torch.Tensor,
         codes: torch.Tensor,
         stretch: Stretch,
         warm_ups: torch.Tensor,
     ) -> None:
-        entry, exits, packing = lowered
+        entry, exits, packing = rules
         self.stretch, self._warm_ups = stretch, warm_ups
         self._exits, self._market, self._rows, self._codes = exits, market, rows, codes
         self._n_packed = packing.n_packed

@@ -17,7 +17,7 @@ from engine.cuda.dispatch import first_capacity, longer
 from engine.cuda.filling import FORMS, RowFiller, RowPlan
 from engine.cuda.lists import CandidateLists
 from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
-from engine.cuda.stages import Lowered, Stages
+from engine.cuda.stages import Rules, Stages
 from engine.cuda.waiting import to_host
 from engine.cuda.workspace import Workspace
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
@@ -47,7 +47,7 @@ class Stretches:
     """Evaluates in the memory of a device's slots.
 
     Args:
-        lowered: The strategy.
+        rules: The strategy.
         market: The series.
         filler: Computes rows of them.
         memory: Values and codes of all slots; what they hold is lost.
@@ -57,14 +57,14 @@ class Stretches:
 
     def __init__(
         self,
-        lowered: Lowered,
+        rules: Rules,
         market: DeviceMarket,
         filler: RowFiller,
         memory: Memory,
         definitions: Definitions,
         work_bytes: int,
     ) -> None:
-        self._lowered, self._market, self._filler, self._memory = lowered, market, filler, memory
+        self._rules, self._market, self._filler, self._memory = rules, market, filler, memory
         self._definitions, self._work_bytes = definitions, work_bytes
 
     def can_hold(self, rows: StretchedRows) -> bool:
@@ -129,8 +129,8 @@ class Stretches:
         capacity: int,
     ) -> int:
         """Everybody in one stretch, chunk after chunk; returns the capacity that lists needed."""
-        candidates = CandidateLists(self._lowered.packing, *memory, stretch)
-        stages = Stages(self._lowered, self._market, *memory, stretch, accounts.warm_ups)
+        candidates = CandidateLists(self._rules.packing, *memory, stretch)
+        stages = Stages(self._rules, self._market, *memory, stretch, accounts.warm_ups)
         slots = np.ascontiguousarray(rows.row_of, np.int32)
         work = self._workspace(rows, accounts, capacity)
         begin = 0
