@@ -5,18 +5,17 @@ from copy import copy
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.admission import are_legal, check_windows, find_slots, load_loops, shaped
-from engine.contract import Form, StretchedRows
+from engine.contract import Form, Ints, Slots, StretchedRows
 from engine.costs import Costs
 from engine.devices import Device, device_of
 from engine.errors import EngineError
 from engine.ledger import ACCUMULATORS, Ledger
 from engine.memory_plan import MemoryPlan, row_capacity
 from engine.rows.bank import RowBank
-from engine.rows.plan import RowGroup, only_columns, parameters_of, plan_chunks, plan_rows
+from engine.rows.plan import Plan, RowGroup, only_columns, parameters_of, plan_chunks, plan_rows
 from strategy.genes import Floats
 from strategy.narrow import AnyStrategy
 
@@ -34,9 +33,6 @@ LISTED_PAIRS = 256
 PARTS_THAT_PAY = 2
 """Populations with more rows than so many banks hold are evaluated a stretch of bars at a time."""
 
-Ints = npt.NDArray[np.int64]
-Slots = npt.NDArray[np.int32]
-
 
 class Engine:
     """Evaluates populations on series of bars; the rows it computes stay for the next call.
@@ -47,7 +43,7 @@ class Engine:
         windows: Each an independent backtest, at least one.
         costs: Costs and risk rules.
         device: ``"auto"``, or the name of a device, which then runs or raises: see
-            `engine.devices.choose_backend`; or one that `choose_device` chose.
+            `engine.devices.choose_backend`; or one that `device_of` chose.
         threads: Cores of the CPU backend; all when None.
         memory_bytes: Most that rows and what a device needs beside them may take, on each device;
             half of what is free on a host, and 0.65 of it on a GPU, when None.
@@ -281,6 +277,10 @@ class Engine:
         plan = plan_rows(self.spec, self._checked(genomes))
         if plan.n_rows > self._bank.capacity:
             return None
+        return self._computed(plan)
+
+    def _computed(self, plan: Plan) -> Slots:
+        """Slots [P, R] of a plan's rows, all of which are in the bank from now on."""
         slots: Slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
         return slots
 
@@ -289,7 +289,7 @@ class Engine:
         if self._stretched(genomes, out):
             return out
         for members, plan in plan_chunks(self.spec, genomes, self._bank.capacity, self._chunk):
-            slots = self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
+            slots = self._computed(plan)
             out[members] = self._backend.evaluate(genomes[members], slots, self.windows)
         return out
 
@@ -322,8 +322,7 @@ class Engine:
     def _alone(self, genome: Floats) -> tuple[Floats, Slots]:
         """An individual as a population of one [1, G], and its slots [1, R]; all rows are there."""
         genomes = self._checked(shaped(self.spec, np.asarray(genome)[None]))
-        plan = plan_rows(self.spec, genomes)
-        return genomes, self._bank.slots(plan.groups).astype(np.int32)[plan.row_of]
+        return genomes, self._computed(plan_rows(self.spec, genomes))
 
     def _checked(self, genomes: Floats) -> Floats:
         """The same genomes [P, G], legal."""

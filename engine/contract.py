@@ -1,7 +1,7 @@
 """What every backend offers: the four stages behind one set of names, whatever the device."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -149,6 +149,18 @@ class Backend(ABC):
         """A copy of one row [T], as it stands in its slot."""
 
 
+def by_series(windows: Sequence[Window]) -> Iterator[tuple[int, Ints, Ints]]:
+    """Each series that has windows: its number, and their places and ranges.
+
+    Places are [n] among all windows, ranges [n, 2] are start and end.
+    """
+    of_series = np.array([window.series for window in windows])
+    for number in np.unique(of_series).tolist():
+        (places,) = np.nonzero(of_series == number)
+        ranges = [(windows[place].start, windows[place].end) for place in places.tolist()]
+        yield number, places, np.array(ranges, np.int64)
+
+
 class BackendMaker(Protocol):
     """What makes a backend: its class.
 
@@ -169,23 +181,18 @@ class BackendMaker(Protocol):
         threads: int | None = None,
     ) -> Backend:
         """Load series onto the device, with room for `capacity` slots."""
-        ...
 
     def slot_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that one slot takes over all series."""
-        ...
 
     def series_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that series take beside all rows, with what computing a row needs."""
-        ...
 
     def free_bytes(self) -> int:
         """Bytes that are free on the device now."""
-        ...
 
     def room(self, memory_bytes: int, series_bytes: int) -> Room:
         """How an amount of memory is divided.
 
         A device with memory of its own leaves room for series in it.
         """
-        ...

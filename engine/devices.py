@@ -129,17 +129,12 @@ class Device(NamedTuple):
     maker: BackendMaker
 
 
-def choose_device(device: str, workload: Workload | None = None) -> Device:
-    """Turn a device's name into one that is there; arguments and errors as in `choose_backend`."""
-    choice = choose_backend(device, workload)
-    return Device(choice.label, choice.reason, load_backend(choice.name, choice.devices))
-
-
 def device_of(spec: AnyStrategy, device: str, workload: Workload | None = None) -> Device:
     """The device that a strategy runs on; arguments and errors as in `choose_backend`."""
-    if not isinstance(spec, Strategy):
-        return choose_device(device, workload)
-    weighed = None if workload is None else workload._replace(in_words=True)
-    choice = choose_backend(device, weighed)
-    maker = _maker(IN_WORDS[choice.name], choice.name, choice.devices)
+    if isinstance(spec, Strategy):
+        choice = choose_backend(device, workload and workload._replace(in_words=True))
+        maker = _maker(IN_WORDS[choice.name], choice.name, choice.devices)
+    else:
+        choice = choose_backend(device, workload)
+        maker = load_backend(choice.name, choice.devices)
     return Device(choice.label, choice.reason, maker)

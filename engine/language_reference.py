@@ -5,7 +5,6 @@ of `engine.trades`; their loops run as plain Python reads them, or compiled in t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from engine.trades import ledger_of, side_asked, take_signals
 from strategy.clock import local_time
 from strategy.conditions import Condition
 from strategy.exits import BeyondBar, FromEntry, Level, RMultiple, Share, Trail, sides_of
-from strategy.expressions import Expression, GeneValue, Number, holds_row
+from strategy.expressions import GeneValue, Number, holds_row
 from strategy.genes import Floats
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy
@@ -28,8 +27,6 @@ from strategy.rows import Rows
 from strategy.series import Series
 from strategy.signals import Bools, truth
 from strategy.wording import written
-
-Result = TypeVar("Result")
 
 
 class LanguageReference(BaseReference):
@@ -177,14 +174,10 @@ def _placed(form: object, rows: Rows, genes: Genes) -> orders.Form:
     if isinstance(form, RMultiple):
         return form_of(orders.R_MULTIPLE, _value(form.multiple, genes))
     if isinstance(form, Level):
-        return form_of(orders.LEVEL, row=_row(form.price, rows, genes))
+        return form_of(orders.LEVEL, row=rows.values(form.price, genes))
     assert isinstance(form, BeyondBar | FromEntry)
     number = orders.BEYOND_BAR if isinstance(form, BeyondBar) else orders.FROM_ENTRY
-    return form_of(number, row=_row(form.distance, rows, genes))
-
-
-def _row(expression: Expression, rows: Rows, genes: Genes) -> Floats:
-    return rows.values(expression, genes)
+    return form_of(number, row=rows.values(form.distance, genes))
 
 
 def _followed(trail: object) -> object:

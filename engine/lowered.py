@@ -3,9 +3,8 @@
 from typing import NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from engine.contract import Form
+from engine.contract import Floats, Form, Ints
 from engine.costs import Costs
 from engine.orders import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE, R_MULTIPLE, SHARE
 from engine.rows.coders import Coder, form_of, is_with_gene
@@ -22,9 +21,6 @@ FORMS = {
     RMultiple: R_MULTIPLE,
 }
 """Number of each form of a stop or a target."""
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class Entry(NamedTuple):

@@ -63,8 +63,6 @@ METRICS = (
 )
 """Names of the last axis of metrics [P, W, M], in order."""
 
-METRIC_INDEX = {name: i for i, name in enumerate(METRICS)}
-
 SUM_R, PEAK_R, EQUITY, PEAK_EQUITY = (
     ACCUMULATOR_INDEX[name] for name in ("sum_r", "peak_r", "equity", "peak_equity")
 )

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from data.bars import Bars, Window
 from engine.admission import check_windows, shaped
-from engine.batch import Engine, Ints
-from engine.contract import BackendMaker, Form
+from engine.batch import Engine
+from engine.contract import BackendMaker, Form, Ints
 from engine.costs import Costs
 from engine.devices import Device, device_of
 from engine.ledger import ACCUMULATORS, Ledger
@@ -83,7 +83,7 @@ class PartedEngine(Engine):
         self.device_reason = f"{chosen.reason}, in {self.n_parts} parts of the series"
         self._given = {"threads": threads, "memory_bytes": memory_bytes}
         self._held: dict[int, Engine] = {}
-        self._parts = self._cut()
+        self._parts = cut_windows(self.windows, self._borders)
 
     @property
     def threads(self) -> int:
@@ -100,7 +100,7 @@ class PartedEngine(Engine):
         check_windows(self.series, windows)
         other = copy(self)
         other.windows = tuple(windows)
-        other._parts = other._cut()
+        other._parts = cut_windows(windows, self._borders)
         return other
 
     def charged(self, costs: Costs) -> "PartedEngine":
@@ -179,10 +179,6 @@ class PartedEngine(Engine):
                 **self._given,
             )
         return self._held[part]
-
-    def _cut(self) -> dict[int, tuple[Ints, list[Window]]]:
-        """Part to the places of its windows and these, of the parts that have any."""
-        return cut_windows(self.windows, self._borders)
 
 
 def cut_windows(

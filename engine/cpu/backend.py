@@ -2,23 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.contract import Backend, Room, RowRequest
+from engine.contract import Backend, Room, RowRequest, by_series
 from engine.costs import Costs
 from engine.cpu.codes import HIGHEST_CODE
 from engine.cpu.evaluate import evaluate, signal_bars
 from engine.cpu.filling import RowFiller
 from engine.cpu.rows import KINDS
 from engine.cpu.threads import Threads
-from engine.cpu.types import Floats, Ints, Market, Slots
+from engine.cpu.types import NO_TRADES, Floats, Ints, Listed, Market, Slots
 from engine.errors import DeviceError
 from engine.free_memory import free_host_bytes
-from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
+from engine.ledger import ACCUMULATOR_INDEX, Ledger
 from engine.lowered import entry_of, exits_of
 from engine.rows.coders import coders_of
 from engine.rows.defined import Definitions
@@ -28,27 +27,8 @@ from strategy.spec import StrategySpec
 TRADES, REJECTED = ACCUMULATOR_INDEX["trades"], ACCUMULATOR_INDEX["rejected"]
 
 
-class _Listed(NamedTuple):
-    """Where the trades of ledgers go.
-
-    Args:
-        firsts: [P, W] place of each ledger's first trade.
-        whole: [K, 4] whole numbers of all trades, as the chain writes them.
-        prices: [K, 5] their prices.
-    """
-
-    firsts: Ints
-    whole: Ints
-    prices: Floats
-
-    def of(self, places: Ints) -> "_Listed":
-        """The same for some of the windows."""
-        if not self.firsts.size:
-            return self
-        return self._replace(firsts=np.ascontiguousarray(self.firsts[:, places]))
-
-
-NO_LEDGERS = _Listed(np.empty((0, 0), np.int64), np.empty((0, 4), np.int64), np.empty((0, 5)))
+WHOLE, NUMBERS = 4, 5
+"""What the chain writes of a trade."""
 
 
 class CpuBackend(Backend):
@@ -129,35 +109,32 @@ class CpuBackend(Backend):
             self._markets[series].rows[slot] = values
         self._filler.fill(requests)
 
-    def evaluate(self, genomes: Floats, slots: Slots, windows: Sequence[Window]) -> Floats:
-        """Accumulators [P, W, A] of genomes [P, G] whose rows are in slots [P, R]."""
-        return self._folded(genomes, slots, windows, NO_LEDGERS)
-
     def begin(
         self, genomes: Floats, slots: Slots, windows: Sequence[Window], out: Floats
     ) -> Callable[[], None]:
         """Evaluate into out [P, W, A]; there is nothing left to wait for."""
-        out[...] = self.evaluate(genomes, slots, windows)
+        nowhere = Listed.of_counts(NO_TRADES, WHOLE, NUMBERS)
+        self._fold(genomes, slots, windows, out, nowhere)
         return lambda: None
 
-    def _folded(
-        self, genomes: Floats, slots: Slots, windows: Sequence[Window], listed: _Listed
-    ) -> Floats:
-        """Accumulators [P, W, A], with the trades of all ledgers where they are wanted."""
-        out = np.full((len(genomes), len(windows), len(ACCUMULATORS)), np.nan)
-        of_series = np.array([window.series for window in windows])
-        for number, market in enumerate(self._markets):
-            (places,) = np.nonzero(of_series == number)
-            if len(places):
-                ranges = [(windows[i].start, windows[i].end) for i in places.tolist()]
-                # The loops want their windows side by side, as they are where there is one series.
-                is_all = len(places) == len(windows)
-                part = out if is_all else np.empty((len(genomes), len(places), out.shape[2]))
-                chosen = listed if is_all else listed.of(places)
-                self._evaluate(market, slots, genomes, np.array(ranges, np.int64), part, chosen)
-                if not is_all:
-                    out[:, places] = part
-        return out
+    def _fold(
+        self,
+        genomes: Floats,
+        slots: Slots,
+        windows: Sequence[Window],
+        out: Floats,
+        listed: Listed,
+    ) -> None:
+        """Accumulators into out [P, W, A], and the trades of all ledgers where they are wanted."""
+        for number, places, ranges in by_series(windows):
+            market = self._markets[number]
+            # The loops want their windows side by side, as they are where there is one series.
+            if len(places) == len(windows):
+                self._evaluate(market, slots, genomes, ranges, out, listed)
+            else:
+                part = np.empty((len(genomes), len(places), out.shape[2]))
+                self._evaluate(market, slots, genomes, ranges, part, listed.at(places))
+                out[:, places] = part
 
     def _evaluate(
         self,
@@ -166,7 +143,7 @@ class CpuBackend(Backend):
         genomes: Floats,
         ranges: Ints,
         out: Floats,
-        listed: _Listed,
+        listed: Listed,
     ) -> None:
         """Evaluate in ranges [W, 2] of one series, on all threads."""
         shared = np.zeros(1, np.int64)
@@ -190,11 +167,10 @@ class CpuBackend(Backend):
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
         # How many trades there are is known only after all were made once.
-        counts = self.evaluate(genomes, slots, windows)[:, :, TRADES].astype(np.int64)
-        ends = counts.cumsum().reshape(counts.shape)
-        firsts, n = ends - counts, int(counts.sum())
-        listed = _Listed(firsts, np.empty((n, 4), np.int64), np.empty((n, 5)))
-        rejected = self._folded(genomes, slots, windows, listed)[:, :, REJECTED].astype(np.int64)
+        folded = self.evaluate(genomes, slots, windows)
+        counts, rejected = (folded[:, :, place].astype(np.int64) for place in (TRADES, REJECTED))
+        listed = Listed.of_counts(counts, WHOLE, NUMBERS)
+        self._fold(genomes, slots, windows, folded, listed)
         return _trades_of(listed).cut(counts, rejected)
 
     def rows(self, slot: int, series: int) -> Floats:
@@ -203,24 +179,19 @@ class CpuBackend(Backend):
         return row
 
 
-def _trades_of(listed: _Listed) -> Ledger:
+def _trades_of(listed: Listed) -> Ledger:
     """The trades of all ledgers, one after the other; all of them are longs."""
     signal, entry_bar, exit_bar, reason = np.ascontiguousarray(listed.whole.T)
-    entry, stop, target, leave, r = np.ascontiguousarray(listed.prices.T)
+    entry, stop, target, leave, r = np.ascontiguousarray(listed.numbers.T)
     return Ledger(
         signal, entry_bar, exit_bar, reason.astype(np.int8), entry, stop, target, leave, r,
         np.ones(len(signal), np.int8), stop,
     )  # fmt: skip
 
 
-def _cores() -> int:
-    """Threads that the compiled loops may use at most in this process."""
-    return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-
-
 def checked_threads(threads: int | None) -> int:
     """How many threads to use; all cores when None, never more than there are."""
-    most = _cores()
+    most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     if threads is not None and not 1 <= threads <= most:
         raise DeviceError(f"threads must be 1 to {most} on this machine, got {threads}")
     return threads or most

@@ -24,21 +24,13 @@ def moved(words: Words, bars: int, n_bars: int) -> Words:
     return found
 
 
-def held(words: Words, bars: int, n_bars: int) -> Words:
-    """Where they held at each of the newest `bars` bars, [U, N]."""
+def over_bars(words: Words, bars: int, n_bars: int, *, is_held: bool) -> Words:
+    """Where they held at each of the newest `bars` bars, or else at any of them, [U, N]."""
+    join = np.bitwise_and if is_held else np.bitwise_or
     known = 1
-    while known < bars:
+    # Before the first bar nothing held, which one bar more than there are says already.
+    while known < min(bars, n_bars + 1):
         step = min(known, bars - known)
-        words = words & moved(words, step, n_bars)
-        known += step
-    return words
-
-
-def within(words: Words, bars: int, n_bars: int) -> Words:
-    """Where they held at any of the newest `bars` bars, [U, N]."""
-    known = 1
-    while known < min(bars, n_bars):
-        step = min(known, bars - known)
-        words = words | moved(words, step, n_bars)
+        words = join(words, moved(words, step, n_bars))
         known += step
     return words

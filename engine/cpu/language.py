@@ -6,7 +6,7 @@ from copy import copy
 import numpy as np
 
 from data.bars import Bars, Window
-from engine.contract import Backend, Room, RowRequest
+from engine.contract import Backend, Room, RowRequest, by_series
 from engine.costs import Costs
 from engine.cpu.backend import CpuBackend, checked_threads
 from engine.cpu.extremes import Extremes, extremes_of
@@ -14,11 +14,10 @@ from engine.cpu.population import fold_population, list_population
 from engine.cpu.positions import Charges, Population, session_exits
 from engine.cpu.readings import Formula, Leaves, Readings
 from engine.cpu.threads import Threads
-from engine.cpu.trends import TrendForm
+from engine.cpu.trends import rows_of
 from engine.cpu.types import Floats, Ints, Slots
 from engine.cpu.words import LAST_BIT, Words, bars_of
 from engine.errors import EngineError
-from engine.kept import Kept
 from engine.ledger import Ledger
 from engine.lowered import Lowered, exits_in_words
 from engine.orders import MINUTE_NS
@@ -28,7 +27,6 @@ from strategy.conditions import Condition
 from strategy.model import Strategy
 from strategy.nodes import Node
 from strategy.rows import Rows
-from strategy.series import Series
 
 TOGETHER = 256
 """Individuals whose rows and conditions are at hand at once."""
@@ -64,18 +62,10 @@ class LanguageBackend(Backend):
     ) -> None:
         self.threads = checked_threads(threads)
         self._charges = _charges_of(costs)
-        kept = Kept(work_bytes)
-        run = TrendForm(kept)
         self._workers = Threads(self.threads)
         self._markets = [
-            _Market(
-                spec,
-                bars,
-                Rows(Series.of(bars), run, kept, (number,)),
-                self._workers,
-                costs.entry_delay,
-            )
-            for number, bars in enumerate(series)
+            _Market(spec, bars, rows, self._workers, costs.entry_delay)
+            for bars, rows in zip(series, rows_of(series, work_bytes), strict=True)
         ]
 
     def charged(self, costs: Costs) -> "LanguageBackend":
@@ -114,7 +104,8 @@ class LanguageBackend(Backend):
         """Evaluate into out [P, W, A]; there is nothing left to wait for."""
         for begin in range(0, len(genomes), TOGETHER):
             part = slice(begin, begin + TOGETHER)
-            for market, places, ranges in self._of_series(windows):
+            for number, places, ranges in by_series(windows):
+                market = self._markets[number]
                 population = market.population(genomes[part])
                 out[part, places] = fold_population(
                     market.prices, population, self._charges, ranges, self._workers
@@ -130,7 +121,8 @@ class LanguageBackend(Backend):
     ) -> list[tuple[Ledger, ...]]:
         """The ledgers [W] of each of several individuals."""
         found: list[dict[int, Ledger]] = [{} for _ in genomes]
-        for market, places, ranges in self._of_series(windows):
+        for number, places, ranges in by_series(windows):
+            market = self._markets[number]
             population = market.population(genomes)
             listed = list_population(
                 market.prices, population, self._charges, ranges, self._workers
@@ -142,16 +134,6 @@ class LanguageBackend(Backend):
     def rows(self, slot: int, series: int) -> Floats:
         """There are no slots to copy a row from."""
         raise EngineError("rows of a strategy in words have no slots")
-
-    def _of_series(self, windows: Sequence[Window]) -> list[tuple["_Market", Ints, Ints]]:
-        """Each series that has windows, their places, and their starts and ends [n, 2]."""
-        found = []
-        for number, market in enumerate(self._markets):
-            places = [place for place, one in enumerate(windows) if one.series == number]
-            if places:
-                ranges = [(windows[place].start, windows[place].end) for place in places]
-                found.append((market, np.array(places), np.array(ranges, np.int64)))
-        return found
 
 
 def _charges_of(costs: Costs) -> Charges:

@@ -4,8 +4,6 @@ Conditions are words of bars and rows lie side by side; individuals name those t
 that what several ask for stands there once.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from engine.compiling.loops import compiled_unlocked
@@ -14,32 +12,37 @@ from engine.cpu.extremes import Extremes
 from engine.cpu.lanes import take
 from engine.cpu.positions import Charges, Population, take_positions
 from engine.cpu.threads import Threads
-from engine.cpu.types import Floats, Ints
+from engine.cpu.types import NO_TRADES, Floats, Ints, Listed
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS, Ledger
 
 REJECTED = ACCUMULATOR_INDEX["rejected"]
 
 
-class Listed(NamedTuple):
-    """Where trades of ledgers go.
-
-    Args:
-        firsts: [P, W] place of each ledger's first trade; [0, 0] where no ledgers are wanted.
-        whole: [K, 5] as in `take_positions`.
-        numbers: [K, 6] likewise.
-    """
-
-    firsts: Ints
-    whole: Ints
-    numbers: Floats
+WHOLE, NUMBERS = 5, 6
+"""What `take_positions` writes of a trade."""
 
 
 def fold_population(
-    prices: Extremes, population: Population, charges: Charges, windows: Ints, threads: Threads
+    prices: Extremes,
+    population: Population,
+    charges: Charges,
+    windows: Ints,
+    threads: Threads,
+    listed: Listed | None = None,
 ) -> Floats:
-    """Accumulators [P, W, A] in windows [W, 2] of one series, start and end each."""
-    nowhere = Listed(np.empty((0, 0), np.int64), np.empty((0, 5), np.int64), np.empty((0, 6)))
-    return _folded(prices, population, charges, windows, threads, nowhere)
+    """Accumulators [P, W, A] in windows [W, 2] of one series, start and end each.
+
+    `listed` receives the trades of all ledgers, where they are wanted.
+    """
+    individuals, shared = len(population.delay), np.zeros(1, np.int64)
+    out = np.full((individuals, len(windows), len(ACCUMULATORS)), np.nan)
+    trades = listed or Listed.of_counts(NO_TRADES, WHOLE, NUMBERS)
+
+    def compute(thread: int) -> None:
+        fold_each(prices, population, charges, windows, shared, out, *trades)
+
+    threads.run(compute, individuals)
+    return out
 
 
 def list_population(
@@ -49,30 +52,9 @@ def list_population(
     # How many trades there are is known only after all were made once.
     folded = fold_population(prices, population, charges, windows, threads)
     counts, rejected = (folded[:, :, place].astype(np.int64) for place in (TRADES, REJECTED))
-    ends = counts.cumsum().reshape(counts.shape)
-    firsts, n = ends - counts, int(counts.sum())
-    listed = Listed(firsts, np.empty((n, 5), np.int64), np.empty((n, 6)))
-    _folded(prices, population, charges, windows, threads, listed)
+    listed = Listed.of_counts(counts, WHOLE, NUMBERS)
+    fold_population(prices, population, charges, windows, threads, listed)
     return _trades_of(listed).cut(counts, rejected)
-
-
-def _folded(
-    prices: Extremes,
-    population: Population,
-    charges: Charges,
-    windows: Ints,
-    threads: Threads,
-    listed: Listed,
-) -> Floats:
-    individuals = len(population.delay)
-    out = np.full((individuals, len(windows), len(ACCUMULATORS)), np.nan)
-    shared = np.zeros(1, np.int64)
-
-    def compute(thread: int) -> None:
-        fold_each(prices, population, charges, windows, shared, out, *listed)
-
-    threads.run(compute, individuals)
-    return out
 
 
 def _trades_of(listed: Listed) -> Ledger:
@@ -106,7 +88,7 @@ def fold_each(
         windows: [W, 2] start and end of each window.
         shared: [1] of all threads, counts the individuals that were begun.
         out: [P, W, A] receives accumulators.
-        firsts: As in `Listed`.
+        firsts: As in `engine.cpu.types.Listed`.
         whole: Likewise.
         numbers: Likewise.
     """

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from engine.cpu.claims import RELATIONS, held, moved, within
+from engine.cpu.claims import RELATIONS, moved, over_bars
 from engine.cpu.formulas import LEAF, OPERATIONS, WORD, decide_each, stack_of
 from engine.cpu.lanes import LANES
 from engine.cpu.threads import Threads
@@ -233,7 +233,13 @@ class Readings:
         words = [one.words[one.place[first]] for one in parts]
         if isinstance(node, OverBars):
             bars = self.values(node.bars)[first]
-            return self._over_bars(held if isinstance(node, Held) else within, words[0], bars)
+            found = np.empty_like(words[0])
+            for count in np.unique(bars):
+                chosen = bars == count
+                found[chosen] = over_bars(
+                    words[0][chosen], int(count), self.n_bars, is_held=isinstance(node, Held)
+                )
+            return found
         join = np.bitwise_and if isinstance(node, AllOf) else np.bitwise_or
         for other in words[1:]:
             join(words[0], other, out=words[0])
@@ -259,15 +265,6 @@ class Readings:
             self._workers.run(compute, len(first))
             self._pairs_decided[sides] = dict(zip(relations.tolist(), words, strict=True))
         return self._pairs_decided[sides]
-
-    def _over_bars(
-        self, function: Callable[[Words, int, int], Words], words: Words, bars: Floats
-    ) -> Words:
-        found = np.empty_like(words)
-        for count in np.unique(bars):
-            chosen = bars == count
-            found[chosen] = function(words[chosen], int(count), self.n_bars)
-        return found
 
     def _shared(self, compute: Callable[[Thing], None], things: Sequence[Thing]) -> None:
         """Compute several things on all threads."""

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from data.bars import Bars
 from engine.compiling.forms import CompiledForm
 from engine.cpu.lanes import LANES
 from engine.cpu.trend_layers import MEMORY as LAYERS_MEMORY
@@ -24,6 +25,7 @@ from engine.rows.trend import FAMILIES, IN_SCRIPT, LENGTHS, TRENDS, lengths_of
 from strategy.expressions import Call
 from strategy.kinds import KINDS
 from strategy.rows import Rows, whole
+from strategy.series import Series
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
@@ -226,3 +228,10 @@ class TrendForm:
             number = next(self._numbers)
             self._columns[id(close)] = weakref.ref(close), number
         return number
+
+
+def rows_of(series: Sequence[Bars], most_bytes: int) -> list[Rows]:
+    """Rows of each series, kept up to an amount of memory; threads and devices may share them."""
+    kept = Kept(most_bytes)
+    run = TrendForm(kept)
+    return [Rows(Series.of(bars), run, kept, (number,)) for number, bars in enumerate(series)]

@@ -3,28 +3,17 @@
 import numpy as np
 import numpy.typing as npt
 
-from engine.compiling.loops import compiled, compiled_uncounted
+from engine.compiling.loops import compiled_uncounted
 from engine.cpu.eights import lowest_place, value_of
 from engine.cpu.types import Ints
 
 Words = npt.NDArray[np.uint64]
-Bools = npt.NDArray[np.bool_]
 
 EMPTY, ONE, FULL = np.uint64(0), np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 LAST_BIT = 63
 
 NEVER = 2**50
 """In place of a word or a bar."""
-
-
-@compiled
-def words_of(holds: Bools) -> Words:
-    """Bars [T] that hold something as words [(T + 63) // 64]; bits behind the last bar are 0."""
-    words = np.zeros((holds.size + LAST_BIT) >> 6, np.uint64)
-    for t in range(holds.size):
-        if holds[t]:
-            words[t >> 6] |= ONE << np.uint64(t & LAST_BIT)
-    return words
 
 
 @compiled_uncounted

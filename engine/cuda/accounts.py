@@ -10,8 +10,9 @@ from engine.compiling.launch import launch
 from engine.contract import Floats, Ints, Slots
 from engine.cuda.chain import drawdown_kernel
 from engine.cuda.dispatch import first_capacity, longer, rounded
+from engine.cuda.market import SeriesPrices
 from engine.cuda.positions import leave_kernel, mark_kernel
-from engine.cuda.prices import SeriesPrices
+from engine.cuda.stages import FOLDED, LANES, warps_of
 from engine.cuda.trades import choose_kernel, settle_kernel, tally_kernel
 from engine.cuda.waiting import to_device, to_host
 from engine.ledger import ACCUMULATORS, EXIT_PLACES, Ledger
@@ -24,23 +25,11 @@ SIGNALS = 32
 STRETCH = 16
 """Signals of a stretch that pay for another: its first positions are often not the account's."""
 
-LANES = 32
-"""Pairs whose signals a warp walks through together."""
-
-FOLDED = 8
-"""Pairs whose trades a warp folds together, four sums each."""
-
 MARKED_WORDS = 128
 """Words of 64 bars that a program lists signals of at a time."""
 
 TALLIED = 64
 """Trades that a warp counts at a time."""
-
-FEW_PAIRS = 1024
-"""Up to so many pairs, four warps share a pair's trades."""
-
-LONG_BARS = 2**17
-"""And in series from this length on, which have so many trades."""
 
 PROGRAMS = 16_384
 """Programs that keep a large device busy while each looks for the exits of a pair."""
@@ -227,7 +216,7 @@ class Accounts:
         """Take signals one position at a time and fold the trades: accumulators [pairs, A]."""
         pairs, capacity = lists.marks.shape
         out = self._empty(torch.float64, pairs, N_OUT)
-        warps = 4 if pairs <= FEW_PAIRS or self._prices.n_padded >= LONG_BARS else 1
+        warps = warps_of(pairs, self._prices.n_padded)
         launch(choose_kernel, (-(-pairs // LANES),), lists.counts, lists.marks, lists.leaves,
                lists.places, lists.trades, lists.rejected, pairs, capacity, warps=1,
                LANES=LANES)  # fmt: skip

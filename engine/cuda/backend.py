@@ -1,6 +1,5 @@
 """The CUDA backend behind the engine's contract: series and rows on the device, stages launched."""
 
-import logging
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -21,23 +20,18 @@ from engine.cuda.dispatch import Dispatch
 from engine.cuda.faults import device_errors
 from engine.cuda.filling import FORMS, RowFiller, scratch_bytes
 from engine.cuda.lists import LISTED_BYTES, CandidateLists, packing_of
-from engine.cuda.market import BYTES_OF_A_BAR, DeviceMarket, axis_of
+from engine.cuda.market import BYTES_OF_A_BAR, HIGHEST_CODE, DeviceMarket, axis_of
 from engine.cuda.places import Admission
-from engine.cuda.stages import Stages
-from engine.cuda.stretches import Lowered, Stretches
+from engine.cuda.stages import Rules, Stages
+from engine.cuda.stretches import Stretches
 from engine.cuda.types import Lists, Prices
-from engine.cuda.waiting import overwrite, to_device, to_host
+from engine.cuda.waiting import on_device, overwrite, to_device, to_host
 from engine.ledger import Ledger
 from engine.lowered import entry_of, exits_of
 from engine.machine import available_cores
 from engine.rows.coders import coders_of
 from engine.rows.defined import Definitions
 from strategy.spec import StrategySpec
-
-LOG = logging.getLogger(__name__)
-
-HIGHEST_CODE = 126
-"""Codes have seven bits, so that four of them can be compared in one word."""
 
 LIST_BYTES = 2**33
 """Most room for the lists of the individuals that are evaluated together."""
@@ -83,40 +77,24 @@ class CudaBackend(Backend):
         entry, exits = entry_of(spec, self._coders), exits_of(spec, costs)
         self._delay = exits.delay
         packing = packing_of(spec, entry)
-        self._market = DeviceMarket(series, set(self._coders.values()), HIGHEST_CODE, self._device)
-        self._filler = RowFiller(self._market, self._coders, HIGHEST_CODE)
+        rules = Rules(entry, exits, packing)
+        self._market = DeviceMarket(series, set(self._coders.values()), self._device)
+        self._filler = RowFiller(self._market, self._coders)
         shape = (capacity, self._market.n_bars)
         self._rows = torch.empty(shape, dtype=torch.float64, device=self._device)
         self._codes = torch.zeros(shape, dtype=torch.uint8, device=self._device)
-        packed_rows = entry.genes[packing.order[: packing.n_packed], 0]
-        self._candidates = CandidateLists(
-            packing, packed_rows, self._rows, self._codes, HIGHEST_CODE, self._market.whole
-        )
+        memory, whole = (self._rows, self._codes), self._market.whole
+        self._candidates = CandidateLists(packing, *memory, whole)
         self._admission = Admission(spec, packing, capacity, self._device)
         self._definitions = definitions or Definitions(spec, series, threads or available_cores())
         self._warm_ups_here = np.zeros(capacity, np.int32)
         self._warm_ups = to_device(self._warm_ups_here, self._device)
-        stages = Stages(
-            entry,
-            exits,
-            packing,
-            self._market,
-            self._rows,
-            self._codes,
-            HIGHEST_CODE,
-            self._market.whole,
-            self._warm_ups,
-        )
+        stages = Stages(rules, self._market, *memory, whole, self._warm_ups)
         self._dispatch = Dispatch(
             self._market, stages, self._candidates, self._admission, spec, work_bytes
         )
         self._stretches = Stretches(
-            Lowered(entry, exits, packing, HIGHEST_CODE),
-            self._market,
-            self._filler,
-            (self._rows, self._codes),
-            self._definitions,
-            work_bytes,
+            rules, self._market, self._filler, memory, self._definitions, work_bytes
         )
 
     @staticmethod
@@ -142,7 +120,7 @@ class CudaBackend(Backend):
     def fill(self, requests: Sequence[RowRequest]) -> None:
         """Compute rows in every series, without waiting for them."""
         self._dispatch.drain()
-        with self._dispatch.on_device():
+        with on_device(self._device):
             self._candidates.forget(np.concatenate([request.slots for request in requests]))
             self._admission.note(requests)
             whole = self._market.whole
@@ -197,14 +175,14 @@ class CudaBackend(Backend):
             return False
         self._dispatch.give_back()
         self._admission.clear()
-        with self._dispatch.on_device():
+        with on_device(self._device):
             self._stretches.evaluate(rows, windows, out)
         return True
 
     @device_errors
     def signals(self, genome: Floats, slots: Slots, window: Window) -> Slots:
         """Signal bars [S] of one individual in one window."""
-        with self._dispatch.on_device():
+        with on_device(self._device):
             ((_, work, _),) = self._dispatch.listed(genome[None], slots[None], [window])
             n = int(to_host(work.lists.counts[0]))
             bars: Slots = to_host(work.lists.bars[0, :n])
@@ -217,7 +195,7 @@ class CudaBackend(Backend):
         """The ledgers [W] of each of several individuals; arguments as in `evaluate`."""
         starts = self._market.starts[[window.series for window in windows]]
         found: list[tuple[Ledger, ...]] = []
-        with self._dispatch.on_device():
+        with on_device(self._device):
             for individuals, work, kept in self._dispatch.listed(genomes, slots, windows):
                 trades, *numbers = _trades_of(
                     work.lists, kept, np.tile(starts, individuals), self._delay

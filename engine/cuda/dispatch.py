@@ -15,7 +15,7 @@ from engine.cuda.market import DeviceMarket
 from engine.cuda.places import Admission
 from engine.cuda.stages import Stages
 from engine.cuda.types import Prices
-from engine.cuda.waiting import to_host, wait_for_launches
+from engine.cuda.waiting import on_device, to_host, wait_for_launches
 from engine.cuda.workspace import Workspace
 from strategy.spec import StrategySpec
 
@@ -71,10 +71,6 @@ class Dispatch:
         self._most = MOST_INDIVIDUALS
         self._work_bytes = work_bytes
 
-    def on_device(self) -> torch.cuda.device:
-        """Make this backend's device the one that launches go to; a host's memory has none."""
-        return torch.cuda.device(self._device if self._device.type == "cuda" else -1)
-
     def launch(
         self, genomes: Floats, slots: Slots | None, windows: Sequence[Window], out: Floats
     ) -> list[Ticket]:
@@ -106,7 +102,7 @@ class Dispatch:
     def _sent(self, ticket: Ticket) -> bool:
         """Launch a chunk; False where memory ran out, and chunks are smaller from here on."""
         try:
-            with self.on_device():
+            with on_device(self._device):
                 self._send(ticket)
             return True
         except RuntimeError as error:

@@ -10,7 +10,7 @@ import torch
 from engine.compiling.launch import launch
 from engine.contract import Form, Ints, RowRequest
 from engine.cuda import tables
-from engine.cuda.market import DeviceMarket, Stretch
+from engine.cuda.market import HIGHEST_CODE, DeviceMarket, Stretch
 from engine.cuda.rows import code_kernel, ema_kernel, mend_kernel, rolling_kernel
 from engine.cuda.waiting import overwrite
 from engine.rows.coders import Coder
@@ -75,11 +75,10 @@ class RowFiller:
     Args:
         market: The series.
         coders: Form to its coder, where it is compared.
-        highest: Highest code.
     """
 
-    def __init__(self, market: DeviceMarket, coders: Mapping[Form, Coder], highest: int) -> None:
-        self._market, self._highest = market, highest
+    def __init__(self, market: DeviceMarket, coders: Mapping[Form, Coder]) -> None:
+        self._market = market
         self._coders = {form: market.coder_numbers[coder] for form, coder in coders.items()}
         is_cuda = market.device.type == "cuda"
         self._beside = torch.cuda.Stream(market.device) if is_cuda else None  # type: ignore[no-untyped-call]
@@ -165,7 +164,7 @@ class RowFiller:
         if plan.coded.numel():
             grid = (-(-stretch.n_bars // CODED_BARS), plan.coded.shape[1] // tables.CODED_ROWS)
             launch(code_kernel, grid, market.maps, plan.coded, rows, codes, stretch.first,
-                   stretch.n_bars, market.n_bars, HIGHEST=self._highest, ROWS=tables.CODED_ROWS,
+                   stretch.n_bars, market.n_bars, HIGHEST=HIGHEST_CODE, ROWS=tables.CODED_ROWS,
                    BARS=CODED_BARS)  # fmt: skip
 
     def _averages(

@@ -1,7 +1,7 @@
 """The CUDA backend of strategies in words: conditions as words of bars, positions of both sides."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -9,25 +9,23 @@ import numpy as np
 import torch
 
 from data.bars import Bars, Window
-from engine.contract import Backend, Floats, Ints, Room, RowRequest, Slots
+from engine.contract import Backend, Floats, Room, RowRequest, Slots, by_series
 from engine.costs import Costs
-from engine.cpu.trends import TrendForm
+from engine.cpu.trends import rows_of
 from engine.cuda.accounts import Accounts, Asked, Each
 from engine.cuda.asking import Asking
 from engine.cuda.comparing import Comparing
 from engine.cuda.faults import device_errors, is_out_of_memory
 from engine.cuda.making import Making, reads_trends
-from engine.cuda.prices import BYTES_OF_A_BAR, padded, prices_of
+from engine.cuda.market import PRICE_BYTES, padded, prices_of
 from engine.cuda.row_store import RowStore
 from engine.cuda.several import GpuMaker, SeveralGpus
-from engine.cuda.waiting import wait_for_launches
+from engine.cuda.waiting import on_device, wait_for_launches
 from engine.errors import DeviceError, EngineError
-from engine.kept import Kept
 from engine.ledger import Ledger
 from engine.machine import available_cores
 from strategy.model import Strategy
 from strategy.rows import Rows
-from strategy.series import Series
 
 LOG = logging.getLogger(__name__)
 
@@ -95,7 +93,7 @@ class CudaLanguageBackend(Backend):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="words")
         self._series = [
             self._one_series(spec, bars, own, costs, len(series))
-            for bars, own in zip(series, rows or host_rows(series), strict=True)
+            for bars, own in zip(series, rows or rows_of(series, HOST_BYTES), strict=True)
         ]
 
     @device_errors
@@ -124,7 +122,8 @@ class CudaLanguageBackend(Backend):
 
     @device_errors
     def _evaluate(self, genomes: Floats, windows: Sequence[Window], out: Floats) -> None:
-        for one, places, ranges in self._of_series(windows):
+        for series, places, ranges in by_series(windows):
+            one = self._series[series]
 
             def fold(members: slice, asked: Asked, each: Each) -> None:
                 begin = members.start
@@ -142,7 +141,8 @@ class CudaLanguageBackend(Backend):
     @device_errors
     def _ledgers(self, genomes: Floats, windows: Sequence[Window]) -> list[tuple[Ledger, ...]]:
         found: list[dict[int, Ledger]] = [{} for _ in genomes]
-        for one, places, ranges in self._of_series(windows):
+        for series, places, ranges in by_series(windows):
+            one = self._series[series]
 
             def note(members: slice, asked: Asked, each: Each) -> None:
                 listed = one.accounts.ledgers(asked, each, ranges)  # noqa: B023
@@ -165,8 +165,7 @@ class CudaLanguageBackend(Backend):
     def _take(self, one: OneSeries, genomes: Floats, take: Take) -> None:
         """Hand over individuals [P, G] and what they ask, as many at a time as memory holds."""
         begin, most = 0, one.asking.most_individuals(self._work_bytes)
-        # A host's memory has no device to make the current one.
-        with torch.cuda.device(self._device if self._device.type == "cuda" else -1):
+        with on_device(self._device):
             while begin < len(genomes):
                 members = slice(begin, min(begin + most, begin + self._most, len(genomes)))
                 if self._is_taken(one, genomes, members, take):
@@ -195,14 +194,6 @@ class CudaLanguageBackend(Backend):
         self._most = count // 2
         LOG.info("device memory is full: %d individuals at a time from here on", self._most)
         return False
-
-    def _of_series(self, windows: Sequence[Window]) -> Iterator[tuple[OneSeries, Ints, Ints]]:
-        """Each series that has windows, their places, and their starts and ends [n, 2]."""
-        for number, one in enumerate(self._series):
-            places = [place for place, window in enumerate(windows) if window.series == number]
-            if places:
-                ranges = [(windows[place].start, windows[place].end) for place in places]
-                yield one, np.array(places), np.array(ranges, np.int64)
 
     def _one_series(
         self, spec: Strategy, bars: Bars, rows: Rows, costs: Costs, share: int
@@ -236,7 +227,7 @@ class CudaLanguageMaker(GpuMaker):
         threads: int | None = None,
     ) -> Backend:
         """Load series onto every device; rows are computed once for all of them."""
-        rows = host_rows(series)
+        rows = rows_of(series, HOST_BYTES)
         parts: list[Backend] = [
             CudaLanguageBackend(
                 spec,
@@ -257,15 +248,8 @@ class CudaLanguageMaker(GpuMaker):
 
     def series_bytes(self, series: Sequence[Bars]) -> int:
         """Bytes that series take on each device beside all rows."""
-        return sum(padded(len(bars)) for bars in series) * BYTES_OF_A_BAR
+        return sum(padded(len(bars)) for bars in series) * PRICE_BYTES
 
     def room(self, memory_bytes: int, series_bytes: int) -> Room:
         """How an amount of memory is divided, on each device: rows come and go with the work."""
         return Room(0, max(memory_bytes - series_bytes, 0))
-
-
-def host_rows(series: Sequence[Bars]) -> list[Rows]:
-    """Rows of each series on the host; threads and devices may share them."""
-    kept = Kept(HOST_BYTES)
-    run = TrendForm(kept)
-    return [Rows(Series.of(bars), run, kept, (number,)) for number, bars in enumerate(series)]

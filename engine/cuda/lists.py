@@ -10,7 +10,7 @@ import torch
 from engine.compiling.launch import launch
 from engine.contract import Floats, Ints, Slots
 from engine.cuda.candidates import candidate_kernel
-from engine.cuda.market import INDEX_BARS, Stretch
+from engine.cuda.market import HIGHEST_CODE, INDEX_BARS, Stretch
 from engine.cuda.waiting import overwrite, to_device, to_host
 from engine.lowered import Entry
 from strategy.spec import StrategySpec
@@ -34,6 +34,7 @@ class Packing(NamedTuple):
     Args:
         order: [C] places of all gene comparisons in the entry, the packed ones first.
         n_packed: How many are packed.
+        rows: [N] row of the spec that each packed comparison reads.
         lead: Row of the spec whose slot names an individual's list; -1 when one list serves all.
         genes: [N] gene of each packed comparison.
         is_greater: [N] whether the row must be greater.
@@ -42,6 +43,7 @@ class Packing(NamedTuple):
 
     order: Ints
     n_packed: int
+    rows: Ints
     lead: int
     genes: Ints
     is_greater: npt.NDArray[np.bool_]
@@ -66,6 +68,7 @@ def packing_of(spec: StrategySpec, entry: Entry) -> Packing:
     return Packing(
         order=np.array(packed + loose, np.int64),
         n_packed=len(packed),
+        rows=chosen[:, 0],
         lead=leads[0] if leads else -1,
         genes=chosen[:, 1],
         is_greater=is_greater,
@@ -81,10 +84,8 @@ class CandidateLists:
 
     Args:
         packing: What they decide.
-        packed_rows: [N] rows of the spec that the packed comparisons read.
         rows: [slots, B] values on the device.
         codes: [slots, B] their codes.
-        highest: Highest code.
         stretch: Bars that rows hold.
 
     Attributes:
@@ -97,18 +98,10 @@ class CandidateLists:
     """
 
     def __init__(
-        self,
-        packing: Packing,
-        packed_rows: Ints,
-        rows: torch.Tensor,
-        codes: torch.Tensor,
-        highest: int,
-        stretch: Stretch,
+        self, packing: Packing, rows: torch.Tensor, codes: torch.Tensor, stretch: Stretch
     ) -> None:
-        self.stretch = stretch
-        self._packing = packing
-        self._packed_rows = packed_rows
-        self._rows, self._codes, self._highest = rows, codes, highest
+        self.stretch, self._packing = stretch, packing
+        self._rows, self._codes = rows, codes
         self._n_blocks = rows.shape[1] // INDEX_BARS
         self._most = max(rows.numel() * LISTED_BYTES // 8, 8 * rows.shape[1])
         self.moves = 0
@@ -176,7 +169,7 @@ class CandidateLists:
         greater = self._packing.is_greater
         unbounded = np.where(greater, -np.inf, np.inf)
         limits = np.where(weaker[:, None] == 1, unbounded, self._packing.bounds)
-        on_device = to_device(slots[:, self._packed_rows], device)
+        on_device = to_device(slots[:, self._packing.rows], device)
         limit = to_device(limits, device)
         counts = torch.empty((n, n_blocks), dtype=torch.int32, device=device)
         self._launch(on_device, limit, self.index, counts, writes=False)
@@ -210,7 +203,7 @@ class CandidateLists:
             launch(candidate_kernel, (self._n_blocks, len(slots[part])), self._rows, self._codes,
                    slots[part], limits[part], index[part], counts[part], self.bars, self.words,
                    self.stretch.first, self._rows.shape[1], self._n_blocks, WRITES=writes,
-                   GREATER=greater, N_PACKED=self._packing.n_packed, HIGHEST=self._highest,
+                   GREATER=greater, N_PACKED=self._packing.n_packed, HIGHEST=HIGHEST_CODE,
                    BLOCK=INDEX_BARS)  # fmt: skip
 
     def _make_room(self, candidates: int, lists: int) -> None:

@@ -1,4 +1,4 @@
-"""The series on the device: columns one after the other, prices bar by bar, and their extremes."""
+"""Series on the device: columns one after the other, prices bar by bar, and their extremes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,12 +8,11 @@ import numpy.typing as npt
 import torch
 
 from data.bars import Bars, Window
+from engine.contract import Floats, Ints
 from engine.cuda.waiting import moved, to_device
 from engine.errors import DeviceError
 from engine.rows.coders import Coder, coder_maps
 from engine.rows.sources import sources_of
-
-Floats = npt.NDArray[np.float64]
 
 ALIGNED_BARS = 64
 """Series begin at whole groups of the pyramid's upper levels."""
@@ -21,11 +20,17 @@ ALIGNED_BARS = 64
 INDEX_BARS = 1024
 """All series together are padded to whole blocks of this many bars."""
 
+HIGHEST_CODE = 126
+"""Codes of rows have seven bits, so that four of them can be compared in one word."""
+
 MOST_BARS = 2**28
 """Bars of all series together, so that the offsets of prices and extremes fit 32 bits."""
 
-BYTES_OF_A_BAR = 7 * 8 + 4 * 8 + 4 * 2 * 4 + 2 * 2 * 8
-"""Columns, prices, the pyramid's four levels, and the maps of two coders."""
+PRICE_BYTES = 4 * 8 + 4 * 2 * 4
+"""Of a bar: prices, and the pyramid's four levels."""
+
+BYTES_OF_A_BAR = 7 * 8 + PRICE_BYTES + 2 * 2 * 8
+"""Columns, prices and their pyramid, and the maps of two coders."""
 
 LEVELS = 4
 """Of the pyramid: extremes of 1, 4, 16 and 64 bars."""
@@ -51,7 +56,6 @@ class DeviceMarket:
     Args:
         series: Bars that windows refer to by number.
         coders: Maps of codes that rows need.
-        highest: Highest code.
         device: Where tensors lie.
 
     Attributes:
@@ -73,9 +77,7 @@ class DeviceMarket:
         DeviceError: When the bars of all series together are too many.
     """
 
-    def __init__(
-        self, series: Sequence[Bars], coders: set[Coder], highest: int, device: torch.device
-    ) -> None:
+    def __init__(self, series: Sequence[Bars], coders: set[Coder], device: torch.device) -> None:
         lengths = np.array([len(bars) for bars in series], np.int64)
         self.starts, self.n_bars = axis_of(lengths)
         if self.n_bars >= MOST_BARS:
@@ -96,7 +98,7 @@ class DeviceMarket:
         highs = self._joined([bars.high for bars in series], -np.inf)
         self.pyramid = pyramid_of(lows, highs)
         self.coder_numbers = {coder: number for number, coder in enumerate(coders)}
-        self.maps = self._maps_of(all_sources, highest)
+        self.maps = self._maps_of(all_sources)
 
     @property
     def whole(self) -> Stretch:
@@ -132,21 +134,56 @@ class DeviceMarket:
                 columns[number, start:end] = sources[name]
         return moved(host, self.device)
 
-    def _maps_of(self, all_sources: list[dict[str, Floats]], highest: int) -> torch.Tensor:
+    def _maps_of(self, all_sources: list[dict[str, Floats]]) -> torch.Tensor:
         """The maps of all coders, 1 where there is no bar."""
         host = torch.ones((len(self.coder_numbers), 2, self.n_bars), dtype=torch.float64)
         for coder, number in self.coder_numbers.items():
             for start, end, sources in zip(self.starts, self.ends, all_sources, strict=True):
-                maps = coder_maps(coder, sources, highest)
+                maps = coder_maps(coder, sources, HIGHEST_CODE)
                 host.numpy()[number, :, start:end] = maps
         return moved(host, self.device)
 
 
-def axis_of(lengths: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+class SeriesPrices(NamedTuple):
+    """Prices of one series, bar by bar, with their extremes.
+
+    Args:
+        market: [B, 4] open, high, low, close; B is T padded to whole blocks.
+        pyramid: [LEVELS, 2 B] as in `DeviceMarket`.
+    """
+
+    market: torch.Tensor
+    pyramid: torch.Tensor
+
+    @property
+    def n_padded(self) -> int:
+        """B."""
+        return len(self.market)
+
+
+def prices_of(bars: Bars, device: torch.device) -> SeriesPrices:
+    """The prices of a series on a device.
+
+    Raises:
+        DeviceError: When its bars are too many.
+    """
+    if len(bars) >= MOST_BARS:
+        raise DeviceError(f"{len(bars):,} bars are too many for one device")
+    columns = (bars.open, 1.0), (bars.high, -np.inf), (bars.low, np.inf), (bars.close, 1.0)
+    opened, high, low, close = (to_device(_filled_up(*column), device) for column in columns)
+    return SeriesPrices(torch.stack((opened, high, low, close), 1), pyramid_of(low, high))
+
+
+def padded(n_bars: int) -> int:
+    """Bars of whole blocks that hold so many."""
+    return -(-n_bars // INDEX_BARS) * INDEX_BARS
+
+
+def axis_of(lengths: Ints) -> tuple[Ints, int]:
     """First bar [S] of series of so many bars [S] on the common axis, and the axis' length B."""
-    padded = -(-lengths // ALIGNED_BARS) * ALIGNED_BARS
-    starts = np.concatenate(([0], np.cumsum(padded)[:-1])).astype(np.int64)
-    return starts, int(-(-int(padded.sum()) // INDEX_BARS) * INDEX_BARS)
+    aligned = -(-lengths // ALIGNED_BARS) * ALIGNED_BARS
+    starts = np.concatenate(([0], np.cumsum(aligned)[:-1])).astype(np.int64)
+    return starts, padded(int(aligned.sum()))
 
 
 def pyramid_of(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
@@ -158,3 +195,10 @@ def pyramid_of(lows: torch.Tensor, highs: torch.Tensor) -> torch.Tensor:
         groups = torch.cat((least, most), 1).view(torch.int64) >> 32
         words[level, : groups.numel()] = groups.reshape(-1).to(torch.int32)
     return words
+
+
+def _filled_up(column: Floats, filler: float) -> Floats:
+    """A column, with what no search finds behind it."""
+    found = np.full(padded(len(column)), filler)
+    found[: len(column)] = column
+    return found

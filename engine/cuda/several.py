@@ -8,14 +8,7 @@ import numpy as np
 import torch
 
 from data.bars import Bars, Window
-from engine.contract import (
-    Backend,
-    Floats,
-    Room,
-    RowRequest,
-    Slots,
-    StretchedRows,
-)
+from engine.contract import Backend, Floats, RowRequest, Slots, StretchedRows
 from engine.costs import Costs
 from engine.cuda.backend import CudaBackend
 from engine.cuda.faults import device_errors
@@ -152,6 +145,10 @@ class GpuMaker:
 class CudaMaker(GpuMaker):
     """Makes a backend whose strategies are kernels' constants on chosen GPUs."""
 
+    slot_bytes = staticmethod(CudaBackend.slot_bytes)
+    series_bytes = staticmethod(CudaBackend.series_bytes)
+    room = staticmethod(CudaBackend.room)
+
     def __call__(
         self,
         spec: StrategySpec,
@@ -180,15 +177,3 @@ class CudaMaker(GpuMaker):
             for number in self.devices
         ]
         return parts[0] if len(parts) == 1 else SeveralGpus(parts)
-
-    def slot_bytes(self, series: Sequence[Bars]) -> int:
-        """Bytes that one slot takes on each device, over all series."""
-        return CudaBackend.slot_bytes(series)
-
-    def series_bytes(self, series: Sequence[Bars]) -> int:
-        """Bytes that series take on each device beside all rows."""
-        return CudaBackend.series_bytes(series)
-
-    def room(self, memory_bytes: int, series_bytes: int) -> Room:
-        """How an amount of memory is divided, on each device."""
-        return CudaBackend.room(memory_bytes, series_bytes)

@@ -1,5 +1,7 @@
 """The launches of one evaluation, stage after stage."""
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 
@@ -7,7 +9,7 @@ from engine.compiling.launch import launch
 from engine.cuda.chain import drawdown_kernel, fold_kernel, price_kernel, take_kernel
 from engine.cuda.exits import exit_kernel
 from engine.cuda.lists import CandidateLists, Packing
-from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
+from engine.cuda.market import HIGHEST_CODE, INDEX_BARS, DeviceMarket, Stretch
 from engine.cuda.signals import signal_kernel
 from engine.cuda.types import Prices
 from engine.cuda.workspace import Workspace
@@ -39,36 +41,44 @@ LONG_BARS = 2**17
 """Series from this length on have so many trades that four warps share a pair's."""
 
 
-class Stages:
-    """Signals, exits and chain over the buffers of a workspace.
+class Rules(NamedTuple):
+    """The strategy as the stages read it.
 
     Args:
         entry: The conjunction.
         exits: Bracket and costs.
         packing: Which comparisons candidates carry.
+    """
+
+    entry: Entry
+    exits: Exits
+    packing: Packing
+
+
+class Stages:
+    """Signals, exits and chain over the buffers of a workspace.
+
+    Args:
+        rules: The strategy.
         market: The series.
         rows: [slots, B] float64.
         codes: [slots, B] uint8.
-        highest: Highest code.
         stretch: Bars that rows hold.
         warm_ups: [slots] int32, bars before the first that may signal, of each row.
     """
 
     def __init__(
         self,
-        entry: Entry,
-        exits: Exits,
-        packing: Packing,
+        rules: Rules,
         market: DeviceMarket,
         rows: torch.Tensor,
         codes: torch.Tensor,
-        highest: int,
         stretch: Stretch,
         warm_ups: torch.Tensor,
     ) -> None:
+        entry, exits, packing = rules
         self.stretch, self._warm_ups = stretch, warm_ups
         self._exits, self._market, self._rows, self._codes = exits, market, rows, codes
-        self._highest = highest
         self._n_packed = packing.n_packed
         self._genes = tuple(entry.genes[packing.order].reshape(-1).tolist())
         self._scales = market.to_device(entry.scales[packing.order])
@@ -128,7 +138,7 @@ class Stages:
                n_bars // INDEX_BARS, warps=warps, GENES=self._genes,
                N_PACKED=self._n_packed, PAIRS=self._pairs, EXACT=self._exact,
                WARM_ROWS=self._warm_rows, N_COLUMNS=work.genomes.shape[1],
-               N_ROWS=work.table.shape[1], HIGHEST=self._highest, INDEX_BARS=INDEX_BARS,
+               N_ROWS=work.table.shape[1], HIGHEST=HIGHEST_CODE, INDEX_BARS=INDEX_BARS,
                DELAY=self._exits.delay, IS_PART=self.stretch.is_part, BLOCK=sparse,
                DENSE=dense)  # fmt: skip
 
@@ -159,7 +169,7 @@ class Stages:
         """Launch the second part of stage 4; arguments as in `run`."""
         exits, lists, pairs = self._exits, work.lists, individuals * work.n_windows
         kept, reasons = prices or (lists.r, lists.counts)
-        warps = self._warps(pairs)
+        warps = warps_of(pairs, self._market.longest)
         launch(price_kernel, (pairs,), work.asked, self._market.prices, self._rows, work.genomes,
                work.table, self._costs, lists.trades, lists.rejected, lists.trade_list,
                lists.r, kept, reasons, work.results, work.n_windows, work.capacity,
@@ -180,14 +190,15 @@ class Stages:
     def drawdown(self, work: Workspace, individuals: int) -> None:
         """Launch the last part of stage 4; arguments as in `run`."""
         lists, pairs = work.lists, individuals * work.n_windows
-        warps = self._warps(pairs)
+        warps = warps_of(pairs, self._market.longest)
         launch(drawdown_kernel, (pairs,), work.asked, lists.trades, lists.sums, lists.equity,
                work.results, work.n_windows, work.capacity, warps=warps,
                CARRIES=self.stretch.is_part, N_OUT=len(ACCUMULATORS), BLOCK=64 * warps)  # fmt: skip
 
-    def _warps(self, pairs: int) -> int:
-        """Warps that share a pair's trades."""
-        return 4 if pairs <= FEW_PAIRS or self._market.longest >= LONG_BARS else 1
+
+def warps_of(pairs: int, longest: int) -> int:
+    """Warps that share a pair's trades, in series of up to so many bars."""
+    return 4 if pairs <= FEW_PAIRS or longest >= LONG_BARS else 1
 
 
 def _ordered(comparisons: list[list[int]]) -> tuple[int, ...]:

@@ -15,33 +15,16 @@ from data.bars import Window
 from engine.contract import Floats, Ints, RowRequest, StretchedRows
 from engine.cuda.dispatch import first_capacity, longer
 from engine.cuda.filling import FORMS, RowFiller, RowPlan
-from engine.cuda.lists import CandidateLists, Packing
+from engine.cuda.lists import CandidateLists
 from engine.cuda.market import INDEX_BARS, DeviceMarket, Stretch
-from engine.cuda.stages import Stages
+from engine.cuda.stages import Rules, Stages
 from engine.cuda.waiting import to_host
 from engine.cuda.workspace import Workspace
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.lowered import Entry, Exits
 from engine.rows.defined import Definitions
 
 Memory = tuple[torch.Tensor, torch.Tensor]
 """Values float64 and codes uint8, of one shape."""
-
-
-class Lowered(NamedTuple):
-    """The strategy as the stages read it.
-
-    Args:
-        entry: The conjunction.
-        exits: Bracket and costs.
-        packing: Which comparisons candidates carry.
-        highest: Highest code.
-    """
-
-    entry: Entry
-    exits: Exits
-    packing: Packing
-    highest: int
 
 
 class Accounts(NamedTuple):
@@ -64,7 +47,7 @@ class Stretches:
     """Evaluates in the memory of a device's slots.
 
     Args:
-        lowered: The strategy.
+        rules: The strategy.
         market: The series.
         filler: Computes rows of them.
         memory: Values and codes of all slots; what they hold is lost.
@@ -74,14 +57,14 @@ class Stretches:
 
     def __init__(
         self,
-        lowered: Lowered,
+        rules: Rules,
         market: DeviceMarket,
         filler: RowFiller,
         memory: Memory,
         definitions: Definitions,
         work_bytes: int,
     ) -> None:
-        self._lowered, self._market, self._filler, self._memory = lowered, market, filler, memory
+        self._rules, self._market, self._filler, self._memory = rules, market, filler, memory
         self._definitions, self._work_bytes = definitions, work_bytes
 
     def can_hold(self, rows: StretchedRows) -> bool:
@@ -146,7 +129,8 @@ class Stretches:
         capacity: int,
     ) -> int:
         """Everybody in one stretch, chunk after chunk; returns the capacity that lists needed."""
-        candidates, stages = self._launchers(memory, stretch, accounts.warm_ups)
+        candidates = CandidateLists(self._rules.packing, *memory, stretch)
+        stages = Stages(self._rules, self._market, *memory, stretch, accounts.warm_ups)
         slots = np.ascontiguousarray(rows.row_of, np.int32)
         work = self._workspace(rows, accounts, capacity)
         begin = 0
@@ -170,16 +154,6 @@ class Stretches:
             stages.after_signals(work, accounts.windows, n)
             begin += n
         return capacity
-
-    def _launchers(
-        self, memory: Memory, stretch: Stretch, warm_ups: torch.Tensor
-    ) -> tuple[CandidateLists, Stages]:
-        entry, exits, packing, highest = self._lowered
-        packed_rows = entry.genes[packing.order[: packing.n_packed], 0]
-        candidates = CandidateLists(packing, packed_rows, *memory, highest, stretch)
-        return candidates, Stages(
-            entry, exits, packing, self._market, *memory, highest, stretch, warm_ups
-        )
 
     def _workspace(self, rows: StretchedRows, accounts: Accounts, capacity: int) -> Workspace:
         n_windows = len(accounts.windows)

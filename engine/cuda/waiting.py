@@ -92,6 +92,11 @@ def wait_for_launches(device: torch.device) -> None:
         wait_for(torch.cuda.current_stream(device))
 
 
+def on_device(device: torch.device) -> torch.cuda.device:
+    """Make a device the one that launches go to; a host's memory has none."""
+    return torch.cuda.device(device if device.type == "cuda" else -1)
+
+
 def to_device(array: npt.NDArray[np.generic], device: torch.device) -> torch.Tensor:
     """A copy of an array on a device, behind what was launched there; raises as `wait_for`."""
     return moved(torch.from_numpy(np.array(array, order="C")), device)

@@ -8,9 +8,10 @@ import numpy as np
 
 from data.bars import Window
 from engine import ENGINE_VERSION
-from engine.batch import Engine, Ints
+from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
 from engine.compiling.forms import CompiledForm
+from engine.contract import Ints
 from engine.language_reference import reference_of
 from engine.ledger import Ledger
 from engine.machine import available_cores, versions
@@ -36,16 +37,18 @@ class Replay:
     Args:
         ledgers: The reference's, [N] of [W].
         problems: By individual and window, in what the engines or both forms differ.
-        plain_individuals: As in `Certificate`, as are the next two.
-        plain_bars: Of these.
-        uncompiled: Loops that stay in Python.
+        pieces: Of these individuals, those that were replayed in plain Python too.
+        uncompiled: As in `Certificate`.
     """
 
     ledgers: list[list[Ledger]]
     problems: dict[tuple[int, int], str]
-    plain_individuals: int
-    plain_bars: int
+    pieces: tuple[Piece, ...]
     uncompiled: dict[str, str]
+
+
+Some = Callable[[Floats, tuple[Piece, ...]], Replay]
+"""Replays individuals in all windows, and pieces of them also in plain Python."""
 
 
 def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> Certificate:
@@ -60,32 +63,8 @@ def certify(engine: Engine, genomes: Floats, *, threads: int | None = None) -> C
     def some(members: Floats, pieces: Sequence[Piece]) -> Replay:
         return replay(engine, members, pieces, threads=threads)
 
-    replays = replayed(engine.spec, engine.windows, genomes, some)
-    return certificate_of(
-        engine.spec, engine.windows, data_hash(engine.series), engine.device, genomes, replays
-    )
-
-
-def replayed(
-    spec: AnyStrategy,
-    windows: Sequence[Window],
-    genomes: Floats,
-    some: Callable[[Floats, Sequence[Piece]], Replay],
-) -> Iterator[Replay]:
-    """Replays of individuals [N, G] in windows [W], as many at a time as ledgers fit memory.
-
-    `some` replays individuals, and pieces of them, wherever windows are.
-    """
-    pieces = chosen_pieces(spec, windows, genomes)
-    step = max(1, REPLAYED_PAIRS // len(windows))
-    for begin in range(0, len(genomes), step):
-        members = genomes[begin : begin + step]
-        own = [
-            piece._replace(individual=piece.individual - begin)
-            for piece in pieces
-            if begin <= piece.individual < begin + len(members)
-        ]
-        yield some(members, own)
+    content = data_hash(engine.series)
+    return certificate_of(engine.spec, engine.windows, content, engine.device, genomes, some)
 
 
 def pieces_in(pieces: Sequence[Piece], places: Ints) -> tuple[Piece, ...]:
@@ -104,16 +83,16 @@ def joined(parts: Iterable[tuple[Ints, Replay]], n_members: int, n_windows: int)
     rows: list[dict[int, Ledger]] = [{} for _ in range(n_members)]
     problems: dict[tuple[int, int], str] = {}
     uncompiled: dict[str, str] = {}
-    individuals = bars = 0
+    pieces: tuple[Piece, ...] = ()
     for places, found in parts:
         own = places.tolist()
         for row, ledgers in zip(rows, found.ledgers, strict=True):
             row |= zip(own, ledgers, strict=True)
         problems |= {(i, own[w]): text for (i, w), text in found.problems.items()}
         uncompiled |= found.uncompiled
-        individuals, bars = individuals + found.plain_individuals, bars + found.plain_bars
+        pieces += found.pieces
     in_order = [[row[w] for w in range(n_windows)] for row in rows]
-    return Replay(in_order, problems, individuals, bars, uncompiled)
+    return Replay(in_order, problems, pieces, uncompiled)
 
 
 def replay(
@@ -131,7 +110,7 @@ def replay(
 
 
 def _replay(
-    engine: Engine, genomes: Floats, pieces: Sequence[Piece], threads: int | None
+    engine: Engine, genomes: Floats, pieces: tuple[Piece, ...], threads: int | None
 ) -> Replay:
     """The same for an engine that has all windows at hand."""
     form = CompiledForm()
@@ -145,8 +124,7 @@ def _replay(
         # What the engine says is asked for while the reference is at work.
         accumulators = engine.evaluate(genomes)
         ledgers = [list(of_windows) for of_windows in engine.ledgers(genomes)]
-        sample = compare_sample(reference, genomes, pieces, as_it_reads)
-        problems = dict(sample.problems)
+        problems = compare_sample(reference, genomes, pieces, as_it_reads)
         for i, w, ledger, folded in replays:
             problem = compare_ledgers(ledger, ledgers[i][w]) or compare_accumulators(
                 folded, accumulators[i, w]
@@ -155,7 +133,7 @@ def _replay(
                 problems[i, w] = problem
             # From here on the reference's; equal or not, the engine's is not needed any more.
             ledgers[i][w] = ledger
-    return Replay(ledgers, problems, sample.individuals, sample.bars, form.uncompiled)
+    return Replay(ledgers, problems, pieces, form.uncompiled)
 
 
 def certificate_of(
@@ -164,9 +142,9 @@ def certificate_of(
     content: str,
     device: str,
     genomes: Floats,
-    replays: Iterable[Replay],
+    some: Some,
 ) -> Certificate:
-    """The certificate of individuals [N, G], replayed some after the others.
+    """The certificate of individuals [N, G], some of whom are replayed at a time.
 
     Args:
         spec: The strategy.
@@ -174,21 +152,20 @@ def certificate_of(
         content: Hash of all series.
         device: Where the batch engine ran.
         genomes: [N, G].
-        replays: Of consecutive individuals, each in all windows.
+        some: What replays them.
     """
     digest, begin, trades = hashlib.sha256(), 0, 0
     problems: dict[tuple[int, int], str] = {}
     uncompiled: dict[str, str] = {}
-    plain_individuals = plain_bars = 0
-    for found in replays:
+    pieces: tuple[Piece, ...] = ()
+    for found in _replays(spec, windows, genomes, some):
         for of_windows in found.ledgers:
             for ledger in of_windows:
                 _hash_ledger(digest, ledger)
                 trades += len(ledger)
         problems |= {(begin + i, w): text for (i, w), text in found.problems.items()}
         begin += len(found.ledgers)
-        plain_individuals += found.plain_individuals
-        plain_bars += found.plain_bars
+        pieces += found.pieces
         uncompiled |= found.uncompiled
     return Certificate(
         individuals=len(genomes),
@@ -196,8 +173,8 @@ def certificate_of(
         trades=trades,
         mismatches=len(problems),
         first_mismatch=_first_of(problems, spec, genomes),
-        plain_individuals=plain_individuals,
-        plain_bars=plain_bars,
+        plain_individuals=len(pieces),
+        plain_bars=sum(piece.bars for piece in pieces),
         uncompiled=uncompiled,
         ledger_hash=digest.hexdigest(),
         data_hash=content,
@@ -206,6 +183,22 @@ def certificate_of(
         device=device,
         versions=versions(),
     )
+
+
+def _replays(
+    spec: AnyStrategy, windows: Sequence[Window], genomes: Floats, some: Some
+) -> Iterator[Replay]:
+    """Replays of consecutive individuals, as many at a time as ledgers fit memory."""
+    pieces = chosen_pieces(spec, windows, genomes)
+    step = max(1, REPLAYED_PAIRS // len(windows))
+    for begin in range(0, len(genomes), step):
+        members = genomes[begin : begin + step]
+        own = tuple(
+            piece._replace(individual=piece.individual - begin)
+            for piece in pieces
+            if begin <= piece.individual < begin + len(members)
+        )
+        yield some(members, own)
 
 
 def _usable_threads(engine: Engine) -> int:

@@ -5,7 +5,6 @@ on some bars, and everything that both forms say of them is compared: each bar o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,21 +26,6 @@ WARM_UPS = 2
 """Warm-ups that an individual is replayed on where there are so many bars."""
 
 
-@dataclass(frozen=True)
-class Sample:
-    """What plain Python was compared with.
-
-    Args:
-        individuals: How many were replayed.
-        bars: Bars of all of them together.
-        problems: By individual and window, how the forms differ.
-    """
-
-    individuals: int
-    bars: int
-    problems: dict[tuple[int, int], str]
-
-
 class Piece(NamedTuple):
     """An individual and a window, some of whose first bars it is replayed on."""
 
@@ -52,9 +36,12 @@ class Piece(NamedTuple):
 
 def compare_sample(
     reference: AnyReference, genomes: Floats, pieces: Sequence[Piece], plain: Form
-) -> Sample:
-    """Replay pieces of individuals [N, G] by the compiled reference and by its plain form."""
-    n_bars, problems = 0, {}
+) -> dict[tuple[int, int], str]:
+    """How the compiled reference and its plain form differ on pieces of individuals [N, G].
+
+    By individual and window; empty where they say the same.
+    """
+    problems = {}
     for i, w, count in pieces:
         bars = _bars_of(reference.series, reference.windows[w], count)
         windows = [Window.whole(bars)]
@@ -65,8 +52,7 @@ def compare_sample(
         problem = compare_forms(first, second, genomes[i])
         if problem:
             problems[i, w] = f"the reference in plain Python and compiled: {problem}"
-        n_bars += count
-    return Sample(len(pieces), n_bars, problems)
+    return problems
 
 
 def chosen_pieces(

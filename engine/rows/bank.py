@@ -7,12 +7,10 @@ for has been computed before. A slot holds the same row of every series.
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from engine.contract import Floats, Form, RowRequest, Slots
+from engine.contract import Floats, Form, Ints, RowRequest, Slots
 from engine.rows.plan import RowGroup
 
-Ints = npt.NDArray[np.int64]
 Key = tuple[float, ...]
 Fill = Callable[[Sequence[RowRequest]], None]
 

@@ -14,13 +14,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from engine.compiling.loops import compiled
-from engine.contract import Form
+from engine.contract import Floats, Form
 from strategy.spec import Comparison, StrategySpec
-
-Floats = npt.NDArray[np.float64]
 
 SPREADS = 4.0
 """Half the width of a wandering map, in mean distances from the slow average."""

@@ -4,13 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from engine.contract import Form
-from strategy.genes import Floats
+from engine.contract import Floats, Form, Ints
 from strategy.narrow import AnyStrategy
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,11 +1,9 @@
 """Sources: what rows read, as columns [T] of one series."""
 
 import numpy as np
-import numpy.typing as npt
 
 from data.bars import Bars
-
-Floats = npt.NDArray[np.float64]
+from engine.contract import Floats
 
 
 def sources_of(bars: Bars) -> dict[str, Floats]:

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from data import Bars, Window
-from engine.batch import Engine, Ints
+from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
+from engine.contract import Ints
 from engine.devices import Device
 from engine.ledger import ACCUMULATORS
 from engine.metrics import MetricTable, Span
 from engine.parted import cut_windows
-from engine.replay.certificate import Replay, certificate_of, joined, pieces_in, replayed
+from engine.replay.certificate import Replay, certificate_of, joined, pieces_in
 from engine.replay.sample import Piece
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import Asked, done
@@ -145,8 +146,7 @@ class ShardedEngine:
     def certify(self, genomes: Floats) -> Certificate:
         """Replay individuals [N, G] where the bars are; as `engine.replay.certificate.certify`."""
         content = data_hash(self.series)
-        replays = replayed(self.spec, self.windows, genomes, self._replay)
-        return certificate_of(self.spec, self.windows, content, self.device, genomes, replays)
+        return certificate_of(self.spec, self.windows, content, self.device, genomes, self._replay)
 
     def _replay(self, members: Floats, pieces: Sequence[Piece]) -> Replay:
         """Individuals [N, G], and pieces of them, replayed where the bars are."""

@@ -21,11 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.search.compiled.contributions import CELLS, Front
-from optimizer.search.generation import Floats, Population
+from optimizer.search.generation import Floats, Indices, Population
 from optimizer.search.randomness import stream
 from optimizer.search.ranking import crowding_distances, undominated
 
-Indices = npt.NDArray[np.int64]
 Contributions = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 MARGIN = 0.1
@@ -73,6 +72,27 @@ def extended(archive: Population, newcomers: Population, keep: int) -> tuple[Pop
     admitted = feasible[best[n_before:] - len(archive)]
     places = np.concatenate([best[:n_before], len(archive) + admitted])
     return Population.joined(archive, newcomers).take(places), admitted
+
+
+def archived(
+    archive: Population, newcomers: Population, keep: int, low: Floats, high: Floats
+) -> tuple[Population, Indices, float]:
+    """An archive after newcomers were judged, and its hypervolume.
+
+    Args:
+        archive: As in `extended`.
+        newcomers: As in `extended`.
+        keep: As in `extended`.
+        low: [O], best corner of the box of the hypervolume; NaN where it is not known.
+        high: [O], its worst corner.
+
+    Returns:
+        The archive, which of the newcomers are in it [N], and its hypervolume, 0 where that is not
+        known.
+    """
+    archive, admitted = extended(archive, newcomers, keep)
+    size = 0.0 if np.isnan(low[0]) else hypervolume(archive.objectives, low, high)
+    return archive, admitted, size
 
 
 def truncated(objectives: Floats, keep: int, rounds: int = ROUNDS) -> Indices:

@@ -13,19 +13,25 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.search.compiled.repeats import Seen
 from optimizer.search.compiled.variation import repair
-from optimizer.search.generation import LINEAGE, OPERATORS, UNKNOWN, Floats, Population, Serials
+from optimizer.search.generation import (
+    LINEAGE,
+    OPERATORS,
+    UNKNOWN,
+    Bools,
+    Floats,
+    Indices,
+    Population,
+    Serials,
+)
 from optimizer.search.operators import plain
 from optimizer.search.randomness import Draws
 from optimizer.search.ranking import Ranking
 from optimizer.search.toolbox import Toolbox
 from strategy import GenomeLayout
 
-Bools = npt.NDArray[np.bool_]
-Indices = npt.NDArray[np.int64]
 Redraw = Callable[[Floats], Floats]
 
 ADAPTED = ("cross", "exchange", "difference", "mutate")

@@ -13,18 +13,15 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.config.search import SearchSettings
 from optimizer.search.compiling import compile_beside
-from optimizer.search.generation import Codes, Floats, Generation, Population
+from optimizer.search.generation import Codes, Floats, Generation, Indices, Population
 from optimizer.search.memory import to_numbers
 from optimizer.search.problem import Problem
 from optimizer.search.ranking import first_front
 from optimizer.search.state import begun
 from optimizer.search.steps import Steps
-
-Indices = npt.NDArray[np.int64]
 
 
 def evolve(

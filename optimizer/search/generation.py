@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int16]
 Serials = npt.NDArray[np.int64]
 
@@ -27,8 +29,6 @@ OPERATORS = (
     "lattice",
 )
 """How individuals come about, by their codes in a lineage; a code is never reused."""
-
-Scalar = TypeVar("Scalar", bound=np.generic)
 
 UNKNOWN = -1
 """In a lineage: nobody, or nothing that is known."""
@@ -80,30 +80,23 @@ class Population:
 
     def take(self, places: Serials) -> "Population":
         """Some of the individuals, in the order of `places` [N], read-only."""
-        return Population(
-            genomes=_frozen(self.genomes.take(places, axis=0)),
-            objectives=_frozen(self.objectives.take(places, axis=0)),
-            violations=_frozen(self.violations.take(places, axis=0)),
-            failures=_frozen(self.failures.take(places, axis=0)),
-            lineage=_frozen(self.lineage.take(places, axis=0)),
-        )
+        return Population(*(array.take(places, axis=0) for array in self._arrays)).frozen()
 
     def frozen(self) -> "Population":
         """The same individuals, their arrays read-only from now on."""
-        for array in (self.genomes, self.objectives, self.violations, self.failures, self.lineage):
+        for array in self._arrays:
             array.flags.writeable = False
         return self
 
     @staticmethod
     def joined(first: "Population", second: "Population") -> "Population":
         """The individuals of both, those of the first before those of the second."""
-        return Population(
-            genomes=np.concatenate([first.genomes, second.genomes]),
-            objectives=np.concatenate([first.objectives, second.objectives]),
-            violations=np.concatenate([first.violations, second.violations]),
-            failures=np.concatenate([first.failures, second.failures]),
-            lineage=np.concatenate([first.lineage, second.lineage]),
-        )
+        pairs = zip(first._arrays, second._arrays, strict=True)
+        return Population(*map(np.concatenate, pairs))
+
+    @property
+    def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        return self.genomes, self.objectives, self.violations, self.failures, self.lineage
 
 
 def nobody(n_genes: int, n_objectives: int) -> Population:
@@ -164,8 +157,3 @@ def final_front(generation: Generation) -> Population:
     """What a search has found by a generation: its archive, sorted by genome, first gene first."""
     archive = generation.archive
     return archive.take(np.lexsort(archive.genomes.T[::-1]))
-
-
-def _frozen(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    array.flags.writeable = False
-    return array

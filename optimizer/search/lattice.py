@@ -18,21 +18,22 @@ import numpy as np
 
 from optimizer.config.search import SearchSettings
 from optimizer.errors import ConfigError
-from optimizer.search.archive import box_of, extended, hypervolume
+from optimizer.search.archive import archived, box_of, hypervolume
 from optimizer.search.evolution import count_failures, evolve
 from optimizer.search.generation import (
+    LINEAGE,
     OPERATORS,
     UNKNOWN,
     Evaluation,
     Floats,
     Generation,
-    Population,
     Regret,
     Serials,
     nobody,
 )
 from optimizer.search.memory import fresh_memory, from_numbers, to_numbers
-from optimizer.search.problem import Problem
+from optimizer.search.problem import Problem, judged
+from optimizer.search.state import box_after
 from strategy import Gene, GenomeLayout
 
 CHUNK = 8192
@@ -159,14 +160,14 @@ def explore(
         started = perf_counter()
         genomes = lattice.points(number * CHUNK, (number + 1) * CHUNK)
         legal = genomes[problem.layout.is_legal(genomes)]
-        newcomers = _judged(problem, legal, memory.evaluated)
-        archive, _ = extended(archive, newcomers, UNBOUNDED)
-        feasible = newcomers.violations == 0
-        if not memory.has_box and feasible.any():
-            low, high = box_of(newcomers.objectives[feasible])
-            memory = replace(memory, low=low, high=high)
-        memory = replace(memory, evaluated=memory.evaluated + len(newcomers))
-        size = hypervolume(archive.objectives, memory.low, memory.high) if memory.has_box else 0.0
+        lineage = np.full((len(legal), len(LINEAGE)), UNKNOWN, dtype=np.int64)
+        lineage[:, 0] = memory.evaluated + np.arange(len(legal))
+        lineage[:, 3] = OPERATORS.index("lattice")
+        newcomers = judged(problem, legal, lineage)
+        low, high = box_after(memory, newcomers)
+        archive, _, size = archived(archive, newcomers, UNBOUNDED, low, high)
+        evaluated = memory.evaluated + len(newcomers)
+        memory = replace(memory, evaluated=evaluated, low=low, high=high)
         if size > memory.best:
             memory = replace(memory, best=size, grown_at=number)
         nearest = newcomers.take(np.argsort(newcomers.violations, kind="stable")[:1])
@@ -246,14 +247,3 @@ class GridProblem:
             violations[is_legal] = found.violations
             failures[is_legal] = found.failures
         return Evaluation(objectives, violations, failures)
-
-
-def _judged(problem: Problem, genomes: Floats, first: int) -> Population:
-    """Points [N, G] with their evaluation, numbered from `first`."""
-    if not len(genomes):
-        return nobody(len(problem.layout), problem.n_objectives)
-    found = problem.evaluate(genomes)
-    lineage = np.full((len(genomes), 4), UNKNOWN, dtype=np.int64)
-    lineage[:, 0] = first + np.arange(len(genomes))
-    lineage[:, 3] = OPERATORS.index("lattice")
-    return Population(genomes, found.objectives, found.violations, found.failures, lineage)

@@ -13,17 +13,14 @@ Computer Science and Informatics 26, 1996; both in the bounded form of the autho
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.config.values import ETAS
 from optimizer.errors import ConfigError
 from optimizer.search.compiled.sorting import rising_orders
 from optimizer.search.compiled.variation import choose_winners, cross, move, mutate
+from optimizer.search.generation import Floats, Indices
 from optimizer.search.ranking import Ranking
 from strategy import GenomeLayout
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 FINE, COARSE = 63, 3
 """Distribution indices of small and of wide steps."""

@@ -20,7 +20,7 @@ from optimizer.search.generation import (
     final_front,
 )
 from optimizer.search.memory import from_numbers
-from optimizer.search.problem import Problem
+from optimizer.search.problem import Problem, judged
 from strategy import GenomeLayout
 
 STEPS = 128
@@ -52,56 +52,38 @@ def neighbours(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, np.ndarra
     return moved[is_new], origins[is_new]
 
 
-def polished(
-    problem: Problem, archive: Population, *, at_most: int, keep: int, first_serial: int
+def polished_front(
+    problem: Problem, last: Generation, *, at_most: int, keep: int
 ) -> tuple[Population, int]:
-    """A front after its neighbours were judged.
+    """The front that a search ends with, after its neighbours were judged.
 
     Args:
         problem: How to judge.
-        archive: The front.
+        last: The last generation.
         at_most: How many neighbours are judged at most; those of members that would be missed
             most come first.
-        keep: How many the archive holds at most.
-        first_serial: Number of the first neighbour in the order of evaluation.
+        keep: How many the front holds at most.
 
     Returns:
-        The new archive, and how many neighbours were judged.
+        The front sorted by genome, and how many neighbours were judged.
     """
+    archive = last.archive
     if not len(archive) or at_most <= 0:
-        return archive, 0
+        return final_front(last), 0
     order = np.argsort(-contributions(archive.objectives), kind="stable")
     genomes, origins = neighbours(problem.layout, archive.genomes[order])
     genomes, origins = genomes[:at_most], order[origins[:at_most]]
     if not len(genomes):
-        return archive, 0
-    found = problem.evaluate(genomes)
+        return final_front(last), 0
     count = len(genomes)
+    first = from_numbers(last.memory, problem.n_objectives).evaluated
     lineage = np.column_stack(
         [
-            first_serial + np.arange(count),
+            first + np.arange(count),
             archive.lineage[origins, 0],
             np.full(count, UNKNOWN),
             np.full(count, OPERATORS.index("polish")),
         ]
     )
-    newcomers = Population(genomes, found.objectives, found.violations, found.failures, lineage)
-    return extended(archive, newcomers, keep)[0], count
-
-
-def polished_front(
-    problem: Problem, last: Generation, *, at_most: int, keep: int
-) -> tuple[Population, int]:
-    """The front that a search ends with, sorted by genome, and how many it took to polish it.
-
-    Args:
-        problem: How to judge.
-        last: The last generation.
-        at_most: As in `polished`.
-        keep: As in `polished`.
-    """
-    memory = from_numbers(last.memory, problem.n_objectives)
-    archive, count = polished(
-        problem, last.archive, at_most=at_most, keep=keep, first_serial=memory.evaluated
-    )
+    archive, _ = extended(archive, judged(problem, genomes, lineage), keep)
     return final_front(replace(last, archive=archive)), count

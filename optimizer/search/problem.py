@@ -1,8 +1,11 @@
-"""What a search has to be given: a problem."""
+"""What a search has to be given: a problem, which judges genomes."""
 
 from typing import Protocol
 
-from optimizer.search.generation import Evaluation, Floats
+import numpy as np
+
+from optimizer.errors import OptimizerError
+from optimizer.search.generation import Evaluation, Floats, Population, Serials, nobody
 from strategy import GenomeLayout
 
 
@@ -23,3 +26,35 @@ class Problem(Protocol):
 
     def evaluate(self, genomes: Floats) -> Evaluation:
         """Judge distinct, legal genomes [P, G], P at least 1; equal genomes get equal bits."""
+
+
+def judged(problem: Problem, genomes: Floats, lineage: Serials) -> Population:
+    """Genomes [P, G] of a lineage [P, 4], with what a problem says of them.
+
+    It is not asked about nobody.
+
+    Raises:
+        OptimizerError: When an evaluation contradicts itself.
+    """
+    if not len(genomes):
+        return nobody(genomes.shape[1], problem.n_objectives)
+    found = problem.evaluate(genomes)
+    _check(found, problem, len(genomes))
+    return Population(genomes, found.objectives, found.violations, found.failures, lineage)
+
+
+def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
+    shapes = (
+        evaluation.objectives.shape,
+        evaluation.violations.shape,
+        evaluation.failures.shape,
+    )
+    if shapes != ((count, problem.n_objectives), (count,), (count,)):
+        raise OptimizerError(
+            f"the evaluation of {count} individuals has the shapes {shapes}; "
+            f"expected [{count}, {problem.n_objectives}], [{count}] and [{count}]"
+        )
+    if not np.array_equal(evaluation.violations == 0, evaluation.failures == 0):
+        raise OptimizerError("an individual must have a failure just when it has a violation")
+    if not ((evaluation.failures >= 0) & (evaluation.failures < len(problem.failure_names))).all():
+        raise OptimizerError(f"failure codes must be below {len(problem.failure_names)}")

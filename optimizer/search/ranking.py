@@ -12,17 +12,13 @@ from dataclasses import dataclass, field
 
 import moocore
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.errors import OptimizerError
 from optimizer.search.compiled.blocks import first_in_blocks, rank_in_blocks
 from optimizer.search.compiled.crowding import distances_of
 from optimizer.search.compiled.fronts import rank_in_order
 from optimizer.search.compiled.sorting import orders_of, rising_orders
-
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
+from optimizer.search.generation import Bools, Floats, Indices
 
 SWEPT = (2, 3)
 """Numbers of objectives for which fronts are found by a sweep of our own, faster than moocore's."""

@@ -21,10 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from optimizer.search.compiled.crowding import LARGE
-from optimizer.search.generation import Floats
+from optimizer.search.generation import Floats, Indices
 from optimizer.search.ranking import Ranking, rank_individuals
-
-Indices = npt.NDArray[np.int64]
 
 AXIS_WEIGHT = 1e6
 """How much the other objectives weigh when the extreme point of one is looked for."""

@@ -1,21 +1,17 @@
 """From one generation to the next: newcomers are bred, judged and chosen from."""
 
-from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any
+from functools import partial, reduce
 
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.config.search import SearchSettings
-from optimizer.errors import OptimizerError
-from optimizer.search.archive import extended, hypervolume
+from optimizer.search.archive import archived
 from optimizer.search.breeding import Brood, breed, credited, settle
-from optimizer.search.generation import OPERATORS, Codes, Evaluation, Floats, Population, nobody
+from optimizer.search.generation import OPERATORS, Codes, Floats, Indices, Population
 from optimizer.search.memory import Memory
-from optimizer.search.problem import Problem
+from optimizer.search.problem import Problem, judged
 from optimizer.search.randomness import Draws
 from optimizer.search.ranking import Ranking, rank_survivors
 from optimizer.search.state import (
@@ -29,8 +25,6 @@ from optimizer.search.state import (
     planned,
 )
 from optimizer.search.toolbox import make_toolbox
-
-Indices = npt.NDArray[np.int64]
 
 NONE: Indices = np.empty(0, dtype=np.int64)
 
@@ -56,22 +50,6 @@ class Step:
     failures: Codes
 
 
-class AtOnce(Executor):
-    """In place of a thread, where waking it takes longer than it saves."""
-
-    def submit(
-        self,
-        work: Callable[..., Any],
-        /,
-        *given: Any,  # noqa: ANN401 - of any work
-        **named: Any,  # noqa: ANN401
-    ) -> Future[Any]:
-        """Do the work now."""
-        done: Future[Any] = Future()
-        done.set_result(work(*given, **named))
-        return done
-
-
 class Steps:
     """Makes generations.
 
@@ -88,9 +66,8 @@ class Steps:
         self._warm_start = np.empty((0, len(problem.layout))) if warm_start is None else warm_start
         self._toolbox = make_toolbox(problem, settings)
         is_large = settings.population >= FEWEST_FOR_A_THREAD
-        threads = ThreadPoolExecutor(1, "search") if is_large else None
-        self._beside = threads or AtOnce()
-        self._draws = Draws(settings.seed, threads)
+        self._thread = ThreadPoolExecutor(1, "search") if is_large else None
+        self._draws = Draws(settings.seed, self._thread)
 
     def step(self, state: State, number: int) -> Step:
         """Make a generation from the state before it; equal arguments give equal bits."""
@@ -101,13 +78,12 @@ class Steps:
         newcomers = self._judged(brood, before.evaluated)
         low, high = box_after(before, newcomers)
         # Archive and survivors do not know each other, and either takes as long.
-        archiving = self._beside.submit(
-            archived, state.archive, newcomers, settings.archive, low, high
-        )
+        work = partial(archived, state.archive, newcomers, settings.archive, low, high)
+        archiving = work if self._thread is None else self._thread.submit(work).result
         pools = self._pools(state, newcomers, brood.island, number)
         sizes = parts(settings.population, settings.islands)
         survivors = [self._survivors(*given) for given in zip(pools, sizes, strict=True)]
-        archive, admitted, size = archiving.result()
+        archive, admitted, size = archiving()
         codes = newcomers.lineage[:, 3]
         is_stirred = number > 0 and is_stagnant(settings, before, number)
         has_grown = size > before.best * (1.0 + TRIFLE)
@@ -140,16 +116,9 @@ class Steps:
 
     def _judged(self, brood: Brood, first: int) -> Population:
         """A brood with its evaluation, numbered from `first`."""
-        evaluation = judged(self._problem, brood.genomes)
         lineage = brood.lineage.copy()
         lineage[:, 0] = first + np.arange(len(brood))
-        return Population(
-            brood.genomes,
-            evaluation.objectives,
-            evaluation.violations,
-            evaluation.failures,
-            lineage,
-        )
+        return judged(self._problem, brood.genomes, lineage)
 
     def _pools(
         self, state: State, newcomers: Population, island: Indices, number: int
@@ -172,58 +141,6 @@ class Steps:
         order: Indices = toolbox.survive(both.objectives, both.violations, keep, ranking)
         kept = rank_survivors(ranking, both.objectives, both.violations, order)
         return both.take(order), kept
-
-
-def archived(
-    archive: Population, newcomers: Population, keep: int, low: Floats, high: Floats
-) -> tuple[Population, Indices, float]:
-    """An archive after newcomers were judged; see `extended`.
-
-    Args:
-        archive: Before.
-        newcomers: Any individuals.
-        keep: How many it holds at most.
-        low: [O], best corner of the box of the hypervolume; NaN where it is not known.
-        high: [O], its worst corner.
-
-    Returns:
-        The archive, which of the newcomers are in it [N], and its hypervolume, 0 where that is not
-        known.
-    """
-    archive, admitted = extended(archive, newcomers, keep)
-    size = 0.0 if np.isnan(low[0]) else hypervolume(archive.objectives, low, high)
-    return archive, admitted, size
-
-
-def judged(problem: Problem, genomes: Floats) -> Evaluation:
-    """What a problem says of genomes [P, G]; of nobody it is not asked.
-
-    Raises:
-        OptimizerError: When an evaluation contradicts itself.
-    """
-    if not len(genomes):
-        empty = nobody(genomes.shape[1], problem.n_objectives)
-        return Evaluation(empty.objectives, empty.violations, empty.failures)
-    evaluation = problem.evaluate(genomes)
-    _check(evaluation, problem, len(genomes))
-    return evaluation
-
-
-def _check(evaluation: Evaluation, problem: Problem, count: int) -> None:
-    shapes = (
-        evaluation.objectives.shape,
-        evaluation.violations.shape,
-        evaluation.failures.shape,
-    )
-    if shapes != ((count, problem.n_objectives), (count,), (count,)):
-        raise OptimizerError(
-            f"the evaluation of {count} individuals has the shapes {shapes}; "
-            f"expected [{count}, {problem.n_objectives}], [{count}] and [{count}]"
-        )
-    if not np.array_equal(evaluation.violations == 0, evaluation.failures == 0):
-        raise OptimizerError("an individual must have a failure just when it has a violation")
-    if not ((evaluation.failures >= 0) & (evaluation.failures < len(problem.failure_names))).all():
-        raise OptimizerError(f"failure codes must be below {len(problem.failure_names)}")
 
 
 def _parents(state: State, settings: SearchSettings, number: int) -> list[Population]:

@@ -13,14 +13,12 @@ hypervolume", 2007, for the second rule; that it removes many at a time is a hou
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from optimizer.search.archive import CONTRIBUTION_OBJECTIVES, truncated
-from optimizer.search.generation import Floats
+from optimizer.search.generation import Floats, Indices
 from optimizer.search.ranking import Ranking, rank_individuals, survive
 from optimizer.search.reference_points import survive_by_reference
 
-Indices = npt.NDArray[np.int64]
 Rule = Callable[[Floats, Floats, int, Ranking | None], Indices]
 
 

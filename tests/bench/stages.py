@@ -8,7 +8,7 @@ from engine.cuda import CudaBackend
 from engine.cuda.dispatch import bucket
 from engine.cuda.graphs import captured
 from engine.cuda.lanes import Ticket
-from engine.cuda.waiting import wait_for, wait_for_launches
+from engine.cuda.waiting import on_device, wait_for, wait_for_launches
 from engine.ledger import ACCUMULATORS
 
 COPIED_BYTES = 2**30
@@ -68,7 +68,7 @@ def staged(dispatch, genomes, slots, windows):
     n = len(genomes[part])
     out = np.empty((n, len(windows), len(ACCUMULATORS)))
     dispatch.wait_for(dispatch.launch(genomes[part], slots[part], windows, out), windows)
-    with dispatch.on_device():
+    with on_device(dispatch._device):
         lane = dispatch._send(Ticket(genomes[part], slots[part], out))
     lane.finish()
     work, table, room, stages = lane.work, dispatch._window_table, bucket(n), dispatch._stages

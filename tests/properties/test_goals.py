@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.metrics import METRIC_INDEX, METRICS, MetricTable
+from engine.metrics import METRICS, MetricTable
 from optimizer.goals.constraints import Constraint, over_windows, parse_constraint
 from optimizer.goals.objectives import OBJECTIVES, Goals
 from optimizer.search.ranking import survive
@@ -38,9 +38,9 @@ def judged_worlds(draw):
     values = np.zeros((*shape, len(METRICS)))
     for name in ("sharpe", "max_drawdown", "calmar", "win_rate"):
         row = st.lists(VALUES, min_size=shape[1], max_size=shape[1])
-        values[:, :, METRIC_INDEX[name]] = [draw(row) for _ in range(shape[0])]
+        values[:, :, METRICS.index(name)] = [draw(row) for _ in range(shape[0])]
     trades = st.lists(st.integers(0, 9), min_size=shape[1], max_size=shape[1])
-    values[:, :, METRIC_INDEX["trades"]] = [draw(trades) for _ in range(shape[0])]
+    values[:, :, METRICS.index("trades")] = [draw(trades) for _ in range(shape[0])]
     ruined = st.lists(st.sampled_from([False, False, True]), min_size=shape[1], max_size=shape[1])
     lost = np.array([draw(ruined) for _ in range(shape[0])])
     return goals, MetricTable(values, np.zeros(values.shape, np.int8), lost)

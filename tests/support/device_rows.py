@@ -110,8 +110,8 @@ class World:
     def __init__(self, series, device):
         self.series, self.coders = series, coders_of(SPEC, HIGHEST)
         coders = set(self.coders.values())
-        self.market = DeviceMarket(list(series.values()), coders, HIGHEST, torch.device(device))
-        self.filler = RowFiller(self.market, self.coders, HIGHEST)
+        self.market = DeviceMarket(list(series.values()), coders, torch.device(device))
+        self.filler = RowFiller(self.market, self.coders)
 
     def filled(self, forms, part=None):
         """Values and codes [slots, B], in one go or in parts of so many bars."""

@@ -23,7 +23,7 @@ from engine.cuda import accounts, comparing, trends
 from engine.cuda.accounts import Accounts, Asked, Each
 from engine.cuda.formulas import OPERATIONS, ROW, Formulas
 from engine.cuda.language import SHARES, CudaLanguageBackend, CudaLanguageMaker
-from engine.cuda.prices import prices_of
+from engine.cuda.market import prices_of
 from engine.devices import Device
 from engine.ledger import ACCUMULATOR_INDEX
 from engine.orders import BEYOND_BAR, FROM_ENTRY, LEVEL, NONE

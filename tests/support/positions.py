@@ -10,7 +10,6 @@ from engine.cpu.formulas import LEAF
 from engine.cpu.population import fold_population, list_population
 from engine.cpu.positions import Charges, Population, session_exits
 from engine.cpu.threads import Threads
-from engine.cpu.words import words_of
 from engine.folding import accumulators_of, fold_results
 from engine.orders import (
     BEYOND_BAR,
@@ -80,6 +79,12 @@ def by_reference(bars, ask, costs, window, form):
     limits = Limits(ask.break_even, ask.max_hold, ask.delay, costs.per_side, costs.min_risk)
     first = max(window[0], ask.warm_up)
     return ledger_of(form(take_signals)(prices, clock, longs, shorts, limits, first, window[1]))
+
+
+def words_of(holds):
+    """Bars [T] that hold something as words; bits behind the last bar are 0."""
+    padded = np.pad(holds, (0, -len(holds) % 64))
+    return np.packbits(padded, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def population_of(bars, asks):

@@ -23,7 +23,7 @@ FORM = Form.of(SPEC.rows[ROW])
 def admission():
     """A table in a host's memory."""
     nothing = np.empty(0)
-    packing = Packing(nothing, 0, -1, nothing, nothing, nothing)
+    packing = Packing(nothing, 0, nothing, -1, nothing, nothing, nothing)
     return Admission(SPEC, packing, capacity=8, device=torch.device("cpu"))
 
 

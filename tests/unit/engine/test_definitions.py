@@ -13,7 +13,7 @@ import pytest
 
 import engine
 import strategy
-from engine.compiling.definitions import NotCompiledError, compiled_definition
+from engine.compiling.forms import NotCompiledError, compiled_definition
 
 STEP = 3.0
 
@@ -36,7 +36,7 @@ def deep(x):
     return x * {deep}
 """
 ASK = """
-from engine.compiling.definitions import compiled_definition
+from engine.compiling.forms import compiled_definition
 from rule import rule
 found = compiled_definition(rule)
 print(found(1.0), rule(1.0))
@@ -120,7 +120,7 @@ def test_a_change_anywhere_reaches_what_is_kept(tmp_path):
     """In a function that is called, in one that it calls, in a constant of yet another file."""
     source = Path(engine.__file__).parent
     (tmp_path / "engine" / "compiling").mkdir(parents=True)
-    names = ("__init__", "loops", "definitions", "kept_code", "spent")
+    names = ("__init__", "loops", "forms", "kept_code", "spent")
     for name in ("__init__.py", "errors.py", *(f"compiling/{name}.py" for name in names)):
         shutil.copy(source / name, tmp_path / "engine" / name)
     shutil.copytree(Path(strategy.__file__).parent, tmp_path / "strategy")

@@ -9,7 +9,7 @@ from data.bars import Window
 from engine.batch import Engine
 from engine.contract import Form
 from engine.costs import Costs
-from engine.devices import choose_device
+from engine.devices import device_of
 from engine.errors import MemoryPlanError
 from engine.parted import PartedEngine, engine_for
 from engine.replay.certificate import certify
@@ -26,7 +26,7 @@ BORDERS = (0, 2, 3, 5)
 def both(windows=WINDOWS, costs=None):
     """An engine of all series, and one of three parts."""
     whole = Engine(SPEC, SERIES, windows, costs, device="cpu")
-    return whole, PartedEngine(SPEC, SERIES, windows, costs, choose_device("cpu"), BORDERS)
+    return whole, PartedEngine(SPEC, SERIES, windows, costs, device_of(SPEC, "cpu"), BORDERS)
 
 
 def listed(ledgers):

@@ -24,10 +24,10 @@ WINDOWS = [Window.whole(BARS), Window(0, 100, 500)]
 class Counting(CpuBackend):
     """A part that remembers how many individuals it was given."""
 
-    def evaluate(self, genomes, slots, windows):
+    def begin(self, genomes, slots, windows, out):
         """As the backend does."""
         self.seen = len(genomes)
-        return super().evaluate(genomes, slots, windows)
+        return super().begin(genomes, slots, windows, out)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_small_populations_take_turns(split):
 def test_failure_of_a_part_is_the_callers(split, monkeypatch):
     """What one device raises is raised, not lost in its thread."""
     several, parts = split(2, fewest=1)
-    monkeypatch.setattr(parts[1], "evaluate", lambda *_: (_ for _ in ()).throw(MemoryError("full")))
+    monkeypatch.setattr(parts[1], "begin", lambda *_: (_ for _ in ()).throw(MemoryError("full")))
     with pytest.raises(MemoryError, match="full"):
         several.evaluate(random_genomes(SPEC, 40, seed=2))
 

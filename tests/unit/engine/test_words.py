@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from engine.compiling.loops import compiled
 from engine.cpu.extremes import BLOCK, Extremes, Levels, extremes_of, first_touch
-from engine.cpu.words import bars_of, is_set, next_alone, next_set, words_of
+from engine.cpu.words import bars_of, is_set, next_alone, next_set
+from tests.support.positions import words_of
 from tests.support.worlds import make_bars
 
 N = 300

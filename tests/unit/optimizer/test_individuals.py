@@ -6,7 +6,7 @@ import pytest
 from data.bars import Window
 from engine.batch import Engine
 from engine.costs import Costs
-from engine.metrics import METRIC_INDEX, METRICS, MetricTable, compute_metrics, span_of
+from engine.metrics import METRICS, MetricTable, compute_metrics, span_of
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.session.individuals import figures_of
 from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market
@@ -69,7 +69,7 @@ def test_no_metric_is_null_without_a_reason(name):
 def test_a_mean_beyond_all_numbers_has_a_reason():
     """Numbers whose sum is infinite have no mean."""
     values = np.zeros((1, 2, len(METRICS)))
-    values[:, :, METRIC_INDEX["total_return"]] = 1e308
+    values[:, :, METRICS.index("total_return")] = 1e308
     table = MetricTable(values, np.zeros(values.shape, np.int8), np.zeros((1, 2), bool))
     found = figures_of(table, 0, "mean")
     assert found.metrics["total_return"] is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.metrics import METRIC_INDEX, METRICS, MetricTable, Span, compute_metrics
+from engine.metrics import METRICS, MetricTable, Span, compute_metrics
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import (
@@ -34,7 +34,7 @@ def table(*individuals, windows=1):
     for row, metrics in enumerate(individuals):
         ruined[row] = metrics.get("ruined", False)
         for name in metrics.keys() - {"ruined"}:
-            values[row, :, METRIC_INDEX[name]] = metrics[name]
+            values[row, :, METRICS.index(name)] = metrics[name]
     return MetricTable(values, np.zeros(values.shape, dtype=np.int8), ruined)
 
 

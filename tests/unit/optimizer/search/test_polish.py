@@ -1,11 +1,13 @@
 """Polishing: which neighbours a front has, and that none of them makes it worse."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from optimizer.search.archive import hypervolume
 from optimizer.search.evolution import evolve
 from optimizer.search.generation import OPERATORS, final_front, nobody
-from optimizer.search.polish import STEPS, neighbours, polished, polished_front
+from optimizer.search.polish import STEPS, neighbours, polished_front
 from strategy import STRATEGIES
 from tests.support.searches import HalfForbidden, Zdt1, float_layout, int_layout, settings
 
@@ -37,7 +39,7 @@ def test_polish_only_adds():
     """What the polished front dominates contains what the front did."""
     problem = Zdt1(float_layout(4))
     *_, last = evolve(problem, settings(20, 15))
-    archive, count = polished(problem, last.archive, at_most=500, keep=1000, first_serial=320)
+    archive, count = polished_front(problem, last, at_most=500, keep=1000)
     box = np.zeros(2), np.array([1.1, 10.0])
     before, after = (hypervolume(a.objectives, *box) for a in (last.archive, archive))
     assert after > before
@@ -62,7 +64,7 @@ def test_no_more_are_judged_than_allowed():
 
 def test_nobody_has_no_neighbours():
     """Without a front there is nothing to polish."""
-    archive, count = polished(
-        Zdt1(float_layout(2)), nobody(2, 2), at_most=99, keep=9, first_serial=0
-    )
-    assert (len(archive), count) == (0, 0)
+    problem = Zdt1(float_layout(2))
+    *_, last = evolve(problem, settings(4, 0))
+    front, count = polished_front(problem, replace(last, archive=nobody(2, 2)), at_most=99, keep=9)
+    assert (len(front), count) == (0, 0)
