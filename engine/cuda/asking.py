@@ -44,6 +44,7 @@ class Asking:
         delay: Bars by which an entry is late for everybody.
         device: Where tensors lie.
         comparing: Decides comparisons there.
+        uploads: Sends what individuals ask; series may share one, whose memory lasts.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Asking:
         delay: int,
         device: torch.device,
         comparing: Comparing,
+        uploads: Uploads,
     ) -> None:
         self._spec, self._bars, self._delay, self._device = spec, bars, delay, device
         formulas = Formulas(spec.layout)
@@ -73,7 +75,7 @@ class Asking:
         self._moves = spec.trail is not None or spec.break_even is not None
         self._warm_ups = WarmUps(spec)
         self._sessions: dict[float, torch.Tensor] = {}
-        self._uploads = Uploads(device)
+        self._uploads = uploads
         words = self._readings.n_words
         self._nothing = torch.zeros((1, words), dtype=torch.int64, device=device)
         self._no_session = self._there([[NO_BAR]])

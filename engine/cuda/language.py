@@ -20,6 +20,7 @@ from engine.cuda.making import Making, reads_trends
 from engine.cuda.market import PRICE_BYTES, padded, prices_of
 from engine.cuda.row_store import RowStore
 from engine.cuda.several import GpuMaker, SeveralGpus
+from engine.cuda.uploads import Uploads
 from engine.cuda.waiting import on_device, wait_for_launches
 from engine.errors import DeviceError, EngineError
 from engine.ledger import Ledger
@@ -89,7 +90,7 @@ class CudaLanguageBackend(Backend):
         self._device = torch.device(torch_device)
         self._work_bytes = work_bytes // SHARES
         self._most = MOST_INDIVIDUALS
-        self._comparing = Comparing()
+        self._comparing, self._uploads = Comparing(), Uploads(self._device)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="words")
         self._series = [
             self._one_series(spec, bars, own, costs, len(series))
@@ -206,11 +207,10 @@ class CudaLanguageBackend(Backend):
         most = (rows_bytes - making_bytes) // (8 * len(bars))
         room = RowStore(len(bars), most, self._device)
         charges = np.array([costs.per_side, costs.min_risk, costs.risk_fraction], np.float64)
+        asking = Asking(spec, bars, making, room, costs.entry_delay, self._device, self._comparing,
+                        self._uploads)  # fmt: skip
         prices = prices_of(bars, self._device)
-        return OneSeries(
-            Asking(spec, bars, making, room, costs.entry_delay, self._device, self._comparing),
-            Accounts(prices, charges, self._work_bytes, self._device),
-        )
+        return OneSeries(asking, Accounts(prices, charges, self._work_bytes, self._device))
 
 
 class CudaLanguageMaker(GpuMaker):
