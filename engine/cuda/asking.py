@@ -90,14 +90,14 @@ class Asking:
         """What individuals [P, G] ask; None where there is no room for all their rows."""
         self._readings.forget()
         individuals = Individuals(genomes, self._spec.layout)
-        told = self._readings.told(individuals)
-        if told is None:
+        arrays = self._readings.arrays(individuals)
+        if arrays is None:
             return None
         sessions, session_of = self._sessions_of(genomes)
         seen = Seen(
             individuals,
             self._uploads(
-                told
+                arrays
                 | {
                     "genomes": self._beside_constants(genomes),
                     "entries": self._choices(self._entries, individuals),

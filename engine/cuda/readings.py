@@ -61,7 +61,7 @@ Columns = tuple[int, ...]
 """Genes, columns of a genome."""
 
 Arrays = dict[str | tuple[Columns, ...], npt.NDArray[np.generic]]
-"""What a device is told of a population. Under columns: members [n] int32, an individual of each
+"""What a device must know of a population. Under columns: members [n] int32, an individual of each
 set of values there. Under two of them: the set of the first for each set of the second, int32."""
 
 
@@ -156,7 +156,7 @@ class Readings:
         """Let go of conditions of the population before."""
         self._words.clear()
 
-    def told(self, individuals: Individuals) -> Arrays | None:
+    def arrays(self, individuals: Individuals) -> Arrays | None:
         """What a device must know of a population; None where there is no room for all its rows.
 
         Under "slots": [P, R] int32, where the rows of each lie, which are there from now on.
