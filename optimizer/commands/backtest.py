@@ -256,8 +256,9 @@ def _print(found: Backtest) -> None:
     )
     for line in quality_lines(found.windows):
         console.say(line)
-    console.print()
-    console.print(facts_table(found.genes, "Genes"))
+    if found.genes:
+        console.print()
+        console.print(facts_table(found.genes, "Genes"))
     console.print()
     has_several = sum(not window.is_held_out for window in found.windows) > 1
     console.print(metrics_table(found, found.over_windows if has_several else ""))

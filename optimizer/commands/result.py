@@ -102,8 +102,9 @@ def _print_front(console: Lines, result: RunResult, pick: int | None) -> None:
     title = front_title(len(result.front), len(members), pick) + _means(result)
     console.say(title, style="italic")
     console.print(*front_tables(members, result.objectives, console.width, pick))
-    console.print()
-    console.print(*genes_tables(members, console.width))
+    for table in genes_tables(members, console.width):
+        console.print()
+        console.print(table)
     if result.front[0].held_out is not None:
         console.print()
         console.print(held_out_table(members, result.objectives))

@@ -71,8 +71,9 @@ def member_command(name: str, runs: Path, member: int, *, as_json: bool) -> None
     if pick is not None:
         console.say(("" if is_pick else "Not the pick. ") + f"Pick: {words_of_pick(pick)}")
     console.say(f"{result.strategy} on {data.symbol} {data.timeframe}, member {place}")
-    console.print()
-    console.print(facts_table(one.genes, "Genes"))
+    if one.genes:
+        console.print()
+        console.print(facts_table(one.genes, "Genes"))
     console.print()
     console.print(metrics_table(one, result.over_windows if len(one.by_window) else ""))
     console.print()

@@ -86,7 +86,12 @@ def front_tables(
 
 
 def genes_tables(members: Mapping[int, Member], width: int = WIDTH_OF_A_FILE) -> list[Table]:
-    """The genes of the same individuals, in the same order; below each other what is too wide."""
+    """The genes of the same individuals, in the same order; below each other what is too wide.
+
+    None where the strategy has no genes.
+    """
+    if not any(individual.genes for individual in members.values()):
+        return []
     rows = {
         place: {name: number(value) for name, value in individual.genes.items()}
         for place, individual in members.items()

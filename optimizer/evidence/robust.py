@@ -72,7 +72,7 @@ def neighbours(layout: GenomeLayout, genome: Floats, member: int, seed: int) -> 
     moved, _ = layout.repair(genome + np.concatenate([axis_moves(layout), moves]))
     distinct = dict.fromkeys(map(tuple, moved.tolist()))
     distinct.pop(tuple(genome.tolist()), None)
-    return np.array(list(distinct)).reshape(-1, len(layout))
+    return np.array(list(distinct)).reshape(len(distinct), len(layout))
 
 
 def share_that_keeps_half(own: Figure, others: Floats) -> Figure:

@@ -71,7 +71,9 @@ def axis_moves(layout: GenomeLayout) -> Floats:
 def neighbourhoods(layout: GenomeLayout, genomes: Floats) -> Neighbourhoods:
     """The neighbourhoods of legal genomes [P, G], clipped and repaired."""
     steps = np.concatenate([np.zeros((1, len(layout))), axis_moves(layout)])
-    moved, _ = layout.repair((genomes[:, None] + steps).reshape(-1, len(layout)))
+    moved, _ = layout.repair(
+        (genomes[:, None] + steps).reshape(len(genomes) * len(steps), len(layout))
+    )
     distinct, places = np.unique(moved, axis=0, return_inverse=True)
     places = places.reshape(len(genomes), len(steps))
     order = np.argsort(places, axis=1, kind="stable")

@@ -199,4 +199,4 @@ def _with(genomes: Floats, others: Floats) -> Floats:
     """Genomes [M, G] and those of others [N, G], each once, that are not among them."""
     known = {genome.tobytes() for genome in genomes}
     missing = [genome for genome in others if genome.tobytes() not in known]
-    return np.concatenate([genomes, np.array(missing).reshape(-1, others.shape[1])])
+    return np.concatenate([genomes, np.array(missing).reshape(len(missing), others.shape[1])])

@@ -141,7 +141,7 @@ class Tables:
     def genomes(self) -> Floats:
         """Genomes of the members, [F, G]."""
         rows = [[one.genes[name] for name in self.genes] for one in self.members]
-        return np.array(rows, np.float64).reshape(-1, len(self.genes))
+        return np.array(rows, np.float64).reshape(len(rows), len(self.genes))
 
     @cached_property
     def front(self) -> pd.DataFrame:

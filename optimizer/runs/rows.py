@@ -200,10 +200,11 @@ def pack(population: Population) -> Columns:
 
 def unpack(columns: Columns, genes: int, objectives: int) -> Population:
     """The population that `pack` packed; its arrays are read-only."""
+    violations = _floats(columns.violations)
     return Population(
-        genomes=_floats(columns.genomes).reshape(-1, genes),
-        objectives=_floats(columns.objectives).reshape(-1, objectives),
-        violations=_floats(columns.violations),
+        genomes=_floats(columns.genomes).reshape(len(violations), genes),
+        objectives=_floats(columns.objectives).reshape(len(violations), objectives),
+        violations=violations,
         failures=np.frombuffer(columns.failures, "<i2").astype(np.int16, copy=False),
         lineage=np.frombuffer(columns.lineage, "<i8")
         .astype(np.int64, copy=False)

@@ -16,7 +16,14 @@ import numpy as np
 
 from optimizer.config.search import SearchSettings
 from optimizer.search.compiling import compile_beside
-from optimizer.search.generation import Codes, Floats, Generation, Indices, Population
+from optimizer.search.generation import (
+    Codes,
+    Floats,
+    Generation,
+    Indices,
+    Population,
+    order_genomes,
+)
 from optimizer.search.memory import to_numbers
 from optimizer.search.problem import Problem
 from optimizer.search.ranking import first_front
@@ -83,7 +90,7 @@ def front_of(population: Population) -> Indices:
     if not feasible.size:
         return feasible
     front: Indices = feasible[first_front(population.objectives[feasible])]
-    front = front[np.lexsort(population.genomes[front].T[::-1])]
+    front = front[order_genomes(population.genomes[front])]
     genomes = population.genomes[front]
     is_new = np.ones(len(front), dtype=np.bool_)
     is_new[1:] = (genomes[1:] != genomes[:-1]).any(axis=1)

@@ -156,4 +156,10 @@ class Regret:
 def final_front(generation: Generation) -> Population:
     """What a search has found by a generation: its archive, sorted by genome, first gene first."""
     archive = generation.archive
-    return archive.take(np.lexsort(archive.genomes.T[::-1]))
+    return archive.take(order_genomes(archive.genomes))
+
+
+def order_genomes(genomes: Floats) -> Indices:
+    """Places [P] of genomes [P, G] in ascending order, first gene first; ties stay in order."""
+    keys = genomes.T[::-1]
+    return np.lexsort(keys) if len(keys) else np.arange(len(genomes))

@@ -113,6 +113,8 @@ def make_lattice(layout: GenomeLayout, steps: Mapping[str, float]) -> Lattice:
         ConfigError: When no gene has a step, a step is not above 0, or not whole for a whole gene.
         GeneError: When there is no such gene.
     """
+    if not len(layout):
+        raise ConfigError("a lattice needs genes, and the strategy has none: leave it out")
     if not steps:
         raise ConfigError("a lattice needs the step of a gene, such as --step reward_r=0.5")
     values = [np.array([gene.default], dtype=np.float64) for gene in layout.genes]

@@ -44,8 +44,8 @@ def neighbours(layout: GenomeLayout, genomes: Floats) -> tuple[Floats, np.ndarra
     moves = np.zeros((2 * len(free), len(layout)))
     moves[np.arange(len(free)), free] = steps[free]
     moves[len(free) + np.arange(len(free)), free] = -steps[free]
-    moved = (genomes[:, None, :] + moves).reshape(-1, len(layout))
     origins = np.repeat(np.arange(len(genomes)), len(moves))
+    moved = (genomes[:, None, :] + moves).reshape(len(origins), len(layout))
     moved, _ = repaired(layout, moved)
     rows = np.concatenate([genomes, moved])
     is_new = ~Seen(rows, len(genomes)).admit(np.arange(len(genomes), len(rows)))

@@ -118,7 +118,7 @@ def newest_front(store: RunStore) -> Population:
 
 def _table(names: Sequence[str], rows: Sequence[Mapping[str, float]]) -> Floats:
     values = [[row[name] for name in names] for row in rows]
-    return np.array(values, dtype=np.float64).reshape(-1, len(names))
+    return np.array(values, dtype=np.float64).reshape(len(rows), len(names))
 
 
 def _lineage_of(genomes: Floats, front: Population) -> Serials:

@@ -91,11 +91,6 @@ def start_run(
     """
     check_limit_fits(config)
     task = prepare(config, for_search=True)
-    if not len(task.spec.layout):
-        raise ConfigError(
-            f"strategy '{task.spec.name}' has no genes, so there is nothing to search: give it "
-            "gene(...) or length(...), or use backtest"
-        )
     with _resumable(config, observer):
         evaluation = place(task, task.device())
     runs = Path(config.runs)
