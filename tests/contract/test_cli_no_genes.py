@@ -25,7 +25,7 @@ def fixed(tmp_path):
 
 
 def test_a_backtest_draws_a_page(command, market, fixed, tmp_path):
-    """backtest --plot writes the page, and prints no empty table of genes."""
+    """Backtest --plot writes the page, and prints no empty table of genes."""
     found = command("backtest", "--data", market, "--strategy", fixed, "--plot", "page.html")
     assert found.code == 0, found.err
     assert "Genes" not in found.out
@@ -40,7 +40,7 @@ def test_python_has_its_trades(market, fixed):
 
 
 def test_a_search_of_it_is_judged_shown_and_exported(command, market, fixed, tmp_path):
-    """evolve judges it as a front of one; resume, report, runs and export take that run."""
+    """Evolve judges it as a front of one; resume, report, runs and export take that run."""
     few = ("--population", "8", "--generations", "1", "--min-trades", "5")
     goals = ("--objectives", "strength,total_return@near")
     searched = command(
@@ -74,4 +74,5 @@ def test_a_lattice_of_it_is_refused(command, market, fixed):
     """A lattice without genes is refused with what to do, not with a flag that cannot help."""
     found = command("evolve", "--data", market, "--strategy", fixed, "--search", "lattice")
     assert found.code == 2
-    assert "leave it out" in found.err and "--step" not in found.err
+    assert "leave it out" in found.err
+    assert "--step" not in found.err
