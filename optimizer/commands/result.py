@@ -13,6 +13,7 @@ from optimizer.commands.tables import (
     shown_members,
     windows_table,
 )
+from optimizer.goals.advice import advise, describe_failures, describe_nearest
 from optimizer.goals.constraints import MEAN, POOLED
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement, VerdictRecord
@@ -75,17 +76,28 @@ def print_result(result: RunResult, judgement: Judgement | None) -> None:
     if result.front:
         _print_front(console, result, None if pick is None else pick.member)
     else:
-        found = result.infeasible.items()
-        reasons = ", ".join(f"{name.replace('_', ' ')} {number(count)}" for name, count in found)
-        console.say("No strategy traded well enough to be judged: the front is empty.")
-        console.say(f"Individuals of the last generation: {reasons or 'none'}.")
-        console.say("Try longer data, wider bounds (--bound), or fewer --min-trades.")
+        _say_empty(console, result)
     if result.regret is not None:
         console.print()
         console.say(_regret_line(result.regret))
     console.print()
     console.say(certificate_line(result.certificate))
     console.say(f"front {result.front_hash[:12]}, recorded in {result.path}")
+
+
+def _say_empty(console: Lines, result: RunResult) -> None:
+    """Say why a front is empty, what came nearest, and what to change."""
+    failures, nearest = result.infeasible, result.nearest
+    console.say("No candidate is feasible: the front is empty.")
+    console.say(describe_failures(failures, sum(failures.values())))
+    if nearest is not None:
+        console.say(describe_nearest(failures, nearest.metrics, nearest.undefined))
+    console.say(advise(failures, {} if nearest is None else nearest.undefined))
+    for table in () if nearest is None else genes_tables({0: nearest}, console.width):
+        console.print()
+        console.say("Genes of the nearest", style="italic")
+        table.title = None
+        console.print(table)
 
 
 def say_verdict(console: Lines, verdict: VerdictRecord) -> None:

@@ -6,7 +6,7 @@ settled here, before any ranking, so that no NaN and no infinity is ever compare
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from optimizer.goals.constraints import (
     over_windows,
 )
 from optimizer.goals.near import NEAR, neighbourhoods
+from optimizer.goals.violations import Flags, lacks_falls, measure_misses, sum_columns
 from optimizer.search.generation import Evaluation, Floats
 from strategy import GenomeLayout
 from strategy.errors import unknown
@@ -182,6 +183,10 @@ class Goals:
 
         - with too few trades: the missing share of `min_trades`, plus how far each hard constraint
           is missed, above 0 and up to 1 + C;
+        - else with something undefined for nothing but want of losses or drawdown: how far each
+          defined hard constraint is missed, plus the undefined share of objectives and constraints
+          over twice `min_trades`: nearer than one trade too few. A floor of an undefined metric
+          counts as kept, for it is undefined by being too good;
         - else with something undefined: 1 + C plus the mean of the undefined share of objectives
           and constraints and 1 / (1 + trades), up to 2 + C; the failure names the first of them.
           More trades count as nearer, since most undefined metrics only lack trades;
@@ -204,15 +209,23 @@ class Goals:
             c: self._over(metrics, c.metric, c.over, more_is_better=c.wants_more)
             for c in self.constraints
         }
-        hard = _misses(bounded, len(trades), soft=False)  # [P, C]
+        hard = measure_misses(bounded, len(trades), is_soft=False)  # [P, C]
         # A row for each of them: numpy goes through short rows of many individuals slowly.
+        asked: list[Objective | Constraint] = [*self.objectives, *self.constraints]
         is_undefined = np.isnan(np.stack([*reached, *bounded.values()]))  # [N, P]
         is_rare = trades < self.min_trades
         is_vague = ~is_rare & is_undefined.any(axis=0)
-        missed = _sum_of_columns(hard)
+        missed = sum_columns(hard)
         shortfall = (self.min_trades - trades) / max(self.min_trades, 1)
         undefined_share = is_undefined.sum(axis=0) / len(is_undefined)
         vagueness = 1.0 + hard.shape[1] + 0.5 * (undefined_share + 1 / (1 + trades))
+        if is_vague.any():
+            lacks = np.stack([self._lacks_falls(metrics, one) for one in asked])  # [N, P]
+            is_flawless = (lacks | ~is_undefined).all(axis=0)
+            kept = dict(zip(self.constraints, lacks[len(reached) :], strict=True))
+            nearly = sum_columns(measure_misses(bounded, len(trades), is_soft=False, kept=kept))
+            nearly += undefined_share / (2 * max(self.min_trades, 1))
+            vagueness = np.where(is_flawless, nearly, vagueness)
         violations = np.where(is_rare, shortfall + missed, np.where(is_vague, vagueness, missed))
         ruined_share = metrics.ruined.sum(axis=1) / metrics.ruined.shape[1]
         is_ruined = ruined_share > 0
@@ -221,9 +234,9 @@ class Goals:
         for place in reversed(range(len(is_undefined))):
             codes[is_vague & is_undefined[place]] = 3 + place
         codes = np.where(is_ruined, 2, np.where(is_rare, 1, codes))
-        soft = _misses(bounded, len(trades), soft=True)
+        soft = measure_misses(bounded, len(trades), is_soft=True)
         if soft.shape[1]:
-            reached.append(_sum_of_columns(soft) / soft.shape[1])
+            reached.append(sum_columns(soft) / soft.shape[1])
         objectives = self._signs * np.column_stack(reached)
         objectives[violations > 0] = np.nan
         return Evaluation(objectives, violations, codes.astype(np.int16))
@@ -283,6 +296,13 @@ class Goals:
             found = metrics.pooled.column(metric)[:, 0]
             return np.where(np.isfinite(found), found, np.nan)
         return over_windows(metrics.column(metric), how, more_is_better=more_is_better)
+
+    def _lacks_falls(self, metrics: MetricTable, asked: Objective | Constraint) -> Flags:
+        """Whether a metric lacks losses or drawdown and nothing else, [P]."""
+        if asked.over == NEAR:
+            return np.zeros(len(metrics.values), np.bool_)
+        is_pooled = (asked.over or self.over) == POOLED
+        return lacks_falls((metrics.pooled if is_pooled else metrics).why(asked.metric))
 
     def _first_broken(self, hard: Floats) -> Indices:
         """Failure code [P] of the first hard constraint that is missed, 0 where all hold."""
@@ -351,17 +371,3 @@ def parse_objectives(text: str) -> tuple[Objective, ...]:
     if problems:
         raise ConfigError("; ".join(problems))
     return tuple(found)
-
-
-def _misses(values: Mapping[Constraint, Floats], count: int, *, soft: bool) -> Floats:
-    """How far each hard or each soft constraint is missed, [P, C]."""
-    columns = [one.misses(value) for one, value in values.items() if one.is_soft == soft]
-    return np.column_stack(columns) if columns else np.zeros((count, 0))
-
-
-def _sum_of_columns(values: Floats) -> Floats:
-    """Sum [P] of values [P, N], in the order of columns."""
-    total = np.zeros(len(values), dtype=np.float64)
-    for column in values.T:
-        total = total + column
-    return total

@@ -9,6 +9,7 @@ from data.bars import Window
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
 from optimizer.runs.result import quality_lines, words_of
+from optimizer.runs.rows import count_rejected
 from optimizer.search.generation import Floats
 from optimizer.session.markets import Markets
 from optimizer.shown import HELD_OUT, counted, minute, number
@@ -164,13 +165,10 @@ def at_bounds(genomes: Floats, bounds: Floats) -> tuple[list[int], list[int]]:
 
 
 def _rejected(run: Tables) -> list[Caution]:
-    counts: dict[str, int] = {}
-    for summary in run.summaries:
-        for name, count in summary.rejected.items():
-            counts[name] = counts.get(name, 0) + count
+    counts = count_rejected(run.summaries)
     if not counts:
         return []
-    reasons = ", ".join(f"{words(name)} {number(count)}" for name, count in sorted(counts.items()))
+    reasons = ", ".join(f"{words(name)} {number(count)}" for name, count in counts.items())
     total = sum(summary.evaluated for summary in run.summaries)
     return [
         Caution("rejected", f"Rejected: {reasons}, of {number(total)} evaluated in generations.")

@@ -15,6 +15,7 @@ from optimizer.errors import ParityError, StoreError
 from optimizer.goals.constraints import MEAN
 from optimizer.goals.objectives import is_maximised
 from optimizer.runs.payload import OPTIONAL, Payload
+from optimizer.runs.rows import count_rejected
 from optimizer.runs.store import RunStore
 from optimizer.search.generation import Population, Regret, final_front
 from optimizer.shown import counted, fraction
@@ -137,6 +138,8 @@ class RunResult(Payload):
 
     Args:
         individuals: Survivors of the last generation.
+        infeasible: Reasons of all that the whole search evaluated, and how often each.
+        nearest: The candidate nearest to being feasible, where the front is empty.
         over_windows: How objectives take windows together where they do not say it themselves.
         front: Its members; as recorded in the order in which they were certified.
         front_hash: SHA-256 of genes and objectives of the front, in whatever order.
@@ -162,6 +165,7 @@ class RunResult(Payload):
     objectives: tuple[str, ...]
     over_windows: str = MEAN
     front: tuple[Member, ...]
+    nearest: Annotated[Member | None, OPTIONAL] = None
     front_hash: str
     data_hash: str
     certificate: Certificate
@@ -205,7 +209,9 @@ def recorded_result(store: RunStore) -> RunResult | None:
             f"run '{store.run_id}': members of the result are not those of generation "
             f"{found.generation}: it was changed afterwards, use a copy that was not"
         )
-    return found.numbered(header.gene_names)
+    # Older versions counted the last generation alone.
+    whole = replace(found, infeasible=count_rejected(store.generations()))
+    return whole.numbered(header.gene_names)
 
 
 def _agrees(result: RunResult, header: "RunHeader", front: Population) -> bool:

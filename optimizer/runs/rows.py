@@ -7,7 +7,8 @@ its neighbours, and what was kept of it can still be checked.
 
 import hashlib
 import struct
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
@@ -74,6 +75,14 @@ class Columns(NamedTuple):
 
 NOTHING = Columns(b"", b"", b"", b"", b"")
 """Columns of a row of which only the summary is kept."""
+
+
+def count_rejected(summaries: Iterable["GenerationSummary"]) -> dict[str, int]:
+    """How many of all that generations evaluated failed, by reason; sorted by name."""
+    counts: Counter[str] = Counter()
+    for summary in summaries:
+        counts.update(summary.rejected)
+    return dict(sorted(counts.items()))
 
 
 @dataclass(frozen=True)

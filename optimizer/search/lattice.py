@@ -27,6 +27,7 @@ from optimizer.search.generation import (
     Evaluation,
     Floats,
     Generation,
+    Population,
     Regret,
     Serials,
     nobody,
@@ -150,12 +151,13 @@ def explore(
 
     Yields:
         One generation a chunk. Its population is the archive, or while nobody is feasible the
-        best of the chunk by violation.
+        nearest one so far.
     """
     memory = fresh_memory(0, problem.n_objectives)
     archive = nobody(len(problem.layout), problem.n_objectives)
-    first = 0
+    nearest, first = archive, 0
     if resume_from is not None:
+        nearest = resume_from.population
         memory = from_numbers(resume_from.memory, problem.n_objectives)
         archive, first = resume_from.archive, resume_from.number + 1
     for number in range(first, lattice.chunks):
@@ -172,7 +174,8 @@ def explore(
         memory = replace(memory, evaluated=evaluated, low=low, high=high)
         if size > memory.best:
             memory = replace(memory, best=size, grown_at=number)
-        nearest = newcomers.take(np.argsort(newcomers.violations, kind="stable")[:1])
+        nearest = Population.joined(nearest, newcomers)
+        nearest = nearest.take(np.argsort(nearest.violations, kind="stable")[:1])
         rejected = count_failures(problem.failure_names, newcomers.failures)
         if len(genomes) > len(legal):
             rejected[OFF_GRID] = len(genomes) - len(legal)

@@ -19,8 +19,16 @@ from optimizer.config.run_config import RunConfig, names_deciding
 from optimizer.errors import ConfigError, LostError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
 from optimizer.runs.lock import NO_GENERATION
-from optimizer.runs.result import DeviceUsed, RunResult, Timing, best_first, recorded_result
-from optimizer.search.evolution import count_failures, front_hash
+from optimizer.runs.result import (
+    DeviceUsed,
+    Member,
+    RunResult,
+    Timing,
+    best_first,
+    recorded_result,
+)
+from optimizer.runs.rows import count_rejected
+from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.stopping import stop_reason
 from optimizer.session.causal import prove_front
@@ -325,6 +333,15 @@ def _last_generation(
     return last, now.evaluated, why
 
 
+def _nearest(job: _Job, population: Population) -> Member:
+    """The candidate of a population that is nearest to being feasible."""
+    place = int(population.violations.argmin())
+    (member,) = describe_individuals(
+        job.task.closed, job.evaluation.problem.engine, population.genomes[[place]]
+    )
+    return member
+
+
 def _result(
     job: _Job,
     last: Generation,
@@ -342,10 +359,11 @@ def _result(
         generation=last.number,
         individuals=len(last.population),
         population=task.config.population,
-        infeasible=count_failures(task.goals.failure_names, last.population.failures),
+        infeasible=count_rejected(store.generations()),
         objectives=task.goals.names,
         over_windows=task.goals.over,
         front=describe_individuals(task.closed, engine, front.genomes, front.objectives),
+        nearest=None if len(front) else _nearest(job, last.population),
         front_hash=front_hash(front.genomes, front.objectives),
         data_hash=data_hash(task.markets.series),
         certificate=certificate,

@@ -197,11 +197,11 @@ def test_a_market_without_trades_is_no_error(command, flat_market):
     """The table is replaced by a sentence that says why there is none."""
     outcome = command("evolve", "--data", flat_market, *SMALL)
     assert outcome.code == 0
-    assert "No strategy traded" in outcome.out
-    assert "too few trades 8" in outcome.out
+    assert "No candidate is feasible" in outcome.out
+    assert "Of 24 evaluated: too few trades 24." in outcome.out
     assert "volume rules can never fire" in outcome.err
     found = command("evolve", "--data", flat_market, *SMALL, "--json").json
-    assert (found["front"], found["infeasible"]) == ([], {"too_few_trades": 8})
+    assert (found["front"], found["infeasible"]) == ([], {"too_few_trades": 24})
 
 
 def test_a_red_certificate_is_exit_code_1_with_the_mismatch_in_full(command, market, monkeypatch):

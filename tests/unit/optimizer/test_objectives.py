@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.ledger import ACCUMULATOR_INDEX, ACCUMULATORS
-from engine.metrics import METRICS, MetricTable, Span, compute_metrics
+from engine.metrics import METRICS, UNDEFINED, MetricTable, Span, compute_metrics
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import parse_constraints
 from optimizer.goals.objectives import (
@@ -95,6 +95,57 @@ def test_undefined_ranks_below_too_few_trades():
         table({"trades": 99, "sharpe": NAN}, {"trades": 29}, {"trades": 30}, {"trades": 0})
     )
     assert survive(judged.objectives, judged.violations, 4).tolist() == [2, 1, 3, 0]
+
+
+def reasons_of(metrics, **reasons):
+    """The same metrics, of which some are undefined for a reason, one of each individual."""
+    table = metrics.reasons.copy()
+    for name, whys in reasons.items():
+        table[:, 0, METRICS.index(name)] = [UNDEFINED.index(why) for why in whys]
+        metrics.values[table > 0] = NAN
+    return replace(metrics, reasons=table)
+
+
+@pytest.mark.parametrize(
+    ("metric", "reason"),
+    [("profit_factor", "no_losses"), ("sortino", "no_losses"), ("calmar", "no_drawdown")],
+)
+def test_who_never_loses_ranks_before_who_lacks_trades(metric, reason):
+    """Undefined for want of losses is nearer than one trade too few; other reasons are not."""
+    judged = Goals(parse_objectives(metric), min_trades=30).judge(
+        reasons_of(
+            table(*({"trades": trades} for trades in (0, 29, 40, 40, 40))),
+            **{metric: ["no_trades", "", reason, "overflow", ""]},
+        )
+    )
+    assert survive(judged.objectives, judged.violations, 5).tolist() == [4, 2, 1, 0, 3]
+
+
+def test_a_floor_of_what_is_too_good_counts_as_kept():
+    """Never losing keeps `profit_factor >= 2`, yet breaks what else it breaks."""
+    bounded = goals("profit_factor >= 2", "exposure <= 0.5")
+    judged = bounded.judge(
+        reasons_of(
+            table(*({"trades": 40, "exposure": share} for share in (0.4, 1.0))),
+            profit_factor=["no_losses", "no_losses"],
+        )
+    )
+    share = 1 / (len(bounded.objectives) + 2) / 20
+    assert judged.violations.tolist() == [share, 0.5 + share]
+    assert set(failures(bounded, judged)) == {"undefined:profit_factor>=2.0"}
+
+
+def test_one_window_without_losses_is_nearer_than_one_without_trades():
+    """Over several windows all reasons count: an undefined mean may lack losses in one alone."""
+    metrics = table({"trades": 40}, {"trades": 40}, windows=2)
+    metrics.values[:, 1, METRICS.index("sortino")] = NAN
+    whys = metrics.reasons.copy()
+    whys[:, 1, METRICS.index("sortino")] = [
+        UNDEFINED.index("no_trades"),
+        UNDEFINED.index("no_losses"),
+    ]
+    judged = Goals(parse_objectives("sortino"), over="mean").judge(replace(metrics, reasons=whys))
+    assert judged.violations[1] < 1 / 30 < judged.violations[0]
 
 
 def test_more_trades_are_nearer_to_defined():

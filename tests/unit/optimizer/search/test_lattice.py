@@ -90,6 +90,19 @@ def test_an_interrupted_grid_goes_on_with_the_same_bits(monkeypatch):
         assert bits(rest) == bits(whole[generation.number + 1 :])
 
 
+def test_nobody_feasible_leaves_the_nearest_of_all_chunks(monkeypatch):
+    """Without a feasible point a chunk holds the point nearest to one in it and those before."""
+    monkeypatch.setattr(module, "CHUNK", 5)
+    problem = Analytic(int_layout((-3, 3), (-2, 4)))
+    monkeypatch.setattr(problem, "objectives_of", lambda genomes: genomes * np.nan)
+    grid = make_lattice(problem.layout, {"gene_0": 1, "gene_1": 1})
+    found = list(explore(problem, grid))
+    everyone = problem.evaluate(grid.points(0, len(grid))).violations
+    assert len(found) == 10
+    for number, generation in enumerate(found):
+        assert generation.population.violations.tolist() == [everyone[: 5 * (number + 1)].min()]
+
+
 def test_regret_is_nothing_when_all_was_looked_at():
     """A search that may look at every point finds the whole front; a short one does not."""
     problem = Zdt1(float_layout(2))

@@ -1,0 +1,109 @@
+"""An empty front in words: reasons over the whole search, the nearest candidate, what to change."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from optimizer.goals.constraints import Constraint, parse_constraint
+from optimizer.goals.objectives import RUINED, TOO_FEW_TRADES
+from optimizer.shown import counted, metric, number
+
+BROKEN, UNDEFINED = "broken", "undefined"
+"""What stands before the colon of a failure's name."""
+
+NO_FALLS = ("no_losses", "no_drawdown")
+"""Reasons of what is undefined by being too good."""
+
+REMEDIES = {
+    TOO_FEW_TRADES: "Try longer data, wider bounds (--bound), or fewer --min-trades.",
+    RUINED: "Stake less on a trade: a smaller --risk-fraction, or lower costs if they are wrong.",
+}
+
+Figures = Mapping[str, float | None]
+
+
+def describe_failures(failures: Mapping[str, int], evaluated: int) -> str:
+    """All reasons of a search in a line, the most frequent first.
+
+    >>> describe_failures({"broken:max_drawdown<=0.3": 6, "too_few_trades": 2}, 8)
+    'Of 8 evaluated: broken max_drawdown<=0.3 6, too few trades 2.'
+    """
+    reasons = [f"{_words(name)} {number(failures[name])}" for name in by_count(failures)]
+    return f"Of {number(evaluated)} evaluated: {', '.join(reasons) or 'none failed'}."
+
+
+def by_count(failures: Mapping[str, int]) -> list[str]:
+    """Names of failures, the most frequent first; of equals the first."""
+    return sorted(failures, key=lambda name: -failures[name])
+
+
+def describe_nearest(
+    failures: Mapping[str, int], metrics: Figures, undefined: Mapping[str, str]
+) -> str:
+    """The candidate nearest to being feasible: its trades, and what it misses.
+
+    Args:
+        failures: Of the whole search, by name.
+        metrics: Of the candidate, as people read them.
+        undefined: Reasons of those that are None.
+    """
+    missed = list(dict.fromkeys(_missed(failures, metrics, undefined)))
+    trades = counted(int(metrics.get("trades") or 0), "trade")
+    return f"Nearest: {', '.join([trades, *missed])}."
+
+
+def advise(failures: Mapping[str, int], undefined: Mapping[str, str]) -> str:
+    """What to change, by the reason that failed most.
+
+    Args:
+        failures: Of the whole search, by name.
+        undefined: Reasons of what is undefined of the nearest candidate.
+    """
+    first = next(iter(by_count(failures)), TOO_FEW_TRADES)
+    kind, _, text = first.partition(":")
+    if kind == BROKEN:
+        return f"Loosen what failed most, or let it be missed: --constraint '{text} soft'."
+    if kind != UNDEFINED:
+        return REMEDIES.get(kind, REMEDIES[TOO_FEW_TRADES])
+    name = _metric(text)
+    if undefined.get(name) in NO_FALLS:
+        return (
+            f"Rules that never lose have no {name}: search for --objectives strength,mean_r, "
+            "or on longer data."
+        )
+    return f"Search for what is defined, such as --objectives strength,mean_r, not {name}."
+
+
+def _missed(
+    failures: Mapping[str, int], metrics: Figures, undefined: Mapping[str, str]
+) -> Iterator[str]:
+    """Everything that failed in the search and that this candidate misses too."""
+    for failure in failures:
+        kind, _, text = failure.partition(":")
+        if kind not in (BROKEN, UNDEFINED):
+            continue
+        name = _metric(text)
+        value = metrics.get(name)
+        if value is None:
+            yield f"{name} undefined ({undefined.get(name, 'unknown').replace('_', ' ')})"
+        elif kind == BROKEN and _is_missed(bound := parse_constraint(text), value):
+            limit = metric(name, bound.bound)
+            yield f"{name} {metric(name, value)} where {bound.sign} {limit} is asked"
+
+
+def _is_missed(bound: Constraint, value: float) -> bool:
+    """Whether a value of all windows misses a bound; other ways of taking them are not known."""
+    return not bound.over and not bound.holds(np.array([value])).all()
+
+
+def _metric(text: str) -> str:
+    """The metric of an objective or a constraint."""
+    (name,) = re.findall(r"^\w+", text)
+    return str(name)
+
+
+def _words(failure: str) -> str:
+    """A failure's name for people: metrics keep theirs."""
+    kind, colon, text = failure.partition(":")
+    return f"{kind} {text}" if colon else kind.replace("_", " ")
