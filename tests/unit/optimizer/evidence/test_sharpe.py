@@ -140,3 +140,16 @@ def test_what_is_undefined_says_why():
     found = deflated(flat, undefined("none"), Figure(3.0))
     assert (found.hurdle.why, found.psr.why) == ("none", "none")
     assert deflated(flat, Figure(0.1), Figure(3.0)).psr.why == "all days are equal"
+
+
+def test_effective_trials_of_many_are_those_at_even_places():
+    """At most 1,024 are compared; quiet days count as often as there are."""
+    rng = np.random.Generator(np.random.PCG64(5))
+    columns = rng.normal(size=(60, 12)) @ rng.normal(size=(12, 3000))
+    columns[rng.random(60) < 0.4] = 0.0
+    few = columns[:, np.arange(1024) * 3000 // 1024]
+    correlations = np.corrcoef(few.T)
+    eigenvalues = np.linalg.eigvalsh(correlations)
+    eigenvalues = eigenvalues[eigenvalues >= 1e-10 * eigenvalues.max()]
+    expected = np.sqrt(eigenvalues).sum() ** 2 / eigenvalues.sum()
+    assert effective_trials(columns).value == pytest.approx(expected, rel=1e-9)
