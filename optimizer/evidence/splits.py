@@ -1,8 +1,9 @@
 """Bars cut into training and test: groups, walk-forward, combinatorial splits and their paths.
 
 All are windows, so indicators see the history before them and no trade crosses a border. Borders
-are found on the longest window and placed in the others by time: no symbol's test lies in another's
-training. Purge and embargo count bars of each series itself, as holding times and warm-ups do.
+are moments: of one symbol those that cut its longest window into equal groups, of several those
+that cut all their bars, taken together by time. No symbol's test lies in another's training. Purge
+and embargo count bars of each series itself, as holding times and warm-ups do.
 
 Sources: Pardo, "The Evaluation and Optimization of Trading Strategies", 2nd ed. 2008, for
 walk-forward; Lopez de Prado, "Advances in Financial Machine Learning", 2018, ch. 7 and 12, for
@@ -189,14 +190,16 @@ def _borders(
 ) -> Borders:
     longest = max(windows, key=len)
     _check_groups(len(longest), count, cut)
-    times = series[longest.series].timestamp
-    inner = [times[end] for _, end in groups(longest.start, longest.end, count)[:-1]]
-    found = []
-    for window in windows:
-        own = series[window.series].timestamp[window.start : window.end]
-        placed = window.start + np.searchsorted(own, inner)
-        found.append([window.start, *placed.tolist(), window.end])
-    return found
+    opens = [series[window.series].timestamp[window.start : window.end] for window in windows]
+    is_one = len({window.series for window in windows}) == 1
+    # One symbol's folds follow its longest window; several share borders by all of their bars.
+    times = opens[windows.index(longest)] if is_one else np.sort(np.concatenate(opens))
+    moments = [times[end] for _, end in groups(0, len(times), count)[:-1]]
+    borders = []
+    for window, own in zip(windows, opens, strict=True):
+        inner = window.start + np.searchsorted(own, moments)
+        borders.append([window.start, *inner.tolist(), window.end])
+    return borders
 
 
 def _check_groups(bars: int, count: int, cut: tuple[int, int]) -> None:

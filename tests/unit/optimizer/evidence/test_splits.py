@@ -19,7 +19,7 @@ from optimizer.evidence.splits import (
     paths,
     walk_forward,
 )
-from tests.support.series import MINUTE_NS, make_bars
+from tests.support.series import MINUTE_NS, START_NS, make_bars
 from tests.support.worlds import SHORT_SPECS
 
 
@@ -169,7 +169,7 @@ def test_numbers_out_of_range_are_refused():
 
 
 def test_borders_are_placed_in_other_series_by_time():
-    """A group of another series begins at the first bar that is not earlier."""
+    """They cut all bars of all series, by time; a group begins at the first bar not earlier."""
     long = make_bars(60)
     # Every third quarter of an hour is missing, and it begins and ends inside the other.
     kept = np.flatnonzero(np.arange(60) % 3 != 2)[5:36]
@@ -181,10 +181,36 @@ def test_borders_are_placed_in_other_series_by_time():
     )
     windows = [Window.whole(short, 0), Window.whole(long, 1)]
     split = combinatorial([short, long], windows, count=3, tests=1)[1]
-    assert ranges(split.test) == [(9, 22), (20, 40)]
-    first = long.timestamp[20]
+    opens = np.sort(np.concatenate([short.timestamp, long.timestamp]))
+    first, last = opens[30], opens[60]
+    assert ranges(split.test) == [(9, 21), (21, 39)]
+    assert (long.timestamp[21], long.timestamp[39]) == (first, last)
     assert short.timestamp[8] < first <= short.timestamp[9]
-    assert ranges(w for w in split.train if w.series == 0) == [(0, 9), (22, 31)]
+    assert ranges(w for w in split.train if w.series == 0) == [(0, 9), (21, 31)]
+
+
+def test_borders_of_several_symbols_follow_all_of_their_bars():
+    """The law's own case: opens 0, 2, .., 98 and 40, 41, .., 69 in four groups."""
+    hours = [np.arange(0, 100, 2), np.arange(40, 70)]
+    series = [
+        make_bars(len(opens), timestamp=START_NS + opens * 60 * MINUTE_NS, symbol=name)
+        for opens, name in zip(hours, "AB", strict=True)
+    ]
+    windows = [Window.whole(bars, number) for number, bars in enumerate(series)]
+    splits = combinatorial(series, windows, count=4, tests=1)
+    borders = [
+        min(
+            (series[w.series].timestamp[w.start] - START_NS) // (60 * MINUTE_NS) for w in split.test
+        )
+        for split in splits
+    ]
+    assert borders == [0, 40, 53, 66]
+    assert [[w.series for w in split.test] for split in splits] == [[0], [0, 1], [0, 1], [0, 1]]
+    assert ranges(w for split in splits for w in split.test if w.series == 1) == [
+        (0, 13),
+        (13, 26),
+        (26, 30),
+    ]
 
 
 @given(st.integers(0, 2**32), st.integers(0, 3), st.integers(0, 3))
@@ -214,8 +240,8 @@ def test_a_series_without_bars_in_a_group_has_no_window_there():
     long, late = make_bars(90), make_bars(30, start_ns=int(make_bars(90).timestamp[60]))
     windows = [Window.whole(long), Window.whole(late, 1)]
     fold = walk_forward([long, late], windows, folds=1, train_groups=1)[0]
-    assert [(w.series, w.start, w.end) for w in fold.train] == [(0, 0, 45)]
-    assert [(w.series, w.start, w.end) for w in fold.test] == [(0, 45, 90), (1, 0, 30)]
+    assert [(w.series, w.start, w.end) for w in fold.train] == [(0, 0, 60)]
+    assert [(w.series, w.start, w.end) for w in fold.test] == [(0, 60, 90), (1, 0, 30)]
 
 
 @pytest.mark.parametrize("name", SHORT_SPECS)

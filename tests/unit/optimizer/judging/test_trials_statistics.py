@@ -176,7 +176,9 @@ def test_cscv_takes_the_best_of_one_half_to_the_other(found, judged):
     task, engine, _, _ = found
     record = cscv_record(engine, judged, 4)
     totals = np.zeros((len(judged.genomes), 4, 3))
-    inner = [float(SERIES[1].timestamp[300 * cut]) for cut in (1, 2, 3)]
+    opens = [SERIES[each.series].timestamp[each.start : each.end] for each in WINDOWS]
+    opens = np.sort(np.concatenate(opens))
+    inner = [opens[cut * len(opens) // 4] for cut in (1, 2, 3)]
     for window in WINDOWS:
         times = SERIES[window.series].timestamp
         cuts = [np.searchsorted(times[window.start : window.end], t) + window.start for t in inner]
@@ -233,7 +235,7 @@ def test_a_search_of_one_trial_has_a_column_and_little_else(found):
     task, engine, _, front = found
     one = front[:1]
     judged = JudgedTrials.of(task, Trials(one, np.array([99.0]), 1))
-    pick = Pick(0, one[0], Figure(1.0), 99)
+    pick = Pick(0, one[0], Figure(1.0), 99, Figure(0.1), {0: 99})
     columns = columns_of(task, engine, judged, one, pick, 4096)
     assert columns.used.shape[1] == columns.front.shape[1] == columns.first.shape[1] == 1
     record = trials_record(judged, columns, effective_trials(columns.used))
