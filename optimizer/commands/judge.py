@@ -14,6 +14,7 @@ from optimizer.cluster.address import Address
 from optimizer.commands.clusters import joined
 from optimizer.commands.console import Lines, print_json, stderr, stdout
 from optimizer.commands.notes import COMPILES, note, telling
+from optimizer.commands.report import renew_run_report
 from optimizer.commands.result import say_verdict
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import flag_of, make_config
@@ -94,6 +95,7 @@ def judge_command(
     with hearing, resumable(path, settings, asked), joining as workers:
         found = judge_run(path, plan, own, watch, place=place_on(workers))
     if as_json:
+        renew_run_report(path, flags, stderr())
         print_json({"run": path.name, "judgement": found.payload()})
         return
     console = stdout()
@@ -105,6 +107,7 @@ def judge_command(
     for about, sentence in (*first, *((row.about, row.sentence) for row in weighed(found))):
         table.add_row(about, sentence)
     console.print(table)
+    renew_run_report(path, flags, console)
 
 
 def judged_after_search(

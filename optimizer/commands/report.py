@@ -16,10 +16,17 @@ def report_command(
     # Tables and charts are loaded only when they are wanted.
     from optimizer.report import load_run, write_report
 
-    data = flags.get("data")
-    specs = [str(spec) for spec in data] if isinstance(data, list | tuple) else None
-    run = load_run(str(find_run(runs, name)), runs, specs)
+    run = load_run(str(find_run(runs, name)), runs, _specs(flags))
     stdout().say(f"report {write_report(run, out, member)}")
+
+
+def renew_run_report(run: Path, flags: Mapping[str, object], console: Lines) -> None:
+    """Write the report of a run anew, where it has one, and say where it is."""
+    from optimizer.report import Run, renew_report
+
+    report = renew_report(Run(run, _specs(flags)))
+    if report is not None:
+        console.say(f"report {report}")
 
 
 def write_run_report(run: Path, console: Lines) -> None:
@@ -27,3 +34,9 @@ def write_run_report(run: Path, console: Lines) -> None:
     from optimizer.report import Run, write_report
 
     console.say(f"report {write_report(Run(run))}")
+
+
+def _specs(flags: Mapping[str, object]) -> list[str] | None:
+    """Where the bars are now, as --data says; None where a run's own word holds."""
+    data = flags.get("data")
+    return [str(spec) for spec in data] if isinstance(data, list | tuple) else None

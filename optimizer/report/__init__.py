@@ -1,7 +1,7 @@
 """What a run found, to look at: tables, charts, one page."""
 
 from optimizer.report.apart import Apart
-from optimizer.report.page import page_html, write_report
+from optimizer.report.page import page_html, renew_report, write_report
 from optimizer.report.run import Run, check_strategy, compare_runs, load_run
 
 __all__ = [
@@ -11,5 +11,6 @@ __all__ = [
     "compare_runs",
     "load_run",
     "page_html",
+    "renew_report",
     "write_report",
 ]

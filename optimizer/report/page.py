@@ -68,6 +68,11 @@ def write_report(run: Tables, path: Path | None = None, member: int | None = Non
     return target
 
 
+def renew_report(run: Tables) -> Path | None:
+    """Write a run's report anew where it has one, which says what an older judgement found."""
+    return write_report(run) if (run.path / FILE_NAME).is_file() else None
+
+
 def page_html(run: Tables, member: int | None = None) -> str:
     """The report of a run as one page; see `write_report`."""
     if member is not None:

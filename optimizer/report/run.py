@@ -16,6 +16,7 @@ from optimizer.judging.judgement import recorded_judgement
 from optimizer.judging.plan import plan_of
 from optimizer.report.apart import Apart
 from optimizer.report.evidence import alone
+from optimizer.report.page import renew_report
 from optimizer.report.pick import compare
 from optimizer.report.plots import Plots
 from optimizer.report.tables import Specs, Tables, flags_of
@@ -96,7 +97,9 @@ def judge(
         earlier = recorded_judgement(store)
     plan = plan_of(config, settings, earlier, pick=pick, is_open=is_open)
     judge_run(path, plan, flags_of(data), lambda *_: None)
-    return Run(path, data)
+    run = Run(path, data)
+    renew_report(run)
+    return run
 
 
 def backtest(settings: Mapping[str, object], genes: Mapping[str, float]) -> "Single":

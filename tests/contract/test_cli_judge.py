@@ -1,5 +1,6 @@
 """The verdict comes first wherever a front is shown; judging goes on, opens and counts."""
 
+import html
 import json
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def test_evolve_judges_what_it_found(command, market):
     judged = found["judgement"]
     assert next(iter(found)) == "judgement"
     assert judged["verdict"]["sentence"] == first
-    assert judged["verdict"]["grade"] in ("not_judged", "too_little")
+    assert judged["verdict"]["grade"] in ("not_judged", "too_little", "lost")
     assert judged["cscv"]["blocks"] == 12
     assert len(judged["folds"]["rows"]) == 2
     assert command("runs", "show", "latest").out.splitlines()[0] == first
@@ -46,7 +47,9 @@ def test_a_run_that_was_never_judged_says_so(command, run):
     shown = command("runs", "show", "latest").out.splitlines()[0]
     assert shown == run["judgement"]["verdict"]["sentence"]
     assert set(run["judgement"]) == {"verdict", "pick"}
-    assert shown.startswith(("Not judged yet: python -m optimizer judge ", "Too little to judge"))
+    assert shown.startswith(
+        ("Not tested for luck yet", "Too few trades to judge", "It loses", "Lost on bars")
+    )
 
 
 def test_judging_goes_on_where_it_was(command, run):
@@ -113,3 +116,19 @@ def test_another_member_can_be_judged(command, run):
     named = command("judge", "latest", *QUICK, "--pick", last, "--json").json["judgement"]
     assert named["pick"]["member"] == last
     assert named["pick"]["genes"] == run["front"][last]["genes"]
+
+
+def test_judging_renews_the_report(command, run):
+    """Of the terminal and of Python, where there is one; it says what was found out last."""
+    path = Path(run["path"])
+    command("judge", "latest", "--folds", "0", "--resamples", "19")
+    assert not (path / "report.html").exists()
+    command("report", "latest")
+    before = (path / "report.html").read_text(encoding="utf-8")
+    judged = command("judge", "latest", "--null", 1, "--json")
+    sentence = judged.json["judgement"]["verdict"]["sentence"]
+    renewed = (path / "report.html").read_text(encoding="utf-8")
+    assert "searches on shuffled bars" not in before
+    assert sentence.partition(" Next")[0] in html.unescape(renewed)
+    assert "of 1 reached it" in renewed
+    assert f"report {path / 'report.html'}" in judged.err
