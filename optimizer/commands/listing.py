@@ -30,7 +30,7 @@ def list_command(runs: Path, *, as_json: bool) -> None:
     table.columns[0].no_wrap = True
     for run in found:
         is_over = run.front_size is not None
-        verdict = (run.verdict or "not_judged").replace("not_judged", "unjudged") if is_over else ""
+        verdict = run.verdict or "not_judged" if is_over else ""
         shown = verdict.replace("_", " ")
         first = (run.status, shown) if is_wide else (shown or run.status,)
         done = f"{max(run.generations - 1, 0):,}/{number(run.planned)}"

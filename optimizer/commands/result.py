@@ -27,6 +27,7 @@ COLOURS = {
     "invalid": "red",
     "too_little": "red",
     "luck": "red",
+    "lost": "red",
     "not_judged": "yellow",
     "weak": "yellow",
     "holds": "cyan",

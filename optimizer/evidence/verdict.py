@@ -6,7 +6,7 @@ and on planted ones.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
@@ -15,13 +15,14 @@ from optimizer.evidence.compared import Tally
 from optimizer.evidence.robust import CHECKS
 from optimizer.evidence.unseen import FEWEST_TRADES, Unseen
 
-GRADES = ("invalid", "too_little", "not_judged", "luck", "weak", "holds", "robust")
+GRADES = ("invalid", "too_little", "luck", "lost", "not_judged", "weak", "holds", "robust")
 
 FEWEST_SEARCHES = 99
 MOST_P, MOST_P_OF_ALL = Fraction(1, 100), Fraction(1, 20)
 
 SIMULATED = "On a simulated market: "
-SEARCHING = "Searching this way held out of sample: "
+SEARCHING = "Searching this way held"
+NOT_TESTED = "Not tested for luck yet"
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,13 @@ class Facts:
         trades: Of the pick; 0 where the front is empty.
         command: That would judge the run.
         seconds: How long it would take.
+        strength: Of the pick over the searched bars; NaN where it is undefined or unknown.
+        mean_r: Of the pick's trades there; NaN where it is undefined or unknown.
         shuffled: Null searches on shuffled bars by strength; None where there are none.
         mirrored: On mirrored bars, likewise; needed where the shuffled ones do not say luck.
         folds: Re-searched folds together; None where there are none.
         held_out: The pick on held-out bars; None while they are closed or where there are none.
+        untested: Symbols with a tenth of the pick's trades that no fold tests.
         looks: Fronts that held-out bars sharing a bar with these were opened for, this included.
         searches: Distinct fronts that were searched on bars overlapping these, this included.
         checks: Of `optimizer.evidence.robust.CHECKS` those that were made, and whether they passed.
@@ -53,10 +57,13 @@ class Facts:
     trades: int
     command: str
     seconds: float
+    strength: float = math.nan
+    mean_r: float = math.nan
     shuffled: Tally | None = None
     mirrored: Tally | None = None
     folds: Unseen | None = None
     held_out: Unseen | None = None
+    untested: tuple[str, ...] = ()
     looks: int = 1
     searches: int = 1
     checks: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
@@ -67,12 +74,24 @@ class Facts:
     @property
     def folds_confirm(self) -> bool:
         """Whether this way of searching found what works on bars that it had not seen."""
-        return self.folds is not None and self.folds.confirms(self.searches)
+        is_sure = self.folds is not None and self.folds.confirms(self.searches)
+        return is_sure and not self.untested
 
     @property
     def held_out_confirms(self) -> bool:
         """Whether the pick worked on bars that the search had not seen."""
         return self.held_out is not None and self.held_out.confirms(self.looks)
+
+    @property
+    def traded_unseen(self) -> Mapping[str, Unseen]:
+        """Trades on bars that the search had not seen, by where, as far as there were any."""
+        unseen = (("folds", self.folds), ("held-out bars", self.held_out))
+        return {where: trades for where, trades in unseen if trades is not None and trades.trades}
+
+    @property
+    def lost_unseen(self) -> Mapping[str, Unseen]:
+        """Those of them that did not gain."""
+        return {name: trades for name, trades in self.traded_unseen.items() if trades.contradicts}
 
 
 @dataclass(frozen=True)
@@ -82,7 +101,7 @@ class Verdict:
     Args:
         grade: One of `GRADES`.
         sentence: The first line wherever the front is shown.
-        reasons: What decided, and first what disagrees.
+        reasons: What decided beside it, first what disagrees.
     """
 
     grade: str
@@ -92,7 +111,7 @@ class Verdict:
 
 def decide(facts: Facts) -> Verdict:
     """The first grade that applies."""
-    verdict = next(found for rule in RULES if (found := rule(facts)) is not None)
+    verdict = next(verdict for rule in RULES if (verdict := rule(facts)) is not None)
     prefix = SIMULATED if facts.is_simulated else ""
     return Verdict(verdict.grade, prefix + verdict.sentence, verdict.reasons)
 
@@ -100,50 +119,77 @@ def decide(facts: Facts) -> Verdict:
 def _invalid(facts: Facts) -> Verdict | None:
     reasons = []
     if not facts.is_certified:
-        reasons.append("The reference and the engine disagree.")
+        reasons.append("the reference and the engine disagree")
     if facts.differences:
-        reasons.append(f"{facts.differences} differences show that a later bar was used.")
-    sentence = "No verdict: the result cannot be trusted."
-    return Verdict("invalid", sentence, tuple(reasons)) if reasons else None
+        count = f"{facts.differences} difference" + ("s" if facts.differences > 1 else "")
+        reasons.append(f"{count} between trades with and without later bars")
+    return Verdict("invalid", f"Do not use this result: {'; '.join(reasons)}.") if reasons else None
 
 
 def _too_little(facts: Facts) -> Verdict | None:
     if not facts.members:
-        return Verdict("too_little", "Too little to judge: the front is empty.")
+        return Verdict("too_little", "Too few trades to judge: the front is empty.")
     if facts.trades < FEWEST_TRADES:
-        count = f"{facts.trades} trade" + ("s" if facts.trades != 1 else "")
-        needed = f"the pick has {count}, {FEWEST_TRADES} are needed."
-        return Verdict("too_little", f"Too little to judge: {needed}")
+        needed = f"{facts.trades}, {FEWEST_TRADES} are needed."
+        return Verdict("too_little", f"Too few trades to judge: {needed}")
     return None
-
-
-def _not_judged(facts: Facts) -> Verdict | None:
-    if _is_enough(facts.shuffled) and (_says_luck(facts.shuffled) or _is_enough(facts.mirrored)):
-        return None
-    ask = f"{facts.command} takes about {math.ceil(facts.seconds)} s."
-    if facts.shuffled is None:
-        return Verdict("not_judged", f"Not judged yet: {ask}")
-    is_shuffled = not _is_enough(facts.shuffled)
-    few, kind = (facts.shuffled, "shuffled") if is_shuffled else (facts.mirrored, "mirrored")
-    made = f"{few.searches if few else 0} searches on {kind} bars, {FEWEST_SEARCHES} are needed"
-    return Verdict("not_judged", f"Too few null searches to judge: {made}: {ask}")
 
 
 def _luck(facts: Facts) -> Verdict | None:
-    for tally, kind in ((facts.shuffled, "shuffled"), (facts.mirrored, "mirrored")):
-        if tally is not None and _says_luck(tally):
-            found = f"{tally.at_least} of {tally.searches} searches on {kind} bars did as well."
-            return Verdict("luck", f"Consistent with luck: {found}", (_p_of(tally, kind),))
+    for tally, kind in _tallies(facts):
+        if tally.p > MOST_P and _is_enough(tally):
+            sentence = f"Probably luck: {describe_tally(tally, kind)}."
+            if facts.lost_unseen:
+                sentence += f" It lost in {' and '.join(facts.lost_unseen)} as well."
+            return Verdict("luck", sentence, _as_sentences(_list_losses(facts)))
     return None
 
 
+def _lost(facts: Facts) -> Verdict | None:
+    if facts.strength <= 0:
+        sentence = f"It loses: {facts.trades:,} trades, {_format_r(facts.mean_r)} each."
+        return Verdict("lost", sentence, _as_sentences(_list_losses(facts)))
+    losses = facts.lost_unseen
+    count = sum(unseen.trades for unseen in losses.values())
+    if count < FEWEST_TRADES or losses.keys() != facts.traded_unseen.keys():
+        return None
+    parts = [f"{_describe_mean(unseen)} ({where})" for where, unseen in losses.items()]
+    return Verdict("lost", f"Lost on bars the search had not seen: {' and '.join(parts)}.")
+
+
+def _not_judged(facts: Facts) -> Verdict | None:
+    if _is_enough(facts.shuffled) and _is_enough(facts.mirrored):
+        return None
+    sentence = f"{NOT_TESTED}."
+    if facts.shuffled is not None:
+        is_shuffled = not _is_enough(facts.shuffled)
+        tally, kind = (facts.shuffled, "shuffled") if is_shuffled else (facts.mirrored, "mirrored")
+        made = f"{tally.searches if tally else 0} searches on {kind} bars"
+        sentence = f"{NOT_TESTED}: {made}, {FEWEST_SEARCHES} are needed."
+    known = [
+        f"{where} {'lost' if unseen.contradicts else 'gained'} {_describe_mean(unseen, abs)}"
+        for where, unseen in facts.traded_unseen.items()
+    ]
+    if known:
+        sentence += f" So far: {', '.join(known)}."
+    return Verdict(
+        "not_judged", f"{sentence} Next: {facts.command} (about {math.ceil(facts.seconds)} s)."
+    )
+
+
 def _weak(facts: Facts) -> Verdict | None:
-    reasons = [*_contradictions(facts), *_too_many_searches(facts)]
+    reasons = [*_list_losses(facts), *_too_many_searches(facts)]
     if not (facts.folds_confirm or facts.held_out_confirms):
         reasons.append(_unconfirmed(facts))
     reasons += _limits(facts)
-    sentence = "Weak: more than luck on the bars searched, not confirmed elsewhere."
-    return Verdict("weak", sentence, (*reasons, *_nulls(facts))) if reasons else None
+    if not reasons:
+        return None
+    why, *rest = reasons
+    sentence = (
+        f"More than luck on the bars searched (p = {_format_p(_greater_p(facts))}), "
+        f"not confirmed elsewhere: {why}."
+    )
+    return Verdict("weak", sentence, _as_sentences(rest))
 
 
 def _holds(facts: Facts) -> Verdict:
@@ -151,44 +197,65 @@ def _holds(facts: Facts) -> Verdict:
     assert unseen is not None, "without one the grade is weak"
     # What is missing passes no check.
     failed = [name for name in CHECKS if not facts.checks.get(name, False)]
-    gained = (
-        f"{unseen.mean_r.value:.2g} R a trade over {unseen.trades} trades on bars the search had "
-        "not seen"
-    )
-    reasons = tuple(f"Around it: {name.replace('_', ' ')} did not pass." for name in failed)
+    opening = "Held" if is_pick else SEARCHING
+    sentence = f"{opening} on bars the search had not seen: {_describe_mean(unseen)}"
     if not failed:
-        around = "Holds out of sample, and around it."
-        sentence = around if is_pick else f"{SEARCHING}{gained}, and around it."
-        return Verdict("robust", sentence, (f"It gained {gained}.", *_nulls(facts)))
-    opening = "Holds out of sample: " if is_pick else SEARCHING
-    return Verdict("holds", f"{opening}{gained}.", (*reasons, *_nulls(facts)))
+        return Verdict("robust", f"{sentence}, and around it.")
+    reasons = tuple(f"Around it: {name.replace('_', ' ')} did not pass." for name in failed)
+    return Verdict("holds", f"{sentence}.", reasons)
 
 
 RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
     _invalid,
     _too_little,
-    _not_judged,
     _luck,
+    _lost,
+    _not_judged,
     _weak,
     _holds,
 )
+
+
+def describe_tally(tally: Tally, kind: str) -> str:
+    """Null searches that did as well, and p beside its limit, which stands where p misses it.
+
+    >>> describe_tally(Tally(199, 2, is_stopped=False), "shuffled")
+    '2 of 199 searches on shuffled bars did as well (p = 0.015; more than luck needs 0.01 or less)'
+    """
+    limit = f"; more than luck needs {float(MOST_P):g} or less" if tally.p > MOST_P else ""
+    did = f"{tally.at_least} of {tally.searches} searches on {kind} bars did as well"
+    return f"{did} (p = {_format_p(tally.p)}{limit})"
+
+
+def _as_sentences(reasons: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{reason[0].upper()}{reason[1:]}." for reason in reasons)
+
+
+def _format_p(p: Fraction) -> str:
+    return f"{float(p):.3g}"
+
+
+def _format_r(mean_r: float) -> str:
+    return f"{mean_r:.2f} R"
+
+
+def _describe_mean(unseen: Unseen, sign: Callable[[float], float] = float) -> str:
+    trades = f"{unseen.trades:,} trade" + ("s" if unseen.trades > 1 else "")
+    return f"{_format_r(sign(unseen.mean_r.value))} a trade over {trades}"
+
+
+def _tallies(facts: Facts) -> Iterator[tuple[Tally, str]]:
+    for tally, kind in ((facts.shuffled, "shuffled"), (facts.mirrored, "mirrored")):
+        if tally is not None:
+            yield tally, kind
 
 
 def _is_enough(tally: Tally | None) -> bool:
     return tally is not None and (tally.is_stopped or tally.searches >= FEWEST_SEARCHES)
 
 
-def _says_luck(tally: Tally | None) -> bool:
-    return tally is not None and tally.p > MOST_P
-
-
-def _contradictions(facts: Facts) -> list[str]:
-    named = ((facts.held_out, "The pick on held-out bars"), (facts.folds, "Searching in folds"))
-    return [
-        f"{name} did not gain: {unseen.mean_r.value:.2g} R a trade over {unseen.trades} trades."
-        for unseen, name in named
-        if unseen is not None and unseen.contradicts
-    ]
+def _list_losses(facts: Facts) -> list[str]:
+    return [f"{where} lost: {_describe_mean(each)}" for where, each in facts.lost_unseen.items()]
 
 
 def _too_many_searches(facts: Facts) -> list[str]:
@@ -196,34 +263,26 @@ def _too_many_searches(facts: Facts) -> list[str]:
         return []
     needed = MOST_P_OF_ALL.denominator * facts.searches - 1
     return [
-        f"{facts.searches} searches were made on these bars, which needs {needed} null searches."
+        f"{facts.searches} searches were made on these bars, which needs {needed} null searches"
     ]
 
 
 def _limits(facts: Facts) -> list[str]:
-    found = []
+    limits = []
     if facts.is_warm_started:
-        found.append("It began from a run on bars that overlap these.")
+        limits.append("it began from a run on bars that overlap these")
     if facts.is_approximate and facts.held_out is None:
-        found.append("Forecasts were not fitted again on null bars, so that p is approximate.")
-    return found
+        limits.append("forecasts were not fitted again on null bars, so that p is approximate")
+    return limits
 
 
 def _unconfirmed(facts: Facts) -> str:
     if facts.folds is None and facts.held_out is None:
-        return "There are neither folds nor held-out bars."
-    return "Neither folds nor held-out bars confirm it."
+        return "there are neither folds nor held-out bars"
+    if facts.folds is not None and facts.untested and facts.folds.confirms(facts.searches):
+        return f"no fold tests {', '.join(facts.untested)}, where the pick trades"
+    return "neither folds nor held-out bars are sure enough"
 
 
 def _greater_p(facts: Facts) -> Fraction:
-    return max(tally.p for tally in (facts.shuffled, facts.mirrored) if tally is not None)
-
-
-def _nulls(facts: Facts) -> tuple[str, ...]:
-    named = ((facts.shuffled, "shuffled"), (facts.mirrored, "mirrored"))
-    return tuple(_p_of(tally, kind) for tally, kind in named if tally is not None)
-
-
-def _p_of(tally: Tally, kind: str) -> str:
-    did = f"{tally.at_least} of {tally.searches} searches on {kind} bars did as well"
-    return f"{did} (p = {float(tally.p):.3g})."
+    return max(tally.p for tally, _ in _tallies(facts))

@@ -134,16 +134,19 @@ def folds_record(
     rows, tested = [], []
     for split, pick in zip(splits, picks, strict=True):
         train, test = (ranges_of(task, windows) for windows in (split.train, split.test))
+        tested_names = {each.symbol for each in test}
+        untested = tuple(name for name in task.markets.names if name not in tested_names)
         if pick.genome is None:
             empty = undefined("nobody was feasible")
-            rows.append(FoldRow(train, test, {}, 0, **numbers(mean_r=empty, efficiency=empty)))
+            undefined_row = numbers(mean_r=empty, efficiency=empty)
+            rows.append(FoldRow(train, test, {}, 0, untested=untested, **undefined_row))
             continue
         before, after = judged(task, pick.genome, (split.train, split.test))
         tested.append(after)
         genes = task.spec.layout.decode(np.array(pick.genome))
         alone = unseen_of(after.ledgers, after.series, after.windows)
         found = numbers(mean_r=alone.mean_r, efficiency=efficiency(before.days, after.days))
-        rows.append(FoldRow(train, test, genes, alone.trades, **found))
+        rows.append(FoldRow(train, test, genes, alone.trades, untested=untested, **found))
     unseen, together = _together(tested)
     moved = drift(
         task.spec.layout, [None if p.genome is None else np.array(p.genome) for p in picks]

@@ -169,14 +169,15 @@ class _Judge:
         walks, combinations = self._walks(), self._combinations()
         if plan.is_open:
             check_open(self._whole, self._store, pick)
-        strength = numbers(strength=pick.strength)
+        names = self._task.markets.names
         parts: dict[str, Any] = {
             "pick": PickRecord(
                 pick.member,
                 genes,
                 trades=pick.trades,
                 is_named=plan.pick is not None,
-                **strength,
+                trades_by_symbol={names[key]: n for key, n in pick.trades_by_series.items()},
+                **numbers(strength=pick.strength, mean_r=pick.mean_r),
             )
         }
         if plan.blocks:

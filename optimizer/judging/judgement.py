@@ -45,6 +45,8 @@ class PickRecord(Payload):
 
     Args:
         is_named: Whether a person named it; else it is that of greatest strength.
+        mean_r: Of its trades on the searched bars.
+        trades_by_symbol: Number of trades there, of symbols with any.
     """
 
     member: int
@@ -53,6 +55,8 @@ class PickRecord(Payload):
     trades: int
     why: Why = field(default_factory=dict)
     is_named: Annotated[bool, OPTIONAL] = False
+    mean_r: Number = None
+    trades_by_symbol: Annotated[Mapping[str, int], OPTIONAL] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,11 @@ class Range(Payload):
 
 @dataclass(frozen=True)
 class FoldRow(Payload):
-    """One fold: searched on `train`, its pick judged on `test`; no genes of an empty front."""
+    """One fold: searched on `train`, its pick judged on `test`; no genes of an empty front.
+
+    Args:
+        untested: Symbols of the run without a bar in `test`.
+    """
 
     what: ClassVar[str] = "a fold"
 
@@ -117,6 +125,7 @@ class FoldRow(Payload):
     mean_r: Number
     efficiency: Number
     why: Why = field(default_factory=dict)
+    untested: Annotated[tuple[str, ...], OPTIONAL] = ()
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """The pick: the member that every verdict is about, named before unseen bars are looked at."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +11,7 @@ from engine.ledger import ACCUMULATOR_INDEX
 from engine.metrics import pool
 from optimizer.errors import ConfigError
 from optimizer.evidence.compared import pick_of, strength_of_sums
-from optimizer.evidence.figures import Figure
+from optimizer.evidence.figures import Figure, undefined
 from optimizer.search.generation import Floats
 
 SUMS = [ACCUMULATOR_INDEX[name] for name in ("trades", "sum_r", "sum_r2")]
@@ -25,12 +27,16 @@ class Pick:
         genome: [G].
         strength: Over the searched windows, pooled.
         trades: Over them.
+        mean_r: Over them; undefined without trades.
+        trades_by_series: Number of trades by number of the series, where there are any.
     """
 
     member: int
     genome: Floats
     strength: Figure
     trades: int
+    mean_r: Figure
+    trades_by_series: Mapping[int, int]
 
 
 def strengths(accumulators: Floats) -> Floats:
@@ -59,4 +65,14 @@ def chosen(engine: Engine, genomes: Floats, member: int | None = None) -> Pick:
     if member is None:
         member = pick_of(strengths(accumulators), genomes) or 0
     trades, sum_r, squares = pool(accumulators)[member, SUMS].tolist()
-    return Pick(member, genomes[member], strength_of_sums(sum_r, squares), int(trades))
+    by_series: Counter[int] = Counter()
+    for window, count in zip(engine.windows, accumulators[member, :, TRADES], strict=True):
+        by_series[window.series] += int(count)
+    return Pick(
+        member,
+        genomes[member],
+        strength_of_sums(sum_r, squares),
+        int(trades),
+        Figure(sum_r / trades) if trades else undefined("no trades"),
+        +by_series,
+    )

@@ -1,7 +1,9 @@
 """The verdict that follows from the evidence on a run."""
 
+import math
 import shlex
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +12,13 @@ from engine.workload import Workload
 from optimizer.evidence.compared import DEFAULT_SEARCHES, Tally, pick_of
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.unseen import Unseen
-from optimizer.evidence.verdict import SIMULATED, Facts, decide
+from optimizer.evidence.verdict import NOT_TESTED, SIMULATED, Facts, decide
 from optimizer.judging.judgement import (
     FoldsRecord,
     HeldOutRecord,
     Judgement,
     NullKind,
+    Number,
     PickRecord,
     VerdictRecord,
 )
@@ -25,6 +28,9 @@ from optimizer.session.exported import resume_command
 INDIVIDUAL_S = 1.8e-6
 """What a search takes for an individual beside its evaluation: 7.4 s for 1,000 generations of 4,096
 on the host of an H200, which evaluated them in 0.4."""
+
+LEAST_TESTED_FRAC = Fraction(1, 10)
+"""Of the pick's trades: a symbol with so many has to be tested by some fold."""
 
 ROWS_OF_ONE, MOST_ROWS = 4, 4096
 """Rows that an individual reads and a search computes, where the strategy is not at hand: about
@@ -55,12 +61,15 @@ def with_verdict(
             differences=0 if found.causal is None else found.causal.mismatches,
             members=len(result.front),
             trades=0 if found.pick is None else found.pick.trades,
+            strength=nan_if_none(None if found.pick is None else found.pick.strength),
+            mean_r=nan_if_none(None if found.pick is None else found.pick.mean_r),
             command=f"{command} --null {DEFAULT_SEARCHES}",
             seconds=seconds,
             shuffled=None if null is None else tally_in(null.shuffled),
             mirrored=None if null is None or null.mirrored is None else tally_in(null.mirrored),
             folds=unseen_in(found.folds),
             held_out=unseen_in(found.held_out),
+            untested=list_untested(found),
             looks=1 if found.held_out is None else found.held_out.looks,
             searches=found.tries,
             checks={} if found.robust is None else found.robust.checks,
@@ -105,7 +114,7 @@ def picked(result: RunResult, found: Judgement | None) -> PickRecord | None:
 def unfinished(path: Path, *, is_simulated: bool) -> VerdictRecord:
     """What comes first where a search is not over, so that there is nothing to judge yet."""
     command = resume_command(path)
-    sentence = f"Not judged yet: the run is not finished, {command} goes on with it."
+    sentence = f"{NOT_TESTED}: the run is not finished, {command} goes on with it."
     return VerdictRecord("not_judged", (SIMULATED if is_simulated else "") + sentence)
 
 
@@ -134,7 +143,24 @@ def _strongest(result: RunResult) -> PickRecord | None:
         if not window.is_held_out
     ]
     trades = sum(by_window) if by_window else one.metrics["trades"] or 0
-    return PickRecord(place, one.genes, strengths[place], int(trades))
+    return PickRecord(
+        place, one.genes, strengths[place], int(trades), mean_r=one.metrics.get("mean_r")
+    )
+
+
+def list_untested(found: Judgement) -> tuple[str, ...]:
+    """Symbols with a tenth of the pick's trades or more that no fold tests."""
+    if found.folds is None or found.pick is None or not found.folds.rows:
+        return ()
+    never = set.intersection(*(set(row.untested) for row in found.folds.rows))
+    by_symbol = found.pick.trades_by_symbol
+    least = LEAST_TESTED_FRAC * sum(by_symbol.values())
+    return tuple(name for name, count in by_symbol.items() if name in never and count >= least)
+
+
+def nan_if_none(value: Number) -> float:
+    """A recorded number; NaN where it is undefined or an older version did not record it."""
+    return math.nan if value is None else value
 
 
 def tally_in(kind: NullKind) -> Tally:

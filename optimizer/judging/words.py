@@ -4,11 +4,14 @@ Nothing here promises anything: a p belongs to a named test, and what is undefin
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator
+from statistics import median
 from typing import NamedTuple
 
 from optimizer.evidence.cscv import NOISE_RANGE
 from optimizer.evidence.robust import KEPT_FRAC
+from optimizer.evidence.sharpe import MOST_COMPARED
 from optimizer.evidence.unseen import MOST_DOUBT
 from optimizer.evidence.verdict import MOST_P, MOST_P_OF_ALL
 from optimizer.judging.judgement import (
@@ -16,10 +19,12 @@ from optimizer.judging.judgement import (
     FoldsRecord,
     HeldOutRecord,
     Judgement,
+    NullKind,
     NullRecord,
     Number,
     PickRecord,
     RobustRecord,
+    TrialsRecord,
 )
 from optimizer.judging.verdict import tally_in, unseen_in
 from optimizer.runs.payload import Payload
@@ -27,6 +32,9 @@ from optimizer.runs.result import RunResult
 from optimizer.shown import counted, fraction, number
 
 SMALLEST_CHANCE = 0.001
+
+FEWEST_FOR_TWO = 199
+"""Null searches of which one may do as well: p is (1 + 1) / (199 + 1) then, its limit."""
 
 FOR, AGAINST = "for", "against"
 """More than luck; where evidence says neither, nothing."""
@@ -76,8 +84,7 @@ def sentences(found: Judgement) -> Iterator[Told]:
         yield from _robust(found.robust)
     if found.causal is not None:
         yield from _causal(found.causal)
-    fronts = counted(found.searches, "front")
-    yield "searches", f"{fronts} searched on these bars, this one included."
+    yield "searches", describe_searches(found)
     if found.fits:
         fits = f"{counted(found.fits, 'forecast')} fitted on these bars, each of which counts"
         yield "forecasts", f"{fits} as a search; none was fitted again on null bars."
@@ -86,17 +93,18 @@ def sentences(found: Judgement) -> Iterator[Told]:
 
 def words_of_pick(pick: PickRecord) -> str:
     """Which member is the one answer of a run, and why."""
-    why = "named by --pick" if pick.is_named else "the member of greatest strength"
-    return (
-        f"Individual {pick.member}, {why}: {counted(pick.trades, 'trade')}, which lie about "
-        f"{_number(pick, 'strength')} standard errors above zero."
-    )
+    why = "named by --pick" if pick.is_named else "the strongest of the front"
+    trades = f"Member {pick.member}, {why}: {counted(pick.trades, 'trade')}"
+    if pick.strength is None:
+        return f"{trades}, their strength is {_number(pick, 'strength')}."
+    side = "below" if pick.strength < 0 else "above"
+    return f"{trades} that lie about {_short(abs(pick.strength))} standard errors {side} zero."
 
 
 def words_of_count(result: RunResult, found: Judgement | None) -> str:
     """How many individuals a search tried: all evaluations, and how many of them are distinct."""
     evaluated = result.evaluated or result.timing.evaluated
-    words = f"{counted(evaluated, 'individual')} evaluated"
+    words = f"{counted(evaluated, 'candidate')} evaluated"
     if result.polished:
         words += f", {number(result.polished)} to polish the front"
     if found is not None and found.trials is not None and found.trials.evaluated:
@@ -107,20 +115,54 @@ def words_of_count(result: RunResult, found: Judgement | None) -> str:
 def _null(null: NullRecord) -> Iterator[Told]:
     for name, kind in (("shuffled", null.shuffled), ("mirrored", null.mirrored)):
         if kind is not None:
-            did = f"{kind.strength.at_least} of {kind.run} searches on {name} bars did as well"
-            rest = "; the rest was left" if kind.stopped else ""
-            yield f"{name} bars", f"{did} (p = {kind.strength.p:.3g}){rest}."
+            yield f"{name} bars", _describe_null(kind)
+
+
+def _describe_null(kind: NullKind) -> str:
+    """Strengths of null searches beside the pick's, and p beside its limit."""
+    strengths = [-math.inf if value is None else value for value in kind.strengths]
+    p = tally_in(kind).p
+    limit = "at most" if p <= MOST_P else "and more than luck needs at most"
+    sentence = (
+        f"Their strength: median {_short(median(strengths))}, greatest {_short(max(strengths))}; "
+        f"here {_short(kind.strength.value)}. {kind.strength.at_least} of {kind.run} reached it: "
+        f"p = {float(p):.3g}, {limit} {float(MOST_P):g}"
+    )
+    if kind.stopped:
+        sentence += "; the rest was left"
+    elif kind.run < FEWEST_FOR_TWO:
+        sentence += f"; with {kind.run} searches a single one decides"
+    return f"{sentence}."
+
+
+def describe_searches(found: Judgement) -> str:
+    """How many searches were made on these bars, and what that makes of p."""
+    if found.tries == 1:
+        return "This is your first search on these bars."
+    searches = f"{found.searches:,} searches on these bars"
+    if found.null is None:
+        return f"{searches}, this one included: p counts each."
+    kinds = (found.null.shuffled, found.null.mirrored)
+    p = max(tally_in(kind).p for kind in kinds if kind is not None)
+    product = f"p x {found.tries} = {float(p * found.tries):.3g}"
+    limit = "at most" if p * found.tries <= MOST_P_OF_ALL else "more than"
+    return f"{searches}: {product}, {limit} {float(MOST_P_OF_ALL):g}."
 
 
 def _unseen(found: Judgement) -> Iterator[Told]:
     if (folds := found.folds) is not None:
         gained = sum(row.mean_r is not None and row.mean_r > 0 for row in folds.rows)
+        left_out = Counter(name for row in folds.rows for name in row.untested)
+        untested = "".join(
+            f" {name} is tested in {len(folds.rows) - count} of them."
+            for name, count in left_out.items()
+        )
         told = (
             f"Searched again on {len(folds.rows)} parts, judged on the bars after each: "
             f"{_number(folds, 'mean_r')} R a trade over {counted(folds.trades, 'trade')}; "
             f"{gained} gained."
         )
-        yield "folds", told
+        yield "folds", told + untested
     if (paths := found.cpcv) is not None:
         told = (
             f"{paths.splits} splits searched again: strength of {len(paths.paths)} paths from "
@@ -137,11 +179,7 @@ def _unseen(found: Judgement) -> Iterator[Told]:
 
 def _trials(found: Judgement) -> Iterator[Told]:
     if (trials := found.trials) is not None and trials.evaluated:
-        told = (
-            f"{trials.evaluated:,} distinct individuals tried, {trials.judged:,} traded often "
-            f"enough, as different as {_number(trials, 'effective', digits=0)}."
-        )
-        yield "trials", told
+        yield "trials", _describe_trials(trials)
     if (sharpe := found.sharpe) is not None:
         told = (
             f"Sharpe ratio {_number(sharpe, 'daily')} a day; PSR {_chance(sharpe, 'psr')}, were it "
@@ -160,15 +198,24 @@ def _trials(found: Judgement) -> Iterator[Told]:
         yield "halves", told
     if (stable := found.stability) is not None:
         told = (
-            f"Picked anew among the trials in {stable.splits} splits: strength of paths from "
-            f"{_number(stable, 'least')}, median {_number(stable, 'median')}; in-sample, for the "
-            "search saw all of these bars."
+            f"Best settings of {stable.splits} other time splits: median strength "
+            f"{_number(stable, 'median')}, worst {_number(stable, 'least')} (in-sample)."
         )
         yield "same trials", told
     if (boot := found.bootstrap) is not None:
         spa = _number(boot, "spa_p")
         told = f"p = {spa} that no trial beats doing nothing, had they been chosen blindly (SPA)."
         yield "all trials", told
+
+
+def _describe_trials(trials: TrialsRecord) -> str:
+    compared = min(trials.used, trials.judged, MOST_COMPARED)
+    tried = f"{counted(trials.evaluated, 'setting')} tried"
+    if trials.judged < trials.evaluated:
+        tried += f", {trials.judged:,} with enough trades"
+    if compared < trials.judged:
+        tried += f", {compared:,} of them compared"
+    return f"{tried}, about as many as {_number(trials, 'effective', digits=0)} independent ones."
 
 
 def _noise_range(found: Judgement) -> tuple[str, tuple[float, float]]:
@@ -188,19 +235,19 @@ def _robust(robust: RobustRecord) -> Iterator[Told]:
             "neighbours",
             f"{kept} of {robust.neighbours} near neighbours keep {share} of its strength.",
         )
-    even, charged = _number(robust, "break_even_bp"), f"{robust.charged_bp:g} are charged"
+    even = _number(robust, "break_even_bp")
     if robust.break_even_bp is not None and robust.break_even_bp < 0:
         yield "costs", "It loses before costs."
     else:
-        yield "costs", f"Nothing is left at {even} basis points a side; {charged}."
+        yield "costs", f"Breaks even at {even} bp a side; you pay {robust.charged_bp:g}."
     late, undecided = _number(robust, "delay"), _number(robust, "undecided")
     yield "late entries", f"Strength {late} with every entry a bar later."
     yield "within a bar", f"Stop and target in one bar: {undecided} of trades, the stop is taken."
     lost = [name for name, mean in robust.left_out.items() if mean is None or mean <= 0]
     if lost:
-        yield "left out", f"It does not gain without {', '.join(lost)}."
+        yield "left out", f"Loses without {', '.join(lost)}."
     else:
-        yield "left out", "It gains without any one of its parts."
+        yield "left out", "Still gains when any one symbol or quarter is left out."
     if len(robust.drawdowns) > 1 and robust.drawdowns[1] is not None:
         fall = fraction(robust.drawdowns[1])
         yield "other orders", f"One account in twenty would have fallen by more than {fall}."

@@ -81,7 +81,7 @@ def _folds(rows: Sequence[FoldRow]) -> tuple[tuple[str, ...], ...]:
         (
             str(place),
             _range(row.train),
-            _range(row.test),
+            _range(row.test) + (f", without {', '.join(row.untested)}" if row.untested else ""),
             number(row.trades),
             _figure(row.mean_r, row, "mean_r"),
             _figure(row.efficiency, row, "efficiency"),

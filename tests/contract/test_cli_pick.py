@@ -24,11 +24,11 @@ def test_a_search_for_one_objective_gives_one_answer(command, market):
     assert pick["genes"] == found["front"][0]["genes"]
     shown = command("runs", "show", "latest").out.splitlines()
     assert shown[0].startswith(found["judgement"]["verdict"]["sentence"])
-    words = "Pick: Individual 0, the member of greatest strength: "
+    words = "Pick: Member 0, the strongest of the front: "
     assert [line for line in shown if line.startswith(words)]
     member = command("runs", "show", "latest", "--member", 0, "--json").json
     assert (member["is_pick"], member["genes"]) == (True, pick["genes"])
-    assert "Pick: Individual 0" in command("runs", "show", "latest", "--member", 0).out
+    assert "Pick: Member 0" in command("runs", "show", "latest", "--member", 0).out
     run = optimizer.load_run()
     assert (run.pick.member, dict(run.pick.genes)) == (0, pick["genes"])
     assert optimizer.load_run(found["run"]).verdict.grade == found["judgement"]["verdict"]["grade"]
@@ -41,7 +41,7 @@ def test_counts_of_individuals_agree(command, market):
     tried, whole = found["judgement"]["trials"]["evaluated"], found["evaluated"]
     assert whole == found["timing"]["evaluated"] >= tried > 0
     text = command("runs", "show", "latest").out
-    expected = f"{whole:,} individuals evaluated, {found['polished']:,} to polish the front"
+    expected = f"{whole:,} candidates evaluated, {found['polished']:,} to polish the front"
     assert found["counted"] == f"{expected}, {tried:,} of them distinct"
     assert f"{found['counted']}, in " in text
     seconds = found["timing"]["search_s"] - found["timing"].get("compile_s", 0)

@@ -41,7 +41,7 @@ def test_no_runs_are_no_error(command):
 def test_runs_are_listed(command, result):
     """A line says what a run was, how far it got and what it found."""
     line = command("runs", "list").out.splitlines()[1]
-    for word in (result["run"], "finished", "unjudged", "seller_exhaustion", "bars 15m", "2/2"):
+    for word in (result["run"], "finished", "not judged", "seller_exhaustion", "bars 15m", "2/2"):
         assert word in line
     (found,) = command("runs", "list", "--json").json
     assert found["verdict"] is None

@@ -115,7 +115,7 @@ def test_a_run_in_which_nothing_traded_says_so(chromium, tmp_path):
     with opened(chromium, write_report(run)) as found:
         found.draw_all()
         assert found.errors == []
-        assert "Too little to judge: the front is empty." in found.text("#verdict")
+        assert "Too few trades to judge: the front is empty." in found.text("#verdict")
         assert "The front is empty" in found.text("#front")
         assert found.page.locator("#gene-fans .main-svg").count() > 0
         assert "rejected" in found.text(".cautions").lower()

@@ -250,7 +250,7 @@ def test_every_grade_has_its_colour(chromium, page_file, scheme):
         )
         assert found.text(".answer .grade") == "NOT JUDGED"
     colours = dict(zip(GRADES, colours, strict=True))
-    red, amber = {"invalid", "too_little", "luck"}, {"weak", "not_judged"}
+    red, amber = {"invalid", "too_little", "luck", "lost"}, {"weak", "not_judged"}
     for group in (red, amber, set(GRADES) - red - amber):
         assert len({colours[grade] for grade in group}) == 1
     assert len(set(colours.values())) == 3
@@ -267,7 +267,7 @@ def test_all_evidence_is_on_the_page(chromium, run, tmp_path, grade, width):
         assert found.errors == []
         said = [grade.replace("_", " ").upper(), verdict.sentence]
         assert [line for line in found.text(".answer").splitlines() if line] == said
-        assert "Individual 0" in found.text("#pick")
+        assert "Member 0" in found.text("#pick")
         assert found.texts("#reasons li") == list(verdict.reasons)
         speaks = found.page.eval_on_selector_all(
             "#evidence tr", "all => all.map(row => row.dataset.speaks)"
@@ -293,6 +293,8 @@ def test_a_page_that_nobody_judged_says_how_to(chromium, run, page_file):
     """The command stands where the verdict would; there is no row of evidence."""
     with opened(chromium, page_file) as found:
         command = f"python -m optimizer judge {run.path} --null 199"
-        assert f"On a simulated market: Not judged yet: {command}" in found.text(".answer")
+        assert f"On a simulated market: Not tested for luck yet. Next: {command}" in found.text(
+            ".answer"
+        )
         assert found.page.locator("#evidence, #folds, #pick").count() == 0
         assert "engines agree, which says nothing of luck" in found.text(".facts")

@@ -22,7 +22,7 @@ WRITTEN_ON = "linux x86_64"
 def known(text):
     """Without what differs from run to run: times, what a first run compiles, the run's name."""
     text = re.sub(r", and \d+\.\d s of compiling", "", text)
-    text = re.sub(r"in \d+\.\d s|takes about \d+ s", "in a moment", text)
+    text = re.sub(r"in \d+\.\d s|\(about \d+ s\)", "in a moment", text)
     return re.sub(r"\d{8}-\d{6}-[0-9a-f]{6}", "RUN", text)
 
 

@@ -65,7 +65,7 @@ def judgement(grade="robust", *, member=0, why="nobody was feasible"):
     )
     found = Judgement(
         verdict=VerdictRecord("", ""),
-        pick=PickRecord(member, {"ema_fast": 20}, 3.0, 60),
+        pick=PickRecord(member, {"ema_fast": 20}, 3.0, 60, mean_r=0.31),
         null=NullRecord(199, "day", null_kind(0), null_kind(1)),
         folds=FoldsRecord(
             "rolling", 3, 4, (fold(0.2, why), fold(None, why)), **confirms, drift=None,
@@ -83,6 +83,7 @@ def judgement(grade="robust", *, member=0, why="nobody was feasible"):
         "too_little": {"pick": replace(found.pick, trades=12)},
         "not_judged": {"null": None},
         "luck": {"null": NullRecord(199, "day", null_kind(6))},
+        "lost": {"pick": replace(found.pick, strength=-5.9, mean_r=-0.61)},
         "weak": {"folds": replace(found.folds, psr=0.5)},
         "holds": {"robust": replace(robust, checks={**robust.checks, "delay": False})},
     }

@@ -46,7 +46,10 @@ def test_a_run_that_was_never_judged_says_how_to(example_run):
     run = load_run(example_run)
     assert run.judgement is None
     assert run.verdict.grade == "not_judged"
-    assert f"Not judged yet: python -m optimizer judge {example_run} --null 199" in repr(run)
+    assert (
+        f"Not tested for luck yet. Next: python -m optimizer judge {example_run} --null 199"
+        in repr(run)
+    )
     assert answer(run).evidence == ()
 
 

@@ -28,6 +28,8 @@ BEST = Facts(
     trades=130,
     command="optimizer judge latest --null 199",
     seconds=41.2,
+    strength=2.9,
+    mean_r=0.31,
     shuffled=RARE,
     mirrored=RARE,
     held_out=GAIN,
@@ -35,47 +37,56 @@ BEST = Facts(
     checks=ALL,
 )
 
-WEAK = "Weak: more than luck on the bars searched, not confirmed elsewhere."
-ON_UNSEEN = "0.12 R a trade over 40 trades on bars the search had not seen"
+WEAK = "More than luck on the bars searched (p = 0.005), not confirmed elsewhere: "
+ON_UNSEEN = "on bars the search had not seen: 0.12 R a trade over 40 trades"
+NEXT = "Next: optimizer judge latest --null 199 (about 42 s)."
+SO_FAR = (
+    "So far: folds gained 0.12 R a trade over 40 trades, "
+    "held-out bars gained 0.12 R a trade over 40 trades."
+)
 
 
 def test_the_best_case_is_robust():
     """Everything confirms, and all checks hold."""
     verdict = decide(BEST)
-    assert (verdict.grade, verdict.sentence) == ("robust", "Holds out of sample, and around it.")
+    assert (verdict.grade, verdict.sentence) == ("robust", f"Held {ON_UNSEEN}, and around it.")
 
 
 @pytest.mark.parametrize(
-    "changes", [{"is_certified": False}, {"differences": 2}], ids=["red", "ahead"]
+    ("changes", "why"),
+    [
+        ({"is_certified": False}, "the reference and the engine disagree"),
+        ({"differences": 1}, "1 difference between trades with and without later bars"),
+        ({"differences": 2}, "2 differences between trades with and without later bars"),
+    ],
+    ids=["red", "ahead", "twice"],
 )
-def test_what_cannot_be_trusted_has_no_verdict(changes):
-    """Whatever else is known."""
+def test_what_cannot_be_trusted_has_no_verdict(changes, why):
+    """Whatever else is known; the headline says why."""
     verdict = decide(replace(BEST, **changes))
-    assert verdict.grade == "invalid"
-    assert verdict.sentence == "No verdict: the result cannot be trusted."
-    assert len(verdict.reasons) == 1
+    assert (verdict.grade, verdict.sentence) == ("invalid", f"Do not use this result: {why}.")
 
 
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
         ({"members": 0, "trades": 0}, "the front is empty."),
-        ({"trades": 29}, "the pick has 29 trades, 30 are needed."),
-        ({"trades": 1}, "the pick has 1 trade, 30 are needed."),
+        ({"trades": 29}, "29, 30 are needed."),
+        ({"trades": 1}, "1, 30 are needed."),
     ],
     ids=["empty", "few", "one"],
 )
 def test_too_few_trades_are_too_little(changes, why):
     """Thirty are enough."""
     verdict = decide(replace(BEST, **changes, shuffled=None))
-    assert (verdict.grade, verdict.sentence) == ("too_little", f"Too little to judge: {why}")
+    assert (verdict.grade, verdict.sentence) == ("too_little", f"Too few trades to judge: {why}")
     assert decide(replace(BEST, trades=30)).grade == "robust"
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"shuffled": None, "mirrored": None}, "Not judged yet"),
+        ({"shuffled": None, "mirrored": None}, ""),
         ({"shuffled": Tally(98, 0, is_stopped=False)}, "98 searches on shuffled bars"),
         ({"shuffled": Tally(9, 9, is_stopped=False)}, "9 searches on shuffled bars"),
         ({"mirrored": None}, "0 searches on mirrored bars"),
@@ -84,12 +95,71 @@ def test_too_few_trades_are_too_little(changes, why):
     ids=["none", "few", "few-and-hopeless", "no-mirror", "few-mirrors"],
 )
 def test_without_enough_null_searches_it_is_not_judged(changes, said):
-    """Ninety-nine of each kind, unless so many were as good that it stopped; it says how many."""
+    """Ninety-nine of each kind, unless so many were as good that it stopped; what is known."""
     verdict = decide(replace(BEST, **changes))
     assert verdict.grade == "not_judged"
-    if said != "Not judged yet":
-        said = f"Too few null searches to judge: {said}, 99 are needed"
-    assert verdict.sentence == f"{said}: optimizer judge latest --null 199 takes about 42 s."
+    made = f": {said}, 99 are needed" if said else ""
+    assert verdict.sentence == f"Not tested for luck yet{made}. {SO_FAR} {NEXT}"
+
+
+def test_evidence_at_hand_speaks_before_null_searches():
+    """A fold that lost too few trades to decide is named; without any evidence the next step."""
+    alone = replace(BEST, shuffled=None, mirrored=None, folds=None, held_out=None)
+    assert decide(alone).sentence == f"Not tested for luck yet. {NEXT}"
+    few = replace(alone, folds=replace(LOSS, trades=12))
+    said = f"Not tested for luck yet. So far: folds lost 0.05 R a trade over 12 trades. {NEXT}"
+    assert decide(few).sentence == said
+
+
+@pytest.mark.parametrize("shuffled", [None, RARE], ids=["no-null", "null"])
+def test_a_pick_that_loses_needs_no_null_searches(shuffled):
+    """On the bars that it was chosen on, which nothing can mend."""
+    verdict = decide(replace(BEST, shuffled=shuffled, strength=-5.87, mean_r=-0.61, trades=1159))
+    assert (verdict.grade, verdict.sentence) == ("lost", "It loses: 1,159 trades, -0.61 R each.")
+    zero = decide(replace(BEST, shuffled=shuffled, strength=0.0, mean_r=0.0))
+    assert zero.grade == "lost"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"folds": LOSS, "held_out": None}, "-0.05 R a trade over 40 trades (folds)."),
+        ({"folds": None, "held_out": LOSS}, "-0.05 R a trade over 40 trades (held-out bars)."),
+        (
+            {"folds": replace(LOSS, trades=29), "held_out": replace(LOSS, trades=1)},
+            "-0.05 R a trade over 29 trades (folds) and "
+            "-0.05 R a trade over 1 trade (held-out bars).",
+        ),
+    ],
+    ids=["folds", "held-out", "together"],
+)
+@pytest.mark.parametrize("null", [None, RARE], ids=["no-null", "null"])
+def test_losing_on_all_unseen_bars_is_lost(changes, said, null):
+    """Thirty trades together, with null searches or without."""
+    verdict = decide(replace(BEST, shuffled=null, mirrored=null, **changes))
+    said = f"Lost on bars the search had not seen: {said}"
+    assert (verdict.grade, verdict.sentence) == ("lost", said)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"folds": LOSS, "held_out": GAIN},
+        {"folds": replace(LOSS, trades=29), "held_out": None},
+        {"folds": None, "held_out": UNSURE},
+    ],
+    ids=["one-gained", "too-few", "gained"],
+)
+def test_losing_needs_all_that_traded_and_thirty_trades(changes):
+    """One of them that gained, or too few trades, leave it open."""
+    assert decide(replace(BEST, shuffled=None, mirrored=None, **changes)).grade == "not_judged"
+
+
+def test_folds_that_leave_out_a_traded_symbol_do_not_confirm():
+    """The reason names it; held-out bars may confirm all the same."""
+    facts = replace(BEST, untested=("AAPL",), held_out=None)
+    assert decide(facts).sentence == f"{WEAK}no fold tests AAPL, where the pick trades."
+    assert decide(replace(facts, held_out=GAIN)).grade == "robust"
 
 
 def test_ninety_nine_null_searches_are_enough():
@@ -109,41 +179,45 @@ def test_ninety_nine_null_searches_are_enough():
 
 
 def test_luck_names_the_searches_that_did_as_well():
-    """Mirrored ones are not needed where shuffled ones say it, and say it where they do not."""
+    """Mirrored ones are not needed where shuffled ones say it; p stands beside its limit, once."""
+    limit = "p = 0.5; more than luck needs 0.01 or less"
     verdict = decide(replace(BEST, shuffled=LUCKY, mirrored=None))
-    said = "Consistent with luck: 10 of 20 searches on shuffled bars did as well."
-    assert (verdict.grade, verdict.sentence) == ("luck", said)
+    said = f"Probably luck: 10 of 20 searches on shuffled bars did as well ({limit})."
+    assert (verdict.grade, verdict.sentence, verdict.reasons) == ("luck", said, ())
     verdict = decide(replace(BEST, mirrored=LUCKY))
-    assert verdict.sentence.endswith("10 of 20 searches on mirrored bars did as well.")
-    assert verdict.reasons == ("10 of 20 searches on mirrored bars did as well (p = 0.5).",)
+    assert f"10 of 20 searches on mirrored bars did as well ({limit})." in verdict.sentence
+    near = decide(replace(BEST, shuffled=Tally(199, 2, is_stopped=False)))
+    assert "(p = 0.015; more than luck needs 0.01 or less)" in near.sentence
+
+
+def test_luck_adds_who_lost():
+    """By name in the headline, by how much in the reasons."""
+    verdict = decide(replace(BEST, shuffled=LUCKY, folds=LOSS))
+    assert verdict.sentence.endswith("It lost in folds as well.")
+    assert verdict.reasons == ("Folds lost: -0.05 R a trade over 40 trades.",)
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"folds": None, "held_out": None}, "There are neither folds nor held-out bars."),
-        ({"folds": UNSURE, "held_out": None}, "Neither folds nor held-out bars confirm it."),
-        ({"folds": LOSS}, "Searching in folds did not gain: -0.05 R a trade over 40 trades."),
-        (
-            {"held_out": LOSS},
-            "The pick on held-out bars did not gain: -0.05 R a trade over 40 trades.",
-        ),
+        ({"folds": None, "held_out": None}, "there are neither folds nor held-out bars."),
+        ({"folds": UNSURE, "held_out": None}, "neither folds nor held-out bars are sure enough."),
+        ({"folds": LOSS}, "folds lost: -0.05 R a trade over 40 trades."),
+        ({"held_out": LOSS}, "held-out bars lost: -0.05 R a trade over 40 trades."),
         ({"searches": 11}, "11 searches were made on these bars, which needs 219 null searches."),
-        ({"is_warm_started": True}, "It began from a run on bars that overlap these."),
+        ({"is_warm_started": True}, "it began from a run on bars that overlap these."),
         (
             {"is_approximate": True, "held_out": None},
-            "Forecasts were not fitted again on null bars, so that p is approximate.",
+            "forecasts were not fitted again on null bars, so that p is approximate.",
         ),
     ],
     ids=["nothing", "unsure", "folds-lose", "held-out-loses", "many", "warm", "forecast"],
 )
 def test_what_is_not_confirmed_elsewhere_is_weak(changes, reason):
-    """Each reason alone is enough, and comes first."""
+    """Each reason alone is enough, and stands in the headline."""
     facts = replace(BEST, **changes)
     verdict = decide(facts)
-    assert (verdict.grade, verdict.sentence) == ("weak", WEAK)
-    assert verdict.reasons[0] == reason
-    assert verdict.reasons[-1] == "0 of 199 searches on mirrored bars did as well (p = 0.005)."
+    assert (verdict.grade, verdict.sentence) == ("weak", f"{WEAK}{reason}")
 
 
 def test_ten_searches_on_the_same_bars_are_not_too_many():
@@ -194,12 +268,12 @@ def test_what_holds_says_by_how_much():
     """The pick on held-out bars, or this way of searching in folds."""
     facts = replace(BEST, checks=ALL | {"delay": False})
     assert decide(facts).grade == "holds"
-    assert decide(facts).sentence == f"Holds out of sample: {ON_UNSEEN}."
+    assert decide(facts).sentence == f"Held {ON_UNSEEN}."
     assert decide(facts).reasons[0] == "Around it: delay did not pass."
     only_folds = replace(facts, held_out=UNSURE)
-    assert decide(only_folds).sentence == f"Searching this way held out of sample: {ON_UNSEEN}."
+    assert decide(only_folds).sentence == f"Searching this way held {ON_UNSEEN}."
     robust = replace(only_folds, checks=ALL)
-    said = f"Searching this way held out of sample: {ON_UNSEEN}, and around it."
+    said = f"Searching this way held {ON_UNSEEN}, and around it."
     assert decide(robust).sentence == said
 
 
@@ -213,7 +287,7 @@ def test_every_check_is_needed_to_be_robust(name):
 def test_a_simulated_market_is_named_first():
     """Before any sentence."""
     verdict = decide(replace(BEST, is_simulated=True))
-    assert verdict.sentence == "On a simulated market: Holds out of sample, and around it."
+    assert verdict.sentence == f"On a simulated market: Held {ON_UNSEEN}, and around it."
 
 
 tallies = st.sampled_from(
@@ -230,6 +304,7 @@ cases = st.builds(
     mirrored=tallies,
     folds=unseen,
     held_out=unseen,
+    strength=st.sampled_from([2.9, 0.0, -3.0]),
     looks=st.integers(1, 9),
     searches=st.integers(1, 30),
     is_warm_started=st.booleans(),
@@ -256,6 +331,7 @@ def test_never_said():
         (1, 11),
         (True, False),
         (ALL, {}),
+        (2.9, -1.0),
     )
     names = (
         "is_certified",
@@ -267,6 +343,7 @@ def test_never_said():
         "searches",
         "is_approximate",
         "checks",
+        "strength",
     )
     grades = set()
     for option in options:

@@ -20,11 +20,14 @@ from optimizer.judging.folds import (
 )
 from optimizer.judging.kept import Kept
 from optimizer.judging.places import ThisMachine
+from optimizer.judging.verdict import list_untested
+from optimizer.judging.words import sentences
 from optimizer.judging.workers import Pool, Workers
 from optimizer.runs import RunStore
 from optimizer.session.search import on_other_bars, search
 from tests.support.backends import BACKEND_PARAMETERS
 from tests.support.evidence import planted
+from tests.support.judged import fold, judgement
 from tests.support.judging import task_on
 from tests.support.recording import HEADER, made
 
@@ -286,3 +289,23 @@ def test_picks_are_kept_as_they_come_and_not_searched_twice(task, folds, tmp_pat
         again = Kept(store, "fold/x", FoldPick)
         assert again.known == dict(enumerate(picks))
         assert Kept(store, "fold", FoldPick).known == {}
+
+
+def test_a_fold_names_the_symbols_that_it_does_not_test():
+    """A symbol without a bar in a test cannot speak for the pick's trades there."""
+    rows = [fold(0.2, ""), fold(0.1, "")]
+    rows = [
+        replace(row, untested=names) for row, names in zip(rows, (("B", "C"), ("B",)), strict=True)
+    ]
+    found = judgement()
+    found = replace(
+        found,
+        pick=replace(found.pick, trades_by_symbol={"A": 80, "B": 20, "C": 10}),
+        folds=replace(found.folds, rows=tuple(rows)),
+    )
+    assert list_untested(found) == ("B",)
+    few = replace(found.pick, trades_by_symbol={"A": 181, "B": 20})
+    assert list_untested(replace(found, pick=few)) == ()
+    sentence = dict(sentences(found))["folds"]
+    assert "B is tested in 0 of them." in sentence
+    assert "C is tested in 1 of them." in sentence

@@ -57,7 +57,7 @@ def test_a_judge_who_does_little_says_what_is_missing(path):
     """The pick and its checks are there; the sentence names the command."""
     found = judged(path)
     assert found.verdict.grade == "not_judged"
-    assert f"python -m optimizer judge {path} --null 199 takes about" in found.verdict.sentence
+    assert f"python -m optimizer judge {path} --null 199 (about" in found.verdict.sentence
     with RunStore.open(path) as store:
         assert recorded_judgement(store) == found
         result = recorded_result(store)
@@ -174,8 +174,8 @@ def test_searches_on_these_bars_are_counted(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"min_trades": 1500}, "Too little to judge: the front is empty."),
-        ({"min_trades": 5}, "Too little to judge: the pick has"),
+        ({"min_trades": 1500}, "Too few trades to judge: the front is empty."),
+        ({"min_trades": 5}, "Too few trades to judge: "),
     ],
     ids=["empty_front", "few_trades"],
 )
@@ -194,7 +194,7 @@ def test_a_red_certificate_and_a_look_ahead_end_all_trust(path, monkeypatch):
     changed_result(monkeypatch, certificate=certificate)
     found = judged(path)
     assert found.verdict.grade == "invalid"
-    assert "disagree" in found.verdict.reasons[0]
+    assert "disagree" in found.verdict.sentence
 
 
 def recorded(path):
@@ -358,9 +358,11 @@ def test_a_planted_edge_is_weak_until_folds_confirm_it(tmp_path):
     path = recorded_run(tmp_path, planted(3, 4000, 20), min_trades=30, holdout="25%")
     weak = judged(path, null=99, stop_after=1)
     assert weak.verdict.grade == "weak"
-    assert weak.verdict.reasons[0] == "There are neither folds nor held-out bars."
+    assert "there are neither folds nor held-out bars" in weak.verdict.sentence
     assert [kind.strength.p for kind in (weak.null.shuffled, weak.null.mirrored)] == [0.01, 0.01]
     holds = judged(path, folds=4, train=2)
     assert holds.null == weak.null
     assert holds.verdict.grade in ("holds", "robust")
-    assert holds.verdict.sentence.startswith("Searching this way held out of sample: ")
+    assert holds.verdict.sentence.startswith(
+        "Searching this way held on bars the search had not seen: "
+    )
