@@ -14,6 +14,7 @@ from types import FrameType
 LOGGERS = (
     "data.vendor",
     "engine.compiling.forms",
+    "optimizer.runs.store",
     "optimizer.runs.writer",
     "optimizer.cluster.cluster",
     "optimizer.session.columns",
@@ -55,15 +56,19 @@ def telling(loggers: Sequence[str], tell: Callable[[str], None]) -> Iterator[Non
 
 
 class _Teller(logging.Handler):
-    """Hands lines on."""
+    """Hands lines on; those that are marked so only once."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__()
         self._tell = tell
+        self._told: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Hand on one line."""
-        self._tell(record.getMessage())
+        line = record.getMessage()
+        if not (hasattr(record, "is_once") and line in self._told):
+            self._tell(line)
+        self._told.add(line)
 
 
 def stop_now(received: int, frame: FrameType | None) -> None:

@@ -5,15 +5,21 @@ before and the first the run's result, so that it is of this result and of no ot
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from optimizer.errors import StoreError
-from optimizer.runs.database import read_columns, read_digests
-from optimizer.runs.lock import NO_GENERATION
+from optimizer.runs.database import count_rows, read_columns, read_digests
+from optimizer.runs.lock import NO_GENERATION, Owner
 from optimizer.runs.payload import sha256
 from optimizer.runs.rows import Columns, Digests, require_sound, unpack, unpack_state
 from optimizer.search.generation import Generation
+from optimizer.shown import counted
+
+GONE = (
+    "are gone: the write-ahead log was deleted, cut or not copied, or an older state of the file "
+    "was put back"
+)
 
 
 @dataclass(frozen=True)
@@ -84,24 +90,48 @@ def follow_chain(connection: sqlite3.Connection, genesis: bytes) -> Chain:
     return Chain(genesis, rows)
 
 
-def recover(
-    connection: sqlite3.Connection, genesis: bytes, committed: int = NO_GENERATION
-) -> Recovery:
+def find_losses(
+    connection: sqlite3.Connection, chain: Chain, noted: Owner | None
+) -> tuple[str, ...]:
+    """What misses of all that was recorded, a line each, without reading a population or a row.
+
+    `noted` is what the owner noted to be on disk before this connection began to read.
+    """
+    return (*lost_generations(chain, noted), *_lost_rows(connection, chain, noted))
+
+
+def lost_generations(chain: Chain, noted: Owner | None) -> tuple[str, ...]:
+    """The same of generations alone."""
+    if chain.broken:
+        return (chain.broken,)
+    if noted is None or noted.committed < len(chain.rows):
+        return ()
+    return (f"generations {len(chain.rows)} to {noted.committed} were recorded but {GONE}",)
+
+
+def _lost_rows(connection: sqlite3.Connection, chain: Chain, noted: Owner | None) -> Iterator[str]:
+    # What is of an earlier end of the run goes when a further generation comes.
+    if noted is None or chain.broken or noted.committed != len(chain.rows) - 1:
+        return
+    present = count_rows(connection)
+    for table, count in noted.rows.items():
+        # A table that is not there is that of a version which could not have written it.
+        missing = count - present.get(table, count)
+        if missing > 0:
+            yield f"of {counted(count, 'row')} of '{table}' that were recorded {missing} {GONE}"
+
+
+def recover(connection: sqlite3.Connection, genesis: bytes, noted: Owner | None = None) -> Recovery:
     """Find the newest generation to go on from.
 
-    `committed` is the newest generation that its owner noted to be on disk; the connection is
-    inside a transaction, so that nothing changes meanwhile.
+    `noted` is what the owner noted to be on disk; the connection is inside a transaction, so that
+    nothing changes meanwhile.
 
     Raises:
         StoreError: When generations were recorded and none of them can be used.
     """
     chain = follow_chain(connection, genesis)
-    warnings = [chain.broken] if chain.broken else []
-    if not chain.broken and committed >= len(chain.rows):
-        warnings.append(
-            f"generations {len(chain.rows)} to {committed} were recorded but are gone: "
-            "the write-ahead log was deleted, cut or not copied"
-        )
+    warnings = [*lost_generations(chain, noted)]
     for digests in reversed(chain.rows):
         try:
             generation = load_generation(connection, digests)

@@ -156,7 +156,7 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
         planned = reader.planned
         result = reader.result
         generations = len(reader.generations())
-        damaged = "; ".join(reader.recover().warnings)
+        damaged = "; ".join(dict.fromkeys((*reader.recover().warnings, *reader.losses())))
         verdict = _verdict(reader)
     except StoreError as error:
         damaged = _first_line(error)

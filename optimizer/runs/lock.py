@@ -2,8 +2,7 @@
 
 The lock is on the directory and not on a file in it, so that nobody can steal a run by deleting a
 "stale" file. It is gone the instant that its owner is, however it ended. `owner.lock` only says who
-that is, and which generation was last known to be on disk: if the database knows fewer, something
-was lost.
+that is, and how much was last known to be on disk: if the database knows less, something was lost.
 
 A process that replaces its program keeps the lock: the descriptor that holds it stays open, and an
 environment variable gives its number to the new program, which is the only one that reads it.
@@ -17,7 +16,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -47,12 +46,14 @@ class Owner:
     Args:
         started_at: ISO time, UTC, at which the run was taken.
         committed: Newest generation that is on disk, `NO_GENERATION` before the first.
+        rows: Of other tables, how many are on disk; empty where a version did not count.
     """
 
     pid: int
     host: str
     started_at: str
     committed: int = NO_GENERATION
+    rows: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host} since {self.started_at}"
@@ -65,7 +66,8 @@ class OwnerLock:
         self._descriptor = descriptor
         self._note = -1
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._owner = Owner(os.getpid(), socket.gethostname(), now, noted_generation(directory))
+        before = read_owner(directory) or Owner(0, "", "")
+        self._owner = Owner(os.getpid(), socket.gethostname(), now, before.committed, before.rows)
         try:
             self._note = open_plain(directory, OWNER, os.O_RDWR | os.O_CREAT)
             self._write()
@@ -101,8 +103,15 @@ class OwnerLock:
             "wait for it, or stop it first"
         )
 
+    def count_rows(self, rows: Mapping[str, int]) -> None:
+        """Take how many rows are on disk, by table, to be noted with the generation."""
+        self._owner = replace(self._owner, rows=rows)
+
     def note(self, committed: int) -> None:
-        """Note the newest generation that is on disk; call it after the commit."""
+        """Note the newest generation that is on disk.
+
+        Call it after a commit; before one that removes anything, with what that will leave.
+        """
         self._owner = replace(self._owner, committed=committed)
         self._write()
 
@@ -140,17 +149,11 @@ def read_owner(directory: Path) -> Owner | None:
     with contextlib.suppress(OSError, StoreError, ValueError, TypeError, KeyError):
         with open(open_plain(directory, OWNER, os.O_RDONLY), "rb") as file:
             noted = json.loads(file.read(NOTE_BYTES))
-        owner = Owner(
-            int(noted["pid"]), str(noted["host"]), str(noted["started_at"]), noted["committed"]
-        )
-        return owner if isinstance(owner.committed, int) else None
+        who = (int(noted["pid"]), str(noted["host"]), str(noted["started_at"]))
+        owner = Owner(*who, noted["committed"], dict(noted.get("rows", {})))
+        counts = (owner.committed, *owner.rows.values())
+        return owner if all(isinstance(count, int) for count in counts) else None
     return None
-
-
-def noted_generation(directory: Path) -> int:
-    """Newest generation that an owner noted to be on disk, `NO_GENERATION` without one."""
-    owner = read_owner(directory)
-    return NO_GENERATION if owner is None else owner.committed
 
 
 def _inherited(directory: Path) -> int | None:

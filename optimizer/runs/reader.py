@@ -13,6 +13,7 @@ from optimizer.errors import StoreError
 from optimizer.runs.chain import (
     Chain,
     Recovery,
+    find_losses,
     follow_chain,
     load_columns,
     load_generation,
@@ -29,7 +30,7 @@ from optimizer.runs.database import (
     read_resumptions,
 )
 from optimizer.runs.files import DATABASE, refuse_links
-from optimizer.runs.lock import noted_generation
+from optimizer.runs.lock import read_owner
 from optimizer.runs.payload import decode, sha256
 from optimizer.runs.rows import Digests, GenerationSummary, front_population, unpack
 from optimizer.runs.space import KEEPS
@@ -129,9 +130,15 @@ class Reader:
     def recover(self) -> Recovery:
         """Where the run can be taken up, as `chain.recover` says."""
         # Before the rows are looked at: the owner may commit more meanwhile, never less.
-        committed = noted_generation(self.path)
+        noted = read_owner(self.path)
         with self._snapshot():
-            return recover(self._connection, sha256(self.payload), committed)
+            return recover(self._connection, sha256(self.payload), noted)
+
+    def losses(self) -> tuple[str, ...]:
+        """What misses of all that was recorded, a line each, as far as its owner noted it."""
+        noted = read_owner(self.path)
+        with self._snapshot(), _sound(self.database):
+            return find_losses(self._connection, self._chain(), noted)
 
     def generations(self) -> tuple[GenerationSummary, ...]:
         """Summaries of all generations that can be trusted, oldest first."""
@@ -199,14 +206,11 @@ class Reader:
 
     def verify(self) -> list[str]:
         """Everything that is wrong, one line each, found by reading everything."""
-        committed = noted_generation(self.path)
+        noted = read_owner(self.path)
         with self._snapshot():
             lines = [f"database: {line}" for line in integrity(self._connection)]
             chain = self._chain()
-            if chain.broken:
-                lines.append(chain.broken)
-            elif committed >= len(chain.rows):
-                lines.append(f"generations {len(chain.rows)} to {committed} are gone")
+            lines.extend(find_losses(self._connection, chain, noted))
             lines.extend(self._row_problems(chain))
             lines.extend(self._result_problems(chain))
             for number, payload in enumerate(read_resumptions(self._connection), start=1):

@@ -4,6 +4,7 @@ A run is a directory with one SQLite database. Its rows form a chain of digests 
 header, so that what is read back is what was recorded, in the order in which it was.
 """
 
+import logging
 import os
 import shutil
 import sqlite3
@@ -29,6 +30,11 @@ from optimizer.runs.space import KEEPS, no_room, refuse_network
 from optimizer.runs.writer import Writer
 from optimizer.search.generation import Generation
 
+LOG = logging.getLogger(__name__)
+
+ONCE = {"is_once": True}
+"""Marks a line of the log that a command need not repeat when it opens a run again."""
+
 Status = Literal["running", "finished", "interrupted"]
 
 
@@ -47,11 +53,14 @@ class RunStore(Reader):
         self._lock = lock
         self._writer: Writer | None = None
         self.warnings: tuple[str, ...] = ()
-        """What had to be done without; filled by `open` for writing and by `last_generation`."""
+        """What had to be done without, for its owner to tell; a reader has it logged.
+
+        Filled by `open` and by `last_generation`."""
         if swept:
-            self.warnings = (f"removed what {swept} interrupted starts of runs had left",)
+            self._warn((f"removed what {swept} interrupted starts of runs had left",))
         if lock is not None:
             self._take_up(lock)
+        self._warn(self.losses())
 
     @classmethod
     def create(
@@ -252,7 +261,11 @@ class RunStore(Reader):
         self._warn((f"the database was rebuilt; the damaged one is kept as {DAMAGED}",))
 
     def _warn(self, lines: Iterable[str]) -> None:
-        self.warnings = (*self.warnings, *(line for line in lines if line not in self.warnings))
+        for line in lines:
+            if line not in self.warnings:
+                self.warnings = (*self.warnings, line)
+                if self._lock is None:
+                    LOG.warning("%s (run '%s')", line, self.run_id, extra=ONCE)
 
     def _owned(self) -> Writer:
         if self._writer is None:

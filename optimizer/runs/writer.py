@@ -8,6 +8,7 @@ from optimizer.config.values import Keep
 from optimizer.errors import StoreError
 from optimizer.runs.chain import Recovery, append_evidence, load_columns
 from optimizer.runs.database import (
+    count_rows,
     log_bytes,
     make_plain,
     open_writer,
@@ -111,12 +112,14 @@ class Committer:
             StoreError: When the disk does not take them; this committer is then of no more use.
         """
         try:
+            self._note_removal(records)
             with transaction(self._connection):
                 numbers = [record.number for record in records if isinstance(record, Snapshot)]
                 self._newest = max(numbers, default=self._newest)
                 for record in records:
                     self._write(record)
                 self._thinning.thin(self._last)
+            self._lock.count_rows(count_rows(self._connection))
             self._lock.note(self._last)
             self._watch_log(sum(record.n_bytes for record in records))
         except (sqlite3.Error, OSError) as error:
@@ -133,6 +136,13 @@ class Committer:
             raise no_room(error, self._path, log_bytes(self._path)) from None
         finally:
             self._connection.close()
+
+    def _note_removal(self, records: Sequence[Record]) -> None:
+        """Note what is left where records take the place of others, lest a kill seem a loss."""
+        is_end = any(isinstance(one, Note) and one.kind == "result" for one in records)
+        if is_end or (not self._is_clean and any(isinstance(one, Snapshot) for one in records)):
+            self._lock.count_rows({})
+            self._lock.note(self._last)
 
     def _watch_log(self, group: int) -> None:
         """Say so when the log grows, which it does while somebody reads one old state of the run.
