@@ -6,40 +6,24 @@ Only + - * / and square roots are used, so that every processor gives the same b
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
+from engine.derived import (
+    NO_VARIATION,
+    OVERFLOW,
+    Derived,
+    Flags,
+    Floats,
+    Need,
+    Span,
+)
 from engine.ledger import ACCUMULATOR_INDEX
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Need = tuple[Flags, int]
-"""Where something holds [P, W], and the reason to give where it does not."""
 
 Formula = tuple[Floats, Sequence[Need]]
 """Values [P, W], and what they need to be defined."""
-
-UNDEFINED = (
-    "",
-    "no_trades",
-    "one_trade",
-    "no_variation",
-    "no_losses",
-    "no_drawdown",
-    "ruined",
-    "overflow",
-)
-"""Why a metric is undefined; place 0 stands for a defined one."""
-
-_NO_TRADES, _ONE_TRADE, _NO_VARIATION, _NO_LOSSES, _NO_DRAWDOWN, _RUINED, OVERFLOW = range(
-    1, len(UNDEFINED)
-)
-
-LEAST_VARIATION = 1e-10
-"""A sum of squares that is no larger than this share of `sum_r2` may be nothing but rounding."""
 
 METRICS = (
     "trades",
@@ -54,9 +38,11 @@ METRICS = (
     "sharpe",
     "sortino",
     "total_return",
+    "cagr",
     "max_drawdown",
     "max_drawdown_r",
     "calmar",
+    "calmar_simple",
     "exposure",
     "mean_hold_bars",
     "trades_per_year",
@@ -70,21 +56,6 @@ DEEPEST = [ACCUMULATOR_INDEX[name] for name in ("max_drawdown_r", "max_drawdown"
 """Accumulators of which the largest of any window is that of all."""
 
 NS_PER_YEAR = 365.25 * 24 * 3600 * 1e9
-
-
-@dataclass(frozen=True)
-class Span:
-    """How long a window is.
-
-    Args:
-        bars: Bars in it.
-        years: Time from its first bar's open to its last bar's close, in years of 365.25 days.
-        market: Whose bars they are; windows of one market lie one after another.
-    """
-
-    bars: int
-    years: float
-    market: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,17 +127,20 @@ def compute_metrics(
         - profit_factor: gains over losses, in R; undefined without a loss.
         - total_return: final equity minus 1, a fraction; -1 once ruined.
         - max_drawdown: deepest fall of equity as a fraction of its peak; 1 once ruined.
-        - calmar: total_return per year over max_drawdown, not compounded; undefined once ruined.
+        - cagr: what equity gained a year, compounded; -1 once ruined.
+        - calmar: cagr over max_drawdown; undefined once ruined. calmar_simple: total_return per
+          year over it, not compounded, which was calmar before.
         - exposure: fraction of the window's bars with an open position.
 
         What is too large for a float64, as equity may become, is undefined: ``overflow``.
 
     Source: sharpe after William F. Sharpe (1994), on trades in place of periods; sortino
-    after Frank A. Sortino and Lee N. Price (1994), likewise, with a target of 0; strength after
+    after Frank A. Sortino and Lee N. Price (1994), likewise, with a target of 0; calmar after
+    Terry W. Young (1991), over the whole span; strength after
     de la Pena, Lai and Shao, Self-Normalized Processes (2009); R after Van K. Tharp, Trade Your Way
     to Financial Freedom (1998); the rest house rules.
     """
-    derived = _Derived(accumulators, spans)
+    derived = Derived(accumulators, spans)
     shape = (len(names), *accumulators.shape[:2])
     values, reasons = np.empty(shape), np.zeros(shape, np.int8)
     # What overflows, or is infinity less infinity, is found by what comes of it.
@@ -228,145 +202,47 @@ def _multiplied(equity: Floats, growth: Floats, lost: Flags) -> Floats:
     return np.where(is_none, 0.0, product)
 
 
-class _Derived:
-    """Accumulators by name, and what several metrics are made of, formed when first asked for.
-
-    Args:
-        accumulators: [P, W, A].
-        spans: [W].
-    """
-
-    def __init__(self, accumulators: Floats, spans: Sequence[Span]) -> None:
-        self._accumulators = accumulators
-        self._totals: dict[str, Floats] = {}
-        self.bars = np.array([span.bars for span in spans], np.float64)
-        self.years = np.array([span.years for span in spans], np.float64)
-
-    def total(self, name: str) -> Floats:
-        """An accumulator [P, W]."""
-        if name not in self._totals:
-            # Formulas read it more than once, and want its numbers side by side.
-            column = self._accumulators[:, :, ACCUMULATOR_INDEX[name]]
-            self._totals[name] = np.ascontiguousarray(column)
-        return self._totals[name]
-
-    @cached_property
-    def n(self) -> Floats:
-        """Trades, at least one, to divide by."""
-        return np.maximum(self.total("trades"), 1.0)
-
-    @cached_property
-    def mean(self) -> Floats:
-        """Mean R."""
-        return self.total("sum_r") / self.n
-
-    @cached_property
-    def variance(self) -> Floats:
-        """Sample variance of R."""
-        square = self.total("sum_r") * self.total("sum_r") / self.n
-        return (self.total("sum_r2") - square) / np.maximum(self.n - 1.0, 1.0)
-
-    @cached_property
-    def std(self) -> Floats:
-        """Its root, 1 where it has none."""
-        return np.sqrt(np.where(self.varied[0], self.variance, 1.0))
-
-    @cached_property
-    def sharpe_trade(self) -> Floats:
-        """Mean R over its standard deviation."""
-        return self.mean / self.std
-
-    @cached_property
-    def per_year(self) -> Floats:
-        """Trades a year."""
-        return self.total("trades") / self.years
-
-    @cached_property
-    def traded(self) -> Need:
-        """There is a trade."""
-        return self.total("trades") > 0, _NO_TRADES
-
-    @cached_property
-    def repeated(self) -> Need:
-        """There are two trades."""
-        return self.total("trades") > 1, _ONE_TRADE
-
-    @cached_property
-    def varied(self) -> Need:
-        """Their R differ by more than rounding."""
-        least = LEAST_VARIATION * (self.total("sum_r2") / self.n)
-        return self.repeated[0] & (self.variance > least), _NO_VARIATION
-
-    @cached_property
-    def losing(self) -> Need:
-        """There is a loss."""
-        return self.total("loss_r") > 0, _NO_LOSSES
-
-    @cached_property
-    def hurt(self) -> Need:
-        """There is a loss that is more than rounding."""
-        return self.total("loss_r2") > LEAST_VARIATION * self.total("sum_r2"), _NO_LOSSES
-
-    @cached_property
-    def falling(self) -> Need:
-        """Equity fell once."""
-        return self.total("max_drawdown") > 0, _NO_DRAWDOWN
-
-    @cached_property
-    def ruined(self) -> Flags:
-        """Equity was lost."""
-        return ~(self.total("equity") > 0)
-
-    @cached_property
-    def standing(self) -> Need:
-        """It was not."""
-        return ~self.ruined, _RUINED
-
-    @cached_property
-    def measured(self) -> Need:
-        """What equity fell from is a number."""
-        return self.ruined | np.isfinite(self.total("peak_equity")), OVERFLOW
-
-    @property
-    def spread(self) -> tuple[Need, ...]:
-        """What anything over the standard deviation needs."""
-        return self.varied, self.repeated, self.traded
-
-
-def _sortino(derived: _Derived) -> Formula:
+def _sortino(derived: Derived) -> Formula:
     squares = np.where(derived.hurt[0], derived.total("loss_r2"), 1.0)
     needs = (derived.varied, derived.repeated, derived.hurt, derived.traded)
     return derived.mean / np.sqrt(squares / derived.n), needs
 
 
-def _strength(derived: _Derived) -> Formula:
+def _strength(derived: Derived) -> Formula:
     squares = derived.total("sum_r2")
     moved = squares > 0
     root = np.sqrt(np.where(moved, squares, 1.0))
-    return derived.total("sum_r") / root, ((moved, _NO_VARIATION), derived.traded)
+    return derived.total("sum_r") / root, ((moved, NO_VARIATION), derived.traded)
 
 
-def _profit_factor(derived: _Derived) -> Formula:
+def _profit_factor(derived: Derived) -> Formula:
     losses = np.where(derived.losing[0], derived.total("loss_r"), 1.0)
     return derived.total("gain_r") / losses, (derived.losing, derived.traded)
 
 
-def _calmar(derived: _Derived) -> Formula:
-    gained = derived.total("equity") - 1.0
+def _over_fall(derived: Derived, gain: Floats) -> Formula:
     fall = np.where(derived.falling[0], derived.total("max_drawdown"), 1.0)
     needs = (derived.falling, derived.measured, derived.standing, derived.traded)
-    return gained / derived.years / fall, needs
+    return gain / fall, needs
 
 
-def _max_drawdown(derived: _Derived) -> Formula:
+def _calmar(derived: Derived) -> Formula:
+    return _over_fall(derived, derived.growth - 1.0)
+
+
+def _calmar_simple(derived: Derived) -> Formula:
+    return _over_fall(derived, (derived.total("equity") - 1.0) / derived.years)
+
+
+def _max_drawdown(derived: Derived) -> Formula:
     return np.where(derived.ruined, 1.0, derived.total("max_drawdown")), (derived.measured,)
 
 
-def _of(accumulator: str) -> Callable[[_Derived], Formula]:
+def _of(accumulator: str) -> Callable[[Derived], Formula]:
     return lambda derived: (derived.total(accumulator), ())
 
 
-FORMULAS: dict[str, Callable[[_Derived], Formula]] = {
+FORMULAS: dict[str, Callable[[Derived], Formula]] = {
     "trades": _of("trades"),
     "win_rate": lambda d: (d.total("wins") / d.n, (d.traded,)),
     "mean_r": lambda d: (d.mean, (d.traded,)),
@@ -379,9 +255,11 @@ FORMULAS: dict[str, Callable[[_Derived], Formula]] = {
     "sharpe": lambda d: (d.sharpe_trade * np.sqrt(d.per_year), d.spread),
     "sortino": _sortino,
     "total_return": lambda d: (d.total("equity") - 1.0, ()),
+    "cagr": lambda d: (d.growth - 1.0, ()),
     "max_drawdown": _max_drawdown,
     "max_drawdown_r": _of("max_drawdown_r"),
     "calmar": _calmar,
+    "calmar_simple": _calmar_simple,
     "exposure": lambda d: (d.total("bars_in_market") / d.bars, ()),
     "mean_hold_bars": lambda d: (d.total("bars_in_market") / d.n, (d.traded,)),
     "trades_per_year": lambda d: (d.per_year, ()),

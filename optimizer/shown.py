@@ -20,7 +20,9 @@ SAMPLES: Mapping[Role, str] = {
 """What results say of a window, by its role."""
 
 MEANINGS = {
-    "calmar": "return a year over the deepest drawdown, not compounded",
+    "cagr": "what equity gained a year, compounded",
+    "calmar": "cagr over the deepest drawdown",
+    "calmar_simple": "return a year over the deepest drawdown, not compounded",
     "expectancy": "the same as mean_r",
     "exposure": "share of bars with an open position",
     "max_drawdown": "deepest fall of equity, as a share of its peak",
@@ -44,7 +46,7 @@ MEANINGS = {
 Source: `engine.metrics.compute_metrics`, which says it exactly.
 """
 
-FRACTIONS = frozenset({"total_return", "max_drawdown", "win_rate", "exposure"})
+FRACTIONS = frozenset({"total_return", "cagr", "max_drawdown", "win_rate", "exposure"})
 """Metrics that people read in percent."""
 
 LONG = 1e9

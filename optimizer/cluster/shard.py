@@ -8,8 +8,9 @@ import numpy as np
 from data import Bars, Window
 from engine.batch import Engine
 from engine.costs import Costs
+from engine.derived import Span
 from engine.free_memory import free_host_bytes
-from engine.metrics import Span, compute_metrics
+from engine.metrics import compute_metrics
 from engine.parted import engine_for
 from engine.replay.certificate import replay
 from engine.replay.sample import Piece

@@ -19,9 +19,10 @@ from data import Bars, Window
 from engine.batch import Engine
 from engine.certificate import Certificate, data_hash
 from engine.contract import Ints
+from engine.derived import Span
 from engine.devices import Device
 from engine.ledger import ACCUMULATORS
-from engine.metrics import MetricTable, Span
+from engine.metrics import MetricTable
 from engine.parted import cut_windows
 from engine.replay.certificate import Replay, certificate_of, joined, pieces_in
 from engine.replay.sample import Piece

@@ -80,7 +80,9 @@ class Objective:
 
 
 MAXIMISED = (
+    "cagr",
     "calmar",
+    "calmar_simple",
     "expectancy",
     "mean_r",
     "profit_factor",

@@ -36,10 +36,11 @@ from optimizer.runs.rows import Digests, GenerationSummary, front_population, un
 from optimizer.runs.space import KEEPS
 from optimizer.search.generation import Generation, Population
 
-FIRST_WITH_PRESENT_NAMES = 3
-"""Engine version from which on `sharpe` is that of a year and `sharpe_trade` that of trades."""
-
-PRESENT_NAMES = {"sharpe": "sharpe_trade", "sharpe_annual": "sharpe"}
+FORMER_NAMES = (
+    ("engine", 3, {"sharpe": "sharpe_trade", "sharpe_annual": "sharpe"}),
+    ("search", 4, {"calmar": "calmar_simple"}),
+)
+"""Which version changed names of metrics, and what those of versions before are called now."""
 
 FIELDS = frozenset(
     [
@@ -58,8 +59,6 @@ FIELDS = frozenset(
 Others keep what they say: a gene, a folder or a symbol may bear the same name."""
 
 NOT_FOLLOWING = "the result does not follow from the last generation"
-
-_FORMER_NAME = re.compile(rf"\b({'|'.join(PRESENT_NAMES)})\b")
 
 
 class Reader:
@@ -84,7 +83,7 @@ class Reader:
         try:
             self.payload = read_header(self._connection, self.database)
             self.format, header = _parted(self.payload, self.database)
-            self._is_older = has_former_names(header)
+            self._renames = list_renames(header)
             self.header = self._present(header)
         except BaseException:
             self._connection.close()
@@ -219,7 +218,7 @@ class Reader:
         return lines
 
     def _present(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
-        return with_present_names(recorded) if self._is_older else recorded
+        return rename_metrics(recorded, self._renames) if self._renames else recorded
 
     def _described(self, digests: Digests) -> GenerationSummary:
         summary = digests.described()
@@ -270,19 +269,37 @@ class Reader:
                     self._connection.execute("ROLLBACK")
 
 
-def has_former_names(header: Mapping[str, object]) -> bool:
-    """Whether a run's header says that an older engine made it."""
+def list_renames(header: Mapping[str, object]) -> dict[str, str]:
+    """Present names of metrics by those that the versions in a run's header had for them."""
     versions = header.get("versions")
-    engine = versions.get("engine") if isinstance(versions, Mapping) else None
-    return isinstance(engine, int) and engine < FIRST_WITH_PRESENT_NAMES
+    known = versions if isinstance(versions, Mapping) else {}
+    renames: dict[str, str] = {}
+    for part, first, names in FORMER_NAMES:
+        version = known.get(part)
+        if isinstance(version, int) and version < first:
+            renames |= names
+    return renames
 
 
-def with_present_names(recorded: Mapping[str, object]) -> dict[str, object]:
+def rename_metrics(recorded: Mapping[str, object], renames: Mapping[str, str]) -> dict[str, object]:
     """What an older run recorded, as plain JSON, with the present names of metrics."""
-    return {
-        key: _renamed(value) if key in FIELDS else _searched(value)
-        for key, value in recorded.items()
-    }
+    former = re.compile(rf"\b({'|'.join(renames)})\b")
+
+    def rename(value: object) -> object:
+        """The same with present names in every key and text."""
+        if isinstance(value, str):
+            return former.sub(lambda name: renames[name[1]], value)
+        if isinstance(value, Mapping):
+            return {rename(key): rename(inner) for key, inner in value.items()}
+        return [rename(inner) for inner in value] if isinstance(value, list) else value
+
+    def search(value: object) -> object:
+        """The same with present names in those fields alone that hold names of metrics."""
+        if isinstance(value, Mapping):
+            return {key: (rename if key in FIELDS else search)(one) for key, one in value.items()}
+        return [search(inner) for inner in value] if isinstance(value, list) else value
+
+    return {key: (rename if key in FIELDS else search)(one) for key, one in recorded.items()}
 
 
 @contextmanager
@@ -325,18 +342,3 @@ def _as_mapping(value: object) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise ValueError("not a JSON object where there must be one")
     return value
-
-
-def _searched(value: object) -> object:
-    if isinstance(value, Mapping):
-        return with_present_names(value)
-    return [_searched(inner) for inner in value] if isinstance(value, list) else value
-
-
-def _renamed(value: object) -> object:
-    """The same with present names in every key and text."""
-    if isinstance(value, str):
-        return _FORMER_NAME.sub(lambda found: PRESENT_NAMES[found[1]], value)
-    if isinstance(value, Mapping):
-        return {_renamed(key): _renamed(inner) for key, inner in value.items()}
-    return [_renamed(inner) for inner in value] if isinstance(value, list) else value

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.metrics import METRICS, OVERFLOW, UNDEFINED, MetricTable, Span, compute_metrics
+from engine.derived import OVERFLOW, UNDEFINED, Span
+from engine.metrics import METRICS, MetricTable, compute_metrics
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
 from optimizer.runs.result import Figure, Figures, Member
 from optimizer.search.generation import Floats

@@ -6,8 +6,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from data import Window
+from engine.derived import Span
 from engine.ledger import ACCUMULATOR_INDEX
-from engine.metrics import MetricTable, Span, compute_metrics
+from engine.metrics import MetricTable, compute_metrics
 from optimizer.goals.objectives import Goals
 from optimizer.search.compiled.repeats import Seen
 from optimizer.search.generation import Evaluation, Floats

@@ -11,8 +11,9 @@ import pytest
 from data.bars import Window
 from engine.batch import Engine
 from engine.costs import Costs
+from engine.derived import UNDEFINED
 from engine.ledger import ACCUMULATORS
-from engine.metrics import UNDEFINED, compute_metrics, span_of
+from engine.metrics import compute_metrics, span_of
 from engine.reference import Reference
 from tests.support.backends import ENGINE_PARAMETERS
 from tests.support.markets import PAPER_SPEC, joined, losing_market, winning_market

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from data.bars import Window
+from engine.derived import UNDEFINED, Span, power
 from engine.ledger import ACCUMULATORS
-from engine.metrics import METRICS, UNDEFINED, Span, compute_metrics, span_of
+from engine.metrics import METRICS, compute_metrics, span_of
 from tests.support.markets import QUIET, paper_market
 
 YEAR = Span(bars=1000, years=1.0)
@@ -57,7 +58,9 @@ def test_metrics_by_hand():
         "total_return": FOUR["equity"] - 1.0,
         "max_drawdown": 0.0101,
         "max_drawdown_r": 1.0,
-        "calmar": (FOUR["equity"] - 1.0) / 0.5 / 0.0101,
+        "cagr": FOUR["equity"] * FOUR["equity"] - 1.0,
+        "calmar": (FOUR["equity"] * FOUR["equity"] - 1.0) / 0.0101,
+        "calmar_simple": (FOUR["equity"] - 1.0) / 0.5 / 0.0101,
         "exposure": 0.04,
         "mean_hold_bars": 10.0,
         "trades_per_year": 8.0,
@@ -81,7 +84,7 @@ def test_one_trade_has_no_spread():
     _, reasons = metrics_of(trades=1.0, wins=1.0, sum_r=2.0, sum_r2=4.0, gain_r=2.0, equity=1.02)
     assert reasons["sharpe"] == reasons["std_r"] == "one_trade"
     assert reasons["profit_factor"] == reasons["sortino"] == "no_losses"
-    assert reasons["calmar"] == "no_drawdown"
+    assert reasons["calmar"] == reasons["calmar_simple"] == "no_drawdown"
 
 
 def test_equal_trades_have_no_variation():
@@ -120,8 +123,8 @@ def test_trades_of_nothing_have_no_strength():
 def test_lost_equity_is_ruin():
     """All is lost, which is a return and a drawdown, but no ratio of them."""
     found, reasons = metrics_of(**{**FOUR, "max_drawdown": 1.0, "equity": 0.0})
-    assert (found["total_return"], found["max_drawdown"]) == (-1.0, 1.0)
-    assert reasons == {"calmar": "ruined"}
+    assert (found["total_return"], found["cagr"], found["max_drawdown"]) == (-1.0, -1.0, 1.0)
+    assert reasons == dict.fromkeys(["calmar", "calmar_simple"], "ruined")
 
 
 def test_nearly_lost_equity_is_no_ruin():
@@ -135,10 +138,29 @@ def test_equity_beyond_all_numbers_is_undefined():
     """Return and drawdown say why they are undefined; ruin after it is ruin."""
     beyond = {**FOUR, "equity": math.inf, "peak_equity": math.inf}
     _, reasons = metrics_of(**beyond)
-    assert reasons == dict.fromkeys(["total_return", "max_drawdown", "calmar"], "overflow")
+    gone = ["total_return", "cagr", "max_drawdown", "calmar", "calmar_simple"]
+    assert reasons == dict.fromkeys(gone, "overflow")
     found, reasons = metrics_of(**{**beyond, "equity": 0.0})
     assert (found["total_return"], found["max_drawdown"]) == (-1.0, 1.0)
-    assert reasons == {"calmar": "ruined"}
+    assert reasons == dict.fromkeys(["calmar", "calmar_simple"], "ruined")
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent", "expected"),
+    [(14.54, 1 / 5.35, 1.649307972251569), (1.05, 12.175, 1.8112554955402178)],
+)
+def test_powers_have_the_bits_of_the_law(base, exponent, expected):
+    """Check values of an independent implementation, to the last digit."""
+    assert power(np.array([base]), exponent).tolist() == [expected]
+
+
+@pytest.mark.parametrize("exponent", [0.01, 0.5, 1.0, 3.75, 52.18, 365.25])
+def test_powers_are_those_of_libm(exponent):
+    """Within `1e-14 * max(1, exponent)`, from next to nothing to far beyond one; 0 stays 0."""
+    base = np.array([0.0, 1e-300, 1e-3, 0.5, 1.0, 1.3, 5.0])
+    found = power(base, exponent)
+    assert found[0] == 0.0
+    assert found == pytest.approx(base**exponent, rel=1e-14 * max(1.0, exponent))
 
 
 def test_undefined_is_never_infinite():

@@ -7,7 +7,7 @@ import pytest
 
 from optimizer import load_run
 from optimizer.runs import RunStore
-from optimizer.runs.reader import with_present_names
+from optimizer.runs.reader import list_renames, rename_metrics
 from optimizer.runs.result import recorded_result
 from optimizer.session.exported import table_of
 from tests.support.runs import record_run
@@ -69,16 +69,28 @@ def test_only_names_of_metrics_are_renamed():
         "command": {"data": ["csv:/sharpe/bars.csv"], "bounds": {"sharpe": [1, 2]}},
         "front": [{"genes": {"sharpe": 3}}],
     }
-    assert with_present_names(recorded) == recorded
+    renames = list_renames({"versions": {"engine": 2}})
+    assert rename_metrics(recorded, renames) == recorded
     told = {
         "objectives": "sharpe@worst,sharpe_annual:min",
         "constraints": ["sharpe>-9.0 soft", "sharpe_annual@q25<=2.0"],
         "rejected": {"undefined:sharpe": 3, "broken:sharpe_annual@worst>=1.0": 1},
     }
-    assert with_present_names({"command": told}) == {
+    assert rename_metrics({"command": told}, renames) == {
         "command": {
             "objectives": "sharpe_trade@worst,sharpe:min",
             "constraints": ["sharpe_trade>-9.0 soft", "sharpe@q25<=2.0"],
             "rejected": {"undefined:sharpe_trade": 3, "broken:sharpe@worst>=1.0": 1},
         }
     }
+
+
+def test_calmar_of_older_searches_is_the_simple_one():
+    """Before search version 4 calmar was not compounded; a run of today keeps the name."""
+    told = {"objectives": ["calmar@worst"], "metrics": {"calmar": 2.0, "sharpe": 1.0}}
+    older = list_renames({"versions": {"engine": 4, "search": 3}})
+    assert rename_metrics(told, older) == {
+        "objectives": ["calmar_simple@worst"],
+        "metrics": {"calmar_simple": 2.0, "sharpe": 1.0},
+    }
+    assert list_renames({"versions": {"engine": 4, "search": 4}}) == {}
