@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import DataError
-from data.providers.times import localise
 from data.timeframe import MINUTE_NS
+from data.zones import LocalZone, localise
 
 TIMES = ("known_at", "known_from", "known-from")
 """What the column of times may be called. It says when a number could be read, never the period
@@ -65,10 +65,10 @@ class DatedNumbers(NamedTuple):
         return found
 
 
-def read_dated(path: str, tz: str | None = None) -> DatedNumbers:
+def read_dated(path: str, tz: LocalZone | None = None) -> DatedNumbers:
     """Read a CSV or Parquet file with the columns known_at, value and, if it has several, symbol.
 
-    Times are ISO 8601 or typed; those that name no zone are of the IANA zone `tz`, or UTC.
+    Times are ISO 8601 or typed; those that name no zone are of `tz`, or UTC.
 
     Raises:
         DataError: When there is no such file, a column is missing or there twice, a time or a
@@ -131,7 +131,7 @@ def _table(path: str) -> pa.Table:
         raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
 
 
-def _times(column: pa.ChunkedArray, path: str, tz: str | None) -> Ints:
+def _times(column: pa.ChunkedArray, path: str, tz: LocalZone | None) -> Ints:
     kind = column.type
     if pa.types.is_date(kind):
         column, kind = column.cast(pa.timestamp("s")), pa.timestamp("s")
@@ -145,7 +145,8 @@ def _times(column: pa.ChunkedArray, path: str, tz: str | None) -> Ints:
     except pa.ArrowInvalid:
         raise DataError(f"{path}: its times are not all between 1678 and 2262") from None
     found = np.asarray(whole, np.int64)
-    return found if kind.tz or tz is None else localise(found, tz, path)
+    # Rows of several symbols step back where one ends: their order tells no hours apart.
+    return found if kind.tz or tz is None else localise(found, tz, path, is_series=False)[0]
 
 
 def _values(column: pa.ChunkedArray, path: str) -> Floats:

@@ -4,12 +4,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from data.checks import COLUMNS
 from data.errors import LimitError, TableError
+from data.zones import Ambiguous, LocalZone
 
 LARGEST_SOURCE_BYTES = 200_000_000
 """Unless ``--max-bytes`` says otherwise: room for four million bars."""
@@ -39,6 +41,8 @@ class LoadOptions:
     Args:
         timeframe: Duration of the bars wanted, such as ``1h``; None for that of the source.
         tz: IANA zone of times that name none; None reads them as UTC and says so.
+        ambiguous: Reading of local times that a clock shows twice where the order of rows does not
+            tell them apart, ``earlier`` or ``later``; None refuses them.
         dedupe: Drop rows that repeat the row before them in every value.
         drop_bad_bars: Drop rows that are no legal bar.
         sort: Put rows in the order of time.
@@ -60,6 +64,7 @@ class LoadOptions:
 
     timeframe: str | None = None
     tz: str | None = None
+    ambiguous: Ambiguous | None = None
     dedupe: bool = False
     drop_bad_bars: bool = False
     sort: bool = False
@@ -73,6 +78,8 @@ class LoadOptions:
     fetch: FetchOptions = FetchOptions()
 
     def __post_init__(self) -> None:
+        if self.ambiguous not in (None, *get_args(Ambiguous)):
+            raise TableError(f"--ambiguous must be earlier or later, and not {self.ambiguous!r}")
         if self.decimal not in (None, ".", ","):
             raise TableError(f"--decimal must be . or , and not {self.decimal!r}")
         if not (self.tick >= 0 and math.isfinite(self.tick)):
@@ -82,6 +89,11 @@ class LoadOptions:
         if isinstance(self.max_bytes, bool) or self.max_bytes < 1:
             raise LimitError(f"--max-bytes must be at least 1, got {self.max_bytes!r}")
         _ = self.aligned
+
+    @cached_property
+    def zone(self) -> LocalZone | None:
+        """The zone of times that name none."""
+        return None if self.tz is None else LocalZone(self.tz, self.ambiguous)
 
     @cached_property
     def aligned(self) -> dict[str, str]:

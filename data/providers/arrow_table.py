@@ -191,7 +191,7 @@ def _read_alike(
 
     def read(names: tuple[str, ...]) -> tuple[Ints, tuple[str, ...]]:
         return read_times(
-            {name: arrays[name] for name in names}, options.tz, where, options.time_format
+            {name: arrays[name] for name in names}, options.zone, where, options.time_format
         )
 
     if not layout.same_times:

@@ -1,9 +1,7 @@
 """Times of a file to nanoseconds UTC: recognised when there is one reading, else refused."""
 
 import re
-from datetime import UTC, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import numpy as np
 import numpy.typing as npt
@@ -11,20 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.checks import (
-    EARLIEST_NS,
     FIRST_S,
     LAST_S,
-    LATEST_NS,
     NO_TIME,
     SHOWN,
     UNITS,
     Ints,
     format_time,
 )
-from data.errors import TableError, near_match
+from data.errors import TableError
 from data.providers.numbers import array_of
 from data.providers.time_forms import as_iso, fitting, form_of
-from data.timeframe import DAY_NS
+from data.zones import LocalZone, localise
 
 ISO = (
     r"^(?P<date>(?:19|20)[0-9]{2}[-/.][0-9]{2}[-/.][0-9]{2})"
@@ -45,11 +41,9 @@ CALENDAR = r"^(?:19|20)[0-9]{2}[01][0-9][0-3][0-9](?:[0-2][0-9][0-5][0-9](?:[0-5
 AS_UTC = "times name no zone, read as UTC; --tz names another"
 UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])")
 
-EPOCH = datetime(1970, 1, 1)
-
 
 def read_times(
-    columns: dict[str, pa.Array], tz: str | None, where: str, time_format: str | None = None
+    columns: dict[str, pa.Array], tz: LocalZone | None, where: str, time_format: str | None = None
 ) -> tuple[Ints, tuple[str, ...]]:
     """Read the time column, or a column of dates and one of times of day.
 
@@ -59,8 +53,6 @@ def read_times(
     Raises:
         TableError: When the values have no reading, or more than one.
     """
-    if tz is not None:
-        find_zone(tz)
     time_ns, notes = _read(columns, tz, where, time_format)
     # A column that is called so says in which zone its times are.
     is_said = any(UTC_NAME.search(name.lower()) for name in columns)
@@ -68,7 +60,7 @@ def read_times(
 
 
 def _read(
-    columns: dict[str, pa.Array], tz: str | None, where: str, time_format: str | None
+    columns: dict[str, pa.Array], tz: LocalZone | None, where: str, time_format: str | None
 ) -> tuple[Ints, tuple[str, ...]]:
     column = next(iter(columns.values())) if len(columns) == 1 else _join(columns, where)
     place = f"{where}: column {' and '.join(repr(name) for name in columns)}"
@@ -87,47 +79,6 @@ def _read(
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         return _read_whole(column, tz, place)
     raise TableError(f"{place} holds {column.type}, which is no time; write ISO 8601 times")
-
-
-def localise(local_ns: Ints, tz: str, place: str) -> Ints:
-    """Turn local times into UTC.
-
-    `local_ns` [N] counts from 1970-01-01T00:00 local. `NO_TIME` and times outside 1900 to 2100
-    are left as they are.
-
-    Raises:
-        TableError: When the zone is unknown, or a time exists twice or not at all in it.
-    """
-    zone = find_zone(tz)
-    known = (local_ns != NO_TIME) & (local_ns >= EARLIEST_NS) & (local_ns < LATEST_NS)
-    days, day_of_row = np.unique(local_ns[known] // DAY_NS, return_inverse=True)
-    offsets = [_constant_offset_ns(int(day), zone) for day in days]
-    is_constant = np.array([offset is not None for offset in offsets], dtype=np.bool_)
-    shift_ns = np.array([offset or 0 for offset in offsets], dtype=np.int64)[day_of_row]
-    for row in np.flatnonzero(~is_constant[day_of_row]):
-        shift_ns[row] = _local_offset_ns(int(local_ns[known][row]), zone)
-    _refuse_impossible(local_ns, known, shift_ns, f"{place}, in --tz {tz}")
-    utc_ns = local_ns.copy()
-    utc_ns[known] -= shift_ns
-    return utc_ns
-
-
-def find_zone(tz: str) -> ZoneInfo:
-    """Look up a zone by its IANA name."""
-    try:
-        return ZoneInfo(tz)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        pass
-    if not available_timezones():
-        raise TableError("this machine has no zone data; install the package tzdata to use --tz")
-    hint = near_match(tz, available_timezones())
-    raise TableError(
-        f"--tz {tz[:64]!r} is no IANA zone; write one such as UTC or America/New_York{hint}"
-    )
-
-
-TWICE, NEVER = -(2**62), -(2**62) - 1
-"""Stand in for an offset where a local time exists twice, or not at all."""
 
 
 def _digits(column: pa.Array, place: str) -> pa.Array:
@@ -153,7 +104,7 @@ def _join(columns: dict[str, pa.Array], where: str) -> pa.Array:
     )
 
 
-def _read_typed(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
+def _read_typed(column: pa.Array, tz: LocalZone | None, place: str) -> tuple[Ints, tuple[str, ...]]:
     zone = getattr(column.type, "tz", None)
     try:
         exact = column.cast(pa.timestamp("ns", tz=zone))
@@ -185,7 +136,7 @@ def _unit_of(numbers: npt.NDArray[Any]) -> tuple[str, int] | None:
     return None
 
 
-def _read_whole(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
+def _read_whole(column: pa.Array, tz: LocalZone | None, place: str) -> tuple[Ints, tuple[str, ...]]:
     if pa.types.is_floating(column.type):
         present = column.cast(pa.float64()).drop_null().to_numpy(zero_copy_only=False)
         present = present[~np.isnan(present)]
@@ -219,7 +170,7 @@ def _unknown_unit(place: str, example: object) -> TableError:
     )
 
 
-def _read_text(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
+def _read_text(column: pa.Array, tz: LocalZone | None, place: str) -> tuple[Ints, tuple[str, ...]]:
     parts = pc.extract_regex(column, ISO)
     given = pc.fill_null(pc.not_equal(pc.binary_length(column), 0), False)
     strange = pc.indices_nonzero(pc.and_(given, pc.is_null(parts))).to_numpy()
@@ -243,7 +194,7 @@ def _read_text(column: pa.Array, tz: str | None, place: str) -> tuple[Ints, tupl
 
 
 def _read_other_form(
-    column: pa.Array, tz: str | None, place: str, strange: npt.NDArray[np.intp]
+    column: pa.Array, tz: LocalZone | None, place: str, strange: npt.NDArray[np.intp]
 ) -> tuple[Ints, tuple[str, ...]]:
     forms = fitting(column)
     example = column[int(strange[0])].as_py()[:40]
@@ -255,7 +206,9 @@ def _read_other_form(
         )
     if not forms and (zone := _only_zone(column)) is not None:
         bare = pc.replace_substring_regex(column, NAMED_ZONE, r"\1")
-        time_ns, notes = _read_text(bare, zone, place)
+        time_ns, notes = _read_text(
+            bare, LocalZone(zone, None if tz is None else tz.ambiguous), place
+        )
         return time_ns, (*notes, *_unused(tz, "name their zone"))
     if not forms:
         raise _strange(place, column, strange)
@@ -274,7 +227,7 @@ def _only_zone(column: pa.Array) -> str | None:
 
 
 def _read_formatted(
-    column: pa.Array, tz: str | None, place: str, time_format: str
+    column: pa.Array, tz: LocalZone | None, place: str, time_format: str
 ) -> tuple[Ints, tuple[str, ...]]:
     form = form_of(time_format)
     fits = pc.match_substring_regex(column, form.pattern)
@@ -327,14 +280,15 @@ def _offset_ns(zone: str, place: str) -> int:
     return (-1 if zone[0] == "-" else 1) * (hours * 60 + minutes) * 60 * 10**9
 
 
-def _naive(local_ns: Ints, tz: str | None, place: str) -> tuple[Ints, tuple[str, ...]]:
+def _naive(local_ns: Ints, tz: LocalZone | None, place: str) -> tuple[Ints, tuple[str, ...]]:
     if tz is not None:
-        return localise(local_ns, tz, place), (f"times name no zone, read as {tz}",)
+        time_ns, notes = localise(local_ns, tz, place)
+        return time_ns, (f"times name no zone, read as {tz}", *notes)
     return local_ns, (AS_UTC,)
 
 
-def _unused(tz: str | None, why: str) -> tuple[str, ...]:
-    return () if tz is None else (f"--tz {tz} was not needed: the times {why}",)
+def _unused(tz: LocalZone | None, why: str) -> tuple[str, ...]:
+    return () if tz is None else (f"--tz {tz} changes no time: they {why}",)
 
 
 def _calendar_as_text(column: pa.Array) -> pa.Array:
@@ -352,40 +306,3 @@ def _strip(column: pa.Array) -> pa.Array:
 def _all_match(column: pa.Array, pattern: str) -> bool:
     matches = pc.match_substring_regex(column.drop_null(), pattern)
     return len(matches) > 0 and pc.all(matches).as_py() is True
-
-
-def _constant_offset_ns(day: int, zone: ZoneInfo) -> int | None:
-    try:
-        instants = [EPOCH + timedelta(days=day + k) for k in (-1, 0, 1, 2)]
-    except OverflowError:
-        return None
-    offsets = {instant.replace(tzinfo=UTC).astimezone(zone).utcoffset() for instant in instants}
-    only = offsets.pop()
-    return None if offsets or only is None else only // timedelta(microseconds=1) * 1000
-
-
-def _local_offset_ns(local_ns: int, zone: ZoneInfo) -> int:
-    local = EPOCH + timedelta(microseconds=local_ns // 1000)
-    readings = [local.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
-    real = {
-        reading.utcoffset()
-        for reading in readings
-        if reading.astimezone(UTC).astimezone(zone).replace(tzinfo=None) == local
-    }
-    if len(real) != 1:
-        return TWICE if real else NEVER
-    offset = real.pop() or timedelta(0)
-    return offset // timedelta(microseconds=1) * 1000
-
-
-def _refuse_impossible(local_ns: Ints, known: npt.NDArray[np.bool_], shift: Ints, at: str) -> None:
-    rows = np.flatnonzero(known)
-    for mark, words in ((TWICE, "exist twice"), (NEVER, "do not exist")):
-        bad = rows[shift == mark]
-        if len(bad):
-            shown = ", ".join(f"row {i} {format_time(local_ns[i])}" for i in bad[:SHOWN])
-            more = f" and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
-            raise TableError(
-                f"{at}: {len(bad)} local times {words} because clocks change: {shown}{more}; "
-                "write the times in UTC or with their offset"
-            )

@@ -27,6 +27,12 @@ class DataSettings(Settings):
         None, "Duration of a bar, such as 15m; longer than the file's resamples.", decides="data"
     )
     tz: str | None = knob(None, "IANA zone of timestamps that name none.", decides="data")
+    ambiguous: Literal["earlier", "later"] | None = knob(
+        None,
+        "Which moment a local time means that clocks show twice in autumn, where the order of rows "
+        "does not show it.",
+        decides="data",
+    )
     dedupe: bool = knob(False, "Drop rows that repeat the row before them.", decides="data")
     drop_bad_bars: bool = knob(False, "Drop rows that are no legal bar.", decides="data")
     sort: bool = knob(False, "Put rows in the order of time.", decides="data")

@@ -13,6 +13,7 @@ import numpy as np
 from data import Bars, DataError, load_bars
 from data.checks import COLUMNS
 from data.dated import read_dated
+from data.zones import LocalZone
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, StoreError
 from optimizer.runs import RunStore
@@ -35,10 +36,10 @@ HASHES = "column_hashes"
 FORM = "NAME=FILE, or NAME=FILE@MINUTES after which a number is forgotten"
 
 
-def columns_of(files: Sequence[str], tz: str | None = None) -> Callable[[Bars], Bars]:
+def columns_of(files: Sequence[str], tz: LocalZone | None = None) -> Callable[[Bars], Bars]:
     """What adds to bars an extra column for each file: what was known at the close of each bar.
 
-    `tz` is the IANA zone of times that name none. What is returned raises ConfigError where a file
+    `tz` is the zone of times that name none. What is returned raises ConfigError where a file
     knows nothing of a symbol.
 
     Raises:

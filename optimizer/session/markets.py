@@ -255,7 +255,8 @@ def load_series(config: RunConfig) -> tuple[Bars, ...]:
 
     Those that memory has no room for are written under the folder of runs, and mapped.
     """
-    options, with_columns = load_options(config), columns_of(config.column_file, config.tz)
+    options = load_options(config)
+    with_columns = columns_of(config.column_file, options.zone)
     room, folder = int(HELD_SHARE * free_host_bytes()), Path(config.runs) / BARS
     found: list[Bars] = []
     is_told = False

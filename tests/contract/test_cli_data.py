@@ -1,5 +1,7 @@
 """Data that is wrong, odd or ambiguous, as evolve, backtest and data show meet it (faults, A)."""
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -299,10 +301,13 @@ def hours(*clocks):
     ids=["twice", "never"],
 )
 def test_local_times_that_clocks_skip_or_repeat_are_refused(command, tmp_path, clocks, words):
-    """Neither is mapped to something that a person did not say."""
+    """Neither is mapped to something that a person did not say; what is named helps."""
     line = all_refuse(command, tmp_path, hours(*clocks), "--tz", "America/New_York")
     assert words in line
     assert "row 1" in line
+    (remedy,) = re.findall(r"--tz [A-Z]\S+(?: --ambiguous earlier)?", line.partition("; ")[2])[:1]
+    outcome = command("data", "show", f"csv:{tmp_path}/series.csv", *remedy.split())
+    assert outcome.code == 0, remedy
 
 
 def test_sessions_stand_where_they_were_on_both_sides_of_a_change_of_clocks(command, tmp_path):

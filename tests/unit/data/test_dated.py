@@ -7,6 +7,7 @@ import pytest
 
 from data.dated import DatedNumbers, read_dated
 from data.errors import DataError
+from data.zones import LocalZone
 from tests.support.series import MINUTE_NS, make_bars
 
 DAY_NS = 1440 * MINUTE_NS
@@ -58,12 +59,14 @@ def test_times_that_name_no_zone_are_of_the_zone_given(tmp_path):
         ("2024-01-31T09:30:00Z", False, 9.5, 9.5),
     ):
         path = written(tmp_path, f"known_at,value\n{text},1\n")
-        found, plain = read_dated(path, "America/New_York"), read_dated(path)
+        found, plain = read_dated(path, LocalZone("America/New_York")), read_dated(path)
         assert found.is_by_day == is_by_day
         assert (found.known_at % DAY_NS).tolist() == [there * hour]
         assert (plain.known_at % DAY_NS).tolist() == [in_utc * hour]
     with pytest.raises(DataError, match="no IANA zone"):
-        read_dated(written(tmp_path, "known_at,value\n2024-01-31T09:30:00,1\n"), "Nowhere")
+        read_dated(
+            written(tmp_path, "known_at,value\n2024-01-31T09:30:00,1\n"), LocalZone("Nowhere")
+        )
 
 
 def test_parquet_says_the_same(tmp_path):

@@ -284,3 +284,5 @@ def test_local_times_that_exist_twice_are_refused_with_their_file(tmp_path):
     spec = write_csv(tmp_path, csv_text(make_columns(3), times=times))
     with pytest.raises(DataError, match=r"series.csv: .*America/New_York.* exist twice.*row 1"):
         load_bars(spec, LoadOptions(tz="America/New_York"))
+    bars = load_bars(spec, LoadOptions(tz="America/New_York", ambiguous="later"))
+    assert bars.timestamp[1] - bars.timestamp[0] == 2 * 3600 * 10**9

@@ -9,6 +9,7 @@ import pytest
 from data.checks import NO_TIME
 from data.errors import TableError
 from data.providers.times import read_times
+from data.zones import LocalZone
 
 NOON_NS = 1_709_294_400 * 10**9
 """2024-03-01T12:00 UTC."""
@@ -16,7 +17,8 @@ NOON_NS = 1_709_294_400 * 10**9
 
 def read(values, tz=None, kind=None):
     """Read one column of times."""
-    return read_times({"t": pa.array(values, type=kind)}, tz, "f")
+    zone = None if tz is None else LocalZone(tz)
+    return read_times({"t": pa.array(values, type=kind)}, zone, "f")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,7 @@ def test_a_zone_by_name_behind_every_time_is_used():
     time_ns, notes = read(texts)
     assert time_ns.tolist() == [NOON_NS, NO_TIME, NOON_NS + 3600 * 10**9]
     assert "times name no zone, read as US/Eastern" in notes
-    assert "--tz Asia/Tokyo was not needed" in read(texts, tz="Asia/Tokyo")[1][-1]
+    assert "--tz Asia/Tokyo changes no time" in read(texts, tz="Asia/Tokyo")[1][-1]
 
 
 @pytest.mark.parametrize(
@@ -241,12 +243,22 @@ def test_missing_times_are_marked():
     assert read([None], kind=pa.timestamp("ms"))[0].tolist() == [NO_TIME]
 
 
+def test_repeated_hours_of_a_zone_that_each_time_names():
+    """Interactive Brokers names the zone; the option in the message settles the hour."""
+    texts = [f"20241103 0{hour}:30:00 US/Eastern" for hour in range(3)]
+    with pytest.raises(TableError, match="--tz US/Eastern --ambiguous earlier"):
+        read(texts)
+    zone = LocalZone("US/Eastern", "later")
+    time_ns, _ = read_times({"t": pa.array(texts)}, zone, "f")
+    assert (np.diff(time_ns) // (3600 * 10**9)).tolist() == [2, 1]
+
+
 def test_tz_that_is_not_needed_is_said():
     """Times that carry their zone are not shifted by --tz."""
     for values in (["2024-03-01T12:00Z"], [NOON_NS]):
         time_ns, notes = read(values, tz="America/New_York")
         assert time_ns.tolist() == [NOON_NS]
-        assert "--tz America/New_York was not needed" in notes[-1]
+        assert "--tz America/New_York changes no time" in notes[-1]
 
 
 def test_tz_must_exist_even_where_it_is_not_needed():

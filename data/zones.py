@@ -1,0 +1,222 @@
+"""Clocks of time zones: local times to UTC and back, with the hours that a clock repeats."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+import numpy as np
+import numpy.typing as npt
+
+from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints, format_time
+from data.errors import TableError, near_match
+from data.timeframe import DAY_NS, MINUTE_NS
+
+EPOCH = datetime(1970, 1, 1)
+
+TWICE, NEVER = -(2**62), -(2**62) - 1
+"""Stand in for an offset where a local time exists twice, or not at all."""
+
+HOUR_NS = 60 * MINUTE_NS
+
+Ambiguous = Literal["earlier", "later"]
+"""Which of its two moments a local time stands for in the hour that a clock repeats."""
+
+
+@dataclass(frozen=True)
+class LocalZone:
+    """The zone of times that name none.
+
+    Args:
+        name: IANA name.
+        ambiguous: Reading of repeated times that the order of rows does not settle; None refuses
+            them.
+
+    Raises:
+        TableError: When there is no such zone.
+    """
+
+    name: str
+    ambiguous: Ambiguous | None = None
+
+    def __post_init__(self) -> None:
+        find_zone(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def localise(
+    local_ns: Ints, zone: LocalZone, place: str, *, is_series: bool = True
+) -> tuple[Ints, tuple[str, ...]]:
+    """Turn local times into UTC, with a note where repeated hours were told apart.
+
+    `local_ns` [N] counts from 1970-01-01T00:00 local. `NO_TIME` and times outside 1900 to 2100
+    are left as they are. In an hour that the clock repeats, rows before the clock went back have
+    the earlier offset and rows after it the later one, if rows are those of one series;
+    `zone.ambiguous` decides where no step back shows when that was.
+
+    Raises:
+        TableError: When a time exists twice and nothing settles which is meant, or not at all.
+    """
+    clock = find_zone(zone.name)
+    known = (local_ns != NO_TIME) & (local_ns >= EARLIEST_NS) & (local_ns < LATEST_NS)
+    times = local_ns[known]
+    days, day_of_row = np.unique(times // DAY_NS, return_inverse=True)
+    offsets = [_constant_offset_ns(int(day), clock) for day in days]
+    is_constant = np.array([offset is not None for offset in offsets], dtype=np.bool_)
+    shift_ns = np.array([offset or 0 for offset in offsets], dtype=np.int64)[day_of_row]
+    for row in np.flatnonzero(~is_constant[day_of_row]):
+        shift_ns[row] = _local_offset_ns(int(times[row]), clock)
+    notes = _settle_repeated(times, shift_ns, zone, is_series)
+    _refuse_impossible(local_ns, np.flatnonzero(known), shift_ns, place, zone)
+    utc_ns = local_ns.copy()
+    utc_ns[known] -= shift_ns
+    return utc_ns, notes
+
+
+def find_zone(tz: str) -> ZoneInfo:
+    """Look up a zone by its IANA name."""
+    try:
+        return ZoneInfo(tz)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        pass
+    if not available_timezones():
+        raise TableError("this machine has no zone data; install the package tzdata to use --tz")
+    hint = near_match(tz, available_timezones())
+    raise TableError(
+        f"--tz {tz[:64]!r} is no IANA zone; write one such as UTC or America/New_York{hint}"
+    )
+
+
+def offsets_at(utc_ns: Ints, tz: str) -> Ints:
+    """Nanoseconds by which a zone's clock is ahead of UTC at each time [N]."""
+    clock = find_zone(tz)
+    days, day_of_row = np.unique(utc_ns // DAY_NS, return_inverse=True)
+    edges = [_utc_offset_ns(int(day) * DAY_NS, clock) for day in (*days, *(days + 1))]
+    starts, ends = np.array(edges, dtype=np.int64).reshape(2, -1)
+    offsets: Ints = starts[day_of_row]
+    for row in np.flatnonzero((starts != ends)[day_of_row]):
+        offsets[row] = _utc_offset_ns(int(utc_ns[row]), clock)
+    return offsets
+
+
+def earliest_moments(local_ns: Ints, tz: str) -> Ints:
+    """UTC of local times [N]; the first of two moments, or the end of the hour that was skipped."""
+    clock = find_zone(tz)
+    days, day_of_row = np.unique(local_ns // DAY_NS, return_inverse=True)
+    offsets = [_constant_offset_ns(int(day), clock) for day in days]
+    is_constant = np.array([offset is not None for offset in offsets], dtype=np.bool_)
+    utc_ns = local_ns - np.array([offset or 0 for offset in offsets], dtype=np.int64)[day_of_row]
+    for row in np.flatnonzero(~is_constant[day_of_row]):
+        # A time that was skipped is read by the clock before the change: its end, in UTC.
+        local = EPOCH + timedelta(microseconds=int(local_ns[row]) // 1000)
+        utc_ns[row] = local_ns[row] - _ns(local.replace(tzinfo=clock).utcoffset())
+    return utc_ns
+
+
+def _constant_offset_ns(day: int, clock: ZoneInfo) -> int | None:
+    try:
+        instants = [EPOCH + timedelta(days=day + k) for k in (-1, 0, 1, 2)]
+    except OverflowError:
+        return None
+    offsets = {instant.replace(tzinfo=UTC).astimezone(clock).utcoffset() for instant in instants}
+    only = offsets.pop()
+    return None if offsets or only is None else _ns(only)
+
+
+def _local_offset_ns(local_ns: int, clock: ZoneInfo) -> int:
+    local = EPOCH + timedelta(microseconds=local_ns // 1000)
+    readings = [local.replace(tzinfo=clock, fold=fold) for fold in (0, 1)]
+    real = {
+        reading.utcoffset()
+        for reading in readings
+        if reading.astimezone(UTC).astimezone(clock).replace(tzinfo=None) == local
+    }
+    if len(real) != 1:
+        return TWICE if real else NEVER
+    return _ns(real.pop())
+
+
+def _utc_offset_ns(utc_ns: int, clock: ZoneInfo) -> int:
+    moment = EPOCH.replace(tzinfo=UTC) + timedelta(microseconds=utc_ns // 1000)
+    return _ns(moment.astimezone(clock).utcoffset())
+
+
+def _ns(offset: timedelta | None) -> int:
+    return (offset or timedelta(0)) // timedelta(microseconds=1) * 1000
+
+
+def _settle_repeated(
+    times: Ints, shift_ns: Ints, zone: LocalZone, is_series: bool
+) -> tuple[str, ...]:
+    """Give rows of repeated hours [N] their offset in `shift_ns`, where there is one reading."""
+    rows = np.flatnonzero(shift_ns == TWICE)
+    if not len(rows):
+        return ()
+    clock, ambiguous = find_zone(zone.name), zone.ambiguous
+    is_newest_first = bool((np.diff(times) < 0).sum() > (np.diff(times) > 0).sum())
+    counts = {"by the order of rows": 0, f"by --ambiguous {ambiguous}": 0}
+    for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
+        ordered = run[::-1] if is_newest_first else run
+        turn = _find_turn(times[ordered]) if is_series else None
+        if turn is None and ambiguous is None:
+            continue
+        first_later = (len(run) if ambiguous == "earlier" else 0) if turn is None else turn
+        for fold, part in enumerate((ordered[:first_later], ordered[first_later:])):
+            shift_ns[part] = [_folded_offset_ns(int(time), clock, fold) for time in times[part]]
+        counts[list(counts)[turn is None]] += len(run)
+    return tuple(
+        f"{count} local times that clocks show twice are told apart {how}"
+        for how, count in counts.items()
+        if count
+    )
+
+
+def _find_turn(times: Ints) -> int | None:
+    """The row at which the clock went back among times [N] that it shows twice; None if unclear.
+
+    An equal time is a turn where both passes show the same times, else it may be a repeated row.
+    """
+    steps = np.diff(times)
+    turns = np.flatnonzero(steps <= 0) + 1
+    if len(turns) != 1:
+        return None
+    turn = int(turns[0])
+    is_back = steps[turn - 1] < 0 or np.array_equal(times[:turn], times[turn:])
+    return turn if is_back else None
+
+
+def _folded_offset_ns(local_ns: int, clock: ZoneInfo, fold: int) -> int:
+    local = EPOCH + timedelta(microseconds=local_ns // 1000)
+    return _ns(local.replace(tzinfo=clock, fold=fold).utcoffset())
+
+
+def _refuse_impossible(
+    local_ns: Ints, rows: npt.NDArray[np.intp], shift_ns: Ints, place: str, zone: LocalZone
+) -> None:
+    kinds = ((TWICE, "exist twice"), (NEVER, "do not exist"))
+    for mark, words in kinds:
+        bad = rows[shift_ns == mark]
+        if len(bad):
+            shown = ", ".join(f"row {i} {format_time(local_ns[i])}" for i in bad[:SHOWN])
+            more = f" and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
+            remedy = (
+                "the order of rows does not show which is meant, "
+                f"--tz {zone} --ambiguous earlier (or later) says so"
+                if mark == TWICE
+                else _fixed_clock(int(local_ns[bad[0]]), zone.name)
+            )
+            raise TableError(
+                f"{place}, in --tz {zone}: {len(bad)} local times {words} because clocks change: "
+                f"{shown}{more}; {remedy}"
+            )
+
+
+def _fixed_clock(local_ns: int, tz: str) -> str:
+    """The end of an error about times that a zone skips: a zone of the same hours that does not."""
+    offset_ns = _folded_offset_ns(local_ns, find_zone(tz), 0)
+    if offset_ns % HOUR_NS or not offset_ns:
+        return "name the zone that they were written in, or write them in UTC"
+    fixed = f"Etc/GMT{-offset_ns // HOUR_NS:+d}"
+    return f"--tz {fixed} reads a clock that is not put forward, --tz UTC one that shows UTC"
