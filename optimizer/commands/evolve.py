@@ -4,17 +4,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from data.errors import DataError
 from optimizer.cluster.address import Address
 from optimizer.commands.clusters import joined
 from optimizer.commands.console import print_json, stderr, stdout
 from optimizer.commands.judge import judged_after_search
 from optimizer.commands.live import Watcher
+from optimizer.commands.notes import note
 from optimizer.commands.report import write_run_report
 from optimizer.commands.restart import Restart
 from optimizer.commands.result import print_result, result_json
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import RunConfig
-from optimizer.errors import ConfigError
+from optimizer.errors import ConfigError, StoreError
 from optimizer.judging.judgement import Judgement, recorded_judgement, with_held_out
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunResult, refuse_red
@@ -93,13 +95,23 @@ def _judged(
     watcher: Watcher,
     workers: "Cluster | None",
 ) -> Judgement | None:
-    """Judge a run as far as was asked for; one that had ended before only where flags ask."""
+    """Judge a run as far as was asked for, or what is known of it where nothing was asked.
+
+    One that had ended before is judged where flags ask for it, and where its judge was killed.
+    """
     path = Path(result.path)
-    asked = flags.keys() & EvidenceSettings.model_fields.keys()
-    if result.resumed and not asked:
-        with RunStore.open(path) as store:
-            return recorded_judgement(store)
-    if begun is None:
-        with RunStore.open(path) as store:
-            begun = recorded_config(store, flags)
-    return judged_after_search(path, begun, watcher.just, quiet=watcher.quiet, workers=workers)
+    with RunStore.open(path) as store:
+        known = recorded_judgement(store)
+        settings = recorded_config(store, flags) if begun is None else begun
+    is_asked = bool(flags.keys() & EvidenceSettings.model_fields.keys())
+    if settings.judge is False or (result.resumed and known is not None and not is_asked):
+        return known
+    try:
+        return judged_after_search(
+            path, settings, watcher.just, quiet=watcher.quiet, workers=workers
+        )
+    except (DataError, StoreError) as error:
+        if is_asked or not result.resumed:
+            raise
+        note(f"the run is not judged: {error}")
+        return None

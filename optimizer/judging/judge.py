@@ -168,7 +168,7 @@ class _Judge:
         # What does not fit is refused before any work.
         walks, combinations = self._walks(), self._combinations()
         if plan.is_open:
-            check_open(self._whole, self._store, pick)
+            check_open(self._whole, self._store, self._result, pick)
         names = self._task.markets.names
         parts: dict[str, Any] = {
             "pick": PickRecord(

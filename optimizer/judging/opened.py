@@ -1,23 +1,26 @@
 """Held-out bars: closed until somebody asks, and every look at them is counted."""
 
+import contextlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from data.files import NoFileError, open_ordinary, taking_turns
 from engine.certificate import data_hash
 from engine.replay.certificate import certify
 from optimizer.errors import ConfigError, StoreError
 from optimizer.evidence.unseen import unseen_of
-from optimizer.judging.judgement import HeldOutRecord, numbers
+from optimizer.judging.judgement import JUDGEMENT, HeldOutRecord, Judgement, numbers
 from optimizer.judging.pick import Pick
 from optimizer.runs import RunStore
 from optimizer.runs.listing import run_folders
+from optimizer.runs.payload import Payload
 from optimizer.runs.result import RunResult, WindowDescription, recorded_result, refuse_red
 from optimizer.session.exported import newest_front
-from optimizer.session.header import OPENED, is_opened
+from optimizer.session.header import OPENED
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.recorded_rows import record_rows
 from optimizer.session.task import Task
@@ -25,6 +28,31 @@ from optimizer.written import write_whole
 
 LOOKS = "looks.json"
 """Under the folder of runs: which fronts held-out bars were opened for."""
+
+
+@dataclass(frozen=True)
+class Opened(Payload):
+    """A row of evidence that held-out bars were looked at.
+
+    Args:
+        looks: Fronts that bars sharing one with these were opened for, this included.
+        member: Who was the pick; None where a version did not say.
+        fronts: Hashes of those fronts, as far as they are known.
+    """
+
+    what: ClassVar[str] = "a look at held-out bars"
+
+    looks: int
+    front: str
+    member: int | None = None
+    fronts: tuple[str, ...] = ()
+
+
+class Look(NamedTuple):
+    """A front that held-out bars were opened for, and who was its pick, where that is known."""
+
+    front: str
+    member: int | None = None
 
 
 def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) -> HeldOutRecord:
@@ -42,11 +70,15 @@ def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) 
     """
     markets = task.markets
     windows = [one for one in result.data.windows if one.is_held_out]
-    content, front = data_hash(markets.series), result.front_hash
-    looks = record_look(store.path.parent, windows, content, front)
-    if not is_opened(store):
-        noted = {"looks": looks, "front": front, "member": pick.member}
-        store.add_evidence(OPENED, noted)
+    content, own = data_hash(markets.series), Look(result.front_hash, pick.member)
+    known = known_looks(store, windows)
+    record_look(store.path.parent, windows, content, own.front, (*known, own))
+    fronts = {look.front for look in known_looks(store, windows)}
+    least = most_looks(store)
+    looks = max(len(fronts), least)
+    if looks > least:
+        noted = Opened(looks, own.front, pick.member, tuple(sorted(fronts)))
+        store.add_evidence(OPENED, noted.payload())
         store.flush()
     engine, genomes = task.full_engine(device="cpu"), newest_front(store).genomes
     refuse_red(certify(engine, genomes))
@@ -64,7 +96,7 @@ def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) 
     )
 
 
-def check_open(task: Task, store: RunStore, pick: Pick) -> None:
+def check_open(task: Task, store: RunStore, result: RunResult, pick: Pick) -> None:
     """Refuse to open what is not there, or for somebody who was named after a look.
 
     Raises:
@@ -72,15 +104,55 @@ def check_open(task: Task, store: RunStore, pick: Pick) -> None:
     """
     if not task.markets.held_out:
         raise ConfigError("--open: no bars were held out, evolve with --holdout 20%")
-    for name, row in store.evidence:
-        if name == OPENED and row.get("member", pick.member) != pick.member:
+    for look in known_looks(store, [one for one in result.data.windows if one.is_held_out]):
+        is_own = look.front == result.front_hash
+        if is_own and look.member is not None and look.member != pick.member:
             raise ConfigError(
-                f"--pick {pick.member}: held-out bars were opened with member {row['member']} as "
+                f"--pick {pick.member}: held-out bars were opened with member {look.member} as "
                 "the pick; who is named after that is not confirmed by them"
             )
 
 
-def record_look(runs: Path, windows: Sequence[WindowDescription], content: str, front: str) -> int:
+def most_looks(store: RunStore) -> int:
+    """How many looks a run itself knows of, in whatever folder they were; 0 before the first."""
+    opened = [Opened.read(row).looks for name, row in store.evidence if name == OPENED]
+    judged = [Judgement.read(row).held_out for name, row in store.evidence if name == JUDGEMENT]
+    return max((*opened, *(one.looks for one in judged if one is not None)), default=0)
+
+
+def known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> list[Look]:
+    """Looks at bars that held-out windows share, by the folder's list and by runs beside.
+
+    A run may have been copied from another folder, and the list may be gone.
+
+    Raises:
+        StoreError: When the list of looks cannot be read.
+    """
+    bars = bars_of(windows)
+    listed = _looks(store.path.parent / LOOKS)
+    found = [
+        Look(look["front"], look.get("member")) for look in listed if overlap(look["bars"], bars)
+    ]
+    for folder in run_folders(store.path.parent):
+        # A run that cannot be read has shown no held-out bar since.
+        with contextlib.suppress(StoreError), RunStore.open(folder) as other:
+            opened = [Opened.read(row) for name, row in other.evidence if name == OPENED]
+            result = recorded_result(other) if opened else None
+            if result is None or not overlap(_held_out(result), bars):
+                continue
+            for row in opened:
+                found.append(Look(row.front, row.member))
+                found += [Look(front) for front in row.fronts]
+    return found
+
+
+def record_look(
+    runs: Path,
+    windows: Sequence[WindowDescription],
+    content: str,
+    front: str,
+    known: Sequence[Look] = (),
+) -> int:
     """Note that a front is looked at on held-out bars; how many were, that share a bar with them.
 
     The same front again is no new look. Processes that look at once take turns.
@@ -90,6 +162,7 @@ def record_look(runs: Path, windows: Sequence[WindowDescription], content: str, 
         windows: That are held out.
         content: Hash of the series.
         front: Hash of the front.
+        known: Looks at them that others have noted, which are noted here too.
 
     Raises:
         StoreError: When the list of looks cannot be read.
@@ -100,13 +173,19 @@ def record_look(runs: Path, windows: Sequence[WindowDescription], content: str, 
         with taking_turns(runs):
             looks = _looks(path)
             seen = {look["front"] for look in looks if overlap(look["bars"], bars)}
-            if front not in seen:
-                now = datetime.now(UTC).isoformat(timespec="seconds")
-                looks.append({"content": content, "bars": bars, "front": front, "when": now})
+            members = {look.front: look.member for look in known if look.member is not None}
+            new = [
+                one for one in {front: 0, **{look.front: 0 for look in known}} if one not in seen
+            ]
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            for one in new:
+                noted = {"content": content, "bars": bars, "front": one, "when": now}
+                looks.append({**noted, "member": members.get(one)})
+            if new:
                 write_whole(path, json.dumps(looks, indent=1) + "\n")
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from None
-    return len(seen | {front})
+    return len(seen.union(new))
 
 
 def searches_on_these_bars(path: Path, result: RunResult) -> int:
@@ -145,6 +224,10 @@ def overlap(some: Sequence[dict[str, str]], others: Sequence[dict[str, str]]) ->
 
 def _searched(result: RunResult) -> list[dict[str, str]]:
     return bars_of(one for one in result.data.windows if not one.is_held_out)
+
+
+def _held_out(result: RunResult) -> list[dict[str, str]]:
+    return bars_of(one for one in result.data.windows if one.is_held_out)
 
 
 def _looks(path: Path) -> list[dict[str, Any]]:

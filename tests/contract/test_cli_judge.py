@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from optimizer.runs import RunStore
 from tests.support.commands import SMALL, write_market
 
 pytestmark = pytest.mark.slow
@@ -64,6 +65,49 @@ def test_judging_goes_on_where_it_was(command, run):
     kept = once["null"]["shuffled"]["strengths"]
     assert found["null"]["shuffled"]["strengths"][:2] == kept
     assert command("judge", "latest", "--null", 4, "--json").json["judgement"] == found
+
+
+def test_resuming_a_judged_run_keeps_its_judgement(command, run):
+    """Not to judge it once more is not to forget what was found out."""
+    verdict = command("judge", "latest", *QUICK, "--json").json["judgement"]["verdict"]
+    for flags in ((), ("--no-judge",), ("--no-judge", "--threads", "1")):
+        found = command("evolve", "--resume", "latest", *flags, "--no-report", "--json")
+        assert found.json["judgement"]["verdict"] == verdict, flags
+        assert "judging" not in found.err, flags
+
+
+def test_resuming_goes_on_with_a_judge_that_was_killed(command, market, monkeypatch):
+    """As far as the run was asked for it; rows that were recorded count."""
+    with monkeypatch.context() as patch:
+        add = RunStore.add_evidence
+
+        def killed_at_the_judgement(store, name, payload):
+            if name == "judgement":
+                raise KeyboardInterrupt
+            add(store, name, payload)
+
+        patch.setattr(RunStore, "add_evidence", killed_at_the_judgement)
+        stopped = command("evolve", "--data", market, *SEARCH, *QUICK, "--quiet")
+        assert stopped.code == 130, stopped
+    left = command("evolve", "--resume", "latest", "--no-judge", "--json", "--no-report")
+    assert left.json["judgement"].keys() == {"verdict", "pick"}
+    found = command("evolve", "--resume", "latest", "--json", "--no-report")
+    assert len(found.json["judgement"]["folds"]["rows"]) == 2
+    assert "judging: folds 2 of 2" in found.err
+    again = command("evolve", "--resume", "latest", "--json", "--no-report")
+    assert (again.json["judgement"], again.err) == (found.json["judgement"], "")
+
+
+def test_resuming_shows_what_cannot_be_judged_any_more(command, market, monkeypatch):
+    """The bars are gone: that is said, and the front is shown."""
+    with monkeypatch.context() as patch:
+        patch.setattr("optimizer.commands.evolve.judged_after_search", lambda *_, **__: None)
+        command("evolve", "--data", market, *SEARCH, *QUICK, "--quiet")
+    Path(market.removeprefix("csv:")).unlink()
+    found = command("evolve", "--resume", "latest", "--json", "--no-report")
+    assert found.json["judgement"].keys() == {"verdict", "pick"}
+    assert "note: the run is not judged: " in found.err
+    assert command("evolve", "--resume", "latest", "--judge", "--no-report").code == 2
 
 
 def test_held_out_bars_are_closed_until_they_are_opened(command, run, market, tmp_path):

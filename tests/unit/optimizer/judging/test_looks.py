@@ -1,0 +1,78 @@
+"""Looks at held-out bars are counted wherever a run goes, by all that is known of them."""
+
+import json
+import shutil
+
+import pytest
+
+from optimizer.errors import ConfigError
+from optimizer.judging.opened import LOOKS, bars_of
+from optimizer.judging.verdict import picked
+from optimizer.runs import RunStore
+from optimizer.runs.result import recorded_result
+from tests.support.evidence import planted
+from tests.support.judging import judged, recorded_run
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def noise(tmp_path_factory):
+    """A run on noise, a quarter of it held out; copied by whoever judges it."""
+    bars = planted(7, 2500, 0)
+    folder = tmp_path_factory.mktemp("noise")
+    return recorded_run(folder, bars, population=48, min_trades=30, holdout="25%")
+
+
+@pytest.fixture
+def path(noise, tmp_path):
+    """A copy of the run on noise that was never judged."""
+    return shutil.copytree(noise, tmp_path / "runs" / noise.name)
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["first look", "another one since"])
+def test_a_copy_counts_the_looks_that_it_knows_of(path, tmp_path, is_first):
+    """Into a folder without a list of looks, a run brings those that were counted before."""
+    looks = path.parent / LOOKS
+    if not is_first:
+        judged(path, is_open=True)
+    bars = bars_of(one for one in recorded(path).data.windows if one.is_held_out)
+    looks.write_text(json.dumps([{"content": "", "bars": bars, "front": "another"}]))
+    assert judged(path, is_open=True).held_out.looks == 2
+    copy = shutil.copytree(path, tmp_path / "elsewhere" / "copy")
+    assert judged(copy, is_open=True).held_out.looks == 2
+    listed = json.loads((copy.parent / LOOKS).read_text())
+    assert {one["front"] for one in listed} == {"another", recorded(path).front_hash}
+    looks.unlink()
+    assert judged(path, is_open=True).held_out.looks == 2
+
+
+def test_a_look_of_a_version_that_named_no_fronts_counts(path):
+    """Its number is the least that there were."""
+    front = recorded(path).front_hash
+    with RunStore.open(path, writable=True) as store:
+        store.add_evidence("opened", {"looks": 3, "front": front, "member": judged_pick(path)})
+    assert judged(path, is_open=True).held_out.looks == 3
+
+
+def test_a_copy_is_not_opened_with_another_pick(path, tmp_path):
+    """Of the same front on the same bars, whichever copy was looked at first."""
+    copy = shutil.copytree(path, tmp_path / "runs" / "copy")
+    first = judged(copy, is_open=True)
+    other = (first.pick.member + 1) % len(recorded(path).front)
+    with pytest.raises(ConfigError, match=f"opened with member {first.pick.member} as the pick"):
+        judged(path, is_open=True, pick=other)
+    shutil.rmtree(copy)
+    with pytest.raises(ConfigError, match=f"opened with member {first.pick.member} as the pick"):
+        judged(path, is_open=True, pick=other)
+
+
+def judged_pick(path):
+    """Number of the member that would be judged."""
+    return picked(recorded(path), None).member
+
+
+def recorded(path):
+    """The result of a run."""
+    with RunStore.open(path) as store:
+        return recorded_result(store)
