@@ -3,7 +3,7 @@
 import io
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from optimizer.commands.console import csv_text, facts_table, json_text, print_json, stdout
@@ -13,7 +13,7 @@ from optimizer.errors import ConfigError
 from optimizer.judging.judgement import Judgement, opened_result
 from optimizer.judging.verdict import picked, verdict_of
 from optimizer.judging.words import words_of_pick
-from optimizer.runs import RunStore, delete_run, find_run
+from optimizer.runs import RunStore, delete_run, find_run, list_foreign, list_own
 from optimizer.runs.result import RunHeader, RunResult
 from optimizer.session.exported import (
     Columns,
@@ -119,12 +119,19 @@ def importance_command(name: str, runs: Path, *, as_json: bool) -> None:
 def delete_command(name: str, runs: Path, *, is_meant: bool) -> None:
     """Remove a run; without `is_meant` only say what would be removed, which is an error."""
     path = find_run(runs, name)
-    size = sum(place.lstat().st_size for place in path.rglob("*"))
-    target = f"run '{path.name}' in {path}, {size / 1e6:,.1f} MB"
+    size = sum(file.lstat().st_size for file in list_own(path))
+    target = f"run '{path.resolve().name}' in {path}, {size / 1e6:,.1f} MB"
+    foreign = [str(file.relative_to(path)) for file in list_foreign(path)]
+    rest = f"; what is not of the run stays: {_name_some(foreign)}" if foreign else ""
     if not is_meant:
-        raise ConfigError(f"{target}, would be removed for ever; if that is meant, add --yes")
+        raise ConfigError(f"{target}, would be removed for ever{rest}; if that is meant, add --yes")
     delete_run(path)
-    stdout().say(f"removed {target}")
+    stdout().say(f"removed {target}{rest}")
+
+
+def _name_some(names: Sequence[str], at_most: int = 3) -> str:
+    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
+    return f"{', '.join(names[:at_most])}{more}"
 
 
 def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) -> None:

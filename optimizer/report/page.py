@@ -24,11 +24,9 @@ from optimizer.report.facts import cautions, data_facts, search_facts
 from optimizer.report.glossary import anchor, terms
 from optimizer.report.model import MOST_MEMBERS, choose, member_rows, page_data
 from optimizer.report.tables import Tables
+from optimizer.runs.files import REPORT
 from optimizer.shown import HELD_OUT, counted
 from optimizer.written import write_whole
-
-FILE_NAME = "report.html"
-"""Name of a run's report in the run's directory."""
 
 PARTS = ("verdict", "front", "individual", "trades", "search", "glossary")
 PARTS_OF_A_SEARCH = ("front", "search")
@@ -62,7 +60,7 @@ def write_report(run: Tables, path: Path | None = None, member: int | None = Non
             "a backtest has no folder of its own: say where its report goes, as in "
             "write_report(run, Path('report.html'))"
         )
-    target = run.path / FILE_NAME if path is None else path
+    target = run.path / REPORT if path is None else path
     # A folder of a run may have come from anywhere: what is there is not followed.
     write_whole(target, page_html(run, member), may_follow=path is not None)
     return target
@@ -70,7 +68,7 @@ def write_report(run: Tables, path: Path | None = None, member: int | None = Non
 
 def renew_report(run: Tables) -> Path | None:
     """Write a run's report anew where it has one, which says what an older judgement found."""
-    return write_report(run) if (run.path / FILE_NAME).is_file() else None
+    return write_report(run) if (run.path / REPORT).is_file() else None
 
 
 def page_html(run: Tables, member: int | None = None) -> str:

@@ -9,7 +9,7 @@ from optimizer.runs.listing import (
     run_path,
     validate_run_id,
 )
-from optimizer.runs.repair import delete_run
+from optimizer.runs.removal import delete_run, list_foreign, list_own
 from optimizer.runs.rows import GenerationSummary
 from optimizer.runs.space import estimate_bytes, require_space
 from optimizer.runs.store import RunStore
@@ -22,6 +22,8 @@ __all__ = [
     "estimate_bytes",
     "find_run",
     "is_in_run",
+    "list_foreign",
+    "list_own",
     "list_runs",
     "new_run_id",
     "require_space",

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 
+from data.files import open_ordinary
 from optimizer.errors import StoreError
 from optimizer.runs.payload import sha256
 from optimizer.runs.rows import KEPT, Columns, Digests
@@ -27,6 +28,9 @@ APPLICATION_ID = 0x47424F31
 
 BUSY_SECONDS = 10.0
 """How long a transaction waits for a reader or for another writer."""
+
+_MARK = slice(68, 72)
+"""Bytes of a SQLite file that hold its application id. Source: SQLite, "Database File Format"."""
 
 LOG_INDEX_BYTES = 32_768
 """What opening a write-ahead log needs on disk, for readers and writers alike."""
@@ -108,6 +112,15 @@ def open_reader(path: Path) -> sqlite3.Connection:
             # Without a journal or a log the file alone is the database; this is how a read-only
             # copy is opened, where the index of a log cannot be made.
             return _open_reader(path, "ro&immutable=1")
+
+
+def has_mark(path: Path) -> bool:
+    """Whether a file is marked as a run of this program, whatever else is damaged in it."""
+    try:
+        with open_ordinary(path) as file:
+            return file.read(_MARK.stop)[_MARK] == APPLICATION_ID.to_bytes(4, "big")
+    except OSError:
+        return False
 
 
 def has_evidence(connection: sqlite3.Connection) -> bool:

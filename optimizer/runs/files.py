@@ -20,6 +20,12 @@ DAMAGED = "damaged.sqlite"
 REBUILT = "rebuilt.sqlite"
 """A sound database while it is being made."""
 
+REPORT = "report.html"
+"""Name of a run's report in the run's directory."""
+
+COLUMN_FOLDER, ROW_FOLDER = "columns", "rows"
+"""Folders in a run's directory: copies of its column files, and recorded rows of own indicators."""
+
 SIDES = ("", "-wal", "-shm", "-journal")
 """What SQLite adds to the name of a database."""
 

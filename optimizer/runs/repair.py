@@ -1,15 +1,12 @@
-"""Make a sound file of what is sound in a damaged one, and sweep up after runs never begun."""
+"""A sound database made of what is sound in a damaged one."""
 
 import os
-import re
 import shutil
 import sqlite3
-import time
 from contextlib import closing
 from pathlib import Path
 
 from data.files import sync_folder
-from optimizer.errors import StoreError
 from optimizer.runs.chain import follow_chain
 from optimizer.runs.database import (
     create_tables,
@@ -20,14 +17,8 @@ from optimizer.runs.database import (
     write_row,
 )
 from optimizer.runs.files import DAMAGED, REBUILT
-from optimizer.runs.lock import OwnerLock, is_owned
 from optimizer.runs.payload import sha256
 from optimizer.runs.rows import NOTHING, Columns, Digests
-
-DRAFT_SECONDS = 60.0
-"""A directory of a run that was never begun is left alone for so long."""
-
-_DRAFT = re.compile(r"\.new-[A-Za-z0-9._-]+-[0-9a-f]{6}")
 
 
 def rebuild(connection: sqlite3.Connection, path: Path, header: bytes, newest: int) -> None:
@@ -60,37 +51,6 @@ def rebuild(connection: sqlite3.Connection, path: Path, header: bytes, newest: i
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     os.replace(new, path)
     sync_folder(path.parent)
-
-
-def draft_path(runs_dir: Path, run_id: str) -> Path:
-    """Where a run is prepared: a run's directory exists complete or not at all."""
-    return runs_dir / f".new-{run_id}-{os.urandom(3).hex()}"
-
-
-def sweep_drafts(runs_dir: Path) -> int:
-    """Remove directories of runs whose owner ended before they began; returns how many."""
-    swept = 0
-    for draft in runs_dir.glob(".new-*"):
-        if not _DRAFT.fullmatch(draft.name) or draft.is_symlink() or not draft.is_dir():
-            continue
-        if time.time() - draft.stat().st_mtime > DRAFT_SECONDS and not is_owned(draft):
-            shutil.rmtree(draft)
-            swept += 1
-    return swept
-
-
-def delete_run(path: Path) -> None:
-    """Remove a run from the disk; killed in between, the rest is swept like a run never begun."""
-    lock = OwnerLock.acquire(path)
-    try:
-        gone = draft_path(path.parent, path.name)
-        os.rename(path, gone)
-        sync_folder(path.parent)
-        shutil.rmtree(gone)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be removed: {error.strerror or error}") from None
-    finally:
-        lock.release()
 
 
 def remove_leftovers(directory: Path) -> None:

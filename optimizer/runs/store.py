@@ -25,7 +25,8 @@ from optimizer.runs.lock import OwnerLock, is_owned
 from optimizer.runs.payload import encode
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note
-from optimizer.runs.repair import draft_path, rebuild, remove_leftovers, sweep_drafts
+from optimizer.runs.removal import draft_path, sweep_drafts
+from optimizer.runs.repair import rebuild, remove_leftovers
 from optimizer.runs.space import KEEPS, no_room, refuse_network
 from optimizer.runs.writer import Writer
 from optimizer.search.generation import Generation

@@ -17,15 +17,13 @@ from data.zones import LocalZone
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, StoreError
 from optimizer.runs import RunStore
+from optimizer.runs.files import COLUMN_FOLDER
 from optimizer.session.sources import load_options
 from optimizer.written import write_whole
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy, place_in
 
 log = logging.getLogger(__name__)
-
-FOLDER = "columns"
-"""In a run's directory: its column files as they were, by the names of the columns."""
 
 FITS = "forecast_fits"
 """In a run's header: digests of the forecasts that were fitted on its bars."""
@@ -169,7 +167,7 @@ def keep_columns(files: Sequence[str], run: Path) -> None:
         OptimizerError: When one cannot be written.
     """
     for name, path, _ in map(_parsed, files):
-        (run / FOLDER).mkdir(exist_ok=True)
+        (run / COLUMN_FOLDER).mkdir(exist_ok=True)
         write_whole(_copy(run, name, path), Path(path).read_bytes(), may_follow=False)
 
 
@@ -203,7 +201,7 @@ def _say_once(note: str) -> None:
 
 
 def _copy(run: Path, name: str, path: str) -> Path:
-    return run / FOLDER / f"{name}{Path(path).suffix}"
+    return run / COLUMN_FOLDER / f"{name}{Path(path).suffix}"
 
 
 def _is_same(path: Path, copy: Path) -> bool:

@@ -15,7 +15,7 @@ from pydantic import Field
 from data import Bars
 from optimizer.errors import OptimizerError, StoreError
 from optimizer.runs import RunStore
-from optimizer.runs.files import open_plain
+from optimizer.runs.files import ROW_FOLDER, open_plain
 from optimizer.runs.payload import Payload
 from optimizer.search.generation import Floats
 from optimizer.session.kept_rows import has_own, row_bytes, with_own
@@ -28,8 +28,8 @@ from strategy.series import Series
 
 log = logging.getLogger(__name__)
 
-FOLDER, EVIDENCE = "rows", "own_rows"
-"""In a run's directory its recorded rows, and the name of the evidence that lists them."""
+EVIDENCE = "own_rows"
+"""Name of the evidence that lists recorded rows."""
 
 MOST_BYTES = 256 * 2**20
 """Of a run's files; of rows beyond that the digest alone is recorded."""
@@ -154,7 +154,7 @@ def record_rows(
     found = dict(recorded_rows(store).rows)
     new: list[RowRecord] = []
     why = "" if found else _cleared(store.path)
-    taken = sum(file.stat().st_size for file in (store.path / FOLDER).glob("*.row"))
+    taken = sum(file.stat().st_size for file in (store.path / ROW_FOLDER).glob("*.row"))
     for own_series, own, values in _calls(spec, series, genomes):
         if (name := _name_of(own, own_series, values)) in found:
             continue
@@ -180,7 +180,7 @@ def record_rows(
 
 
 def _folder_of(run: Path) -> Path:
-    folder = run / FOLDER
+    folder = run / ROW_FOLDER
     if folder.is_symlink():
         raise StoreError(f"{folder} is a link, and is not followed")
     return folder

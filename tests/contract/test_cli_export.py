@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from wsgiref.util import setup_testing_defaults
 
@@ -295,6 +296,19 @@ def test_a_run_is_removed_only_when_that_is_meant(command, result):
     assert command("runs", "delete", "latest", "--yes").code == 0
     assert list(Path("runs").iterdir()) == []
     assert command("runs", "delete", "latest", "--yes").code == 4
+
+
+def test_a_run_that_was_copied_into_a_project_is_removed_alone(command, result, tmp_path):
+    """What else lies in that folder is named, and stays."""
+    project = tmp_path / "project"
+    project.mkdir()
+    shutil.copy(Path(result["path"]) / "run.sqlite", project)
+    (project / "thesis.tex").write_text("mine")
+    for arguments, code in ([], 2), (["--yes"], 0):
+        outcome = command("runs", "delete", str(project / "run.sqlite"), *arguments)
+        assert outcome.code == code
+        assert "what is not of the run stays: thesis.tex" in outcome.out + outcome.err
+    assert [path.name for path in project.iterdir()] == ["thesis.tex"]
 
 
 def test_a_run_that_is_being_recorded_is_not_removed(command, result):

@@ -10,7 +10,7 @@ import pytest
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore, list_runs
 from optimizer.runs.listing import DATABASE
-from optimizer.runs.lock import OWNER
+from optimizer.runs.lock import OWNER, OwnerLock
 from optimizer.runs.repair import DAMAGED
 from tests.support.kill import child, child_record, kill_after
 from tests.support.recording import (
@@ -419,7 +419,7 @@ def test_drafts_of_runs_never_begun_are_swept(tmp_path):
     """An old draft that nobody owns goes, with a word; a fresh, an owned and a foreign one stay."""
     for name in (".new-old-0a1b2c", ".new-fresh-0a1b2c", ".new-foreign", ".other"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "x").write_text("x")
+        OwnerLock.acquire(tmp_path / name).release()
         if name != ".new-fresh-0a1b2c":
             os.utime(tmp_path / name, (0, 0))
     with RunStore.create(tmp_path, RUN, HEADER) as store:

@@ -1,0 +1,149 @@
+"""A run is removed with its own files, and nothing of anybody else goes with it."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from optimizer.errors import StoreError
+from optimizer.runs import RunStore, delete_run, find_run, list_foreign
+from optimizer.runs.files import COLUMN_FOLDER, DATABASE, NAMES, OWNER, REPORT, ROW_FOLDER
+from optimizer.runs.lock import OwnerLock
+from tests.support.recording import HEADER, fill
+
+ROW = f"{'0a' * 32}.row"
+PAGE = '<meta http-equiv="Content-Security-Policy" content=""><link rel="icon" href="data:,">'
+OWN = (
+    f"{COLUMN_FOLDER}/rate.csv",
+    f"{COLUMN_FOLDER}/.rate.csv.7.part",
+    f"{ROW_FOLDER}/{ROW}",
+    f"{ROW_FOLDER}/.{ROW}.7.part",
+    ".report.html.7.part",
+    "damaged.sqlite",
+)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A closed run with all kinds of files that a run has."""
+    header = {**HEADER, "command": {"column_file": ["rate=elsewhere/rates.csv@60"]}}
+    with RunStore.create(tmp_path / "runs", "run", header) as store:
+        fill(store, 2)
+    for name in OWN:
+        write(store.path / name)
+    (store.path / REPORT).write_text(PAGE)
+    return store.path
+
+
+def write(path):
+    """A file of a person's own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("mine")
+
+
+def list_files(folder):
+    """Names of all files below a folder."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_run_goes_whole(run):
+    """Nothing of it is foreign, and nothing is left."""
+    assert list_foreign(run) == []
+    delete_run(run)
+    assert list(run.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("kept", [[DATABASE], [DATABASE, OWNER]], ids=["database", "both"])
+def test_a_folder_with_other_things_keeps_them(run, tmp_path, kept):
+    """A run's file that was copied into a project takes nothing of the project along."""
+    project = tmp_path / "project"
+    mine = ["paper.tex", "src/main.py", "columns/rate.txt/deep", "columns/own.csv", "rows/a.row"]
+    for name in [*mine, REPORT, ".notes.7.part"]:
+        write(project / name)
+    for name in kept:
+        shutil.copy(run / name, project)
+    delete_run(find_run(tmp_path, str(project)))
+    assert list_files(project) == sorted([*mine, REPORT, ".notes.7.part"])
+    assert (run / DATABASE).exists()
+
+
+def test_a_run_around_other_runs_leaves_them(run):
+    """A database that was copied into the folder of all runs is removed alone."""
+    shutil.copy(run / DATABASE, run.parent)
+    delete_run(run.parent)
+    assert [path.name for path in run.parent.iterdir()] == ["run"]
+    assert RunStore.open(run).verify() == []
+
+
+def test_what_is_no_run_is_not_removed(tmp_path):
+    """A database of another program has that name by chance."""
+    for name in NAMES:
+        write(tmp_path / name)
+    with pytest.raises(StoreError, match=r"is not known as a run .* nothing was removed"):
+        delete_run(tmp_path)
+    assert len(list_files(tmp_path)) == len(NAMES)
+
+
+def test_a_link_to_a_run_is_not_removed(run, tmp_path):
+    """Neither the link nor what it names."""
+    (tmp_path / "link").symlink_to(run)
+    with pytest.raises(StoreError, match=r"link is a link, and is not followed"):
+        delete_run(tmp_path / "link")
+    assert (tmp_path / "link" / DATABASE).exists()
+
+
+@pytest.mark.parametrize("text", [".", "../run", "sub/.."])
+def test_a_run_is_removed_by_any_path(run, monkeypatch, text):
+    """The folder that the path means goes, and no other."""
+    other = run.with_name("other")
+    shutil.copytree(run, other)
+    monkeypatch.chdir(run)
+    if text == "sub/..":
+        (run / "sub").mkdir()
+    delete_run(Path(text))
+    left = [] if text != "sub/.." else ["sub"]
+    assert [path.name for path in run.parent.glob("run/*")] == left
+    assert RunStore.open(other).verify() == []
+
+
+def test_a_damaged_run_is_removed(run):
+    """Its owner's note says that it was one; copies that nothing names any more stay."""
+    (run / DATABASE).write_bytes(b"")
+    delete_run(run)
+    assert list_files(run) == sorted(name for name in OWN if name.startswith(COLUMN_FOLDER))
+
+
+@pytest.mark.parametrize("steps", range(len(OWN) + 3))
+def test_a_removal_that_is_killed_is_swept(run, monkeypatch, steps):
+    """Whatever file it had come to, the next run that begins removes the rest."""
+    unlink, left = Path.unlink, iter(range(steps))
+
+    def unlink_some(path, missing_ok=False):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink_some)
+    with pytest.raises(KeyboardInterrupt):
+        delete_run(run)
+    monkeypatch.undo()
+    (draft,) = run.parent.iterdir()
+    os.utime(draft, (0, 0))
+    RunStore.create(run.parent, "next", HEADER).close()
+    assert [path.name for path in run.parent.iterdir()] == ["next"]
+
+
+def test_a_folder_of_a_person_is_no_draft(tmp_path):
+    """Named like one, also with files of a run in it, it stays."""
+    runs = tmp_path / "runs"
+    for name in (".new-mine-0a1b2c", ".new-more-0a1b2c", ".new-sub-0a1b2c"):
+        write(runs / name / "notes.txt")
+    OwnerLock.acquire(runs / ".new-more-0a1b2c").release()
+    (runs / ".new-sub-0a1b2c" / "columns").mkdir()
+    for folder in runs.iterdir():
+        os.utime(folder, (0, 0))
+    before = list_files(runs)
+    with RunStore.create(runs, "run", HEADER) as store:
+        assert store.warnings == ()
+    assert set(before) <= set(list_files(runs))
