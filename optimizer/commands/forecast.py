@@ -84,7 +84,12 @@ def _show(forecast: Forecast, path: Path, *, as_json: bool) -> None:
     console.print(_skill_table(record))
     console.print()
     _say_whole(console, record)
-    digests = {"column": record.column, "weights": record.weights, "code": record.code}
+    digests = {
+        "record": record.digest,
+        "column": record.column,
+        "weights": record.weights,
+        "code": record.code,
+    }
     console.say(", ".join(f"{name} {one[:12] or 'none'}" for name, one in digests.items()))
     console.say(f'read it in a strategy as column("forecast"), with --column-file forecast={path}')
 

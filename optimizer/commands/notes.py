@@ -14,6 +14,7 @@ from types import FrameType
 LOGGERS = (
     "data.vendor",
     "engine.compiling.forms",
+    "optimizer.forecasts.column",
     "optimizer.runs.store",
     "optimizer.runs.writer",
     "optimizer.cluster.cluster",

@@ -6,6 +6,7 @@ It is Parquet with the columns known_at, value and symbol, so that any strategy 
 
 import glob
 import io
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from optimizer.forecasts.fit import Fitted, Watch, code_digest, fit
 from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.skill import Skill, skill_of
 from optimizer.runs.payload import Payload, decode, encode, sha256
+from optimizer.runs.store import ONCE
 from optimizer.written import DRAFT, write_whole
 
 if TYPE_CHECKING:
@@ -34,6 +36,10 @@ RECORD = b"forecast"
 KNOWN_FROM = "the close of the bar that it is about, by weights trained before it"
 
 SUFFIX = ".parquet"
+
+AGAIN = "fit it again, or remove it"
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class ForecastRecord(Payload):
         skill: Out of sample.
         versions: Of the libraries.
         is_simulated: Whether a program invented one of the markets.
+        digest: SHA-256 of all of that as it was written; empty where a version wrote none.
     """
 
     what: ClassVar[str] = "the forecast's record"
@@ -84,6 +91,7 @@ class ForecastRecord(Payload):
     skill: Skill
     versions: Mapping[str, str]
     is_simulated: bool = False
+    digest: str = ""
 
     @property
     def fits(self) -> int:
@@ -193,6 +201,7 @@ def write_forecast(forecast: Forecast, path: Path) -> Forecast:
     try:
         with taking_turns(path.parent):
             record = forecast.record.counting(_written_in(path.parent).values())
+            record = replace(record, digest=_digest_of(record.payload()))
             forecast = replace(forecast, record=record)
             write_whole(path, _as_parquet(forecast))
             # Nobody else writes now: what is left was left by a fit that was killed.
@@ -204,22 +213,49 @@ def write_forecast(forecast: Forecast, path: Path) -> Forecast:
 
 
 def read_forecast(path: Path) -> Forecast:
-    """Read a forecast, checked against its own hash.
+    """Read a forecast, checked as far as it can be without its bars.
 
     Raises:
         ConfigError: When there is no such file, or it is no forecast.
-        StoreError: When it is not what was written.
+        StoreError: When it is not what was written, or contradicts itself.
     """
     table = _table(path)
-    record = _record_in(table.schema)
+    record = _record_in(table.schema, path)
     if record is None:
         raise ConfigError(f"{path} is no forecast: it has no record of how it was made")
-    times = np.asarray(table["known_at"].cast("int64").to_numpy(), np.int64)
-    values = np.asarray(table[VALUE].to_numpy(), np.float64)
-    symbols = tuple(table[SYMBOL].to_pylist())
+    try:
+        times = np.asarray(table["known_at"].cast("int64").to_numpy(), np.int64)
+        values = np.asarray(table[VALUE].to_numpy(), np.float64)
+        symbols = tuple(map(str, table[SYMBOL].to_pylist()))
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{path} has not the columns of a forecast ({error}): {AGAIN}") from None
     if column_hash(times, values, symbols) != record.column:
-        raise StoreError(f"{path} holds other numbers than its record says: fit it again")
-    return Forecast(times, values, symbols, record)
+        raise StoreError(f"{path} holds other numbers than its record says: {AGAIN}")
+    found = Forecast(times, values, symbols, record)
+    if problem := _contradiction(found):
+        raise StoreError(f"{path}: {problem}: {AGAIN}")
+    return found
+
+
+def _contradiction(forecast: Forecast) -> str:
+    """What a record says that does not follow from the rest, or nothing."""
+    record, bar_ns = forecast.record, round(forecast.record.bar_s * 1e9)
+    whose = np.array(forecast.symbols, object)
+    for span in record.data:
+        own = forecast.known_at[whose == span.symbol]
+        if not len(own):
+            return f"it has no number of {span.symbol}, which its record names"
+        # The last moment says that there is no number behind the last bar.
+        last = str(np.datetime64(int(own.max()) - 1 - bar_ns, "ns").astype("datetime64[s]"))
+        if last != span.last:
+            return (
+                f"its times are not those of its bars: the last of {span.symbol} is for {last}, "
+                f"the last bar is that of {span.last}"
+            )
+    # Earlier versions may have said it in other words.
+    if record.digest and record.skill.among(record.fits) != record.skill:
+        return "what it says of its skill does not follow from its figures"
+    return ""
 
 
 def record_of(path: Path) -> ForecastRecord | None:
@@ -232,7 +268,7 @@ def record_of(path: Path) -> ForecastRecord | None:
     import pyarrow.parquet as pq
 
     try:
-        return _record_in(pq.read_schema(path))
+        return _record_in(pq.read_schema(path), path)
     except (pa.ArrowInvalid, OSError):
         return None
 
@@ -292,13 +328,27 @@ def _table(path: Path) -> "pa.Table":
         raise ConfigError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
 
 
-def _record_in(schema: "pa.Schema") -> ForecastRecord | None:
-    """The record in a file's description; None where nobody, or somebody else, has written one."""
+def _record_in(schema: "pa.Schema", path: Path) -> ForecastRecord | None:
+    """The record in a file's description; None where nobody, or somebody else, has written one.
+
+    Raises:
+        StoreError: When it was changed, or a version that is not known wrote it.
+    """
     try:
         told = decode((schema.metadata or {})[RECORD])
     except (KeyError, ValueError):
         return None
-    return ForecastRecord.read(told)
+    record = ForecastRecord.read(told)
+    if isinstance(told, dict) and "digest" in told:
+        if _digest_of(told) != record.digest:
+            raise StoreError(f"{path}: its record was changed after it was written: {AGAIN}")
+    else:
+        LOG.info("%s: an earlier version wrote it, its record is under no digest", path, extra=ONCE)
+    return record
+
+
+def _digest_of(told: Mapping[str, object]) -> str:
+    return sha256(encode({**told, "digest": ""}, what="the forecast's record")).hex()
 
 
 def _span(bars: Bars) -> Span:

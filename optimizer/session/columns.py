@@ -44,9 +44,10 @@ def columns_of(files: Sequence[str], tz: LocalZone | None = None) -> Callable[[B
         ConfigError: When a file is not named as it should be.
         DataError, StrategyError: When a file holds something else.
     """
-    read = [
-        (name, path, read_dated(path, tz), max_age) for name, path, max_age in map(_parsed, files)
-    ]
+    read = []
+    for name, path, max_age in map(_parsed, files):
+        _refuse_changed_forecast(Path(path))
+        read.append((name, path, read_dated(path, tz), max_age))
     for name, path, numbers, _ in read:
         if numbers.is_by_day:
             _say_once(
@@ -66,6 +67,17 @@ def columns_of(files: Sequence[str], tz: LocalZone | None = None) -> Callable[[B
         return bars
 
     return with_columns
+
+
+def _refuse_changed_forecast(path: Path) -> None:
+    """Refuse a forecast that is not what was written; other files of numbers are taken as such."""
+    if path.suffix.lower() != ".parquet" or not path.is_file():
+        return
+    # Only now: few runs read a forecast.
+    from optimizer.forecasts.column import read_forecast, record_of
+
+    if record_of(path) is not None:
+        read_forecast(path)
 
 
 def require_columns(spec: AnyStrategy, series: Sequence[Bars], config: RunConfig) -> None:

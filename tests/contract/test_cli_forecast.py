@@ -1,5 +1,6 @@
 """Forecasts from the command line, and runs that read them."""
 
+import json
 import resource
 import shutil
 import signal
@@ -19,6 +20,7 @@ from data.dated import read_dated
 from engine.forecasts import training
 from optimizer.forecasts.column import column_hash, read_forecast, write_forecast
 from optimizer.runs import RunStore
+from optimizer.runs.payload import encode, sha256
 from optimizer.session import forecasting
 from optimizer.session.columns import fits_of, recorded_fits
 from strategy.files import strategies_of
@@ -287,6 +289,77 @@ def test_other_numbers_than_the_record_says_are_refused(command, market):
     write_forecast(replace(found, values=values), Path("a.parquet"))
     assert command("forecast", "show", "a.parquet").code == 4
     assert command("forecast", "show", market).code == 2
+
+
+def rewrite(path, change, *, is_sealed=False, times=lambda known_at: known_at):
+    """Change the record of a forecast and its times; with the digests of both anew where asked."""
+    table = pq.read_table(path)
+    record = json.loads(table.schema.metadata[b"forecast"])
+    known_at = pa.array(times(table["known_at"].to_numpy()), pa.timestamp("ns", tz="UTC"))
+    table = table.set_column(0, "known_at", known_at)
+    change(record)
+    if is_sealed:
+        told = np.asarray(table["known_at"].cast("int64").to_numpy(), np.int64)
+        symbols = table["symbol"].to_pylist()
+        record["column"] = column_hash(told, table["value"].to_numpy(), symbols)
+        record["digest"] = sha256(encode({**record, "digest": ""}, what="a record")).hex()
+    metadata = {"forecast": encode(record, what="a record")}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+
+
+def better(record):
+    """A skill that nobody has."""
+    record["skill"]["whole"]["against"]["the mean"] = {"gain": 0.5, "p": 1e-9}
+
+
+def boasting(record):
+    """Words that do not follow from the figures."""
+    record["skill"] |= {"has_skill": True, "sentence": "Skill: much of it."}
+
+
+def an_hour_early(known_at):
+    """Each number an hour before it was known."""
+    return known_at - np.timedelta64(1, "h")
+
+
+@pytest.mark.parametrize(
+    ("change", "given", "says"),
+    [
+        (better, {}, "its record was changed after it was written"),
+        (boasting, {"is_sealed": True}, "does not follow from its figures"),
+        (lambda record: None, {"times": an_hour_early}, "other numbers than its record says"),
+        (lambda record: None, {"times": an_hour_early, "is_sealed": True}, "those of its bars"),
+    ],
+    ids=["edited skill", "forged sentence", "shifted", "shifted, digests anew"],
+)
+def test_a_changed_forecast_is_refused_wherever_it_is_read(command, market, change, given, says):
+    """By whatever shows it, and by whatever reads it as a column."""
+    fitted(command, market)
+    Path("follows.py").write_text(FOLLOWS)
+    reads = ("--data", market, "--column-file", "forecast=a.parquet")
+    strategy = ("--strategy", "follows.py", *reads)
+    recorded = command("evolve", *strategy, *SMALL, "--quiet")
+    assert recorded.code == 0, recorded
+    rewrite("a.parquet", change, **given)
+    for use in (
+        ("forecast", "show", "a.parquet"),
+        ("evolve", *strategy, *SMALL, "--quiet"),
+        ("backtest", *strategy),
+        ("parity", *strategy, "--individuals", "2"),
+    ):
+        found = command(*use)
+        assert (found.code, says in found.err) == (4, True), (use, found)
+    # The run keeps the forecast as it was.
+    assert command("runs", "verify", "latest").code == 0
+
+
+def test_a_forecast_of_an_earlier_version_is_read(command, market):
+    """Its record is under no digest, which is said."""
+    fitted(command, market)
+    rewrite("a.parquet", lambda record: record.pop("digest"))
+    shown = command("forecast", "show", "a.parquet")
+    assert (shown.code, "its record is under no digest" in shown.err) == (0, True)
+    assert "record none" in shown.out
 
 
 def test_a_file_that_says_forecast_in_another_way_is_none(command):
