@@ -18,6 +18,7 @@ from optimizer.commands.shared import (
     TRADES,
     AsJson,
     ConfigFile,
+    Front,
     Member,
     Quiet,
     RunName,
@@ -52,6 +53,7 @@ def evolve(
     cluster: Address | None,
     config: ConfigFile = None,
     resume: Annotated[str | None, option("--resume", "Go on with a recorded run.", "RUN")] = None,
+    front: Front = "few",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -60,12 +62,11 @@ def evolve(
 
     # Before anything heavy is imported, so that what is wrong is refused at once.
     begun = resolve_config(config, flags) if resume is None else None
-    from optimizer.commands.evolve import evolve_command
+    from optimizer.commands.evolve import Output, evolve_command
 
     own = context.obj
-    evolve_command(
-        flags, config, resume, begun, own=own, as_json=as_json, quiet=quiet, cluster=cluster
-    )
+    shown = Output(as_json=as_json, is_quiet=quiet, is_whole=front == "all")
+    evolve_command(flags, config, resume, begun, shown, own=own, cluster=cluster)
 
 
 @app.command(cls=Sectioned)

@@ -1,6 +1,7 @@
 """evolve: search, certify, and show the front."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from optimizer.commands.live import Watcher
 from optimizer.commands.notes import note
 from optimizer.commands.report import write_run_report
 from optimizer.commands.restart import Restart
-from optimizer.commands.result import print_result, result_json
+from optimizer.commands.result import print_answer, print_result, result_json
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, StoreError
@@ -29,15 +30,29 @@ if TYPE_CHECKING:
     from optimizer.cluster.cluster import Cluster
 
 
+@dataclass(frozen=True)
+class Output:
+    """What a command prints.
+
+    Args:
+        as_json: One JSON object in place of tables.
+        is_quiet: Whether to leave progress out.
+        is_whole: Whether to print all members of a front, not those that differ most.
+    """
+
+    as_json: bool
+    is_quiet: bool
+    is_whole: bool
+
+
 def evolve_command(
     flags: Mapping[str, object],
     config_file: Path | None,
     resume: str | None,
     begun: RunConfig | None,
+    output: Output,
     *,
     own: Sequence[str] | None,
-    as_json: bool,
-    quiet: bool,
     cluster: Address | None,
 ) -> None:
     """Evolve or go on, print the result, and fail when the certificate is red.
@@ -49,15 +64,20 @@ def evolve_command(
         raise ConfigError("--resume takes its configuration from the run; leave --config out")
     restart = None
     if own is not None:
-        kept = {"--json": as_json, "--quiet": quiet, "--no-report": not flags.get("report", True)}
-        kept["--debug"] = "--debug" in own
+        kept = {
+            "--json": output.as_json,
+            "--quiet": output.is_quiet,
+            "--front=all": output.is_whole,
+            "--no-report": not flags.get("report", True),
+            "--debug": "--debug" in own,
+        }
         flags_kept = [flag for flag, is_given in kept.items() if is_given]
         restart = Restart.of_command(own, flags_kept, is_resumed=resume is not None)
     runs = Path(str(flags.get("runs", RunConfig.model_fields["runs"].default)))
     runs = runs if begun is None else Path(begun.runs)
     with (
-        joined(cluster, runs, quiet=quiet) as workers,
-        Watcher(quiet=quiet, restart=restart).listening() as watcher,
+        joined(cluster, runs, quiet=output.is_quiet) as workers,
+        Watcher(quiet=output.is_quiet, restart=restart).listening() as watcher,
     ):
         is_judged = flags.get("judge", begun is None or begun.judge) is not False
         place = _place(workers, is_judged=is_judged)
@@ -70,12 +90,14 @@ def evolve_command(
         # Its rows would stay in memory while the report is written.
         watcher.just = JustSearched()
     result = with_held_out(result, judgement)
-    if as_json:
+    if output.as_json:
         print_json(result_json(result, judgement))
     else:
-        print_result(result, judgement)
+        print_result(result, judgement, is_whole=output.is_whole)
     if flags.get("report", True):
-        write_run_report(Path(result.path), stderr() if as_json else stdout())
+        write_run_report(Path(result.path), stderr() if output.as_json else stdout())
+    if not output.as_json:
+        print_answer(result, judgement)
     refuse_red(result.certificate)
 
 

@@ -14,6 +14,7 @@ from optimizer.commands.shared import (
     TRADES,
     AnyJson,
     AsJson,
+    Front,
     Member,
     Quiet,
     RunName,
@@ -58,6 +59,7 @@ def runs_show(
     *,
     runs: Runs = Path("runs"),
     member: Member = None,
+    front: Front = "few",
     importance: Annotated[
         bool, option("--importance", "How much of each objective each gene explains.")
     ] = False,
@@ -73,7 +75,7 @@ def runs_show(
     elif member is not None:
         member_command(run, runs, member, as_json=as_json)
     else:
-        show_command(run, runs, as_json=as_json)
+        show_command(run, runs, is_whole=front == "all", as_json=as_json)
 
 
 @runs_app.command("export")

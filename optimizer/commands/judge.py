@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.live import Live
 from rich.table import Table
 
 from optimizer.cluster.address import Address
@@ -15,7 +16,8 @@ from optimizer.commands.clusters import joined
 from optimizer.commands.console import Lines, print_json, stderr, stdout
 from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.commands.report import renew_run_report
-from optimizer.commands.result import say_verdict
+from optimizer.commands.result import print_answer
+from optimizer.commands.view import JudgeView
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import flag_of, make_config
 from optimizer.errors import LostError, StoppedError
@@ -23,8 +25,9 @@ from optimizer.evidence.compared import DEFAULT_SEARCHES
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement, recorded_judgement
 from optimizer.judging.plan import plan_of
-from optimizer.judging.words import sentences, weighed
+from optimizer.judging.words import weighed
 from optimizer.runs import RunStore, find_run
+from optimizer.session.exported import require_result
 from optimizer.session.problem import JustSearched
 
 if TYPE_CHECKING:
@@ -34,28 +37,36 @@ if TYPE_CHECKING:
 LINE_EVERY_S = 1.0
 
 
-class Progress:
-    """Says how far judging is: each part once, then a line a second."""
+class JudgeWatcher:
+    """How far judging is: a bar in a terminal, elsewhere each part once, then a line a second."""
 
     def __init__(self, console: Lines, *, quiet: bool) -> None:
         self._console, self._quiet = console, quiet
-        self._part, self._begun, self._before, self._shown = "", 0.0, 0, 0.0
+        self._view, self._part, self._last_shown = JudgeView(), "", 0.0
+        self._live: Live | None = None
+
+    @contextmanager
+    def showing(self) -> Iterator["JudgeWatcher"]:
+        """Draw the bar for a while, where there is a terminal."""
+        if self._quiet or not self._console.is_terminal or self._console.is_dumb_terminal:
+            yield self
+            return
+        with Live(self._view, console=self._console, refresh_per_second=8, transient=True) as live:
+            self._live = live
+            yield self
 
     def __call__(self, part: str, done: int, planned: int, word: str) -> None:
         """As `optimizer.judging.kept.Watch`."""
-        now = time.monotonic()
-        if part != self._part:
-            self._part, self._begun, self._before, self._shown = part, now, done, 0.0
-        is_due = now - self._shown >= LINE_EVERY_S or (planned and done == planned)
-        if self._quiet or not is_due:
+        self._view.update(part, done, planned, word)
+        if self._quiet or self._live is not None:
             return
-        self._shown = now
-        told = [f"{part} {done:,} of {planned:,}" if planned else part]
-        told += [word] * bool(word and done)
-        if done > self._before and done < planned:
-            left = (now - self._begun) / (done - self._before) * (planned - done)
-            told.append(f"{left:,.0f} s left at most")
-        self._console.say("judging: " + ", ".join(told))
+        now, is_new = time.monotonic(), part != self._part
+        is_due = is_new or now - self._last_shown >= LINE_EVERY_S
+        if is_due or (planned and done == planned):
+            self._part, self._last_shown = part, now
+            left = self._view.describe_left()
+            told = self._view.describe_done() + (f", {left}" if left else "")
+            self._console.say(f"judging: {told}")
 
 
 @dataclass(frozen=True)
@@ -89,25 +100,25 @@ def judge_command(
     settings = make_config(flags, where="judge", flags=flags)
     plan = plan_of(settings, flags, earlier, pick=asked.pick, is_open=asked.is_open)
     own = {key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields}
-    watch = Progress(stderr(), quiet=quiet)
+    watcher = JudgeWatcher(stderr(), quiet=quiet)
     hearing = nullcontext() if quiet else telling((COMPILES,), note)
     joining = joined(cluster, path.parent, quiet=quiet)
-    with hearing, resumable(path, settings, asked), joining as workers:
+    with hearing, resumable(path, settings, asked), joining as workers, watcher.showing() as watch:
         found = judge_run(path, plan, own, watch, place=place_on(workers))
     if as_json:
         renew_run_report(path, flags, stderr())
         print_json({"run": path.name, "judgement": found.payload()})
         return
     console = stdout()
-    say_verdict(console, found.verdict)
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="dim")
     table.add_column()
-    first = [row for row in sentences(found) if row[0] == "pick"]
-    for about, sentence in (*first, *((row.about, row.sentence) for row in weighed(found))):
-        table.add_row(about, sentence)
+    for row in weighed(found):
+        table.add_row(row.about, row.sentence)
     console.print(table)
     renew_run_report(path, flags, console)
+    with RunStore.open(path) as store:
+        print_answer(require_result(store), found)
 
 
 def judged_after_search(
@@ -121,13 +132,14 @@ def judged_after_search(
     """Judge a run that has just ended, as far as was asked for; None where nobody asked."""
     if settings.judge is False:
         return None
-    watch, plan, place = Progress(stderr(), quiet=quiet), plan_of(settings), place_on(workers)
+    watcher = JudgeWatcher(stderr(), quiet=quiet)
+    plan, place = plan_of(settings), place_on(workers)
     if plan.folds and not quiet:
         stderr().say(
             f"judging: the search is repeated on {plan.folds} parts of the bars: "
             "from about the time of the search to several times it; --no-judge leaves it out"
         )
-    with resumable(path, settings):
+    with resumable(path, settings), watcher.showing() as watch:
         return judge_run(path, plan, {}, watch, just, place)
 
 

@@ -5,20 +5,22 @@ from collections.abc import Mapping
 
 from optimizer.commands.console import Lines, stdout
 from optimizer.commands.tables import (
+    SHOWN_MEMBERS,
     certificate_line,
+    choose_members,
     front_tables,
     front_title,
     genes_tables,
     held_out_table,
-    shown_members,
     windows_table,
 )
+from optimizer.evidence.verdict import NEXT
 from optimizer.goals.advice import advise, describe_failures, describe_nearest
 from optimizer.goals.constraints import MEAN, POOLED
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement, VerdictRecord
 from optimizer.judging.verdict import picked, verdict_of
-from optimizer.judging.words import words_of_count, words_of_pick
+from optimizer.judging.words import suggest_next, words_of_count, words_of_pick
 from optimizer.runs.result import RunResult, noun_of, quality_lines
 from optimizer.search.generation import Regret
 from optimizer.shown import counted, fraction, number
@@ -49,18 +51,16 @@ def result_json(result: RunResult, judgement: Judgement | None) -> Mapping[str, 
     return {"judgement": judged, **result.payload(), "counted": told}
 
 
-def print_result(result: RunResult, judgement: Judgement | None) -> None:
-    """Print the verdict, the front, its certificate and where it is recorded."""
+def print_result(result: RunResult, judgement: Judgement | None, *, is_whole: bool) -> None:
+    """Print the front, its certificate and where it is recorded; `print_answer` follows.
+
+    Args:
+        result: Of the run.
+        judgement: Its newest; None where there is none.
+        is_whole: Whether to print all members, not `tables.SHOWN_MEMBERS` of them.
+    """
     console, data = stdout(), result.data
-    say_verdict(console, verdict_of(result, judgement))
     pick = picked(result, judgement)
-    if pick is not None:
-        console.say(f"Pick: {words_of_pick(pick)}")
-        console.say(
-            "See it: python -m optimizer runs show "
-            f"{shlex.quote(result.path)} --member {pick.member}"
-        )
-        console.print()
     if result.resumed:
         console.say(f"run {result.run} had {result.resumed}; this is its result")
     simulated = ", a SIMULATED market" if data.is_simulated else ""
@@ -75,7 +75,7 @@ def print_result(result: RunResult, judgement: Judgement | None) -> None:
     _say_diversity(console, result)
     console.print()
     if result.front:
-        _print_front(console, result, None if pick is None else pick.member)
+        _print_front(console, result, None if pick is None else pick.member, is_whole=is_whole)
     else:
         _say_empty(console, result)
     if result.regret is not None:
@@ -101,17 +101,28 @@ def _say_empty(console: Lines, result: RunResult) -> None:
         console.print(table)
 
 
-def say_verdict(console: Lines, verdict: VerdictRecord) -> None:
-    """What comes first wherever a front is shown, and the reasons."""
-    console.say(verdict.sentence, style=f"bold {COLOURS[verdict.grade]}")
+def print_answer(result: RunResult, judgement: Judgement | None) -> None:
+    """Print what a person looks for, as the last lines: verdict, pick, next step."""
+    console, verdict = stdout(), verdict_of(result, judgement)
+    console.print()
+    print_verdict(console, verdict)
+    pick = picked(result, judgement)
+    if pick is not None:
+        console.say(f"Pick: {words_of_pick(pick)}")
+    console.say(f"Next: {suggest_next(result, verdict, judgement)}")
+
+
+def print_verdict(console: Lines, verdict: VerdictRecord) -> None:
+    """Print verdict and reasons; the next step, where the sentence names it, stands apart."""
+    console.say(verdict.sentence.partition(NEXT)[0], style=f"bold {COLOURS[verdict.grade]}")
     for reason in verdict.reasons:
         console.say(f"  {reason}")
-    console.print()
 
 
-def _print_front(console: Lines, result: RunResult, pick: int | None) -> None:
+def _print_front(console: Lines, result: RunResult, pick: int | None, *, is_whole: bool) -> None:
     """Members and their genes, what was held out, and the first member window by window."""
-    members, data = shown_members(result.front, result.objectives, pick), result.data
+    most, data = len(result.front) if is_whole else SHOWN_MEMBERS, result.data
+    members = choose_members(result.front, result.objectives, pick, most)
     title = front_title(len(result.front), len(members), pick) + _means(result)
     console.say(title, style="italic")
     console.print(*front_tables(members, result.objectives, console.width, pick))
@@ -133,7 +144,7 @@ def _print_front(console: Lines, result: RunResult, pick: int | None) -> None:
         # Of what is held out nothing is said, and it comes last.
         windows = data.windows[: len(by_window["trades"])]
         noun = noun_of(data.windows)
-        title = f"Individual 0, {noun} by {noun}"
+        title = f"Member 0, {noun} by {noun}"
         if windows:
             console.print()
             console.print(windows_table(windows, by_window, title))
@@ -154,9 +165,9 @@ def _say_diversity(console: Lines, result: RunResult) -> None:
     if result.search == "lattice" or found >= asked:
         return
     if found == 1:
-        console.say("diversity 0: the bounds allow one individual, the search had nothing to vary")
+        console.say("diversity 0: the bounds allow one candidate, the search had nothing to vary")
         return
-    fewer = f"{counted(found, 'individual')} where {number(asked)} were asked for"
+    fewer = f"{counted(found, 'candidate')} where {number(asked)} were asked for"
     console.say(f"low diversity: no more than {fewer} could be found within the bounds")
 
 

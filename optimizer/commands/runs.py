@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from optimizer.commands.console import csv_text, facts_table, json_text, print_json, stdout
-from optimizer.commands.result import print_result, result_json, say_verdict
+from optimizer.commands.result import print_answer, print_result, result_json
 from optimizer.commands.tables import importance_tables, metrics_table
 from optimizer.errors import ConfigError
 from optimizer.judging.judgement import Judgement, opened_result
-from optimizer.judging.verdict import picked, verdict_of
-from optimizer.judging.words import words_of_pick
+from optimizer.judging.verdict import picked
 from optimizer.runs import RunStore, delete_run, find_run, list_foreign, list_own
 from optimizer.runs.result import RunHeader, RunResult
 from optimizer.session.exported import (
@@ -32,7 +31,7 @@ STUDY = ".journal"
 """Ending of a file that is to be an Optuna study."""
 
 
-def show_command(name: str, runs: Path, *, as_json: bool) -> None:
+def show_command(name: str, runs: Path, *, is_whole: bool, as_json: bool) -> None:
     """Print a run's result, or how far it got."""
     with RunStore.open(find_run(runs, name)) as store:
         result, judgement = opened_result(store)
@@ -41,7 +40,8 @@ def show_command(name: str, runs: Path, *, as_json: bool) -> None:
             print_json({"header": store.header, "result": found, "status": store.status})
             return
         if result is not None:
-            print_result(result, judgement)
+            print_result(result, judgement, is_whole=is_whole)
+            print_answer(result, judgement)
             return
         summaries = list(store.generations())
         facts = {
@@ -67,9 +67,6 @@ def member_command(name: str, runs: Path, member: int, *, as_json: bool) -> None
         print_json({"run": result.run, "member": place, "is_pick": is_pick, **one.payload()})
         return
     console = stdout()
-    say_verdict(console, verdict_of(result, judgement))
-    if pick is not None:
-        console.say(("" if is_pick else "Not the pick. ") + f"Pick: {words_of_pick(pick)}")
     console.say(f"{result.strategy} on {data.symbol} {data.timeframe}, member {place}")
     if one.genes:
         console.print()
@@ -80,6 +77,10 @@ def member_command(name: str, runs: Path, member: int, *, as_json: bool) -> None
     backtest = f"python -m optimizer backtest {shlex.quote(result.path)} --member {place}"
     console.say(f"Its trades: {backtest}")
     console.say(f"On other bars: {backtest} --data OTHER")
+    if pick is not None and not is_pick:
+        console.print()
+        console.say("This member is not the pick, of which the verdict speaks:")
+    print_answer(result, judgement)
 
 
 def importance_command(name: str, runs: Path, *, as_json: bool) -> None:

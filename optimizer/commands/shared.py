@@ -1,7 +1,7 @@
 """Arguments and flags that several commands have, and which knobs each command takes."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,6 +18,10 @@ Runs = Annotated[Path, option("--runs", "Folder in which runs are recorded.", "F
 Member = Annotated[
     int | None,
     option("--member", "Which individual, by its number in the front.", "NUMBER", min=0),
+]
+Front = Annotated[
+    Literal["few", "all"],
+    option("--front", "Members that are printed: those that differ most, or all.", "few|all"),
 ]
 RunName = Annotated[
     str,

@@ -14,7 +14,7 @@ from optimizer.runs.result import Figure, Figures, Member, WindowDescription, no
 from optimizer.session.importance import Importance
 from optimizer.shown import counted, fraction, metric, number
 
-SHOWN_INDIVIDUALS = 20
+SHOWN_MEMBERS = 5
 
 SHOWN_LABELS = 100
 
@@ -25,18 +25,28 @@ PICK = "*"
 """Stands before the number of the member that is the one answer."""
 
 
-def shown_members(
-    front: Sequence[Member], objectives: Sequence[str], pick: int | None = None
+def choose_members(
+    front: Sequence[Member],
+    objectives: Sequence[str],
+    pick: int | None = None,
+    most: int = SHOWN_MEMBERS,
 ) -> Mapping[int, Member]:
-    """Those members of a front that are shown: all, or the pick and those that differ most.
-
-    At most `SHOWN_INDIVIDUALS`, by their places in the front.
+    """Members of a front that are shown: all, or the pick and those that differ most.
 
     Neighbours on a front are nearly the same: its first members would show one corner of it. The
     best in each objective are therefore followed by whoever is farthest from all that are chosen,
     each objective scaled to the range of the front.
+
+    Args:
+        front: Its members, in order.
+        objectives: Names; the values of each decide who differs.
+        pick: Number of a member that is shown in any case.
+        most: Members that are shown at most.
+
+    Returns:
+        By their numbers in the front.
     """
-    if len(front) <= SHOWN_INDIVIDUALS:
+    if len(front) <= most:
         return dict(enumerate(front))
     signs = [-1.0 if is_maximised(name) else 1.0 for name in objectives]
     values = np.array([[member.objectives[name] for name in objectives] for member in front])
@@ -44,9 +54,9 @@ def shown_members(
     low, high = values.min(axis=0), values.max(axis=0)
     scaled = (values - low) / np.where(high > low, high - low, 1.0)
     first = [0 if pick is None else pick, 0, *scaled.argmin(axis=0).tolist()]
-    chosen = list(dict.fromkeys(first))[:SHOWN_INDIVIDUALS]
+    chosen = list(dict.fromkeys(first))[:most]
     distance = np.min([((scaled - scaled[place]) ** 2).sum(axis=1) for place in chosen], axis=0)
-    while len(chosen) < SHOWN_INDIVIDUALS and distance.max() > 0:
+    while len(chosen) < most and distance.max() > 0:
         chosen.append(int(distance.argmax()))
         distance = np.minimum(distance, ((scaled - scaled[chosen[-1]]) ** 2).sum(axis=1))
     return {place: front[place] for place in sorted(chosen)}
@@ -54,9 +64,9 @@ def shown_members(
 
 def front_title(count: int, shown: int, pick: int | None = None) -> str:
     """How many members a front has, what is shown of them, and how the pick is marked."""
-    rest = f", shown are {shown} that differ most" if count > shown else ""
+    rest = f", {shown} of them that differ most (all: --front all)" if count > shown else ""
     marked = "" if pick is None else f", {PICK} is the pick"
-    return f"Front: {counted(count, 'individual')}{rest}{marked}"
+    return f"Front: {counted(count, 'member')}{rest}{marked}"
 
 
 def front_tables(

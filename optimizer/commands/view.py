@@ -96,6 +96,47 @@ class SearchView:
         return table
 
 
+class JudgeView:
+    """Draws how far a judgement is, whenever it is printed."""
+
+    def __init__(self) -> None:
+        self._began = self._part_began = time.monotonic()
+        self._part, self._word = "", ""
+        self._done = self._planned = self._before = 0
+
+    def update(self, part: str, done: int, planned: int, word: str) -> None:
+        """Show this part from now on; arguments as of `optimizer.judging.kept.Watch`."""
+        if part != self._part:
+            self._part, self._part_began, self._before = part, time.monotonic(), done
+        self._done, self._planned, self._word = done, planned, word
+
+    def describe_left(self) -> str:
+        """Time that the rest of the part takes at most; empty where it is not known."""
+        gained = self._done - self._before
+        if gained <= 0 or self._done >= self._planned:
+            return ""
+        each_s = (time.monotonic() - self._part_began) / gained
+        return f"{lasting(each_s * (self._planned - self._done))} left at most"
+
+    def describe_done(self) -> str:
+        """The part, how much of it is done, and what that has shown so far."""
+        done = f"{self._part} {self._done:,} of {self._planned:,}" if self._planned else self._part
+        return done + (f", {self._word}" if self._word and self._done else "")
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw it, as rich asks."""
+        elapsed, left = lasting(time.monotonic() - self._began), self.describe_left()
+        line = Table.grid(padding=(0, 2), expand=True)
+        line.add_column(no_wrap=True)
+        line.add_column(ratio=1)
+        line.add_column(no_wrap=True)
+        total = self._planned or None
+        bar = ProgressBar(total=total, completed=self._done, pulse=total is None)
+        line.add_row("judging", bar, f"{elapsed}, {left}" if left else elapsed)
+        yield line
+        yield Text(self.describe_done(), style="dim")
+
+
 def trend(values: Sequence[float], width: int, levels: str = LEVELS) -> str:
     """Values over time as heights, at most `width` of them; blank where there was none.
 

@@ -24,6 +24,9 @@ SIMULATED = "On a simulated market: "
 SEARCHING = "Searching this way held"
 NOT_TESTED = "Not tested for luck yet"
 
+NEXT = " Next: "
+"""Stands before the command at the end of the sentence of what is not judged."""
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -173,7 +176,7 @@ def _not_judged(facts: Facts) -> Verdict | None:
     if known:
         sentence += f" So far: {', '.join(known)}."
     return Verdict(
-        "not_judged", f"{sentence} Next: {facts.command} (about {math.ceil(facts.seconds)} s)."
+        "not_judged", f"{sentence}{NEXT}{facts.command} (about {math.ceil(facts.seconds)} s)."
     )
 
 

@@ -4,6 +4,7 @@ Nothing here promises anything: a p belongs to a named test, and what is undefin
 """
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from statistics import median
@@ -13,7 +14,7 @@ from optimizer.evidence.cscv import NOISE_RANGE
 from optimizer.evidence.robust import KEPT_FRAC
 from optimizer.evidence.sharpe import MOST_COMPARED
 from optimizer.evidence.unseen import MOST_DOUBT
-from optimizer.evidence.verdict import MOST_P, MOST_P_OF_ALL
+from optimizer.evidence.verdict import MOST_P, MOST_P_OF_ALL, NEXT
 from optimizer.judging.judgement import (
     CausalRecord,
     FoldsRecord,
@@ -25,6 +26,7 @@ from optimizer.judging.judgement import (
     PickRecord,
     RobustRecord,
     TrialsRecord,
+    VerdictRecord,
 )
 from optimizer.judging.verdict import tally_in, unseen_in
 from optimizer.runs.payload import Payload
@@ -35,6 +37,21 @@ SMALLEST_CHANCE = 0.001
 
 FEWEST_FOR_TWO = 199
 """Null searches of which one may do as well: p is (1 + 1) / (199 + 1) then, its limit."""
+
+ANOTHER_IDEA = (
+    "another idea, or more bars; each search of these bars counts, and makes luck likelier."
+)
+
+STEPS = {
+    "invalid": "do not trade it: python -m optimizer parity --run RUN compares every trade.",
+    "too_little": "more bars, wider bounds (--bound), or rules that trade more often.",
+    "luck": ANOTHER_IDEA,
+    "lost": ANOTHER_IDEA,
+    "weak": "wait for new bars, or search with some held out (--holdout 20%).",
+    "holds": "see which checks around it failed, then trade it on paper.",
+    "robust": "trade it on paper, on bars that nobody has seen.",
+}
+"""What to do after each grade where the run itself does not decide it."""
 
 FOR, AGAINST = "for", "against"
 """More than luck; where evidence says neither, nothing."""
@@ -99,6 +116,20 @@ def words_of_pick(pick: PickRecord) -> str:
         return f"{trades}, their strength is {_number(pick, 'strength')}."
     side = "below" if pick.strength < 0 else "above"
     return f"{trades} that lie about {_short(abs(pick.strength))} standard errors {side} zero."
+
+
+def suggest_next(result: RunResult, verdict: VerdictRecord, found: Judgement | None) -> str:
+    """The step that follows from a verdict."""
+    judge = f"python -m optimizer judge {shlex.quote(result.path)}"
+    command = verdict.sentence.partition(NEXT)[2]
+    if command:
+        return command
+    if verdict.grade == "weak":
+        if result.data.held_out_bars and (found is None or found.held_out is None):
+            return f"{judge} --open looks at the held-out bars, once."
+        if found is None or found.folds is None:
+            return f"{judge} --folds 6 searches again on parts of the bars."
+    return STEPS.get(verdict.grade, f"{judge} --null 199")
 
 
 def words_of_count(result: RunResult, found: Judgement | None) -> str:

@@ -28,25 +28,33 @@ def run(command, market):
     return command("evolve", *flags).json
 
 
+def answer_in(printed):
+    """The last block of what a command printed."""
+    return printed.rstrip("\n").rpartition("\n\n")[2].splitlines()
+
+
 def test_evolve_judges_what_it_found(command, market):
-    """The verdict is the first line and the first key, with a reason that can be acted on."""
+    """The last lines are verdict, pick and next step, the verdict is the first key of JSON."""
     shown = command("evolve", "--data", market, *SEARCH, *QUICK)
-    first = shown.out.splitlines()[0]
+    lines = answer_in(shown.out)
     found = command("runs", "show", "latest", "--json").json["result"]
     judged = found["judgement"]
     assert next(iter(found)) == "judgement"
-    assert judged["verdict"]["sentence"] == first
+    sentence, _, step = judged["verdict"]["sentence"].partition(" Next: ")
+    assert lines[0] == sentence
+    assert lines[-2].startswith("Pick: Member ")
+    assert lines[-1].startswith(f"Next: {step}")
     assert judged["verdict"]["grade"] in ("not_judged", "too_little", "lost")
     assert judged["cscv"]["blocks"] == 12
     assert len(judged["folds"]["rows"]) == 2
-    assert command("runs", "show", "latest").out.splitlines()[0] == first
+    assert answer_in(command("runs", "show", "latest").out) == lines
     assert "judging: folds" in shown.err
 
 
 def test_a_run_that_was_never_judged_says_so(command, run):
     """With the command that would, in the terminal and in JSON."""
-    shown = command("runs", "show", "latest").out.splitlines()[0]
-    assert shown == run["judgement"]["verdict"]["sentence"]
+    shown = answer_in(command("runs", "show", "latest").out)[0]
+    assert shown == run["judgement"]["verdict"]["sentence"].partition(" Next: ")[0]
     assert set(run["judgement"]) == {"verdict", "pick"}
     assert shown.startswith(
         ("Not tested for luck yet", "Too few trades to judge", "It loses", "Lost on bars")

@@ -23,7 +23,9 @@ def test_a_search_for_one_objective_gives_one_answer(command, market):
     assert (pick["member"], "is_named" in pick) == (0, False)
     assert pick["genes"] == found["front"][0]["genes"]
     shown = command("runs", "show", "latest").out.splitlines()
-    assert shown[0].startswith(found["judgement"]["verdict"]["sentence"])
+    sentence = found["judgement"]["verdict"]["sentence"].partition(" Next: ")[0]
+    assert shown.index(sentence) > len(shown) - 5
+    assert shown[-1].startswith("Next: ")
     words = "Pick: Member 0, the strongest of the front: "
     assert [line for line in shown if line.startswith(words)]
     member = command("runs", "show", "latest", "--member", 0, "--json").json

@@ -185,3 +185,23 @@ def test_a_population_of_any_size_is_judged_as_in_small_chunks(command, market):
     assert len(population) == 5000
     assert found.objectives.tobytes() == population.objectives[order].tobytes()
     assert found.failures.tolist() == population.failures[order].tolist()
+
+
+def test_five_members_are_printed_unless_all_are_asked_for(command, market):
+    """Those that differ most; the title says how to see the others."""
+    flags = ("--data", market, *SMALL, "--population", 64, "--generations", 4, "--front", "all")
+    whole = command("evolve", *flags).out
+    count = len(command("runs", "show", "latest", "--json").json["result"]["front"])
+    assert count > 5
+    assert f"Front: {count} members, * is the pick" in whole
+    assert members_in(whole) == count
+    few = command("runs", "show", "latest").out
+    assert f"Front: {count} members, 5 of them that differ most (all: --front all)" in few
+    assert members_in(few) == 5
+    assert members_in(command("runs", "show", "latest", "--front", "all").out) == count
+
+
+def members_in(printed):
+    """Rows of the table of a front."""
+    rows = printed.split("Front: ")[1].split("\n\n")[0].splitlines()[1:]
+    return sum(row.split()[0].lstrip("*").isdigit() for row in rows)

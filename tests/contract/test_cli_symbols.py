@@ -116,7 +116,7 @@ def test_both_tables_are_shown(command, folder):
     out = command("runs", "show", "latest").out
     assert "on 3 symbols 15m, 6,080 bars and 1,520 bars held out\n" in out
     assert "Held out: bars that the search never saw" in out
-    assert "Individual 0, symbol by symbol" in out
+    assert "Member 0, symbol by symbol" in out
     assert "; 3 symbols pooled as one list of trades, which is no" in out
     for name in ("AAA", "BBB", "CCC"):
         assert any(line.startswith(f" {name} ") for line in out.splitlines()), out
@@ -152,7 +152,7 @@ def test_a_hundred_symbols_are_one_search(command, tmp_path):
     arguments = ("--data", "many", "--holdout", "20%", *EASY, *bounds, "--min-trades", "0")
     outcome = command("evolve", *arguments, "--quiet")
     assert outcome.code == 0
-    table = outcome.out.split("Individual 0, symbol by symbol")[1]
+    table = outcome.out.split("Member 0, symbol by symbol")[1]
     assert [f" S{seed:03d} " in table for seed in range(100)] == [True] * 100
     found = command("runs", "show", "latest", "--json").json["result"]
     assert found["front"]

@@ -103,7 +103,7 @@ def test_the_terminal_shows_three_windows(command, found):
     out = command("runs", "show", "latest").out
     assert "on bars 15m, 2,100 bars and 600 bars held out" in out
     assert "; 2 windows pooled as one list of trades, which is no" in out
-    rows = out.split("Individual 0, window by window")[1].splitlines()
+    rows = out.split("Member 0, window by window")[1].splitlines()
     for label, part in zip(LABELS, ("searched on", "searched on", "held out"), strict=True):
         assert [part in row for row in rows if label in row] == [True]
 

@@ -10,12 +10,12 @@ import pytest
 from optimizer.commands.console import WIDTH_OF_A_FILE, Lines, facts_table, plain_table
 from optimizer.commands.notes import note, wrapped
 from optimizer.commands.tables import (
-    SHOWN_INDIVIDUALS,
+    SHOWN_MEMBERS,
     certificate_line,
+    choose_members,
     front_tables,
     front_title,
     genes_tables,
-    shown_members,
 )
 from optimizer.runs.result import Member
 from optimizer.shown import counted, fraction, metric, number
@@ -104,28 +104,31 @@ def test_a_large_front_is_shown_by_those_that_differ_most():
     crowd[20].objectives["max_drawdown"] = 0.02
     crowd[33].objectives["max_drawdown"] = 0.9
     crowd.sort(key=lambda one: -one.objectives["sharpe"])
-    shown = shown_members(crowd, ["sharpe", "max_drawdown"])
-    assert len(shown) == SHOWN_INDIVIDUALS
+    assert len(choose_members(crowd, ["sharpe", "max_drawdown"])) == SHOWN_MEMBERS
+    shown = choose_members(crowd, ["sharpe", "max_drawdown"], most=20)
+    assert len(shown) == 20
     assert list(shown) == sorted(shown)
     assert {0, 16, 29, 49} <= set(shown)
     assert all(crowd[place] is one for place, one in shown.items())
-    assert front_title(50, 20) == "Front: 50 individuals, shown are 20 that differ most"
+    assert (
+        front_title(50, 20) == "Front: 50 members, 20 of them that differ most (all: --front all)"
+    )
     text = printed(*front_tables(shown, ["sharpe", "max_drawdown"]))
     assert [int(line.split()[0]) for line in text.splitlines()[2:]] == list(shown)
 
 
 def test_members_that_are_the_same_are_shown_once():
     """Twenty lines of one compromise say no more than one."""
-    shown = shown_members([individuals(1)[0]] * 30, ["sharpe", "max_drawdown"])
+    shown = choose_members([individuals(1)[0]] * 30, ["sharpe", "max_drawdown"])
     assert list(shown) == [0]
 
 
 def test_a_small_front_is_shown_whole():
     """Nothing is left out, and nothing is said of it."""
-    shown = shown_members(individuals(SHOWN_INDIVIDUALS), ["sharpe"])
-    assert list(shown) == list(range(SHOWN_INDIVIDUALS))
-    assert front_title(20, len(shown)) == "Front: 20 individuals"
-    assert front_title(1, 1) == "Front: 1 individual"
+    shown = choose_members(individuals(SHOWN_MEMBERS), ["sharpe"])
+    assert list(shown) == list(range(SHOWN_MEMBERS))
+    assert front_title(5, len(shown)) == "Front: 5 members"
+    assert front_title(1, 1) == "Front: 1 member"
 
 
 def test_the_front_shows_objectives_first_and_no_metric_twice():
@@ -144,7 +147,7 @@ def test_tables_fit_and_the_pick_is_marked(width):
     """Metrics beside the objectives give way, many genes go on below; no number is cut."""
     genes = {f"gene_{place}": 1234.5 + place for place in range(15)}
     crowd = [replace(one, genes=genes) for one in individuals(50)]
-    shown = shown_members(crowd, ["sharpe", "max_drawdown"], 27)
+    shown = choose_members(crowd, ["sharpe", "max_drawdown"], 27)
     assert 27 in shown
     front = front_tables(shown, ["sharpe", "max_drawdown"], width, 27)
     text = printed(*front, *genes_tables(shown, width))
