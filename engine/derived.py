@@ -33,6 +33,8 @@ NO_TRADES, ONE_TRADE, NO_VARIATION, NO_LOSSES, NO_DRAWDOWN, RUINED, OVERFLOW = r
 LEAST_VARIATION = 1e-10
 """A sum of squares that is no larger than this share of `sum_r2` may be nothing but rounding."""
 
+NS_PER_YEAR = 365.25 * 24 * 3600 * 1e9
+
 FRACTION_BITS = 53
 """Of a float64 below 1, as far as a power asks for them."""
 

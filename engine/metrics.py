@@ -13,6 +13,7 @@ import numpy.typing as npt
 from data.bars import Bars, Window
 from engine.derived import (
     NO_VARIATION,
+    NS_PER_YEAR,
     OVERFLOW,
     Derived,
     Flags,
@@ -54,8 +55,6 @@ SUM_R, PEAK_R, EQUITY, PEAK_EQUITY = (
 )
 DEEPEST = [ACCUMULATOR_INDEX[name] for name in ("max_drawdown_r", "max_drawdown")]
 """Accumulators of which the largest of any window is that of all."""
-
-NS_PER_YEAR = 365.25 * 24 * 3600 * 1e9
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,33 +20,62 @@ SAMPLES: Mapping[Role, str] = {
 """What results say of a window, by its role."""
 
 MEANINGS = {
+    "best_r": "the best trade, in R",
+    "buy_and_hold": "what buying at the first close and holding gained, no stop, no strategy",
     "cagr": "what equity gained a year, compounded",
     "calmar": "cagr over the deepest drawdown",
     "calmar_simple": "return a year over the deepest drawdown, not compounded",
     "expectancy": "the same as mean_r",
     "exposure": "share of bars with an open position",
-    "max_drawdown": "deepest fall of equity, as a share of its peak",
+    "losing_streak": "most trades in a row that did not gain",
+    "max_drawdown": "deepest fall of equity between closed trades, as a share of its peak",
+    "max_drawdown_marked": "the same at closes of bars, as if all were closed there",
     "max_drawdown_r": "deepest fall of the sum of R, in R",
+    "max_leverage": "largest worth of what was held over the account, at an entry",
     "mean_hold_bars": "bars that a trade lasts, on the mean",
     "mean_r": "mean result of a trade, in R, after costs",
+    "mean_trade": "mean result of a trade as a share of its worth, after costs",
+    "median_leverage": "worth of the middle position over the account, at its entry",
     "profit_factor": "sum of gains over sum of losses",
+    "rejected": "signals that were not traded because the stop was too near or on the wrong side",
     "sharpe": "sharpe_trade times the root of the trades a year",
+    "sharpe_daily": "mean over standard deviation of the account's days, a year",
     "sharpe_trade": "mean R over its standard deviation, per trade",
     "sortino": "mean R over the root mean square of losses, per trade",
+    "sortino_daily": "mean over the root mean square of losing days, a year",
     "std_r": "standard deviation of R",
     "strength": "sum_r over the root of the sum of squared R: standard errors above 0",
     "sum_r": "all results together, in R",
+    "sum_r_long": "results of longs together, in R",
+    "sum_r_short": "results of shorts together, in R",
     "total_return": "what equity gained, each R worth --risk-fraction of it",
     "trades": "how many there are",
+    "trades_long": "how many longs there are",
     "trades_per_year": "how many there are in 365.25 days",
+    "trades_short": "how many shorts there are",
+    "ulcer": "root mean square of the account's falls, at ends of days",
+    "under_water_days": "longest time below the highest end of a day, in calendar days",
     "win_rate": "share of trades that gain after costs",
+    "worst_r": "the worst trade, in R",
 }
 """What metrics and objectives are, in a few words; R is what a trade puts at risk.
 
 Source: `engine.metrics.compute_metrics`, which says it exactly.
 """
 
-FRACTIONS = frozenset({"total_return", "cagr", "max_drawdown", "win_rate", "exposure"})
+FRACTIONS = frozenset(
+    {
+        "buy_and_hold",
+        "cagr",
+        "exposure",
+        "max_drawdown",
+        "max_drawdown_marked",
+        "mean_trade",
+        "total_return",
+        "ulcer",
+        "win_rate",
+    }
+)
 """Metrics that people read in percent."""
 
 LONG = 1e9

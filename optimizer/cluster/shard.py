@@ -120,6 +120,15 @@ class Measure(Evaluate):
 
 
 @dataclass(frozen=True, eq=False)
+class ListTrades(Evaluate):
+    """Trades of genomes [N, G]."""
+
+    def of(self, engine: Engine) -> Any:  # noqa: ANN401 - lists of ledgers
+        """Ledgers, [N] of [W]."""
+        return list(engine.ledgers(self.genomes))
+
+
+@dataclass(frozen=True, eq=False)
 class ReplayMembers(Evaluate):
     """Genomes replayed by the reference, some pieces of them in plain Python."""
 

@@ -21,7 +21,7 @@ from engine.certificate import Certificate, data_hash
 from engine.contract import Ints
 from engine.derived import Span
 from engine.devices import Device
-from engine.ledger import ACCUMULATORS
+from engine.ledger import ACCUMULATORS, Ledger
 from engine.metrics import MetricTable
 from engine.parted import cut_windows
 from engine.replay.certificate import Replay, certificate_of, joined, pieces_in
@@ -29,7 +29,15 @@ from engine.replay.sample import Piece
 from optimizer.cluster.cluster import Cluster
 from optimizer.cluster.jobs import Asked, done
 from optimizer.cluster.keeping import Parcel
-from optimizer.cluster.shard import Began, Begin, Evaluate, Measure, ReplayMembers, Shard
+from optimizer.cluster.shard import (
+    Began,
+    Begin,
+    Evaluate,
+    ListTrades,
+    Measure,
+    ReplayMembers,
+    Shard,
+)
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import POOLED
 from optimizer.goals.objectives import Goals
@@ -127,6 +135,18 @@ class ShardedEngine:
             for places, found in self._ask("evaluate", asks):
                 out[part, places] = found
         return out
+
+    def ledgers(self, genomes: Floats) -> Iterator[tuple[Ledger, ...]]:
+        """Trades of genomes [N, G], a ledger a window; as `engine.batch.Engine.ledgers`."""
+        listed: list[dict[int, Ledger]] = [{} for _ in genomes]
+        asks = {
+            shard: ListTrades(tuple(windows), genomes) for shard, (_, windows) in self._own.items()
+        }
+        for places, found in self._ask("list trades of", asks):
+            for by_window, own in zip(listed, found, strict=True):
+                by_window |= zip(places.tolist(), own, strict=True)
+        for by_window in listed:
+            yield tuple(by_window[place] for place in range(len(self.windows)))
 
     def metrics(self, genomes: Floats, spans: Sequence[Span], names: Sequence[str]) -> MetricTable:
         """Metrics of each window of genomes [P, G], worked out where these are."""

@@ -29,7 +29,12 @@ from optimizer.runs.result import (
 from optimizer.search.generation import Floats
 from optimizer.session.causal import prove_one, prove_shown
 from optimizer.session.genes_file import Values, chosen_individual, chosen_member, genome_of
-from optimizer.session.individuals import figures_of, metrics_over
+from optimizer.session.individuals import (
+    account_of,
+    figures_of,
+    metrics_over,
+    with_account,
+)
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
 from optimizer.shown import counted, number
@@ -194,7 +199,8 @@ def _describe(
     spans = markets.spans(markets.all_windows)
 
     def figures(windows: Sequence[int]) -> Figures:
-        return figures_of(metrics_over(accumulators[None], spans, windows), 0, task.goals.over)
+        over = figures_of(metrics_over(accumulators[None], spans, windows), 0, task.goals.over)
+        return with_account(over, account_of(task, windows), ledgers)
 
     held_out = markets.places("held_out")
     return Backtest(

@@ -1,6 +1,6 @@
 """runs verify: the record read in full, and members of its front replayed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from data.errors import DataError
@@ -50,10 +50,16 @@ def _refuse_other_figures(judged: Iterable[Member], result: RunResult) -> None:
     recorded = {tuple(one.genes.values()): one for one in result.front}
     for found in judged:
         one = recorded[tuple(found.genes.values())]
-        parts = ("metrics", "undefined", "by_window")
-        if any(getattr(one, part) != getattr(found, part) for part in parts):
+        # Older versions recorded fewer metrics.
+        if _recorded(found, one.metrics) != _recorded(one, one.metrics):
             number = result.front.index(one)
             raise StoreError(
                 f"run '{result.run}' is damaged: member {number} does not reach what the result "
                 f"says of it: recorded {dict(one.metrics)}, now {dict(found.metrics)}"
             )
+
+
+def _recorded(member: Member, names: Mapping[str, object]) -> list[object]:
+    """Figures of a member, as far as they bear these names."""
+    parts = (member.metrics, member.undefined)
+    return [*({n: part[n] for n in names if n in part} for part in parts), member.by_window]

@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from data.checks import Flags, Floats
+from engine.account import side_and_risk
 from engine.costs import Costs
 from engine.intrabar import COARSE_SHARE
 from engine.ledger import Ledger
@@ -114,12 +115,6 @@ def break_even_bp(ledgers: Sequence[Ledger]) -> Figure:
         gross += float((side * (ledger.exit - ledger.entry) / risk).sum())
         turnover += float(((ledger.exit + ledger.entry) / risk).sum())
     return Figure(10000 * gross / turnover) if turnover > 0 else undefined("no trades")
-
-
-def side_and_risk(ledger: Ledger) -> tuple[Floats, Floats]:
-    """1 for longs and -1 for shorts; and what each trade risked at its entry, [K]."""
-    side = ledger.side.astype(np.float64)
-    return side, side * (ledger.entry - ledger.stop)
 
 
 def falls_in_other_orders(

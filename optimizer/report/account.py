@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from data.bars import Bars, Window
 from data.timeframe import UNITS_NS
+from engine.account import hold_values
 from engine.costs import Costs
 from optimizer.evidence.returns import sharpe_ratios
 from optimizer.report.trades import Ints, Trades, numbered
@@ -94,9 +95,7 @@ def buy_and_hold(
     costs: Costs,
     points: int,
 ) -> Curve:
-    """What buying at the first close and holding would have given, from 1, entry cost paid.
-
-    Not at the first open: on the bar of a listing that may be a price at which nobody could buy.
+    """What buying at the first close and holding would have given, from 1, as `hold_values` has it.
 
     `points` values at even times from the first bar to the last, the mean of all accounts [S];
     an account goes from one part to the next. One that has not begun yet is worth 1, one whose
@@ -111,7 +110,7 @@ def buy_and_hold(
         own = series[window.series]
         last = np.searchsorted(own.timestamp, time_ns, side="right") - 1
         known = np.clip(last, window.start, window.end - 1)
-        value = own.close[known] / (own.close[window.start] * (1.0 + costs.per_side))
+        value = hold_values(own, window, known, costs)
         values[owner[window.series]] *= np.where(last < window.start, 1.0, value)
     return Curve(time_ns, values.sum(axis=0) / len(names))
 

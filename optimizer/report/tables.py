@@ -12,7 +12,6 @@ from data.bars import Bars, Window
 from data.errors import DataError
 from engine.batch import Engine
 from engine.errors import EngineError
-from engine.metrics import METRICS
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.evidence.returns import days_of
 from optimizer.exporting.programs import program_of
@@ -23,7 +22,7 @@ from optimizer.report.history import History, read_history
 from optimizer.report.pick import by_weight, knee, weights_of
 from optimizer.report.trades import Ints, Trades, collect_trades, trades_frame
 from optimizer.runs import GenerationSummary, RunStore
-from optimizer.runs.result import Figures, Member, RunHeader, RunResult, best_first
+from optimizer.runs.result import FIGURES, Figures, Member, RunHeader, RunResult, best_first
 from optimizer.search.generation import Floats, final_front
 from optimizer.session.header import shown_task
 from optimizer.session.importance import importance_in
@@ -161,7 +160,7 @@ class Tables:
             kept = {} if one.held_out is None else _measured(one.held_out)
             held_out = {f"{HELD_OUT}{name}": value for name, value in kept.items()}
             rows.append({**one.genes, **_measured(one), **held_out})
-        others = [name for name in METRICS if name not in self.objectives]
+        others = [name for name in FIGURES if name not in self.objectives]
         columns = list(rows[0]) if rows else [*self.genes, *self.objectives, *others]
         frame = pd.DataFrame(rows, columns=columns)
         frame.index.name = "member"

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from engine.account import ACCOUNT_METRICS
 from engine.certificate import Certificate
 from engine.metrics import METRICS
 from optimizer.config.values import Specs
@@ -19,6 +20,17 @@ from optimizer.runs.rows import count_rejected
 from optimizer.runs.store import RunStore
 from optimizer.search.generation import Population, Regret, final_front
 from optimizer.shown import counted, fraction
+
+BESIDE = {"total_return": "buy_and_hold", "max_drawdown": "max_drawdown_marked"}
+"""What the account tells of a metric stands right behind it."""
+
+FIGURES = tuple(
+    name
+    for metric in (*METRICS, *ACCOUNT_METRICS)
+    for name in (metric, BESIDE.get(metric, ""))
+    if name and metric not in BESIDE.values()
+)
+"""Names of all metrics that are shown, in order."""
 
 Figure = float | None
 """A metric or an objective; None where it is undefined."""
@@ -180,7 +192,11 @@ class RunResult(Payload):
 
     def numbered(self, genes: Sequence[str]) -> "RunResult":
         """The same with members by their numbers, and names in order: JSON has them sorted."""
-        orders = {"genes": genes, "objectives": self.objectives, "metrics": METRICS}
+        orders = {
+            "genes": genes,
+            "objectives": self.objectives,
+            "metrics": FIGURES,
+        }
         front = [
             replace(
                 _in_order(member, orders),

@@ -1,14 +1,16 @@
 """Individuals for people and JSON: genes, objectives, metrics of all windows and of each."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from engine.account import Account
 from engine.derived import OVERFLOW, UNDEFINED, Span
+from engine.ledger import Ledger
 from engine.metrics import METRICS, MetricTable, compute_metrics
 from optimizer.goals.constraints import MEAN, POOLED, over_windows
-from optimizer.runs.result import Figure, Figures, Member
+from optimizer.runs.result import FIGURES, Figure, Figures, Member
 from optimizer.search.generation import Floats
 from optimizer.session.problem import EngineProblem, Evaluator
 from optimizer.session.task import Task
@@ -38,16 +40,21 @@ def describe_individuals(
     if held_out is not None:
         unseen = EngineProblem(goals, markets.spans(markets.held_out), engine.on(markets.held_out))
         reached = unseen.reached(genomes)
+    ledgers = engine.ledgers(genomes)
+    account = account_of(task, markets.places("search"))
+    unseen_account = account_of(task, places) if places else None
     shown = dict.fromkeys([*(goal.metric for goal in goals.objectives), *BY_WINDOW])
     names = shown if len(markets.all_windows) > 1 else ()
     found = []
-    for i, genome in enumerate(genomes):
-        figures = figures_of(searched, i, goals.over)
+    for i, (genome, taken) in enumerate(zip(genomes, ledgers, strict=True)):
+        figures = with_account(figures_of(searched, i, goals.over), account, taken)
         kept = None
         if held_out is not None:
             values = [None if np.isnan(value) else value for value in reached[i].tolist()]
             by_name = dict(zip(goals.names, values, strict=False))
             kept = replace(figures_of(held_out, i, goals.over), objectives=by_name)
+            if unseen_account is not None:
+                kept = with_account(kept, unseen_account, taken)
         found.append(
             Member(
                 genes=task.spec.layout.decode(genome),
@@ -59,6 +66,37 @@ def describe_individuals(
             )
         )
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class WindowsAccount:
+    """The account of some windows of a task.
+
+    Args:
+        places: Of these windows among all.
+    """
+
+    account: Account
+    places: tuple[int, ...]
+
+
+def account_of(task: Task, places: Sequence[int]) -> WindowsAccount:
+    """The account of those windows of a task that stand at some places."""
+    markets = task.markets
+    windows = tuple(markets.all_windows[place] for place in places)
+    names = tuple(markets.symbols[place] for place in places)
+    return WindowsAccount(Account(markets.series, windows, names, task.costs), tuple(places))
+
+
+def with_account(figures: Figures, own: WindowsAccount, ledgers: Sequence[Ledger]) -> Figures:
+    """Figures with what an account tells beside them; `ledgers` are of all windows [W]."""
+    values, why = own.account.measure([ledgers[place] for place in own.places])
+    metrics, undefined = {**figures.metrics, **values}, {**figures.undefined, **why}
+    return replace(
+        figures,
+        metrics={name: metrics.get(name) for name in FIGURES},
+        undefined={name: undefined[name] for name in FIGURES if name in undefined},
+    )
 
 
 def figures_of(table: MetricTable, individual: int, over: str) -> Figures:

@@ -1,13 +1,13 @@
 """The search's view of an engine, and the trials that it made of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from data import Window
 from engine.derived import Span
-from engine.ledger import ACCUMULATOR_INDEX
+from engine.ledger import ACCUMULATOR_INDEX, Ledger
 from engine.metrics import MetricTable, compute_metrics
 from optimizer.goals.objectives import Goals
 from optimizer.search.compiled.repeats import Seen
@@ -51,6 +51,10 @@ class Evaluator(Protocol):
 
     def evaluate(self, genomes: Floats) -> Floats:
         """Accumulators [P, W, A] of genomes [P, G]."""
+        ...
+
+    def ledgers(self, genomes: Floats) -> Iterable[Sequence[Ledger]]:
+        """Trades of genomes [N, G]: of each in order a ledger a window, [W]."""
         ...
 
     def on(self, windows: Sequence[Window]) -> "Evaluator":

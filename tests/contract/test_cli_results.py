@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from engine.batch import Engine
-from engine.metrics import METRICS
 from optimizer.config.run_config import RunConfig
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.runs import RunStore
+from optimizer.runs.result import FIGURES
 from optimizer.search.evolution import front_hash
 from optimizer.session.task import prepare
 from strategy import STRATEGIES
@@ -67,7 +67,7 @@ def test_the_result_has_every_key_that_programs_rely_on(found):
     assert set(found["timing"]) >= {"search_s", "certificate_s", "evaluated"}
     for member in found["front"]:
         assert set(member) >= {"genes", "objectives", "metrics", "undefined"}
-        assert list(member["metrics"]) == list(METRICS)
+        assert list(member["metrics"]) == list(FIGURES)
 
 
 def test_objectives_are_the_metrics_of_the_same_individual(found):

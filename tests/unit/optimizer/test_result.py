@@ -56,8 +56,10 @@ def test_a_result_of_an_older_version_is_read(stored):
     found = recorded_result(store)
     said = json.loads(json.dumps(found.payload(), allow_nan=False))
     assert (found.run, found.path) == ("older", str(store.path))
-    for name in recorded.keys() - {"run", "path", "data", "front", "certificate"}:
+    for name in recorded.keys() - {"run", "path", "data", "front", "certificate", "infeasible"}:
         assert said[name] == recorded[name], name
+    # They counted the last generation alone.
+    assert said["infeasible"] == dict(store.generations()[-1].rejected)
     assert said["certificate"].items() >= recorded["certificate"].items()
     front = sorted(recorded["front"], key=lambda member: -member["objectives"]["sharpe_trade"])
     assert said["front"] == front

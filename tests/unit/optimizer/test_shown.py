@@ -1,11 +1,11 @@
 """What numbers are called for people: every metric and every objective has its few words."""
 
-from engine.metrics import METRICS
 from optimizer.goals.objectives import OBJECTIVES
+from optimizer.runs.result import FIGURES
 from optimizer.shown import MEANINGS
 
 
 def test_every_metric_and_objective_says_what_it_is():
     """No more names than there are, and none without words."""
-    assert set(MEANINGS) == {*METRICS, *OBJECTIVES}
+    assert set(MEANINGS) == {*FIGURES, *OBJECTIVES}
     assert all(MEANINGS.values())

@@ -1,0 +1,177 @@
+"""What an account tells beside its accumulators: by hand, and to the last digit on real bars."""
+
+import numpy as np
+import pytest
+
+from data import LoadOptions, load_bars
+from data.bars import Bars, Window
+from engine.account import ACCOUNT_METRICS, Account, longest_run
+from engine.batch import Engine
+from engine.costs import Costs
+from engine.ledger import REASONS, Ledger
+from strategy import STRATEGIES
+
+DAY_NS = 86_400 * 10**9
+FREE = Costs(fee_bp=0.0, slippage_bp=0.0, risk_fraction=0.1)
+SPEC = STRATEGIES["seller_exhaustion"]
+
+
+def daily(*closes, symbol="PAPER"):
+    """A bar a day whose open, high and low are its close."""
+    price = np.array(closes, np.float64)
+    times = np.arange(len(price), dtype=np.int64) * DAY_NS
+    return Bars(
+        timestamp=times,
+        open=price,
+        high=price,
+        low=price,
+        close=price,
+        volume=np.ones(len(price)),
+        symbol=symbol,
+        timeframe_ns=DAY_NS,
+    )
+
+
+def ledger(*trades, rejected=0):
+    """Trades of (entry bar, exit bar, entry, stop, exit, reason), without costs."""
+    rows = [(e - 1, e, x, REASONS.index(why), a, s, a + 9, b) for e, x, a, s, b, why in trades]
+    signal, entry_bar, exit_bar, reason, entry, stop, target, leave = (
+        np.array([row[column] for row in rows]) for column in range(8)
+    )
+    side = np.sign(entry - stop)
+    r = side * (leave - entry) / np.abs(entry - stop)
+    bars = (column.astype(np.int64) for column in (signal, entry_bar, exit_bar))
+    prices = (column.astype(np.float64) for column in (entry, stop, target, leave, r))
+    return Ledger(
+        *bars, reason.astype(np.int8), *prices, side.astype(np.int8), stop.astype(float), rejected
+    )
+
+
+def account(bars, *windows, costs=FREE):
+    """The account of windows of one market, or of several series."""
+    series = bars if isinstance(bars, tuple) else (bars,)
+    found = windows or tuple(Window.whole(one, place) for place, one in enumerate(series))
+    return Account(series, found, tuple(series[w.series].symbol for w in found), costs)
+
+
+def test_an_open_loss_is_marked_and_a_closed_account_does_not_show_it():
+    """100 to 130 to 101: no fall between closed trades, one of a fifth of the risk at closes."""
+    bars = daily(100, 100, 130, 101, 101)
+    found, why = account(bars).measure([ledger((1, 3, 100, 90, 101, "time"))])
+    # At 130 three R of 10 % are open: 1.3; the trade ends at 1.01.
+    assert found["max_drawdown_marked"] == (1.3 - 1.01) / 1.3
+    assert found["best_r"] == found["worst_r"] == 0.1
+    assert found["mean_trade"] == pytest.approx(0.01)
+    assert found["max_leverage"] == found["median_leverage"] == 1.0
+    assert found["under_water_days"] == 0.0
+    assert found["buy_and_hold"] == 101 / 100 - 1
+    assert why["sharpe_daily"] == "few_days"
+
+
+def test_streaks_sides_and_days_under_water():
+    """Losses in a row, results by side, and calendar days from the first fall to the last."""
+    bars = daily(*[100] * 12)
+    found, _ = account(bars).measure(
+        [
+            ledger(
+                (1, 2, 100, 90, 95, "stop"),
+                (3, 4, 100, 110, 105, "stop"),
+                (5, 7, 100, 90, 100, "time"),
+                (8, 9, 100, 90, 130, "target"),
+                rejected=3,
+            )
+        ]
+    )
+    assert (found["losing_streak"], found["rejected"]) == (3.0, 3.0)
+    assert (found["trades_long"], found["trades_short"]) == (3.0, 1.0)
+    assert (found["sum_r_long"], found["sum_r_short"]) == (2.5, -0.5)
+    # Below the peak from the end of day 2 to that of day 8.
+    assert found["under_water_days"] == 7.0
+
+
+def test_windows_of_one_market_are_one_account():
+    """A fall goes on from part to part: two losses of 10 % each are one of 19 %."""
+    bars = daily(*[100] * 8)
+    parts = (Window(0, 0, 4), Window(0, 4, 8))
+    loss = [ledger((e, e + 1, 100, 90, 90, "stop")) for e in (1, 5)]
+    found, _ = account(bars, *parts).measure(loss)
+    assert found["max_drawdown_marked"] == pytest.approx(0.19)
+    assert found["losing_streak"] == 2.0
+
+
+def test_markets_side_by_side_add_their_leverage():
+    """A position counts until its exit bar closes; an exit by condition frees it at the open."""
+    series = (daily(*[100] * 6, symbol="A"), daily(*[100] * 6, symbol="B"))
+    held = [ledger((1, 3, 100, 90, 100, "time")), ledger((3, 4, 100, 50, 100, "time"))]
+    found, _ = account(series).measure(held)
+    assert found["max_leverage"] == pytest.approx(1.0 + 0.2)
+    freed = [ledger((1, 3, 100, 90, 100, "signal")), held[1]]
+    found, _ = account(series).measure(freed)
+    assert found["max_leverage"] == pytest.approx(1.0)
+
+
+def test_without_a_trade_nothing_is_measured_but_the_bars():
+    """Counts are 0, what needs a trade says so, and buy and hold stays."""
+    found, why = account(daily(*range(100, 130))).measure([ledger()])
+    assert found["trades_long"] == found["max_drawdown_marked"] == found["ulcer"] == 0.0
+    assert why["best_r"] == why["max_leverage"] == "no_trades"
+    assert why["sharpe_daily"] == "no_variation"
+    assert found["buy_and_hold"] == pytest.approx(0.29)
+    assert set(found) | set(why) == set(ACCOUNT_METRICS)
+
+
+def test_a_ruined_account_has_no_ratio_of_days():
+    """Equity is 0 for good, the marked fall is whole, ratios say ruined."""
+    bars = daily(*[100] * 30)
+    lost = [ledger((1, 2, 100, 99, 80, "stop_gap"), (4, 5, 100, 99, 120, "target"))]
+    found, why = account(bars).measure(lost)
+    assert found["max_drawdown_marked"] == 1.0
+    assert why["sharpe_daily"] == why["ulcer"] == "ruined"
+
+
+def test_many_markets_are_not_marked():
+    """Above a number of bars the marked fall is left out, with the reason."""
+    series = tuple(daily(*[100.0] * 40_000, symbol=name) for name in "ABCDEFGH")
+    found, why = account(series).measure([ledger() for _ in series])
+    assert "max_drawdown_marked" not in found
+    assert why["max_drawdown_marked"] == "several_symbols"
+
+
+def test_runs_are_counted_from_end_to_end():
+    """Also at the first and at the last place."""
+    assert longest_run(np.array([], bool)) == 0
+    assert longest_run(np.array([True, True, False, True])) == 2
+    assert longest_run(np.array([False, True, True, True])) == 3
+
+
+CHECK_VALUES = {
+    ("btcusdt",): {
+        "losing_streak": 14.0,
+        "under_water_days": 2228.0,
+        "max_leverage": 1.314207180762171,
+        "sharpe_daily": -0.6804330140374665,
+        "sortino_daily": -0.9599075711830183,
+        "ulcer": 0.24967949800462066,
+        "max_drawdown_marked": 0.4401963792444349,
+    },
+    ("btcusdt", "gbpjpy", "aapl"): {"max_drawdown_marked": 0.7564994991767056},
+}
+"""From an independent implementation, to the last digit."""
+
+
+@pytest.mark.parametrize("names", CHECK_VALUES)
+def test_check_values_of_real_bars(names, real_folder):
+    """Published genes and costs: one market, and three as one account."""
+    series = tuple(
+        load_bars(f"parquet:{real_folder / name}_1h.parquet", LoadOptions(dedupe=True))
+        for name in names
+    )
+    windows = tuple(Window.whole(bars, place) for place, bars in enumerate(series))
+    own = Account(series, windows, names, Costs())
+    ledgers = Engine(SPEC, list(series), list(windows), device="cpu").trades(SPEC.layout.defaults)
+    found, _ = own.measure(ledgers)
+    assert {name: found[name] for name in CHECK_VALUES[names]} == CHECK_VALUES[names]
+    if len(names) > 1:
+        assert found["max_leverage"] == pytest.approx(5.191793570484141, rel=1e-14)
+        assert own.years == 26.299908738307096
+        assert own.fold(ledgers).equity[-1] == 0.2814295038399783
