@@ -67,6 +67,16 @@ class LanguageReference(BaseReference):
             found.append([t for t in bars if side_asked(longs, shorts, t)])
         return tuple(found)
 
+    def contradictions(self, genome: Floats) -> int:
+        """How many bars of all windows have both sides of an individual [G] ask for an entry."""
+        genes = self.spec.layout.decode(genome)
+        count = 0
+        for window in self.windows:
+            longs, shorts = self._sides(genes, window.series)
+            bars = slice(self._first(genes, window), window.end - 1 - self._delay(genes))
+            count += int((longs.signals[bars] & shorts.signals[bars]).sum())
+        return count
+
     def rows(self, genes: Genes, series: int) -> dict[str, Floats]:
         """All rows [T] of one series that conditions and exits read, as they are written."""
         found = [one for one in self.spec.expressions if holds_row(one)]

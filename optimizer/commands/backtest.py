@@ -1,6 +1,6 @@
 """backtest: one individual, its metrics and its ledger."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.certificate import data_hash
 from engine.intrabar import Intrabar, intrabar_of
-from engine.language_reference import reference_of
+from engine.language_reference import LanguageReference, reference_of
 from engine.ledger import ACCUMULATORS, Ledger, Trade
 from optimizer.commands.console import csv_text, facts_table, print_json, stderr, stdout
 from optimizer.commands.flags import parse_settings
@@ -37,8 +37,9 @@ from optimizer.session.individuals import (
 )
 from optimizer.session.markets import Markets
 from optimizer.session.task import Task, check_genome_fits, describe_data, ledger_rows, prepare
-from optimizer.shown import counted, number
+from optimizer.shown import counted, fraction, number
 from optimizer.written import write_whole
+from strategy.model import Strategy
 
 BY_WINDOW = ("trades", "sum_r", "sharpe_trade", "total_return", "max_drawdown")
 """Metrics that are shown window by window."""
@@ -53,13 +54,18 @@ class WindowFigures(WindowDescription, Figures):
 
 @dataclass(frozen=True, kw_only=True)
 class Backtest(Member):
-    """What one individual did: a member of no front, and more of each of its windows, [W]."""
+    """What one individual did: a member of no front, and more of each of its windows, [W].
+
+    Args:
+        contradictions: Bars at which both sides signal, so that neither does; as searched on.
+    """
 
     strategy: str
     data: DataDescription
     data_hash: str
     windows: tuple[WindowFigures, ...]
     intrabar: Intrabar
+    contradictions: int
     engine: str
     over_windows: str
 
@@ -99,7 +105,10 @@ def backtest_command(
     _print(found)
     if trades is not None:
         stdout().say(f"\nledger written to {trades}")
-    stdout().say(_ends_line([ledgers[w] for w in task.markets.places("search")]))
+    searched = [ledgers[w] for w in task.markets.places("search")]
+    stdout().say(_ends_line(searched))
+    for line in _doubtful_lines(searched, found.contradictions, task.costs.min_risk):
+        stdout().say(line)
     stdout().say(_intrabar_line(found.intrabar))
 
 
@@ -143,6 +152,36 @@ def _ends_line(ledgers: Sequence[Ledger]) -> str:
     n_short = sum(int((one.side < 0).sum()) for one in ledgers)
     n_long = sum(len(one) for one in ledgers) - n_short
     return f"\n{number(n_long)} long, {number(n_short)} short; {ends_of(ledgers)}"
+
+
+def _doubtful_lines(
+    ledgers: Sequence[Ledger], contradictions: int, min_risk: float
+) -> Iterator[str]:
+    """Signals that were not traded, and stops that no price reaches."""
+    trades, rejected = sum(map(len, ledgers)), sum(one.rejected for one in ledgers)
+    if rejected:
+        yield (
+            f"{number(rejected)} of {counted(rejected + trades, 'signal')} rejected: stop or "
+            "target on the wrong side of the entry, or a risk below "
+            f"{fraction(min_risk)} of the price"
+        )
+    if contradictions:
+        yield (
+            f"{counted(contradictions, 'bar')} where both sides signal, which neither trades: "
+            "long and short conditions hold at once"
+        )
+    unreached = sum(int((one.stop <= 0).sum()) for one in ledgers)
+    if unreached:
+        yield f"{number(unreached)} of {counted(trades, 'trade')} had a stop at 0 or below"
+
+
+def _count_contradictions(task: Task, genome: Floats) -> int:
+    """Bars searched on at which both sides signal; a strategy of one side has none."""
+    if not (isinstance(task.spec, Strategy) and task.spec.long and task.spec.short):
+        return 0
+    reference = task.reference_on(task.markets.windows)
+    assert isinstance(reference, LanguageReference)
+    return reference.contradictions(genome)
 
 
 def _page(task: Task, genome: Floats) -> str:
@@ -219,6 +258,7 @@ def _describe(
             for w, window in enumerate(markets.describe())
         ),
         intrabar=_intrabar(task, ledgers),
+        contradictions=_count_contradictions(task, genome),
         engine=engine,
         over_windows=task.goals.over,
     )

@@ -1,6 +1,7 @@
 """strategies check: what a file says, and what it does on some bars, by both engines."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,4 +104,8 @@ def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:
             f"{counted(len(signals), 'signal')}, {counted(len(ledger), 'trade')}{sides}, "
             f"{ledger.rejected} rejected; {ends_of([ledger])}"
         )
+        if strategy.goes_short and strategy.long is not None:
+            reference = LanguageReference(strategy, [bars], [replace(window, series=0)])
+            both = counted(reference.contradictions(genome), "bar")
+            console.say(f"{both} where both sides signal, which neither trades")
     console.say(certificate_line(certificate))

@@ -93,7 +93,8 @@ def _say_empty(console: Lines, result: RunResult) -> None:
     console.say(describe_failures(failures, sum(failures.values())))
     if nearest is not None:
         console.say(describe_nearest(failures, nearest.metrics, nearest.undefined))
-    console.say(advise(failures, {} if nearest is None else nearest.undefined))
+    metrics, undefined = ({}, {}) if nearest is None else (nearest.metrics, nearest.undefined)
+    console.say(advise(failures, metrics, undefined))
     for table in () if nearest is None else genes_tables({0: nearest}, console.width):
         console.print()
         console.say("Genes of the nearest", style="italic")

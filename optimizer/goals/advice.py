@@ -49,18 +49,26 @@ def describe_nearest(
         undefined: Reasons of those that are None.
     """
     missed = list(dict.fromkeys(_missed(failures, metrics, undefined)))
-    trades = counted(int(metrics.get("trades") or 0), "trade")
-    return f"Nearest: {', '.join([trades, *missed])}."
+    parts = [counted(int(metrics.get("trades") or 0), "trade")]
+    if rejected := int(metrics.get("rejected") or 0):
+        parts.append(f"{counted(rejected, 'signal')} rejected")
+    return f"Nearest: {', '.join([*parts, *missed])}."
 
 
-def advise(failures: Mapping[str, int], undefined: Mapping[str, str]) -> str:
+def advise(failures: Mapping[str, int], metrics: Figures, undefined: Mapping[str, str]) -> str:
     """What to change, by the reason that failed most.
 
     Args:
         failures: Of the whole search, by name.
-        undefined: Reasons of what is undefined of the nearest candidate.
+        metrics: Of the nearest candidate.
+        undefined: Reasons of what is undefined of it.
     """
     first = next(iter(by_count(failures)), TOO_FEW_TRADES)
+    if first == TOO_FEW_TRADES and (metrics.get("rejected") or 0) > (metrics.get("trades") or 0):
+        return (
+            "Most signals are rejected: stop or target lie on the wrong side of the entry, or the "
+            "stop is too near; move the stop farther away."
+        )
     kind, _, text = first.partition(":")
     if kind == BROKEN:
         return f"Loosen what failed most, or let it be missed: --constraint '{text} soft'."

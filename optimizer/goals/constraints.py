@@ -27,6 +27,21 @@ LEAST_MISS = 2.0**-1000
 
 LARGEST_MISS = 2.0**1000
 
+RANGES = {
+    "trades": (0.0, np.inf),
+    "trades_per_year": (0.0, np.inf),
+    "win_rate": (0.0, 1.0),
+    "std_r": (0.0, np.inf),
+    "profit_factor": (0.0, np.inf),
+    "total_return": (-1.0, np.inf),
+    "cagr": (-1.0, np.inf),
+    "max_drawdown": (0.0, 1.0),
+    "max_drawdown_r": (0.0, np.inf),
+    "exposure": (0.0, 2.0),
+    "mean_hold_bars": (0.0, np.inf),
+}
+"""What metrics can be; of others any number."""
+
 _TEXT = re.compile(
     r"\s*(?P<metric>\w+)(?:@(?P<over>\w+))?\s*(?P<sign><=|>=|<|>)\s*"
     r"(?P<bound>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)(?P<percent>\s*%)?"
@@ -146,6 +161,27 @@ def parse_constraints(texts: Sequence[str]) -> tuple[Constraint, ...]:
     if problems:
         raise ConfigError("; ".join(problems))
     return tuple(found)
+
+
+def check_constraints(constraints: Sequence[Constraint]) -> None:
+    """Refuse bounds outside the range of their metrics, which always or never hold.
+
+    Raises:
+        ConfigError: Naming the first such, and the range.
+    """
+    for one in constraints:
+        if one.metric not in RANGES:
+            continue
+        low, high = RANGES[one.metric]
+        if low <= one.bound <= high:
+            continue
+        is_kept = one.bound < low if one.wants_more else one.bound > high
+        span = f"{low:g} to {high:g}" if high < np.inf else f"{low:g} or more"
+        percent = f", write {one.bound:g}%" if high == 1 and 1 < one.bound <= 100 else ""
+        raise ConfigError(
+            f"constraint '{one.text}' {'holds always' if is_kept else 'can never hold'}: "
+            f"{one.metric} is {span}{percent}"
+        )
 
 
 def check_aggregation(text: str) -> str:

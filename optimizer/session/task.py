@@ -19,7 +19,7 @@ from engine.workload import Workload
 from optimizer.config.data import CostSettings
 from optimizer.config.run_config import RunConfig, flag_of
 from optimizer.errors import ConfigError
-from optimizer.goals.constraints import parse_constraints
+from optimizer.goals.constraints import check_constraints, parse_constraints
 from optimizer.goals.objectives import Goals, parse_objectives
 from optimizer.runs.result import DataDescription
 from optimizer.search.evolution import evolve
@@ -38,6 +38,7 @@ from optimizer.session.columns import require_columns
 from optimizer.session.kept_rows import keeping_rows, row_cache
 from optimizer.session.markets import Markets, load_markets
 from optimizer.session.problem import EngineProblem
+from optimizer.session.remarks import question_remarks
 from strategy import find_strategy
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy
@@ -223,7 +224,16 @@ def prepare(
         _require_legal_point(task.lattice)
         last_chunk = {"generations": task.lattice.chunks - 1}
         task = replace(task, config=task.config.model_copy(update=last_chunk))
+    remarks = question_remarks(
+        spec,
+        task.lattice,
+        markets.series[0].timeframe_ns,
+        is_scaled=config.scale_lengths and known is None,
+    )
+    task = replace(task, remarks=remarks)
     if for_search:
+        if known is None:
+            check_constraints(goals.constraints)
         check_bounds_fit(spec, task.markets)
         prove_bounds(spec, markets.searched)
     return task

@@ -230,7 +230,8 @@ def _warm_start(task: Task) -> tuple[Task, Floats | None]:
     found = warm_start_of(task.config, task.spec.layout)
     if found is None:
         return task, None
-    return replace(task, remarks=found.notes(task.config.population)), found.genomes
+    notes = (*task.remarks, *found.notes(task.config.population))
+    return replace(task, remarks=notes), found.genomes
 
 
 def _search(

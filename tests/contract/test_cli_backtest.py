@@ -169,3 +169,31 @@ def test_fees_are_flags_too(command, market):
     assert (
         cheap["windows"][0]["accumulators"]["sum_r"] > dear["windows"][0]["accumulators"]["sum_r"]
     )
+
+
+DOUBTFUL = """from strategy.words import *
+UP = crosses_above(close, sma(close, 5))
+WRONG = strategy("Stop above the entry.", long=UP, stop=level(2 * high))
+BOTH = strategy("Both sides at once.", long=UP, short=UP, stop=share(0.02))
+FAR = strategy("Stop below zero.", long=UP, exit_long=close < sma(close, 5), stop=share(2.0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("WRONG", "signals rejected: stop or target on the wrong side of the entry"),
+        ("BOTH", "bars where both sides signal, which neither trades"),
+        ("FAR", "trades had a stop at 0 or below"),
+    ],
+)
+def test_signals_that_come_to_nothing_are_counted(command, market, tmp_path, name, words):
+    """Every signal rejected, both sides at once, a stop that no price reaches: a line each."""
+    (tmp_path / "doubtful.py").write_text(DOUBTFUL, encoding="utf-8")
+    asked = ("backtest", "--data", market, "--strategy", f"doubtful.py:{name}")
+    found, plain = command(*asked, "--json").json, command(*asked)
+    assert words in plain.out
+    counts = {"WRONG": found["metrics"]["rejected"], "BOTH": found["contradictions"]}
+    assert counts.pop(name, 1) > 0
+    assert not any(counts.values())
+    assert ("below 1 with a smaller share" in plain.err) == (name == "FAR")

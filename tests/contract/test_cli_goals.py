@@ -21,17 +21,17 @@ def test_a_hard_constraint_holds_in_the_whole_front(command, market):
 
 def test_a_constraint_that_nobody_keeps_leaves_no_front(command, market):
     """The search ends, says why they are all infeasible, and shows nobody."""
-    bound = ("--constraint", "win_rate > 1")
+    bound = ("--constraint", "win_rate > 0.99")
     found = command("evolve", "--data", market, *LARGER, *bound, "--json").json
     assert found["front"] == []
-    assert found["infeasible"]["broken:win_rate>1.0"] > 0
+    assert found["infeasible"]["broken:win_rate>0.99"] > 0
     assert sum(found["infeasible"].values()) == found["evaluated"]
     shown = command("runs", "show", "latest").out
     assert f"Of {found['evaluated']:,} evaluated: " in shown
     assert f"Nearest: {found['nearest']['metrics']['trades']:.0f} trades, win_rate" in shown
-    assert "where > 100.00% is asked" in shown
-    loosened = ("--constraint", "win_rate>1.0 soft")
-    assert "--constraint 'win_rate>1.0 soft'" in shown
+    assert "where > 99.00% is asked" in shown
+    loosened = ("--constraint", "win_rate>0.99 soft")
+    assert "--constraint 'win_rate>0.99 soft'" in shown
     assert command("evolve", "--data", market, *LARGER, *loosened, "--json").json["front"]
 
 

@@ -556,14 +556,13 @@ def test_zones_are_recorded_with_their_version(command, market, pullback):
         assert list(store.header["versions"]["zones"]) == ["America/New_York"]
 
 
-def test_a_strategy_without_genes_is_backtested_and_not_searched(command, market, pullback):
-    """There is nothing to search; all else works."""
+def test_a_strategy_without_genes_is_checked_and_backtested(command, market, pullback):
+    """As any other; a search of it is one candidate, as `test_cli_no_genes` has it."""
     text = PULLBACK.replace('length("slow", 20, 5, 60)', "20").replace(
         'gene("dip", 40, 20, 60)', "40"
     )
     pullback.write_text(text.replace('gene("stop", 1.5, 0.3, 4) * ', ""))
     given = ("--strategy", pullback, "--data", market)
-    assert "nothing to search" in command("evolve", *given, *SMALL).error
     found = command("backtest", *given, "--json")
     assert found.code == 0, found.err
     assert found.json["metrics"]["trades"] > 3

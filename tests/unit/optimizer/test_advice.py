@@ -39,4 +39,15 @@ def test_the_nearest_shows_what_it_misses_and_nothing_else():
 )
 def test_advice_fits_what_failed_most(failures, undefined, words):
     """Each reason has its own remedy."""
-    assert words in advise(failures, undefined)
+    assert words in advise(failures, {}, undefined)
+
+
+def test_rejected_signals_are_counted_and_explained():
+    """Where the nearest candidate has more of them than trades, the stop is to blame."""
+    metrics = {"trades": 0.0, "rejected": 621.0}
+    assert describe_nearest({"too_few_trades": 9}, metrics, {}) == (
+        "Nearest: 0 trades, 621 signals rejected."
+    )
+    assert "move the stop farther away" in advise({"too_few_trades": 9}, metrics, {})
+    traded = {"trades": 9.0, "rejected": 2.0}
+    assert "--min-trades" in advise({"too_few_trades": 9}, traded, {})

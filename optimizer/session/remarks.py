@@ -1,0 +1,91 @@
+"""What a question does not mean as a person may think: lengths, stops, grids, in a line each."""
+
+from collections.abc import Iterator
+
+from data.timeframe import format_timeframe
+from optimizer.search.lattice import NEARLY, Lattice
+from optimizer.shown import number
+from strategy.conditions import OverBars
+from strategy.exits import Share, sides_of
+from strategy.expressions import Call, GeneValue, Number
+from strategy.genes import GenomeLayout
+from strategy.model import Strategy
+from strategy.narrow import AnyStrategy, in_words
+from strategy.nodes import Node, walk
+from strategy.wording import written
+
+MOST_NAMED = 3
+
+
+def question_remarks(
+    spec: AnyStrategy, lattice: Lattice | None, timeframe_ns: int, *, is_scaled: bool
+) -> tuple[str, ...]:
+    """A line for each part of a question that is likely to be misread.
+
+    Args:
+        spec: The strategy, scaled to the bars, with its bounds.
+        lattice: Its grid; None for another search.
+        timeframe_ns: Duration of a bar.
+        is_scaled: Whether lengths were scaled from the duration that the strategy names.
+    """
+    strategy = in_words(spec)
+    lines: list[str] = []
+    if strategy is not None:
+        lines += _stops(strategy, spec.layout)
+        if is_scaled:
+            lines += _constants(strategy, timeframe_ns)
+    return (*lines, *(() if lattice is None else _missed_bounds(lattice)))
+
+
+def _constants(strategy: Strategy, timeframe_ns: int) -> Iterator[str]:
+    """Numbers of bars that stay as they are written where lengths are scaled."""
+    bars_s = timeframe_ns / 1e9
+    if strategy.timeframe_s is None or strategy.timeframe_s == bars_s:
+        return
+    fixed = list(dict.fromkeys(written(node) for node in walk(strategy) if _counts_bars(node)))
+    if not fixed and strategy.max_hold is not None and isinstance(strategy.max_hold, Number):
+        fixed = [f"max_hold={written(strategy.max_hold)}"]
+    if fixed:
+        named = ", ".join(fixed[:MOST_NAMED]) + (", ..." if len(fixed) > MOST_NAMED else "")
+        own = format_timeframe(round(strategy.timeframe_s * 1e9))
+        yield (
+            f"lengths are scaled from {own} to {format_timeframe(timeframe_ns)} bars, numbers that "
+            f"are written out are not: {named}; write length(...) for the same time in any bars"
+        )
+
+
+def _counts_bars(node: Node) -> bool:
+    """Whether a number of bars is written out in it."""
+    return isinstance(node, Call | OverBars) and any(
+        parameter.is_whole and isinstance(setting, Number) for parameter, setting in node.settings
+    )
+
+
+def _stops(strategy: Strategy, layout: GenomeLayout) -> Iterator[str]:
+    """Stops of longs that may lie at 0 or below, where no price ever is."""
+    stop, _ = sides_of(strategy.stop)
+    if strategy.long is None or not isinstance(stop, Share):
+        return
+    if isinstance(stop.fraction, GeneValue):
+        name = stop.fraction.gene.name
+        most, remedy = layout.gene(name).high, f"--bound {name}=LOW:HIGH"
+    else:
+        most, remedy = stop.fraction.value, "a smaller share"
+    if most >= 1:
+        yield (
+            f"stop={written(stop)} reaches {number(most)}: from 1 on a long's stop lies at 0 or "
+            f"below and ends no trade; keep it below 1 with {remedy}"
+        )
+
+
+def _missed_bounds(lattice: Lattice) -> Iterator[str]:
+    """Genes whose last value on a grid is not their high bound."""
+    for gene, values in zip(lattice.layout.genes, lattice.values, strict=True):
+        if len(values) < 2:
+            continue
+        step = float(values[1] - values[0])
+        if gene.high - values[-1] > NEARLY * step:
+            yield (
+                f"the grid of '{gene.name}' ends at {number(float(values[-1]))}, below its bound "
+                f"{number(gene.high)}, which steps of {number(step)} from {number(gene.low)} miss"
+            )

@@ -1,0 +1,98 @@
+"""Notes on questions that mean something else than they seem to."""
+
+import numpy as np
+import pytest
+
+from optimizer.config.run_config import RunConfig
+from optimizer.errors import ConfigError
+from optimizer.goals.constraints import check_constraints, parse_constraint
+from optimizer.search.lattice import make_lattice
+from optimizer.session.remarks import question_remarks
+from optimizer.session.task import prepare
+from strategy.words import by_side, close, crosses_above, gene, length, share, sma, strategy
+
+HOUR_NS = 3_600_000_000_000
+RISES = crosses_above(close, sma(close, length("n", 20, 5, 50)))
+
+
+def remarks(asked, lattice=None, timeframe_ns=HOUR_NS, is_scaled=True):
+    """Notes on a strategy in words, scaled to hours."""
+    scaled = asked.for_timeframe(timeframe_ns / 1e9) if is_scaled else asked
+    return question_remarks(scaled, lattice, timeframe_ns, is_scaled=is_scaled)
+
+
+def test_numbers_that_are_written_out_are_not_scaled():
+    """15-minute lengths on hours: `sma(close, 100)` and its kind are named, genes are not."""
+    mixed = strategy(
+        "Mixed.", long=RISES & (close > sma(close, 100)), stop=share(0.02), timeframe="15m"
+    )
+    (line,) = remarks(mixed)
+    assert "from 15m to 1h" in line
+    assert "sma(close, 100)" in line
+    assert "n" not in line.partition("are not: ")[2].partition(";")[0].split()
+    assert remarks(mixed, is_scaled=False) == ()
+    assert remarks(mixed, timeframe_ns=HOUR_NS // 4) == ()
+    assert remarks(strategy("Genes.", long=RISES, stop=share(0.02), timeframe="15m")) == ()
+
+
+def test_a_time_limit_that_is_written_out_is_not_scaled_either():
+    """Also where nothing else is fixed."""
+    held = strategy("Held.", long=RISES, stop=share(0.02), max_hold=96, timeframe="15m")
+    (line,) = remarks(held)
+    assert "max_hold=96" in line
+
+
+@pytest.mark.parametrize(
+    ("stop", "count"),
+    [
+        (share(2.0), 1),
+        (share(gene("p", 0.5, 0.1, 3.0)), 1),
+        (share(0.99), 0),
+        (share(gene("p", 0.5, 0.1, 0.9)), 0),
+        (by_side(share(0.5), share(2.0)), 0),
+    ],
+)
+def test_a_long_stop_below_zero_is_named_with_its_range(stop, count):
+    """From 1 on a share of a long leaves no price to stop at; a short's may be larger."""
+    short = crosses_above(sma(close, 20), close)
+    lines = remarks(strategy("Far.", long=RISES, short=short, stop=stop), is_scaled=False)
+    assert len(lines) == count
+    assert all("below 1" in line for line in lines)
+
+
+def test_a_grid_that_misses_its_bound_is_named():
+    """Steps that do not meet the high bound end below it, which is said."""
+    grid = strategy("Grid.", long=RISES, stop=share(gene("p", 0.5, 0.1, 0.9)))
+    (line,) = remarks(grid, make_lattice(grid.layout, {"p": 0.3, "n": 15}), is_scaled=False)
+    assert "'p' ends at 0.7, below its bound 0.9" in line
+    assert np.allclose(make_lattice(grid.layout, {"p": 0.3}).values[1][-1], 0.7)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("max_drawdown <= 20", "holds always: max_drawdown is 0 to 1, write 20%"),
+        ("win_rate >= 50", "can never hold: win_rate is 0 to 1, write 50%"),
+        ("win_rate > -1", "holds always"),
+        ("total_return <= -3", "can never hold: total_return is -1 or more"),
+        ("profit_factor < -1 soft", "can never hold"),
+    ],
+)
+def test_limits_beyond_the_range_of_a_metric_are_refused(text, words):
+    """With the range, and the percentage that was probably meant."""
+    with pytest.raises(ConfigError, match=words):
+        check_constraints([parse_constraint(text)])
+
+
+@pytest.mark.parametrize("text", ["max_drawdown <= 20%", "win_rate >= 1", "sharpe > 9", "trades>0"])
+def test_limits_within_the_range_are_taken(text):
+    """The ends of a range are within it; ratios may be anything."""
+    check_constraints([parse_constraint(text)])
+
+
+def test_a_search_is_refused_and_a_backtest_is_not():
+    """Only a search uses limits; what a run recorded is not asked again."""
+    config = RunConfig(constraints=["max_drawdown <= 20"])
+    with pytest.raises(ConfigError, match="holds always"):
+        prepare(config, for_search=True)
+    assert prepare(config).goals.constraints
