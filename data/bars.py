@@ -42,6 +42,7 @@ class Bars:
         extra: Further columns by name, each [T] finite or NaN: what was known at a bar's close.
         dated: Names of those of `extra` that follow the clock, such as a rate with the time from
             which it was known; each of the others is aligned, it belongs to its bar.
+        zone: IANA zone of the source's clock: its days and weeks are those that bars merge into.
 
     Raises:
         BarsError: With the first five offending rows and the option that repairs them.
@@ -60,6 +61,7 @@ class Bars:
     notes: tuple[str, ...] = ()
     extra: Mapping[str, Floats] = field(default_factory=dict)
     dated: tuple[str, ...] = ()
+    zone: str = "UTC"
 
     def __repr__(self) -> str:
         first, last = (np.datetime64(int(self.timestamp[at]), "ns") for at in (0, -1))

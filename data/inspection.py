@@ -14,6 +14,7 @@ from data.checks import Floats, faults, format_time, repeats
 from data.errors import DataError, WindowError
 from data.load import DEFAULTS, load_bars
 from data.providers import find_provider
+from data.repair import widen_roundings
 from data.table import LoadOptions, RawTable
 from data.timeframe import Gaps
 
@@ -119,9 +120,10 @@ def _repairs(options: LoadOptions) -> bool:
 
 
 def _problems(table: RawTable) -> tuple[str, ...]:
+    values, _ = widen_roundings(table.values)
     told = [
         _line(table, what, "--drop-bad-bars", np.flatnonzero(bad))
-        for what, bad in faults(table.timestamp, table.values, time.time_ns())
+        for what, bad in faults(table.timestamp, values, time.time_ns())
         if bad.any()
     ]
     backward = np.flatnonzero(np.diff(table.timestamp) < 0) + 1

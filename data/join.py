@@ -59,6 +59,7 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
         symbol=symbol,
         source=", ".join(bars.source for bars in ordered),
         is_simulated=any(bars.is_simulated for bars in series),
+        zone=ordered[0].zone if len({bars.zone for bars in series}) == 1 else "UTC",
         notes=(f"joined from {len(series)} parts", *notes, *overlap, *gaps),
     )
 

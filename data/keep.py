@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from data.bars import Bars
 from data.checks import VALUES
 from data.errors import DataError, SourceError
 from data.load import load_bars
+from data.statement import state_bars
 from data.table import LoadOptions
 
 ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -54,9 +56,10 @@ def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[P
         )
     path = folder / file_name(bars.symbol)
     if path.exists():
-        if _holds(path, bars):
+        if _states(path, bars):
             return path, False
-        if not may_replace:
+        # The same bars without their statement are written anew: nothing is lost.
+        if not may_replace and not _holds(path, bars):
             raise SourceError(
                 f"{path}: holds other bars; --replace puts the new ones in their place"
             )
@@ -64,7 +67,7 @@ def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[P
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write(bars, draft)
-        if not _holds(draft, bars):
+        if not _states(draft, bars):
             raise SourceError(f"{path}: what was written does not read back; is the disk failing?")
         os.replace(draft, path)
     except OSError as error:
@@ -88,17 +91,27 @@ def _write(bars: Bars, draft: Path) -> None:
         places = pa.array(np.zeros(len(bars), dtype=np.int32))
         columns["symbol"] = pa.DictionaryArray.from_arrays(places, pa.array([bars.symbol]))
     with draft.open("wb") as file:
-        pq.write_table(pa.table(columns), file, compression="zstd")
+        table = pa.table(columns).replace_schema_metadata(state_bars(bars))
+        pq.write_table(table, file, compression="zstd")
         file.flush()
         os.fsync(file.fileno())
 
 
+def _states(path: Path, bars: Bars) -> bool:
+    """Whether a file reads back as these bars by itself, with their duration and zone."""
+    return _reads_as(path, bars, LoadOptions())
+
+
 def _holds(path: Path, bars: Bars) -> bool:
-    # Named outright: the duration may have been told by a person, and a draft has another ending.
-    options = LoadOptions(
-        timeframe=bars.timeframe, max_bytes=2**62, aligned_columns=tuple(bars.extra)
-    )
+    """Whether a file has these bars, of a duration that it need not state."""
+    return _reads_as(path, bars, LoadOptions(source_timeframe=bars.timeframe, tz=bars.zone))
+
+
+def _reads_as(path: Path, bars: Bars, options: LoadOptions) -> bool:
+    # Named outright: a draft has another ending.
+    whole = replace(options, max_bytes=2**62, aligned_columns=tuple(bars.extra))
     try:
-        return load_bars(f"parquet:{path}", options).content_hash == bars.content_hash
+        read = load_bars(f"parquet:{path}", whole)
     except DataError:
         return False
+    return (read.content_hash, read.zone) == (bars.content_hash, bars.zone)

@@ -2,8 +2,9 @@
 
 A bar is stamped with the time at which it opens and covers [open time, open time + duration).
 A coarser bar covers the bars that open inside it, left edge included, right edge not. Edges lie
-at whole multiples of the coarser duration since 1970-01-01T00:00 UTC; edges of whole weeks lie on
-Mondays.
+at whole multiples of the coarser duration since 1970-01-01T00:00 on the clock of the bars' zone;
+edges of whole weeks lie on Mondays. Where that clock is put forward or back, a coarser bar of more
+than an hour lasts as much shorter or longer.
 
 An extra column has the value of the last bar inside, which was known at that bar's close and so at
 the coarser bar's; it is NaN where that value is NaN, whatever was known before.
@@ -18,6 +19,7 @@ from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import TimeframeError
 from data.timeframe import DAY_NS, format_timeframe, gap_notes
+from data.zones import HOUR_NS, earliest_moments, offsets_at
 
 FIRST_MONDAY_NS = 4 * DAY_NS
 """1970-01-05, the first Monday of the epoch."""
@@ -41,10 +43,7 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
     if timeframe_ns == bars.timeframe_ns:
         return bars
     _check_multiple(bars.timeframe_ns, timeframe_ns)
-    origin = FIRST_MONDAY_NS if timeframe_ns % (7 * DAY_NS) == 0 else 0
-    inside_ns = (bars.timestamp - origin) % timeframe_ns
-    _check_edges(bars, inside_ns, timeframe_ns)
-    left_edge = bars.timestamp - inside_ns
+    left_edge = _left_edges(bars, timeframe_ns)
     first = np.flatnonzero(np.diff(left_edge, prepend=left_edge[0] - 1))
     count = np.diff(first, append=len(bars))
     finer_gaps = gap_notes(bars.timestamp, bars.timeframe_ns)
@@ -74,6 +73,24 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
     )
 
 
+def _left_edges(bars: Bars, timeframe_ns: int) -> Ints:
+    """When the coarser bar of each bar opens, [T] nanoseconds UTC."""
+    origin = FIRST_MONDAY_NS if timeframe_ns % (7 * DAY_NS) == 0 else 0
+    if bars.zone == "UTC":
+        inside_ns = (bars.timestamp - origin) % timeframe_ns
+        _check_edges(bars, inside_ns, timeframe_ns)
+        return bars.timestamp - inside_ns
+    local_ns = bars.timestamp + offsets_at(bars.timestamp, bars.zone)
+    inside_ns = (local_ns - origin) % timeframe_ns
+    _check_edges(bars, inside_ns, timeframe_ns)
+    if HOUR_NS % timeframe_ns == 0:
+        return bars.timestamp - inside_ns
+    # A clock that goes back does not open a coarser bar a second time.
+    edges = np.maximum.accumulate(local_ns - inside_ns)
+    unique, place = np.unique(edges, return_inverse=True)
+    return earliest_moments(unique, bars.zone)[place]
+
+
 def _check_multiple(have_ns: int, wanted_ns: int) -> None:
     have, wanted = format_timeframe(have_ns), format_timeframe(wanted_ns)
     if wanted_ns % have_ns:
@@ -91,8 +108,13 @@ def _check_edges(bars: Bars, inside_ns: Ints, timeframe_ns: int) -> None:
         raise TimeframeError(
             f"--timeframe {format_timeframe(timeframe_ns)}: {len(over)} bars of {bars.timeframe} "
             f"reach over an edge, the first is bar {i} at {format_time(bars.timestamp[i])}; "
-            "leave it out or ask for a duration whose edges the bars keep"
+            f"{_midnight_remedy(bars)}leave it out or ask for a duration whose edges the bars keep"
         )
+
+
+def _midnight_remedy(bars: Bars) -> str:
+    """What else helps where bars may open at midnights of a zone that nobody has named."""
+    return "name the zone of their midnights with --tz, " if bars.zone == "UTC" else ""
 
 
 def _sum_oldest_first(

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from data.zones import Ambiguous, LocalZone
 
 LARGEST_SOURCE_BYTES = 200_000_000
 """Unless ``--max-bytes`` says otherwise: room for four million bars."""
+
+Stamped = Literal["open", "close"]
+"""The end of a bar at which its time lies."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,9 @@ class LoadOptions:
 
     Args:
         timeframe: Duration of the bars wanted, such as ``1h``; None for that of the source.
+        source_timeframe: Duration of the source's own bars, for those whose steps do not show it;
+            None for what the source states or its steps show.
+        stamped: At which end of a bar its time lies, ``open`` or ``close``.
         tz: IANA zone of times that name none; None reads them as UTC and says so.
         ambiguous: Reading of local times that a clock shows twice where the order of rows does not
             tell them apart, ``earlier`` or ``later``; None refuses them.
@@ -63,6 +69,8 @@ class LoadOptions:
     """
 
     timeframe: str | None = None
+    source_timeframe: str | None = None
+    stamped: Stamped = "open"
     tz: str | None = None
     ambiguous: Ambiguous | None = None
     dedupe: bool = False
@@ -80,6 +88,8 @@ class LoadOptions:
     def __post_init__(self) -> None:
         if self.ambiguous not in (None, *get_args(Ambiguous)):
             raise TableError(f"--ambiguous must be earlier or later, and not {self.ambiguous!r}")
+        if self.stamped not in get_args(Stamped):
+            raise TableError(f"--stamped must be open or close, and not {self.stamped!r}")
         if self.decimal not in (None, ".", ","):
             raise TableError(f"--decimal must be . or , and not {self.decimal!r}")
         if not (self.tick >= 0 and math.isfinite(self.tick)):
@@ -125,7 +135,9 @@ class RawTable:
             float64 each, NaN where missing.
         where: What errors about a row start with, such as the name of the file.
         notes: One line for each assumption made while reading.
-        timeframe_ns: Duration of a bar where the source states it, None where steps must tell.
+        timeframe_ns: Duration of a bar where the source states it, which then stamps bars at their
+            open; None where steps must show it.
+        zone: IANA zone of the times, as far as the source names one.
     """
 
     timestamp: npt.NDArray[np.int64]
@@ -135,3 +147,4 @@ class RawTable:
     is_simulated: bool = False
     notes: tuple[str, ...] = ()
     timeframe_ns: int | None = None
+    zone: str = "UTC"

@@ -17,7 +17,7 @@ UNITS_NS = {"w": 7 * DAY_NS, "d": DAY_NS, "h": 60 * MINUTE_NS, "m": MINUTE_NS, "
 FORM = re.compile(r"([1-9][0-9]{0,5})([smhdw])")
 
 MOST_SHORT_STEPS_FRAC = 0.01
-"""Share of steps that may be shorter than a bar (a 23-hour day in a local calendar is one)."""
+"""Share of steps that may be shorter than a bar."""
 
 MOST_SESSIONS = 3
 """Times a day that a market may pause alike: at night, at noon, for a break."""
@@ -75,25 +75,35 @@ def infer_timeframe(timestamp: npt.NDArray[np.int64]) -> int:
 
     Raises:
         TimeframeError: When there are fewer than two bars, when no step makes up half of all, or
-            when more than one in a hundred steps is shorter than the most common one.
+            when more than one in a hundred steps is shorter than the most common one (days of 23
+            hours are none).
 
     Source: house rule; a wrong duration would scale every length of a strategy wrongly.
     """
     if len(timestamp) < 2:
         raise TimeframeError(
-            f"{len(timestamp)} bar does not show how long a bar lasts; give --timeframe (a "
-            "strategy also needs at least two bars more than its longest window)"
+            f"{len(timestamp)} bar does not show how long a bar lasts; say it with "
+            "--source-timeframe, such as --source-timeframe 1h (a strategy "
+            "also needs at least two bars more than its longest window)"
         )
     steps, counts = np.unique(np.diff(timestamp), return_counts=True)
     most = int(np.argmax(counts))
-    shorter = int(counts[:most].sum())
+    shorter = int(counts[:most][~is_short_day(steps[:most], int(steps[most]))].sum())
     total = len(timestamp) - 1
     if 2 * int(counts[most]) < total or shorter > MOST_SHORT_STEPS_FRAC * total:
         raise TimeframeError(
             f"steps between bars do not show how long a bar lasts ({_common(steps, counts)}); "
-            "give --timeframe"
+            "say it with --source-timeframe, such as --source-timeframe "
+            f"{format_timeframe(int(steps[0]))}"
         )
     return int(steps[most])
+
+
+def is_short_day(steps: npt.NDArray[np.int64], timeframe_ns: int) -> npt.NDArray[np.bool_]:
+    """Which steps [N] are of whole days but for the hour by which clocks are put forward."""
+    hour_ns = UNITS_NS["h"]
+    is_short: npt.NDArray[np.bool_] = steps == timeframe_ns - hour_ns
+    return is_short & (timeframe_ns % DAY_NS == 0)
 
 
 def check_spacing(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> None:
@@ -126,7 +136,8 @@ def check_spacing(timestamp: npt.NDArray[np.int64], timeframe_ns: int) -> None:
         named = ", ".join(f"{count} of {format_timeframe(step)}" for step, count in have.items())
         raise TimeframeError(
             f"bars are spaced in more than one way ({named}, and {len(steps) - sum(have.values())} "
-            "other steps, sessions and gaps); part the file by its spacings, or say --timeframe "
+            "other steps, sessions and gaps); part the file by its spacings, or say "
+            "--source-timeframe "
             f"{format_timeframe(timeframe_ns)} where the longer ones are gaps"
         )
 

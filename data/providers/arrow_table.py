@@ -19,7 +19,7 @@ from data.errors import DataError, LimitError, SourceError, TableError
 from data.files import open_ordinary
 from data.providers.columns import Layout, choose_market, names_of, paired_names, recognise
 from data.providers.numbers import POINT, find_decimal, read_numbers
-from data.providers.times import read_times
+from data.providers.times import named_zone, read_times
 from data.table import LoadOptions, RawTable
 
 HEAD_BYTES = 1 << 20
@@ -169,7 +169,8 @@ def to_raw(
     values = {**values, "volume": volume}
     for meaning, name in aligned.items():
         values[meaning] = _read_aligned(arrays[name], name, where, decimal)
-    return RawTable(timestamp, values, named or _stem(path), where, notes=notes)
+    zone = next(filter(None, (named_zone(arrays[name]) for name in layout.times)), "UTC")
+    return RawTable(timestamp, values, named or _stem(path), where, notes=notes, zone=zone)
 
 
 def _read_aligned(column: pa.Array, name: str, where: str, decimal: str) -> Floats:

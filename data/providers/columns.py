@@ -168,6 +168,7 @@ def recognise(
         notes=(
             *_passed_over([name for name in names if name not in beside.values()]),
             *_stated(beside),
+            *_close_stamps(names),
         ),
     )
 
@@ -324,7 +325,8 @@ def _choose_times(
     if "close_time" in found:
         raise TableError(
             f"{where}: column {found['close_time'][0]!r} says when a bar closes, and none "
-            "says when it opens; add a column 'timestamp' with the open time"
+            f"says when it opens; --column timestamp={found['close_time'][0]} --stamped close "
+            "reads closes"
         )
     raise TableError(_missing(["timestamp"], names, where))
 
@@ -358,6 +360,16 @@ def _passed_over(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(
         f"column {name!r} is not read: open, high, low and close stay as they are"
         for name in adjusted
+    )
+
+
+def _close_stamps(names: Sequence[str]) -> tuple[str, ...]:
+    """A note where the names are those of a program that stamps bars at their close."""
+    if not {"ts_event", "ts_init"} <= {plain(name) for name in names}:
+        return ()
+    return (
+        "columns 'ts_event' and 'ts_init' are as nautilus_trader writes them, whose bars are "
+        "stamped at their close unless it was set otherwise: --stamped close reads them so",
     )
 
 

@@ -18,6 +18,7 @@ from data.providers.arrow_table import (
     unchanged,
 )
 from data.providers.columns import part_market
+from data.statement import with_statement
 from data.table import LoadOptions, RawTable
 
 VALUE_BYTES = 8
@@ -52,7 +53,8 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     except (pa.ArrowException, OSError, UnicodeError) as error:
         reason = first_line(error)
         raise SourceError(f"{where}: is no readable Parquet file ({reason})") from None
-    return to_raw(columns.rename_columns(list(layout.used)), layout, path, options, market)
+    named = columns.rename_columns(list(layout.used))
+    return with_statement(to_raw(named, layout, path, options, market), schema.metadata)
 
 
 def _is_text(kind: pa.DataType) -> bool:

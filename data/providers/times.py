@@ -81,6 +81,18 @@ def _read(
     raise TableError(f"{place} holds {column.type}, which is no time; write ISO 8601 times")
 
 
+def named_zone(column: pa.Array) -> str | None:
+    """The IANA zone that a column's type names, or that stands behind its first time."""
+    name = getattr(column.type, "tz", None)
+    if pa.types.is_string(column.type) and len(column):
+        behind = re.fullmatch(f".* ({ZONE_NAME})", column[0].as_py() or "")
+        name = behind[1] if behind else None
+    try:
+        return None if name is None else LocalZone(name).name
+    except TableError:
+        return None
+
+
 def _digits(column: pa.Array, place: str) -> pa.Array:
     try:
         return column.cast(pa.int64())

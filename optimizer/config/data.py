@@ -26,7 +26,21 @@ class DataSettings(Settings):
     timeframe: str | None = knob(
         None, "Duration of a bar, such as 15m; longer than the file's resamples.", decides="data"
     )
-    tz: str | None = knob(None, "IANA zone of timestamps that name none.", decides="data")
+    source_timeframe: str | None = knob(
+        None,
+        "Duration of the source's own bars, such as 1m, where its steps do not show it: a market "
+        "that trades seldom.",
+        decides="data",
+    )
+    stamped: Literal["open", "close"] = knob(
+        "open", "At which end of a bar its time lies.", decides="data"
+    )
+    tz: str | None = knob(
+        None,
+        "IANA zone of timestamps that name none, and of the days and weeks that bars are merged "
+        "into.",
+        decides="data",
+    )
     ambiguous: Literal["earlier", "later"] | None = knob(
         None,
         "Which moment a local time means that clocks show twice in autumn, where the order of rows "

@@ -14,6 +14,7 @@ from data import Bars, Window, load_bars
 from data.bars import parse_time
 from data.cache import APP
 from data.checks import format_time
+from data.duration import note_open_bar
 from engine.machine import available_cores
 from engine.trends import Trend, trends
 from optimizer.config.run_config import RunConfig, make_config
@@ -162,7 +163,7 @@ def scan_series(series: Sequence[Bars], question: Question, ways: Ways) -> Scan:
         seconds=time.perf_counter() - began,
         device=f"cpu, {counted(threads, 'thread')}",
         rows_hash=hash_of(rows),
-        notes=(*markets.notes, *_open_bars(series, now_ns), *memory.notes()),
+        notes=(*_closed_notes(markets), *_open_bars(series, now_ns), *memory.notes()),
         rows=rows,
     )
 
@@ -245,6 +246,12 @@ def _changes(known: Sequence[Recalled], stands: Mapping[str, SymbolTrend]) -> tu
             was, at_ns = one.told
             found.append(Change(one.name, was, format_time(at_ns), now.class_, now.since))
     return tuple(sorted(found, key=lambda change: change.symbol))
+
+
+def _closed_notes(markets: Markets) -> tuple[str, ...]:
+    """Notes of the bars but those about open bars, which do not count here."""
+    about_open = tuple(note_open_bar(one.timestamp[-1], one.timeframe_ns) for one in markets.series)
+    return tuple(note for note in markets.notes if not note.endswith(about_open))
 
 
 def _open_bars(series: Sequence[Bars], now_ns: int) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ def test_two_columns_for_one_thing_are_refused(names, first, second):
 
 def test_close_time_alone_is_refused():
     """Without an open time the edge of a bar would be a guess."""
-    with pytest.raises(TableError, match=r"'close_time' says when a bar closes.*open time"):
+    with pytest.raises(TableError, match=r"'close_time' says when a bar closes.*--stamped close"):
         recognise(["close_time", *PRICES], "f.csv")
 
 
@@ -92,3 +92,11 @@ def test_many_and_long_names_do_not_flood_the_message():
     with pytest.raises(TableError) as caught:
         recognise(["x" * 1000 + str(i) for i in range(500)], "f.csv")
     assert len(str(caught.value)) < 600
+
+
+def test_columns_of_a_program_that_stamps_closes_are_noted():
+    """nautilus_trader has two times of nanoseconds beside each other."""
+    (note,) = recognise(["ts_event", "ts_init", *PRICES], "f.csv").notes
+    assert "nautilus_trader" in note
+    assert note.endswith("--stamped close reads them so")
+    assert recognise(["ts_event", *PRICES], "f.csv").notes == ()

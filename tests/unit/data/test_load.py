@@ -41,9 +41,9 @@ def test_file_without_bars_is_refused(tmp_path, text):
 
 
 def test_one_bar_needs_its_duration(tmp_path):
-    """One bar does not show how long it lasts; --timeframe says it."""
+    """One bar does not show how long it lasts; --source-timeframe or --timeframe says it."""
     spec = write_csv(tmp_path, rows_of(1))
-    with pytest.raises(TimeframeError, match=r"series.csv: 1 bar does not show .*--timeframe"):
+    with pytest.raises(TimeframeError, match=r"series.csv: 1 bar does not show .*--source-"):
         load_bars(spec)
     bars = load_bars(spec, LoadOptions(timeframe="15m"))
     assert (len(bars), bars.timeframe) == (1, "15m")
@@ -248,7 +248,7 @@ def months(tmp_path):
 def test_unclear_timeframe_must_be_named(tmp_path):
     """Months differ in length: the person says how long a bar is."""
     spec = months(tmp_path)
-    with pytest.raises(TimeframeError, match=r"3 of 31d, 1 of 29d, 1 of 30d.*--timeframe"):
+    with pytest.raises(TimeframeError, match=r"3 of 31d, 1 of 29d.*--source-timeframe 29d"):
         load_bars(spec)
     bars = load_bars(spec, LoadOptions(timeframe="30d"))
     assert bars.timeframe == "30d"

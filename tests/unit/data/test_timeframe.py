@@ -26,7 +26,7 @@ def test_duration_is_a_number_and_a_unit(text, seconds):
 )
 def test_anything_else_is_refused(text):
     """Months, fractions, zero and other words are no durations."""
-    with pytest.raises(TimeframeError, match="--timeframe"):
+    with pytest.raises(TimeframeError, match="-timeframe"):
         parse_timeframe(text)
 
 
@@ -61,7 +61,7 @@ def test_two_bars_have_a_duration():
 
 def test_one_bar_has_none():
     """A single bar does not show how long it lasts."""
-    with pytest.raises(TimeframeError, match=r"1 bar does not show.*--timeframe"):
+    with pytest.raises(TimeframeError, match=r"1 bar does not show.*--source-timeframe"):
         infer_timeframe(steps())
 
 
@@ -72,7 +72,7 @@ def test_one_bar_has_none():
 )
 def test_unclear_steps_are_refused(days):
     """Without a step that half of all have, or with shorter ones, nothing is guessed."""
-    with pytest.raises(TimeframeError, match="--timeframe"):
+    with pytest.raises(TimeframeError, match="-timeframe"):
         infer_timeframe(steps(*days))
 
 

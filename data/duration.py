@@ -1,0 +1,199 @@
+"""How long the bars of a source last, and when they open: as stated, or as their steps show."""
+
+import numpy as np
+
+from data.checks import Ints, format_time, wrong_unit
+from data.errors import TimeframeError
+from data.table import LoadOptions, RawTable
+from data.timeframe import (
+    DAY_NS,
+    MINUTE_NS,
+    MOST_SHORT_STEPS_FRAC,
+    SECOND_NS,
+    check_spacing,
+    format_timeframe,
+    infer_timeframe,
+    is_short_day,
+    parse_timeframe,
+)
+from data.zones import earliest_moments, offsets_at
+
+SESSION_BREAK_NS = 30 * MINUTE_NS
+"""Bars further apart belong to two sessions; shorter bars alone show at which end they are
+stamped."""
+
+LEAST_SESSIONS, MOST_SESSIONS_FRAC = 3, 2 / 3
+
+
+def decide_timeframe(
+    table: RawTable, timestamp: Ints, options: LoadOptions, wanted_ns: int | None
+) -> tuple[int, tuple[str, ...]]:
+    """Duration of the source's own bars in nanoseconds, with a note where it was assumed.
+
+    A source states it, or a person does with ``--source-timeframe``; else steps between bars show
+    it, and where they do not, ``--timeframe`` is read as the duration of the source's own bars.
+
+    Raises:
+        TimeframeError: When it is unknown, or statements and steps contradict each other.
+    """
+    where = table.where
+    if options.source_timeframe is not None:
+        stated_ns = parse_timeframe(options.source_timeframe, "--source-timeframe")
+        return stated_ns, _check_stated(table, timestamp, stated_ns)
+    if table.timeframe_ns is not None:
+        return table.timeframe_ns, ()
+    try:
+        timeframe_ns = infer_timeframe(timestamp)
+    except TimeframeError as error:
+        if wanted_ns is None:
+            raise TimeframeError(f"{where}: {error}") from None
+        return _trust(where, timestamp, wanted_ns)
+    _refuse_parts_of_seconds(where, timestamp, timeframe_ns)
+    try:
+        check_spacing(timestamp, timeframe_ns)
+    except TimeframeError as error:
+        if wanted_ns != timeframe_ns:
+            raise TimeframeError(f"{where}: {error}") from None
+        return _trust(where, timestamp, wanted_ns)
+    return timeframe_ns, _shorter_steps(timestamp, timeframe_ns)
+
+
+def open_times(
+    table: RawTable, timestamp: Ints, timeframe_ns: int, options: LoadOptions
+) -> tuple[Ints, tuple[str, ...]]:
+    """Times at which bars open, [T], of those at which a source stamps them.
+
+    A bar that is stamped at its close opens a duration earlier, or at the close before it where
+    that is later; whole days are counted by the zone's own clock.
+
+    Raises:
+        TimeframeError: When the source states that its bars are stamped at their open.
+    """
+    is_stated = table.timeframe_ns is not None
+    if options.stamped == "open":
+        return timestamp, () if is_stated else _hint_closes(timestamp, timeframe_ns)
+    if is_stated:
+        raise TimeframeError(
+            f"{table.where}: states that its bars are stamped at their open; leave --stamped out"
+        )
+    closes, notes = _whole_closes(timestamp)
+    if timeframe_ns % DAY_NS == 0 and table.zone != "UTC":
+        local_ns = closes + offsets_at(closes, table.zone)
+        opens = earliest_moments(local_ns - timeframe_ns, table.zone)
+    else:
+        opens = closes - timeframe_ns
+    opens[1:] = np.maximum(opens[1:], closes[:-1])
+    return opens, (*notes, "bars are stamped at their close because --stamped says so")
+
+
+def clock_notes(timestamp: Ints, timeframe_ns: int, now_ns: int) -> tuple[str, ...]:
+    """Notes about bars [T] that have not closed at `now_ns`: in the making, or ahead of it."""
+    opened = int(np.searchsorted(timestamp, now_ns, side="right"))
+    ahead = len(timestamp) - opened
+    notes = [f"{ahead} bar{'' if ahead == 1 else 's'} ahead of the clock of this machine"]
+    is_open = opened > 0 and timestamp[opened - 1] + timeframe_ns > now_ns
+    open_bar = [note_open_bar(timestamp[opened - 1], timeframe_ns)] if is_open else []
+    return (*open_bar, *(notes if ahead else []))
+
+
+def note_open_bar(open_ns: int | np.int64, timeframe_ns: int) -> str:
+    """The note about a bar that has not closed yet, by the time at which it opens."""
+    opened, closes = (format_time(open_ns + shift) for shift in (0, timeframe_ns))
+    return (
+        f"the bar of {opened} is still open until {closes}: its high, low, close and volume may "
+        f"change, --to {opened} trades without it"
+    )
+
+
+def _check_stated(table: RawTable, timestamp: Ints, stated_ns: int) -> tuple[str, ...]:
+    """The note about a duration that a person states, which source and steps must allow."""
+    stated = format_timeframe(stated_ns)
+    if table.timeframe_ns not in (None, stated_ns):
+        own = format_timeframe(table.timeframe_ns or 0)
+        raise TimeframeError(
+            f"{table.where}: --source-timeframe {stated}, but the source states that its bars last "
+            f"{own}; leave it out"
+        )
+    _refuse_overlaps(table.where, timestamp, stated_ns, f"--source-timeframe {stated}")
+    if table.timeframe_ns is not None:
+        return ()
+    return (
+        f"bars read as {stated} because --source-timeframe says so",
+        *_shorter_steps(timestamp, stated_ns),
+    )
+
+
+def _refuse_overlaps(where: str, timestamp: Ints, timeframe_ns: int, option: str) -> None:
+    """Refuse a duration that more than one in a hundred steps do not leave room for."""
+    steps = np.diff(timestamp)
+    shorter = int(((steps < timeframe_ns) & ~is_short_day(steps, timeframe_ns)).sum())
+    if shorter > MOST_SHORT_STEPS_FRAC * len(steps):
+        values, counts = np.unique(steps, return_counts=True)
+        common = format_timeframe(int(values[np.argmax(counts)]))
+        raise TimeframeError(
+            f"{where}: {option}, but {shorter} of {len(steps)} bars open sooner after the bar "
+            f"before, most of them {common}; name the duration of the source's own bars"
+        )
+
+
+def _refuse_parts_of_seconds(where: str, timestamp: Ints, timeframe_ns: int) -> None:
+    if timeframe_ns % SECOND_NS == 0:
+        return
+    larger = next(n for n in (1000, 1000**2, 1000**3) if timeframe_ns * n % SECOND_NS == 0)
+    fitting = wrong_unit(timestamp) or (
+        f"; {larger:,} times as far apart they last {format_timeframe(timeframe_ns * larger)}"
+    )
+    seconds = f"{timeframe_ns / SECOND_NS:g} s"
+    raise TimeframeError(f"{where}: bars of {seconds} do not last whole seconds{fitting}")
+
+
+def _shorter_steps(timestamp: Ints, timeframe_ns: int) -> tuple[str, ...]:
+    shorter = int((np.diff(timestamp) < timeframe_ns).sum())
+    if shorter == 0:
+        return ()
+    steps = "step is" if shorter == 1 else "steps are"
+    return (f"{shorter} {steps} shorter than {format_timeframe(timeframe_ns)}",)
+
+
+def _trust(where: str, timestamp: Ints, wanted_ns: int) -> tuple[int, tuple[str, ...]]:
+    """Read the duration that is wanted as that of the source, unless its bars would overlap."""
+    wanted = format_timeframe(wanted_ns)
+    if len(timestamp) > 1:
+        steps, counts = np.unique(np.diff(timestamp), return_counts=True)
+        common_ns = int(steps[np.argmax(counts)])
+        if wanted_ns > common_ns:
+            common = format_timeframe(common_ns)
+            raise TimeframeError(
+                f"{where}: --timeframe {wanted} is longer than the most common step, {common}, and "
+                "steps do not show how long the source's own bars last; say it with "
+                f"--source-timeframe, such as --source-timeframe {common}"
+            )
+    return wanted_ns, (f"bars read as {wanted} because --timeframe says so",)
+
+
+def _whole_closes(timestamp: Ints) -> tuple[Ints, tuple[str, ...]]:
+    """Times of closes [T]; those that name the last moment inside a bar are put at its end."""
+    for unit_ns, name in ((SECOND_NS, "second"), (10**6, "ms"), (1000, "us"), (1, "ns")):
+        if ((timestamp + unit_ns) % MINUTE_NS == 0).all():
+            return timestamp + unit_ns, (f"closes end a {name} before the minute: it is added",)
+    return timestamp, ()
+
+
+def _hint_closes(timestamp: Ints, timeframe_ns: int) -> tuple[str, ...]:
+    """A note where sessions begin a bar late and end on the half hour, as stamps at the close do.
+
+    New York's bars of five minutes are stamped 09:30 to 15:55 at their open, and 09:35 to 16:00 at
+    their close.
+    """
+    if timeframe_ns >= SESSION_BREAK_NS:
+        return ()
+    breaks = np.flatnonzero(np.diff(timestamp) > SESSION_BREAK_NS)
+    firsts, lasts = timestamp[breaks[:-1] + 1], timestamp[breaks[1:]]
+    is_late = (firsts % SESSION_BREAK_NS == timeframe_ns) & (lasts % SESSION_BREAK_NS == 0)
+    if len(firsts) < LEAST_SESSIONS or is_late.mean() < MOST_SESSIONS_FRAC:
+        return ()
+    first, last = (format_time(times[is_late][0]) for times in (firsts, lasts))
+    return (
+        f"sessions such as that from {first} to {last} look as if bars were stamped at their "
+        "close: --stamped close reads them so",
+    )

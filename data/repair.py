@@ -1,0 +1,98 @@
+"""Rows of a source made legal bars, as far as a person asked for it; each repair is a note."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from data.checks import PRICES, Floats, Ints, check_bars, faults, repeats
+from data.errors import BarsError
+from data.table import LoadOptions, RawTable
+
+ROUNDING_ULPS = 4
+"""Units in the last place by which a high or low may miss open or close: prices that were adjusted
+by a factor are rounded one by one."""
+
+
+def repair_rows(
+    table: RawTable, options: LoadOptions, now_ns: int
+) -> tuple[Ints, Mapping[str, Floats], tuple[str, ...]]:
+    """Times and values of legal bars, [T] each, with a note for each repair.
+
+    Raises:
+        BarsError: When rows are no legal bars, and no option repairs them.
+    """
+    timestamp, values, notes = table.timestamp, table.values, []
+    rows = np.arange(len(timestamp), dtype=np.int64)
+    if options.price_offset:
+        with np.errstate(over="ignore"):
+            raised = {name: values[name] + options.price_offset for name in PRICES}
+        values = {**values, **raised}
+        notes.append(f"{options.price_offset:g} was added to every price")
+    values, rounded = widen_roundings(values)
+    notes += _counted(
+        rounded,
+        "bar",
+        "widened to open and close, which high or low missed by a "
+        f"rounding ({ROUNDING_ULPS} units in the last place or less)",
+    )
+    if options.tick:
+        values, widened = _widen(values, options.tick)
+        notes += _counted(widened, "bar", f"widened to open and close, by {options.tick:g} or less")
+    if options.drop_bad_bars:
+        good = np.ones(len(timestamp), dtype=np.bool_)
+        for _, bad in faults(timestamp, values, now_ns):
+            good &= ~bad
+        notes += _count_dropped("bad", len(good) - int(good.sum()))
+        timestamp, values, rows = _picked(timestamp, values, rows, good)
+    if options.sort:
+        order = np.argsort(timestamp, kind="stable")
+        late = int((np.diff(timestamp) < 0).sum())
+        notes += _counted(late, "row", "earlier than the one before, sorted by time")
+        timestamp, values, rows = _picked(timestamp, values, rows, order)
+    if options.dedupe:
+        _, same_row = repeats(timestamp, values)
+        notes += _count_dropped("repeated", int(same_row.sum()))
+        timestamp, values, rows = _picked(timestamp, values, rows, ~same_row)
+    if len(timestamp) == 0:
+        left = "" if len(table.timestamp) == 0 else " left after dropping bad rows"
+        raise BarsError(f"{table.where}: there are no bars{left}")
+    check_bars(timestamp, values, rows, table.where, now_ns)
+    return timestamp, values, tuple(notes)
+
+
+def widen_roundings(values: Mapping[str, Floats]) -> tuple[Mapping[str, Floats], int]:
+    """Highs and lows [N] that miss open or close by a rounding put right, and in how many rows."""
+    top = np.maximum(values["open"], values["close"])
+    bottom = np.minimum(values["open"], values["close"])
+    if not ((values["high"] < top) | (values["low"] > bottom)).any():
+        return values, 0
+    return _widen(values, ROUNDING_ULPS * np.spacing(np.abs(top)))
+
+
+def _widen(values: Mapping[str, Floats], reach: float | Floats) -> tuple[Mapping[str, Floats], int]:
+    """Highs and lows that miss open or close by `reach` or less, put right, and how many bars."""
+    top = np.maximum(values["open"], values["close"])
+    bottom = np.minimum(values["open"], values["close"])
+    # The difference of two prices is rounded: one part in 10^9 decides nothing else.
+    most = reach * (1 + 1e-9)
+    is_low = (values["high"] < top) & (top - values["high"] <= most)
+    is_high = (values["low"] > bottom) & (values["low"] - bottom <= most)
+    high = np.where(is_low, top, values["high"])
+    low = np.where(is_high, bottom, values["low"])
+    return {**values, "high": high, "low": low}, int((is_low | is_high).sum())
+
+
+def _picked(
+    timestamp: Ints, values: Mapping[str, Floats], rows: Ints, which: npt.NDArray[np.generic]
+) -> tuple[Ints, Mapping[str, Floats], Ints]:
+    return timestamp[which], {name: column[which] for name, column in values.items()}, rows[which]
+
+
+def _counted(count: int, noun: str, words: str) -> list[str]:
+    return [f"{count} {noun}{'' if count == 1 else 's'} {words}"] if count else []
+
+
+def _count_dropped(kind: str, count: int) -> list[str]:
+    rows = "row" if count == 1 else "rows"
+    return [f"dropped {count} {kind} {rows}"] if count else []

@@ -1,0 +1,65 @@
+"""What a kept Parquet file states of its bars beside their columns: their duration and zone."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+
+from data.bars import Bars
+from data.table import RawTable
+
+META = b"exhaustion-optimizer bars"
+"""Name of the statement in the metadata of a file."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Duration and zone of the bars of a file, and the bars that these were stated of.
+
+    Args:
+        timeframe_ns: Duration of a bar, nanoseconds.
+        zone: IANA zone of whose days and weeks the bars are parts.
+        bars: How many bars there were.
+        first_ns: When the first opens, nanoseconds UTC.
+        last_ns: When the last opens.
+    """
+
+    timeframe_ns: int
+    zone: str
+    bars: int
+    first_ns: int
+    last_ns: int
+
+
+def state_bars(bars: Bars) -> dict[bytes, bytes]:
+    """The statement of bars, as metadata of their file."""
+    first_ns, last_ns = (int(bars.timestamp[place]) for place in (0, -1))
+    statement = Statement(bars.timeframe_ns, bars.zone, len(bars), first_ns, last_ns)
+    return {META: json.dumps(asdict(statement)).encode()}
+
+
+def with_statement(table: RawTable, metadata: Mapping[bytes, bytes] | None) -> RawTable:
+    """Rows of a file with what its metadata states, if it is of these rows.
+
+    Programs that change rows may hand the metadata of the file on as it was: then a note says that
+    it is not used.
+    """
+    text = (metadata or {}).get(META)
+    if text is None:
+        return table
+    try:
+        statement = Statement(**json.loads(text))
+    except (TypeError, ValueError, RecursionError):
+        return _without(table)
+    first_last = [int(time) for time in table.timestamp[[0, -1]]] if len(table.timestamp) else []
+    if [len(table.timestamp), *first_last] != [
+        statement.bars,
+        statement.first_ns,
+        statement.last_ns,
+    ] or not (isinstance(statement.timeframe_ns, int) and statement.timeframe_ns > 0):
+        return _without(table)
+    return replace(table, timeframe_ns=statement.timeframe_ns, zone=str(statement.zone))
+
+
+def _without(table: RawTable) -> RawTable:
+    note = "the duration that this file states was stated of other bars, and is not used"
+    return replace(table, notes=(*table.notes, note))
