@@ -17,6 +17,10 @@ class StoreError(OptimizerError):
     exit_code = 4
 
 
+class DisturbedError(StoreError):
+    """Another program moved, removed, replaced or cut a run while it was written."""
+
+
 class LostError(OptimizerError):
     """What a search was computed on is gone; what was recorded until then is kept."""
 

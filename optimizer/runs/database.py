@@ -5,6 +5,7 @@ One SQLite database per run, so that two runs never wait for each other. Each wr
 Source: SQLite's documentation, "Write-Ahead Logging" and "PRAGMA synchronous".
 """
 
+import fcntl
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -31,6 +32,9 @@ BUSY_SECONDS = 10.0
 
 _MARK = slice(68, 72)
 """Bytes of a SQLite file that hold its application id. Source: SQLite, "Database File Format"."""
+
+_SHARED_FROM, _SHARED_BYTES = 2**30 + 2, 510
+"""Bytes of a SQLite file that are locked by whoever reads it."""
 
 LOG_INDEX_BYTES = 32_768
 """What opening a write-ahead log needs on disk, for readers and writers alike."""
@@ -121,6 +125,20 @@ def has_mark(path: Path) -> bool:
             return file.read(_MARK.stop)[_MARK] == APPLICATION_ID.to_bytes(4, "big")
     except OSError:
         return False
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether another process has a database open whose log is written ahead.
+
+    Source: SQLite, "File Locking And Concurrency": readers and writers of such a one share a lock
+    on these bytes for as long as they have it open.
+    """
+    with open(path, "rb+") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_BYTES, _SHARED_FROM)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def has_evidence(connection: sqlite3.Connection) -> bool:

@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -69,7 +70,7 @@ class OwnerLock:
         before = read_owner(directory) or Owner(0, "", "")
         self._owner = Owner(os.getpid(), socket.gethostname(), now, before.committed, before.rows)
         try:
-            self._note = open_plain(directory, OWNER, os.O_RDWR | os.O_CREAT)
+            self._note = self._open_note(directory)
             self._write()
         except StoreError:
             self.release()
@@ -124,12 +125,30 @@ class OwnerLock:
         os.set_inheritable(self._descriptor, True)
         return {INHERITED: str(self._descriptor)}
 
+    def find_folder(self) -> Path | None:
+        """Where the run's folder is now; None where it is gone or the system does not say."""
+        with contextlib.suppress(OSError):
+            path = Path(os.readlink(f"/proc/self/fd/{self._descriptor}"))
+            return path if path.is_dir() else None
+        return None
+
     def release(self) -> None:
         """Let go; a second call does nothing."""
         for descriptor in (self._note, self._descriptor):
             if descriptor >= 0:
                 os.close(descriptor)
         self._note = self._descriptor = -1
+
+    def _open_note(self, directory: Path) -> int:
+        """Descriptor of the note, which a copy by hard links does not share with its original."""
+        flags = os.O_RDWR | os.O_CREAT
+        note = open_plain(directory, OWNER, flags)
+        is_shared = os.fstat(note).st_nlink > 1
+        if is_shared and stat.S_ISDIR(os.fstat(self._descriptor).st_mode):
+            os.close(note)
+            (directory / OWNER).unlink()
+            return open_plain(directory, OWNER, flags)
+        return note
 
     def _write(self) -> None:
         text = json.dumps(asdict(self._owner))

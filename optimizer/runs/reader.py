@@ -21,6 +21,7 @@ from optimizer.runs.chain import (
     recover,
 )
 from optimizer.runs.database import (
+    count_rows,
     explained,
     has_evidence,
     integrity,
@@ -138,6 +139,11 @@ class Reader:
         noted = read_owner(self.path)
         with self._snapshot(), _sound(self.database):
             return find_losses(self._connection, self._chain(), noted)
+
+    def count_rows(self) -> dict[str, int]:
+        """Rows of result, evidence and resumptions, by table."""
+        with self._snapshot():
+            return count_rows(self._connection)
 
     def generations(self) -> tuple[GenerationSummary, ...]:
         """Summaries of all generations that can be trusted, oldest first."""

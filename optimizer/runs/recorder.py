@@ -133,6 +133,6 @@ class Recorder:
 
     def _raise_failure(self) -> None:
         if isinstance(self._failure, StoreError):
-            raise StoreError(str(self._failure)) from None
+            raise type(self._failure)(str(self._failure)) from None
         if self._failure is not None:
             raise RuntimeError("recording stopped by a defect of ours") from self._failure

@@ -7,16 +7,18 @@ from contextlib import closing
 from pathlib import Path
 
 from data.files import sync_folder
+from optimizer.errors import StoreError
 from optimizer.runs.chain import follow_chain
 from optimizer.runs.database import (
     create_tables,
+    is_in_use,
     read_columns,
     read_resumptions,
     transaction,
     write_resumption,
     write_row,
 )
-from optimizer.runs.files import DAMAGED, REBUILT
+from optimizer.runs.files import DAMAGED, DATABASE, REBUILT, SIDES
 from optimizer.runs.payload import sha256
 from optimizer.runs.rows import NOTHING, Columns, Digests
 
@@ -43,14 +45,46 @@ def rebuild(connection: sqlite3.Connection, path: Path, header: bytes, newest: i
             for payload in _salvaged_resumptions(connection):
                 write_resumption(target, payload)
     for suffix in ("", "-wal"):
-        old = path.with_name(path.name + suffix)
+        old, kept = path.with_name(path.name + suffix), path.with_name(DAMAGED + suffix)
+        # Not into one that a copy of the run by hard links shares.
+        kept.unlink(missing_ok=True)
         if old.exists():
-            shutil.copyfile(old, path.with_name(DAMAGED + suffix))
+            shutil.copyfile(old, kept)
     # A log that outlived its file would be applied to the new one.
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     os.replace(new, path)
     sync_folder(path.parent)
+
+
+def separate_links(directory: Path) -> bool:
+    """Give a run files of its own where a copy by hard links shares them; whether it was so.
+
+    Two owners of one file by two names would not meet: the lock is on a folder, and a log is
+    found by the name of its database. Killed at any step, the rest is done by the next owner, who
+    alone may do so, before anything opens the database.
+
+    Raises:
+        StoreError: When the file is in use by its other name.
+        OSError: When it cannot be copied.
+    """
+    # The database last: its log goes with either file, the index of a log with none.
+    paths = [directory / (DATABASE + side) for side in reversed(SIDES)]
+    shared = [path for path in paths if path.exists() and path.stat().st_nlink > 1]
+    if shared and is_in_use(directory / DATABASE):
+        raise StoreError(
+            f"run '{directory.name}' shares {DATABASE} with another folder by a hard link, and "
+            "is in use there: wait for that run, or stop it first"
+        )
+    for path in shared:
+        if not path.name.endswith("-shm"):
+            shutil.copyfile(path, directory / REBUILT)
+            with open(directory / REBUILT, "rb+") as copy:
+                os.fsync(copy.fileno())
+            os.replace(directory / REBUILT, path)
+        else:
+            path.unlink()
+    return bool(shared)
 
 
 def remove_leftovers(directory: Path) -> None:

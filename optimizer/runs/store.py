@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +27,7 @@ from optimizer.runs.payload import encode
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note
 from optimizer.runs.removal import draft_path, sweep_drafts
-from optimizer.runs.repair import rebuild, remove_leftovers
+from optimizer.runs.repair import rebuild, remove_leftovers, separate_links
 from optimizer.runs.space import KEEPS, no_room, refuse_network
 from optimizer.runs.writer import Writer
 from optimizer.search.generation import Generation
@@ -50,6 +51,7 @@ class RunStore(Reader):
     """
 
     def __init__(self, path: Path, lock: OwnerLock | None, *, swept: int = 0) -> None:
+        was_shared = lock is not None and _separate(path)
         super().__init__(path)
         self._lock = lock
         self._writer: Writer | None = None
@@ -57,6 +59,8 @@ class RunStore(Reader):
         """What had to be done without, for its owner to tell; a reader has it logged.
 
         Filled by `open` and by `last_generation`."""
+        if was_shared:
+            self._warn((f"{DATABASE} was shared with another folder by a hard link: copied",))
         if swept:
             self._warn((f"removed what {swept} interrupted starts of runs had left",))
         if lock is not None:
@@ -214,6 +218,8 @@ class RunStore(Reader):
         try:
             if writer is not None:
                 writer.close()
+                with closing(Reader(self.path)) as reader:
+                    writer.require_kept(reader)
         finally:
             if self._lock is not None:
                 self._lock.release()
@@ -272,6 +278,14 @@ class RunStore(Reader):
         if self._writer is None:
             raise StoreError(f"run '{self.run_id}' is not open for writing")
         return self._writer
+
+
+def _separate(path: Path) -> bool:
+    """Give a run files of its own; whether any was shared."""
+    try:
+        return separate_links(path)
+    except OSError as error:
+        raise no_room(error, path / DATABASE, (path / DATABASE).stat().st_size) from None
 
 
 def _require_known(keep: str, journal: str) -> None:

@@ -1,11 +1,12 @@
 """What only the owner of a run has: it takes generations, commits groups, drops old ones."""
 
 import logging
+import shlex
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from optimizer.config.values import Keep
-from optimizer.errors import StoreError
+from optimizer.errors import DisturbedError, StoreError
 from optimizer.runs.chain import Recovery, append_evidence, load_columns
 from optimizer.runs.database import (
     count_rows,
@@ -22,6 +23,7 @@ from optimizer.runs.database import (
     write_row,
 )
 from optimizer.runs.lock import OwnerLock
+from optimizer.runs.presence import Presence
 from optimizer.runs.reader import Reader
 from optimizer.runs.recorder import Note, Record, Recorder
 from optimizer.runs.rows import (
@@ -91,6 +93,21 @@ class Writer:
         self.recorder.check()
         self._committer.close()
 
+    def require_kept(self, reader: Reader) -> None:
+        """Compare what was acknowledged with what `reader`, opened anew, has of it.
+
+        Raises:
+            DisturbedError: When that is less, because another program wrote to the run's files.
+        """
+        recovery, rows = reader.recover(), reader.count_rows()
+        if (recovery.chain, rows) == (self._committer.chain, self._committer.rows):
+            return
+        lines = [*recovery.warnings, *reader.losses()] or ["rows differ from those recorded"]
+        raise DisturbedError(
+            f"{reader.database} does not hold what was recorded ({lines[0]}): another program "
+            f"changed it while it was written; see runs verify {shlex.quote(str(reader.path))}"
+        )
+
 
 class Committer:
     """The only writer of a run's database; after an error it is closed and never tried again."""
@@ -99,8 +116,10 @@ class Committer:
         self._path, self._keep = reader.database, reader.keep
         self._connection = open_writer(self._path, reader.journal)
         self._lock = lock
+        self._presence = Presence(self._path, lock)
         self._thinning = Thinning(self._connection, keep=self._keep, budget=reader.budget)
-        self._chain = recovery.chain
+        self.chain = recovery.chain
+        self.rows: Mapping[str, int] = count_rows(self._connection)
         self._last = self._newest = recovery.number
         self._is_clean = False
         self._said_bytes = 0
@@ -112,6 +131,7 @@ class Committer:
             StoreError: When the disk does not take them; this committer is then of no more use.
         """
         try:
+            self._presence.check()
             self._note_removal(records)
             with transaction(self._connection):
                 numbers = [record.number for record in records if isinstance(record, Snapshot)]
@@ -119,7 +139,9 @@ class Committer:
                 for record in records:
                     self._write(record)
                 self._thinning.thin(self._last)
-            self._lock.count_rows(count_rows(self._connection))
+            self._presence.check()
+            self.rows = count_rows(self._connection)
+            self._lock.count_rows(self.rows)
             self._lock.note(self._last)
             self._watch_log(sum(record.n_bytes for record in records))
         except (sqlite3.Error, OSError) as error:
@@ -127,11 +149,16 @@ class Committer:
             self._connection.close()
             needed = sum(record.n_bytes for record in records)
             raise no_room(error, self._path, needed) from None
+        except DisturbedError:
+            self._connection.close()
+            raise
 
     def close(self) -> None:
         """Leave one plain file behind; all commits stay safe in the log when that fails."""
         try:
+            self._presence.check()
             make_plain(self._connection)
+            self._presence.check()
         except sqlite3.Error as error:
             raise no_room(error, self._path, log_bytes(self._path)) from None
         finally:
@@ -166,18 +193,18 @@ class Committer:
             remove_after(self._connection, self._last)
             self._thinning.removed()
             self._is_clean = True
-        digests, front = link(record, self._chain)
+        digests, front = link(record, self.chain)
         if self._keep == "all" or digests.number > self._newest - WHOLE_GENERATIONS:
             kept, columns = "whole", record.columns
         else:
             kept, columns = ("front", front) if self._keep == "front" else ("summary", NOTHING)
         write_row(self._connection, digests._replace(kept=kept), columns)
         self._thinning.added(columns)
-        self._chain, self._last = digests.chain, digests.number
+        self.chain, self._last = digests.chain, digests.number
 
     def _write_note(self, note: Note) -> None:
         if note.kind == "result":
-            write_result(self._connection, note.payload, self._chain)
+            write_result(self._connection, note.payload, self.chain)
         elif note.kind == "evidence":
             append_evidence(self._connection, note.name, note.payload)
         else:

@@ -16,7 +16,7 @@ from engine.certificate import Certificate, data_hash
 from engine.compiling.spent import compile_seconds
 from engine.errors import DeviceError, DeviceLostError
 from optimizer.config.run_config import RunConfig, names_deciding
-from optimizer.errors import ConfigError, LostError, StoppedError, StoreError
+from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedError, StoreError
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
 from optimizer.runs.lock import NO_GENERATION
 from optimizer.runs.result import (
@@ -241,6 +241,9 @@ def _search(
         return _searched(job, last, observer, should_stop)
     except KeyboardInterrupt:
         raise StoppedError(f"stopped at once; {resume_hint(job.store)}") from None
+    except DisturbedError:
+        # What is left of the run, and where, it says itself.
+        raise
     except (StoreError, LostError) as error:
         raise type(error)(f"{error}; {resume_hint(job.store)}") from error
 

@@ -11,7 +11,7 @@ from data import DataError
 from engine.errors import DeviceLostError
 from engine.metrics import METRICS
 from optimizer.config.run_config import RunConfig
-from optimizer.errors import ConfigError, StoppedError, StoreError
+from optimizer.errors import ConfigError, DisturbedError, StoppedError, StoreError
 from optimizer.runs import RunStore, list_runs
 from optimizer.runs.result import recorded_result
 from optimizer.search.evolution import front_hash
@@ -285,6 +285,20 @@ def test_fewer_generations_than_there_are_is_refused(config):
         begin(config, Witness(stop_after=3))
     with pytest.raises(ConfigError, match=r"--generations 2: run '.*' has 3 already"):
         go_on(only_run(config), generations=2)
+
+
+def test_a_run_that_is_moved_while_it_is_written_goes_on_there(config, unbroken, tmp_path):
+    """It stops with the command that goes on, which comes to the front of an unbroken run."""
+    moved = tmp_path / "moved"
+
+    class Mover(Witness):
+        def generation(self, progress):
+            if progress.generation == 2:
+                only_run(config).rename(moved)
+
+    with pytest.raises(DisturbedError, match=rf"--resume {moved}$"):
+        begin(config, Mover())
+    assert go_on(moved).front_hash == unbroken.front_hash
 
 
 def test_a_machine_that_computes_other_bits_is_found_out(config, monkeypatch):
