@@ -6,15 +6,25 @@ before and the first the run's result, so that it is of this result and of no ot
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from optimizer.errors import StoreError
-from optimizer.runs.database import count_rows, read_columns, read_digests
+from optimizer.runs.database import (
+    count_rows,
+    read_columns,
+    read_digests,
+    read_result,
+    write_result,
+)
 from optimizer.runs.lock import NO_GENERATION, Owner
-from optimizer.runs.payload import sha256
+from optimizer.runs.payload import decode, encode, sha256
 from optimizer.runs.rows import Columns, Digests, require_sound, unpack, unpack_state
 from optimizer.search.generation import Generation
 from optimizer.shown import counted
+
+SUBJECT = ("front_hash", "data_hash", "generation", "evaluated", "stopped_by")
+"""Fields of a result on which evidence depends."""
 
 GONE = (
     "are gone: the write-ahead log was deleted, cut or not copied, or an older state of the file "
@@ -211,6 +221,60 @@ def read_evidence(connection: sqlite3.Connection, genesis: bytes) -> list[tuple[
         found.append((name, payload))
         tail = chain
     return found
+
+
+def link_evidence(
+    connection: sqlite3.Connection, evidence: Sequence[tuple[str, bytes]], genesis: bytes
+) -> None:
+    """Let rows of evidence take the place of all that there are, as following from `genesis`."""
+    connection.execute("DELETE FROM evidence")
+    for name, payload in evidence:
+        genesis = _evidence_link(genesis, name, payload)
+        connection.execute(
+            "INSERT INTO evidence (name, payload, chain) VALUES (?, ?, ?)", (name, payload, genesis)
+        )
+
+
+def set_evidence_aside(connection: sqlite3.Connection) -> None:
+    """Remove the result, inside the caller's transaction; evidence on it waits for the next one.
+
+    Until then it follows from what it is about, and is not read.
+    """
+    with suppress(ValueError):
+        recorded = read_result(connection)
+        if recorded is None:
+            return
+        evidence = read_evidence(connection, recorded[1])
+        link_evidence(connection, evidence, _subject(recorded[0]))
+    connection.execute("DELETE FROM result")
+
+
+def replace_result(connection: sqlite3.Connection, payload: bytes, tail: bytes) -> tuple[int, int]:
+    """Write the result that follows from the row whose digest is `tail`.
+
+    Evidence that is about the same front, found by as many trials, stays.
+
+    Returns:
+        Rows of evidence that stay, and that are removed.
+    """
+    set_evidence_aside(connection)
+    result_link = sha256(tail, payload)
+    (before,) = connection.execute("SELECT COUNT(*) FROM evidence").fetchone()
+    try:
+        evidence = read_evidence(connection, _subject(payload))
+    except ValueError:
+        evidence = []
+    write_result(connection, payload, result_link)
+    link_evidence(connection, evidence, result_link)
+    return len(evidence), before - len(evidence)
+
+
+def _subject(payload: bytes) -> bytes:
+    """Digest of what evidence on a result is about; how and when it was found is left out."""
+    result = decode(payload)
+    if isinstance(result, dict) and result.keys() >= set(SUBJECT):
+        payload = encode([result[name] for name in SUBJECT], what="the subject of evidence")
+    return sha256(b"subject", payload)
 
 
 def _evidence_link(before: bytes, name: str, payload: bytes) -> bytes:

@@ -5,14 +5,12 @@ One SQLite database per run, so that two runs never wait for each other. Each wr
 Source: SQLite's documentation, "Write-Ahead Logging" and "PRAGMA synchronous".
 """
 
-import fcntl
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 
-from data.files import open_ordinary
 from optimizer.errors import StoreError
 from optimizer.runs.payload import sha256
 from optimizer.runs.rows import KEPT, Columns, Digests
@@ -29,12 +27,6 @@ APPLICATION_ID = 0x47424F31
 
 BUSY_SECONDS = 10.0
 """How long a transaction waits for a reader or for another writer."""
-
-_MARK = slice(68, 72)
-"""Bytes of a SQLite file that hold its application id. Source: SQLite, "Database File Format"."""
-
-_SHARED_FROM, _SHARED_BYTES = 2**30 + 2, 510
-"""Bytes of a SQLite file that are locked by whoever reads it."""
 
 LOG_INDEX_BYTES = 32_768
 """What opening a write-ahead log needs on disk, for readers and writers alike."""
@@ -116,29 +108,6 @@ def open_reader(path: Path) -> sqlite3.Connection:
             # Without a journal or a log the file alone is the database; this is how a read-only
             # copy is opened, where the index of a log cannot be made.
             return _open_reader(path, "ro&immutable=1")
-
-
-def has_mark(path: Path) -> bool:
-    """Whether a file is marked as a run of this program, whatever else is damaged in it."""
-    try:
-        with open_ordinary(path) as file:
-            return file.read(_MARK.stop)[_MARK] == APPLICATION_ID.to_bytes(4, "big")
-    except OSError:
-        return False
-
-
-def is_in_use(path: Path) -> bool:
-    """Whether another process has a database open whose log is written ahead.
-
-    Source: SQLite, "File Locking And Concurrency": readers and writers of such a one share a lock
-    on these bytes for as long as they have it open.
-    """
-    with open(path, "rb+") as file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_BYTES, _SHARED_FROM)
-        except BlockingIOError:
-            return True
-    return False
 
 
 def has_evidence(connection: sqlite3.Connection) -> bool:
@@ -264,19 +233,13 @@ def population_bytes(connection: sqlite3.Connection) -> int:
 
 
 def remove_after(connection: sqlite3.Connection, number: int) -> None:
-    """Remove what does not follow from generation `number`: later rows, result and evidence."""
+    """Remove generations after `number`."""
     connection.execute("DELETE FROM generation WHERE number > ?", (number,))
-    connection.execute("DELETE FROM evidence")
-    connection.execute("DELETE FROM result")
 
 
-def write_result(connection: sqlite3.Connection, payload: bytes, chain: bytes) -> None:
-    """Write the result that followed from the row whose digest is `chain`, without evidence yet."""
-    connection.execute("DELETE FROM evidence")
-    connection.execute(
-        "REPLACE INTO result VALUES (0, ?, ?, ?)",
-        (payload, sha256(payload), sha256(chain, payload)),
-    )
+def write_result(connection: sqlite3.Connection, payload: bytes, link: bytes) -> None:
+    """Write the result, which follows from a row by `link`."""
+    connection.execute("INSERT INTO result VALUES (0, ?, ?, ?)", (payload, sha256(payload), link))
 
 
 def read_result(connection: sqlite3.Connection) -> tuple[bytes, bytes] | None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from data.files import sync_folder
+from data.files import open_ordinary, sync_folder
 from optimizer.errors import StoreError
-from optimizer.runs.database import has_mark
+from optimizer.runs.database import APPLICATION_ID
 from optimizer.runs.files import COLUMN_FOLDER, DATABASE, NAMES, OWNER, REPORT, ROW_FOLDER
 from optimizer.runs.lock import OwnerLock, is_owned, read_owner
 from optimizer.runs.reader import Reader
@@ -21,6 +21,9 @@ REPORT_MARKS = (b'http-equiv="Content-Security-Policy"', b'rel="icon" href="data
 """In the first `HEAD_BYTES` of a page that this program wrote."""
 
 HEAD_BYTES = 1024
+
+MARK = slice(68, 72)
+"""Bytes of a SQLite file that hold its application id. Source: SQLite, "Database File Format"."""
 
 _DRAFT = re.compile(r"\.new-[A-Za-z0-9._-]+-[0-9a-f]{6}")
 _PART = re.compile(r"\.(?P<name>.+)\.\d+\.part")
@@ -112,6 +115,15 @@ def _folders(directory: Path) -> list[Path]:
     """Folders in which a run keeps files, its own one last."""
     inner = (directory / name for name in (COLUMN_FOLDER, ROW_FOLDER))
     return [folder for folder in inner if folder.is_dir() and not folder.is_symlink()] + [directory]
+
+
+def has_mark(path: Path) -> bool:
+    """Whether a file is marked as the database of a run, whatever else is damaged in it."""
+    try:
+        with open_ordinary(path) as file:
+            return file.read(MARK.stop)[MARK] == APPLICATION_ID.to_bytes(4, "big")
+    except OSError:
+        return False
 
 
 def _is_run(directory: Path) -> bool:

@@ -1,26 +1,32 @@
 """A sound database made of what is sound in a damaged one."""
 
+import fcntl
 import os
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from data.files import sync_folder
 from optimizer.errors import StoreError
-from optimizer.runs.chain import follow_chain
+from optimizer.runs.chain import follow_chain, link_evidence, read_evidence, set_evidence_aside
 from optimizer.runs.database import (
     create_tables,
-    is_in_use,
+    has_evidence,
     read_columns,
+    read_result,
     read_resumptions,
     transaction,
+    write_result,
     write_resumption,
     write_row,
 )
 from optimizer.runs.files import DAMAGED, DATABASE, REBUILT, SIDES
 from optimizer.runs.payload import sha256
 from optimizer.runs.rows import NOTHING, Columns, Digests
+
+SHARED_FROM, SHARED_BYTES = 2**30 + 2, 510
+"""Bytes of a SQLite file that are locked by whoever reads it."""
 
 
 def rebuild(connection: sqlite3.Connection, path: Path, header: bytes, newest: int) -> None:
@@ -44,6 +50,7 @@ def rebuild(connection: sqlite3.Connection, path: Path, header: bytes, newest: i
                 write_row(target, *_salvaged(connection, digests))
             for payload in _salvaged_resumptions(connection):
                 write_resumption(target, payload)
+            _salvage_result(connection, target, rows[-1].chain if rows else sha256(header))
     for suffix in ("", "-wal"):
         old, kept = path.with_name(path.name + suffix), path.with_name(DAMAGED + suffix)
         # Not into one that a copy of the run by hard links shares.
@@ -87,6 +94,20 @@ def separate_links(directory: Path) -> bool:
     return bool(shared)
 
 
+def is_in_use(path: Path) -> bool:
+    """Whether another process has a database open whose log is written ahead.
+
+    Source: SQLite, "File Locking And Concurrency": readers and writers of such a one share a lock
+    on these bytes for as long as they have it open.
+    """
+    with open(path, "rb+") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, SHARED_BYTES, SHARED_FROM)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def remove_leftovers(directory: Path) -> None:
     """Remove what an interrupted `rebuild` left; only the owner of a run may."""
     for name in (REBUILT, REBUILT + "-journal"):
@@ -99,6 +120,22 @@ def _salvaged(connection: sqlite3.Connection, digests: Digests) -> tuple[Digests
         return digests, read_columns(connection, digests.number)
     except ValueError:
         return digests._replace(kept="summary"), NOTHING
+
+
+def _salvage_result(
+    connection: sqlite3.Connection, target: sqlite3.Connection, tail: bytes
+) -> None:
+    """Take over what can be read of result and evidence; of an end that is gone it is set aside."""
+    with suppress(sqlite3.Error, ValueError):
+        recorded = read_result(connection)
+        if recorded is None:
+            return
+        payload, result_link = recorded
+        evidence = read_evidence(connection, result_link) if has_evidence(connection) else []
+        write_result(target, payload, result_link)
+        link_evidence(target, evidence, result_link)
+        if result_link != sha256(tail, payload):
+            set_evidence_aside(target)
 
 
 def _salvaged_resumptions(connection: sqlite3.Connection) -> list[bytes]:

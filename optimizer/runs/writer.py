@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from optimizer.config.values import Keep
 from optimizer.errors import DisturbedError, StoreError
-from optimizer.runs.chain import Recovery, append_evidence, load_columns
+from optimizer.runs.chain import (
+    Recovery,
+    append_evidence,
+    load_columns,
+    replace_result,
+    set_evidence_aside,
+)
 from optimizer.runs.database import (
     count_rows,
     log_bytes,
@@ -18,7 +24,6 @@ from optimizer.runs.database import (
     remove_after,
     shrink_row,
     transaction,
-    write_result,
     write_resumption,
     write_row,
 )
@@ -40,6 +45,7 @@ from optimizer.runs.rows import (
 )
 from optimizer.runs.space import LOG_BYTES, WHOLE_GENERATIONS, no_room
 from optimizer.search.generation import Generation
+from optimizer.shown import counted
 
 LOG = logging.getLogger(__name__)
 
@@ -190,6 +196,7 @@ class Committer:
             return
         if not self._is_clean:
             # What was damaged, and a result that no longer is the end, give way to what follows.
+            set_evidence_aside(self._connection)
             remove_after(self._connection, self._last)
             self._thinning.removed()
             self._is_clean = True
@@ -204,11 +211,22 @@ class Committer:
 
     def _write_note(self, note: Note) -> None:
         if note.kind == "result":
-            write_result(self._connection, note.payload, self.chain)
+            _say_what_stays(*replace_result(self._connection, note.payload, self.chain))
         elif note.kind == "evidence":
             append_evidence(self._connection, note.name, note.payload)
         else:
             write_resumption(self._connection, note.payload)
+
+
+def _say_what_stays(kept: int, removed: int) -> None:
+    """Tell what became of evidence on an earlier result of the run."""
+    if kept:
+        LOG.info(f"the same front as before: {counted(kept, 'row')} of evidence on it stay")
+    if removed:
+        LOG.warning(
+            f"{counted(removed, 'row')} of evidence on the run's earlier result are removed: "
+            "another search than the present one found it, which is to be judged anew"
+        )
 
 
 class Thinning:

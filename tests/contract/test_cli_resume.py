@@ -214,6 +214,26 @@ def test_a_damaged_newest_generation_is_made_again(command, whole, damage, is_fi
     assert command("runs", "verify", "latest").code == 0
 
 
+def test_evidence_stays_with_the_front_that_is_found_again(command, whole):
+    """A judged run whose newest generation is damaged is a judged run afterwards."""
+    judged = command("judge", "latest", "--folds", "0", "--null", "0", "--json").json["judgement"]
+    flip(whole["path"], NEWEST)
+    outcome = command("evolve", "--resume", "latest", "--no-judge", "--no-report")
+    assert "of evidence on it stay" in outcome.err
+    shown = command("runs", "show", "latest", "--json").json["result"]
+    assert shown["front_hash"] == whole["front_hash"]
+    assert shown["judgement"] == judged
+
+
+def test_evidence_that_a_longer_search_removes_is_told(command, whole):
+    """What was judged is another search then."""
+    command("judge", "latest", "--folds", "0", "--null", "0")
+    longer = ("--generations", str(NEWEST + 1), "--no-judge", "--no-report")
+    outcome = command("evolve", "--resume", "latest", *longer)
+    assert "of evidence on the run's earlier result are removed" in outcome.err
+    assert command("runs", "verify", "latest").code == 0
+
+
 def test_two_damaged_generations_are_both_named(command, whole, broken):
     """The newest sound one is taken, however far back it lies."""
     flip(broken, NEWEST)

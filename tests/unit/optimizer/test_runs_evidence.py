@@ -8,7 +8,7 @@ import pytest
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore
 from optimizer.runs.files import DATABASE
-from tests.support.recording import HEADER, made
+from tests.support.recording import HEADER, fill, made
 
 ROWS = [
     ("null/1", {"strength": 1.5}),
@@ -105,3 +105,88 @@ def test_a_run_from_before_evidence_is_read_and_gone_on_with(path):
         store.add_evidence("null/1", {"strength": 1.0})
     with RunStore.open(path) as store:
         assert store.evidence == (("null/1", {"strength": 1.0}),)
+
+
+FOUND = {
+    "front_hash": "f",
+    "data_hash": "d",
+    "generation": 1,
+    "evaluated": 24,
+    "stopped_by": "generations",
+}
+"""Of a result, what evidence on it is about."""
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """A finished run of two generations, with evidence, whose last generation is damaged."""
+    with RunStore.create(tmp_path, "judged", HEADER) as store:
+        fill(store, 2)
+        store.finish({**FOUND, "seconds": 1.0})
+        for name, row in ROWS:
+            store.add_evidence(name, row)
+    changed(store.path, "UPDATE generation SET genomes = x'' WHERE number = 1")
+    return store.path
+
+
+def go_on(path, result):
+    """Make the last generation again, and end the run with a result."""
+    with RunStore.open(path, writable=True) as store:
+        store.record(made(1))
+        store.flush()
+        assert (store.result, store.evidence) == (None, ())
+        if result:
+            store.finish(result)
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_evidence_stays_where_the_same_front_is_found_again(judged, is_killed, caplog):
+    """However long that took, and though the owner was killed in between."""
+    if is_killed:
+        go_on(judged, None)
+        changed(judged, "UPDATE generation SET genomes = x'' WHERE number = 1")
+    caplog.set_level("INFO")
+    go_on(judged, {**FOUND, "seconds": 2.0})
+    assert "the same front as before: 3 rows of evidence on it stay" in caplog.text
+    with RunStore.open(judged) as store:
+        assert (list(store.evidence), store.verify()) == (ROWS, [])
+
+
+@pytest.mark.parametrize("field", FOUND)
+def test_evidence_on_another_search_is_removed_and_that_is_said(judged, field, caplog):
+    """A judgement counts the trials of its own search."""
+    go_on(judged, {**FOUND, field: "another"})
+    assert "3 rows of evidence on the run's earlier result are removed" in caplog.text
+    with RunStore.open(judged) as store:
+        assert (store.evidence, store.verify()) == ((), [])
+
+
+def test_evidence_that_was_damaged_while_it_waited_is_removed(judged, caplog):
+    """It is not taken for sound because a result follows."""
+    go_on(judged, None)
+    changed(
+        judged,
+        "UPDATE evidence SET payload = CAST('{}' AS BLOB) WHERE id = 1",
+        "UPDATE generation SET genomes = x'' WHERE number = 1",
+    )
+    go_on(judged, FOUND)
+    assert "3 rows of evidence" in caplog.text
+    assert RunStore.open(judged).evidence == ()
+
+
+def test_a_database_that_is_rebuilt_keeps_its_result_and_evidence(path, monkeypatch):
+    """Where they can be read: what is damaged is something else."""
+    monkeypatch.setattr("optimizer.runs.store.integrity", lambda connection: ("broken",))
+    with RunStore.open(path, writable=True) as store:
+        assert "the database was rebuilt" in store.warnings[-1]
+    with RunStore.open(path) as store:
+        assert (store.result, list(store.evidence)) == ({"front": []}, ROWS)
+        assert store.verify() == []
+
+
+def test_evidence_outlives_a_rebuilt_database_without_an_end(judged, monkeypatch):
+    """It waits there too, until the same front is found."""
+    changed(judged, "DELETE FROM generation WHERE number = 1")
+    monkeypatch.setattr("optimizer.runs.store.integrity", lambda connection: ("broken",))
+    go_on(judged, FOUND)
+    assert list(RunStore.open(judged).evidence) == ROWS

@@ -75,12 +75,13 @@ def test_a_tail_that_is_gone_is_said_by_whoever_opens_the_run(path, statement, s
 
 
 def test_what_a_next_owner_takes_away_is_no_loss(path):
-    """Evidence goes with the result that it is of."""
+    """Evidence waits for the next result, and goes with the one that it is of."""
     with RunStore.open(path, writable=True) as store:
         store.record(made(2))
         store.flush()
-        assert (store.losses(), read_owner(path).rows["evidence"]) == ((), 0)
-        store.finish({"front": []})
+        assert (store.losses(), read_owner(path).rows["evidence"]) == ((), 3)
+        store.finish({"front": [1]})
+        assert read_owner(path).rows["evidence"] == 0
         assert (store.losses(), store.verify(), store.warnings) == ((), [], ())
 
 
