@@ -184,11 +184,18 @@ def compare_runs(**runs: Run) -> pd.DataFrame:
     of what all dominate together.
 
     Raises:
-        ConfigError: When objectives differ.
+        ConfigError: When objectives, bars or costs differ.
     """
     objectives = {run.objectives for run in runs.values()}
     if len(objectives) != 1:
         raise ConfigError(f"fronts of different objectives cannot be compared: {objectives}")
+    headers = [run.header for run in runs.values()]
+    measured = [(one.data, one.windows, one.costs) for one in headers]
+    if any(one != measured[0] for one in measured):
+        raise ConfigError(
+            "fronts measured on other bars or at other costs cannot be compared: hold verdicts and "
+            "held-out results against each other"
+        )
     return compare({name: run.minimised for name, run in runs.items()})
 
 

@@ -1,7 +1,7 @@
 """Runs side by side: what they were asked, and how much of the common front each has found."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import moocore
 import numpy as np
@@ -12,7 +12,8 @@ from optimizer.runs import RunStore
 from optimizer.runs.result import RunHeader
 from optimizer.search.generation import Floats, Population
 from optimizer.session.exported import newest_front
-from optimizer.session.identity import different_lines, recorded_identity
+from optimizer.session.identity import Identity, different_lines, recorded_identity
+from optimizer.shown import counted, number
 
 REFERENCE = 1.1
 """Corner of the box that is measured, where the fronts of all runs together span 0 to 1.
@@ -24,6 +25,9 @@ calculation for fair performance comparison", 2018: a little beyond the worst, s
 WORDS = ("there", "here")
 """What stands before the value of the first run and of another."""
 
+GENES = "strategy.genes."
+"""How a line about a gene begins."""
+
 NOT_RECORDED = "a version recorded one of them that did not say all that decides results"
 
 
@@ -34,13 +38,18 @@ class Compared:
     Args:
         generations: Recorded, the initial one not included.
         best: Best value of each objective in it, in the sign that people know; empty without one.
-        hypervolume: What its front dominates, as a share of what the fronts of all dominate.
-        beaten: For each run, the share of that one's front that a member of this one dominates.
+        hypervolume: What its front dominates, as a share of what the fronts of all dominate; None
+            where some run measured something else, on other bars or at other costs.
+        beaten: For each run, the share of that one's front that a member of this one dominates;
+            empty as well then.
         shared: For each run, how many genomes both fronts have.
         differs: What decides results and is not as in the first run, a line each.
         limits: What decides the last generation and is not as in the first run, a line each.
         is_comparable: Whether it was asked for the same as the first run but for seed and limits,
             so that their fronts answer the same question.
+        data: Symbol and duration of a bar.
+        is_measured_alike: Whether its values and those of the first run are of the same bars, at
+            the same costs.
     """
 
     run: str
@@ -50,12 +59,14 @@ class Compared:
     seconds: float
     front: int
     best: tuple[float, ...]
-    hypervolume: float
+    hypervolume: float | None
     beaten: tuple[float, ...]
     shared: tuple[int, ...]
     differs: tuple[str, ...]
     limits: tuple[str, ...]
     is_comparable: bool
+    data: str
+    is_measured_alike: bool
 
 
 def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
@@ -73,22 +84,24 @@ def compare_runs(stores: Sequence[RunStore]) -> list[Compared]:
                 f"run '{stores[0].run_id}' for {', '.join(objectives)}: nothing to compare"
             )
     fronts = [newest_front(store) for store in stores]
-    volumes = hypervolume_shares([front.objectives for front in fronts])
+    found = [_compared(store, place, fronts, stores[0]) for place, store in enumerate(stores)]
+    if not all(run.is_measured_alike for run in found):
+        return found
+    objectives_of = [front.objectives for front in fronts]
+    volumes = hypervolume_shares(objectives_of)
+    beaten = [tuple(_beaten(own, other) for other in objectives_of) for own in objectives_of]
     return [
-        _compared(store, place, fronts, volumes, stores[0]) for place, store in enumerate(stores)
+        replace(run, hypervolume=volume, beaten=shares)
+        for run, volume, shares in zip(found, volumes, beaten, strict=True)
     ]
 
 
 def _compared(
-    store: RunStore,
-    place: int,
-    fronts: Sequence[Population],
-    volumes: Sequence[float],
-    first: RunStore,
+    store: RunStore, place: int, fronts: Sequence[Population], first: RunStore
 ) -> Compared:
     summaries = list(store.generations())
     own = fronts[place]
-    differs, is_comparable = _differences(first, store)
+    there, here = (recorded_identity(one.header) for one in (first, store))
     return Compared(
         run=store.run_id,
         status=store.status,
@@ -97,22 +110,55 @@ def _compared(
         seconds=sum(summary.seconds for summary in summaries),
         front=len(own.objectives),
         best=_best(store, own.objectives),
-        hypervolume=volumes[place],
-        beaten=tuple(_beaten(own.objectives, other.objectives) for other in fronts),
+        hypervolume=None,
+        beaten=(),
         shared=tuple(_shared(own.genomes, other.genomes) for other in fronts),
-        differs=differs,
+        differs=_differences(there, here, first, store) if there and here else (NOT_RECORDED,),
         limits=different_lines(_limits(first), _limits(store), WORDS),
-        is_comparable=is_comparable,
+        is_comparable=bool(there and here and there.asks_the_same(here)),
+        data=RunHeader.read(store.header).data,
+        is_measured_alike=bool(there and here and there.measures_the_same(here)),
     )
 
 
-def _differences(first: RunStore, store: RunStore) -> tuple[tuple[str, ...], bool]:
-    """What decides results and differs, and whether both runs ask the same question."""
-    there, here = (recorded_identity(one.header) for one in (first, store))
-    if there is None or here is None:
-        return (NOT_RECORDED,), False
+def _differences(
+    there: Identity, here: Identity, first: RunStore, store: RunStore
+) -> tuple[str, ...]:
+    """What decides results and is not as in the first run, a line each, in words."""
     parts = there.differences(here, WORDS)
-    return tuple(line for lines in parts.values() for line in lines), there.asks_the_same(here)
+    headers = [RunHeader.read(one.header) for one in (first, store)]
+    bars, windows = (
+        f"{name}: there {was}, here {now}"
+        for name, (was, now) in {
+            "bars": [header.data for header in headers],
+            "windows": [_describe_windows(header) for header in headers],
+        }.items()
+    )
+    if "data_hash" in parts:
+        is_named = headers[0].data != headers[1].data
+        parts["data_hash"] = (bars if is_named else f"bars: not the same of {headers[0].data}",)
+    if "windows" in parts:
+        parts["windows"] = (windows,)
+    genes = [gene.name for gene in headers[0].genes]
+    scaled = [name for name in genes if _differs(name, parts.get("strategy", ()))]
+    if len(scaled) > 1:
+        rest = [line for line in parts["strategy"] if not line.startswith(GENES)]
+        parts["strategy"] = (*rest, f"bounds or defaults of {', '.join(scaled)}")
+    return tuple(line for lines in parts.values() for line in lines)
+
+
+def _differs(gene: str, lines: Sequence[str]) -> bool:
+    return any(line.startswith(f"{GENES}{gene}.") for line in lines)
+
+
+def _describe_windows(header: RunHeader) -> str:
+    """How many bars in how many windows a run was given."""
+    searched, held = (
+        (len(windows), sum(end - start for start, end in windows))
+        for windows in (header.windows, header.held_out)
+    )
+    kept = f", {number(held[1])} held out" if held[0] else ""
+    return f"{counted(searched[1], 'bar')} in {counted(searched[0], 'window')}{kept}"
 
 
 def _limits(store: RunStore) -> dict[str, object]:

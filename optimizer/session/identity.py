@@ -91,6 +91,13 @@ class Identity:
                 found[part.name] = lines
         return found
 
+    def measures_the_same(self, other: "Identity") -> bool:
+        """Whether equal trades are worth the same in both, so that values can be compared."""
+        alike = ("costs", "data_hash", "windows", "engine_version")
+        return all(getattr(self, name) == getattr(other, name) for name in alike) and all(
+            self.goals.get(name) == other.goals.get(name) for name in ("objectives", "over_windows")
+        )
+
     def asks_the_same(self, other: "Identity") -> bool:
         """Whether both are the same search but for chance, so that their fronts can be compared."""
         differing = self.differences(other)
@@ -258,5 +265,5 @@ def _names(values: list[object]) -> object:
 
 
 def _shown(value: object) -> str:
-    text = "(absent)" if value is ABSENT else repr(value)
+    text = "none" if value is ABSENT else repr(value)
     return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."

@@ -274,8 +274,30 @@ def test_a_run_with_an_empty_front_is_compared(command, result, tmp_path):
     outcome = command("runs", "compare", result["run"], other["run"], "--json")
     assert outcome.code == 0
     one, two = outcome.json["runs"]
-    assert (one["hypervolume"], two["hypervolume"]) == (1.0, 0.0)
-    assert (two["front"], two["best"], two["beaten"], two["shared"]) == (0, [], [0, 0], [0, 0])
+    assert (two["front"], two["best"], two["shared"]) == (0, [], [0, 0])
+    # Other bars: nothing can be held against each other.
+    assert (one["hypervolume"], two["hypervolume"]) == (None, None)
+    assert one["beaten"] == two["beaten"] == []
+
+
+def test_runs_on_other_bars_are_compared_in_words(command, market, result):
+    """Bars, windows and genes in words; no volume; verdict, pick and held-out bars side by side."""
+    asked = ("--timeframe", "1h", "--holdout", "20%", "--constraint", "max_drawdown<=0.9")
+    other = command("evolve", "--data", market, *LARGER, *asked, "--json").json
+    outcome = command("runs", "compare", result["run"], other["run"])
+    for words in (
+        "bars: there",
+        "windows: there",
+        "held out",
+        "bounds or defaults of ema_fast, ema_slow",
+        "constraints: there none, here 'max_drawdown<=0.9'",
+        "cannot be held against each other",
+        "verdict",
+        "closed",
+    ):
+        assert words in outcome.out, words
+    for words in ("hypervolume", "Share of a front", "{", "(absent)"):
+        assert words not in outcome.out, words
 
 
 def test_runs_with_other_objectives_are_not_compared(command, market, result):

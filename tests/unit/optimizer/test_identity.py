@@ -118,7 +118,7 @@ EDITS = {
     ),
     "condition_gone": (
         replace(PUBLISHED, entry=PUBLISHED.entry[1:]),
-        "strategy.conditions: recorded 'fast < slow', now (absent)",
+        "strategy.conditions: recorded 'fast < slow', now none",
     ),
     "source": (
         row(PUBLISHED, "fast", source="open"),
@@ -150,7 +150,7 @@ EDITS = {
     ),
     "constraint_gone": (
         pairs(PUBLISHED),
-        "strategy.constraints: recorded 'ema_fast < ema_slow', now (absent)",
+        "strategy.constraints: recorded 'ema_fast < ema_slow', now none",
     ),
     "constraint": (
         pairs(PUBLISHED, LessThan("atr_window", "ema_slow")),
@@ -439,7 +439,7 @@ def test_a_knob_that_is_gone_is_named(run, monkeypatch):
     recorded_task(harmless, {})
     identity = {**header["identity"], "settings": settings}
     RunStore.create(run.parent, "deciding", {**header, "identity": identity}).close()
-    with pytest.raises(StoreError, match=r"bygone: recorded 3, now \(absent\)"):
+    with pytest.raises(StoreError, match=r"bygone: recorded 3, now none"):
         resume_run(run.parent / "deciding", {}, None, None)
 
 

@@ -1,6 +1,7 @@
 """A run as frames and figures: rows are members, figures are legal, absent names are refused."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from engine.metrics import METRICS
 from optimizer import load_run
 from optimizer.errors import ConfigError, StoreError
-from optimizer.report import compare_runs, page_html
+from optimizer.report import Run, compare_runs, page_html
 from optimizer.report.charts.chart import name, thinned
 from optimizer.report.charts.front import MOST_LINES, parallel
 from optimizer.report.facts import tried
@@ -203,3 +204,11 @@ def test_more_members_than_a_chart_can_show_are_chosen_evenly():
     chart = parallel(columns, ("a", "b"), "a")
     assert len(chart.data) == MOST_LINES
     assert f"{MOST_LINES} of them evenly chosen" in chart.alt
+
+
+def test_fronts_of_other_costs_are_not_compared(run):
+    """Values at other costs answer another question, and no hypervolume is formed of both."""
+    other = Run(run.path)
+    other.header = replace(other.header, costs={**other.header.costs, "fee_bp": 99.0})
+    with pytest.raises(ConfigError, match="at other costs cannot be compared"):
+        compare_runs(one=run, two=other)
