@@ -63,14 +63,15 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name="run-recorder", daemon=True)
         self._thread.start()
 
-    def submit(self, record: Record) -> None:
-        """Hand a record over; waits only while the queue is full."""
+    def submit(self, *records: Record) -> None:
+        """Hand records over, to be written by one commit; waits only while the queue is full."""
+        n_bytes = sum(record.n_bytes for record in records)
         with self._changed:
-            self._changed.wait_for(lambda: self._failure or self._has_room(record))
+            self._changed.wait_for(lambda: self._failure or self._has_room(n_bytes))
             self._raise_failure()
-            self._queue.append(record)
-            self._n_bytes += record.n_bytes
-            if len(self._queue) == 1 or self._is_full():
+            self._queue += records
+            self._n_bytes += n_bytes
+            if len(self._queue) == len(records) or self._is_full():
                 self._changed.notify_all()
 
     def flush(self) -> None:
@@ -122,8 +123,8 @@ class Recorder:
         # Half of the bytes, so that the search fills one half while the other is written.
         return self._n_bytes * 2 >= self._queue_bytes
 
-    def _has_room(self, record: Record) -> bool:
-        return not self._queue or self._n_bytes + record.n_bytes <= self._queue_bytes
+    def _has_room(self, n_bytes: int) -> bool:
+        return not self._queue or self._n_bytes + n_bytes <= self._queue_bytes
 
     def _fail(self, error: Exception) -> None:
         with self._changed:

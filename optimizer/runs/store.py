@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Literal, get_args
 
 from data.files import sync_folder
@@ -171,10 +171,19 @@ class RunStore(Reader):
         """Wait until everything that was handed over is on disk."""
         self._owned().recorder.flush()
 
-    def finish(self, result: Mapping[str, object]) -> None:
-        """Record what the run ended with, and wait until that is on disk."""
+    def finish(
+        self,
+        result: Mapping[str, object],
+        evidence: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
+    ) -> None:
+        """Record what the run ended with, and wait until that is on disk.
+
+        Rows of `evidence`, by name, are recorded with it, all or nothing.
+        """
         writer = self._owned()
-        writer.recorder.submit(Note("result", encode(result, what="the result")))
+        notes = [Note("result", encode(result, what="the result"))]
+        notes += [_evidence_note(name, payload) for name, payload in evidence.items()]
+        writer.recorder.submit(*notes)
         writer.recorder.flush()
 
     def add_evidence(self, name: str, payload: Mapping[str, object]) -> None:
@@ -183,8 +192,7 @@ class RunStore(Reader):
         Raises:
             StoreError: When recording has failed, as it does before there is a result.
         """
-        note = Note("evidence", encode(payload, what=f"the evidence '{name}'"), name)
-        self._owned().recorder.submit(note)
+        self._owned().recorder.submit(_evidence_note(name, payload))
 
     def note_resumption(self, differences: Sequence[str], generations: int) -> None:
         """Record that the run is taken up again.
@@ -278,6 +286,10 @@ class RunStore(Reader):
         if self._writer is None:
             raise StoreError(f"run '{self.run_id}' is not open for writing")
         return self._writer
+
+
+def _evidence_note(name: str, payload: Mapping[str, object]) -> Note:
+    return Note("evidence", encode(payload, what=f"the evidence '{name}'"), name)
 
 
 def _separate(path: Path) -> bool:

@@ -173,14 +173,22 @@ def recorded_fits(store: RunStore) -> int:
 
 
 def keep_columns(files: Sequence[str], run: Path) -> None:
-    """Copy column files into a run's directory, so that it can go anywhere with them.
+    """Copy column files that a run has not yet into its directory, so that they go with it.
 
     Raises:
         OptimizerError: When one cannot be written.
     """
     for name, path, _ in map(_parsed, files):
-        (run / COLUMN_FOLDER).mkdir(exist_ok=True)
-        write_whole(_copy(run, name, path), Path(path).read_bytes(), may_follow=False)
+        copy = _copy(run, name, path)
+        if not copy.exists():
+            (run / COLUMN_FOLDER).mkdir(exist_ok=True)
+            write_whole(copy, Path(path).read_bytes(), may_follow=False)
+
+
+def lacks_columns(files: Sequence[str], run: Path) -> bool:
+    """Whether a run has no copy of a column file that is still where it was."""
+    named = [(_copy(run, name, path), Path(path)) for name, path, _ in map(_parsed, files)]
+    return any(path.is_file() and not copy.exists() for copy, path in named)
 
 
 def kept_columns(files: Sequence[str], run: Path) -> list[str]:

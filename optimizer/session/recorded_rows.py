@@ -5,6 +5,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -138,38 +139,47 @@ def reading_recorded(spec: AnyStrategy, store: RunStore) -> AnyStrategy:
 def record_rows(
     store: RunStore, spec: AnyStrategy, series: Sequence[Bars], genomes: Floats
 ) -> None:
-    """Record what own indicators say to individuals that are shown, as evidence on a result.
+    """Write rows, as `write_rows` does, and list them as evidence on the run's result.
+
+    Raises:
+        StoreError: When recording has failed, or there is no result.
+    """
+    for name, rows in write_rows(store, spec, series, genomes).items():
+        store.add_evidence(name, rows)
+        store.flush()
+
+
+def write_rows(
+    store: RunStore, spec: AnyStrategy, series: Sequence[Bars], genomes: Floats
+) -> Mapping[str, Mapping[str, object]]:
+    """Write what own indicators say to individuals that are shown, for replays on any machine.
 
     Args:
-        store: Of a run with a result, open for writing.
-        spec: Its strategy; without an own indicator nothing is recorded.
+        store: Of a run, open for writing.
+        spec: Its strategy; without an own indicator nothing is written.
         series: Bars that the individuals are shown on.
         genomes: [N, G], those that matter most first.
 
-    Raises:
-        StoreError: When recording has failed.
+    Returns:
+        Evidence that lists the rows which the run had not, by its name; empty where it had all.
     """
     if not has_own(spec):
-        return
-    found = dict(recorded_rows(store).rows)
+        return {}
+    known = dict(recorded_rows(store).rows)
     new: list[RowRecord] = []
-    why = "" if found else _cleared(store.path)
-    taken = sum(file.stat().st_size for file in (store.path / ROW_FOLDER).glob("*.row"))
+    why, folder = "", store.path / ROW_FOLDER
+    taken = sum(file.stat().st_size for file in folder.glob("*.row") if file.stem in known)
     for own_series, own, values in _calls(spec, series, genomes):
-        if (name := _name_of(own, own_series, values)) in found:
+        if (name := _name_of(own, own_series, values)) in known:
             continue
         row = own.row(own_series, values)
         taken += row.nbytes
         if taken > MOST_BYTES:
             why = why or f"all take more than {MOST_BYTES / 1e6:,.0f} MB"
         why = why or _written(store.path, name, row)
-        found[name] = RowRecord(name, own.shown(values), _sha256(row), is_whole=not why)
-        new.append(found[name])
-    if not new:
-        return
-    store.add_evidence(EVIDENCE, RowList(tuple(new)).payload())
-    store.flush()
-    if left := sum(not one.is_whole for one in new):
+        known[name] = RowRecord(name, own.shown(values), _sha256(row), is_whole=not why)
+        new.append(known[name])
+    if left := sum(not row.is_whole for row in new):
         log.warning(
             "of %d rows of own indicators %d are recorded by their digest alone (%s): where "
             "another machine computes other bits of them, it says so and reads its own",
@@ -177,6 +187,16 @@ def record_rows(
             left,
             why,
         )
+    return {EVIDENCE: RowList(tuple(new)).payload()} if new else {}
+
+
+def remove_unlisted_rows(store: RunStore) -> None:
+    """Remove rows of an earlier result of a run, which no evidence lists any more."""
+    known = recorded_rows(store).rows
+    with suppress(OSError, StoreError):
+        for file in _folder_of(store.path).glob("*.row"):
+            if file.stem not in known:
+                file.unlink()
 
 
 def _folder_of(run: Path) -> Path:
@@ -184,16 +204,6 @@ def _folder_of(run: Path) -> Path:
     if folder.is_symlink():
         raise StoreError(f"{folder} is a link, and is not followed")
     return folder
-
-
-def _cleared(run: Path) -> str:
-    """Remove what an earlier result of the run had; why that failed, or nothing."""
-    try:
-        for file in _folder_of(run).glob("*.row"):
-            file.unlink()
-    except (OSError, StoreError) as error:
-        return str(error)
-    return ""
 
 
 def _written(run: Path, name: str, row: Floats) -> str:

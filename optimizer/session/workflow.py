@@ -32,7 +32,7 @@ from optimizer.search.evolution import front_hash
 from optimizer.search.generation import Floats, Generation, Population
 from optimizer.search.stopping import stop_reason
 from optimizer.session.causal import prove_front
-from optimizer.session.columns import keep_columns, tell_changed_columns
+from optimizer.session.columns import keep_columns, lacks_columns, tell_changed_columns
 from optimizer.session.evaluating import Evaluation, Place, here
 from optimizer.session.exported import resume_command
 from optimizer.session.header import (
@@ -46,7 +46,7 @@ from optimizer.session.identity import identity_of, require_identity, require_sa
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.problem import EngineProblem, Evaluator, JustSearched
 from optimizer.session.progress import WARMING, Mark, Progress, progress_of
-from optimizer.session.recorded_rows import record_rows
+from optimizer.session.recorded_rows import remove_unlisted_rows, write_rows
 from optimizer.session.search import numbered_front
 from optimizer.session.task import Task, check_limit_fits, describe_data, prepare
 from optimizer.session.warm_start import hash_of, warm_start_of
@@ -164,7 +164,8 @@ def resume_run(
         is_longer = done < config.generations and flags.keys() & set(names_deciding("end"))
         if result is not None and done >= result.generation and not is_longer:
             finished = replace(result, resumed="already finished")
-        if finished and not flags.keys() - set(names_deciding("end", "nothing")):
+        is_same = not flags.keys() - set(names_deciding("end", "nothing"))
+        if finished and is_same and not lacks_columns(config.column_file, path):
             return finished
         recorded = require_identity(store)
         task = prepare(config, for_search=True, known=strategy_to_go_on_with(store))
@@ -174,6 +175,8 @@ def resume_run(
         identity = identity_of(task, recorded.warm_start if is_begun else hash_of(warm_start))
         tell_changed_columns(store, task.markets.series)
         require_same(store.run_id, recorded, identity)
+        # An owner that was killed while it copied them left some out.
+        keep_columns(config.column_file, path)
         if finished:
             return finished
         if done > config.generations:
@@ -300,8 +303,10 @@ def _searched(
         polished=n_polished,
         regret=regret,
     )
-    store.finish(result.payload())
-    record_rows(store, task.spec, task.markets.searched, front.genomes)
+    # Written before there is a result, so that a run whose owner is killed here is not finished.
+    rows = write_rows(store, task.spec, task.markets.searched, front.genomes)
+    store.finish(result.payload(), rows)
+    remove_unlisted_rows(store)
     return replace(result, front=best_first(result.front, result.objectives))
 
 

@@ -1,0 +1,112 @@
+"""A run has all files that a replay elsewhere needs, however often its owner was killed."""
+
+from pathlib import Path
+
+import pytest
+
+from optimizer.runs import RunStore
+from optimizer.session import columns, recorded_rows
+from tests.support.commands import SMALL
+
+pytestmark = pytest.mark.slow
+
+STRATEGY = """import numpy as np
+
+from strategy.words import *
+
+
+@indicator(warm_up=lambda n: n)
+def moved(bars, n):
+    return np.concatenate([np.full(n, np.nan), bars.close[n:] / bars.close[:-n] - 1])
+
+
+MOMENTUM = strategy(
+    "Goes with the move.",
+    long=(moved(length("n", 5, 2, 20)) > 0.002) & (column("mood") + column("rate") > 0),
+    stop=share(gene("stop", 0.01, 0.002, 0.05)),
+    max_hold=12,
+)
+"""
+FILES = ("mood.csv", "rate.csv")
+
+
+@pytest.fixture
+def search(command, market, tmp_path):
+    """A function that searches with two column files and an own indicator."""
+    (tmp_path / "momentum.py").write_text(STRATEGY)
+    for file in FILES:
+        (tmp_path / file).write_text("known_at,value\n1970-01-01 00:00:00,1\n")
+    files = [flag for file in FILES for flag in ("--column-file", f"{Path(file).stem}={file}")]
+
+    def search(*more):
+        return command(
+            "evolve", "--data", market, "--strategy", "momentum.py", *SMALL, *files, *more
+        )
+
+    return search
+
+
+def list_copies():
+    """Copies in the only run, by name, with their bytes."""
+    (run,) = Path("runs").iterdir()
+    files = [file for name in ("columns", "rows") for file in (run / name).glob("*")]
+    return {file.name: file.read_bytes() for file in files}
+
+
+def kill_after(monkeypatch, module, name, calls):
+    """Let a function of a module end everything, as a kill does, after so many calls."""
+    function, left = getattr(module, name), iter(range(calls))
+
+    def run_some(*arguments, **more):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return function(*arguments, **more)
+
+    monkeypatch.setattr(module, name, run_some)
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(columns, "write_whole"), (recorded_rows, "_written")],
+    ids=["columns", "rows"],
+)
+def test_copies_are_completed_when_a_run_is_gone_on_with(
+    command, search, monkeypatch, module, name, calls, tmp_path
+):
+    """All are there in the end, and the run replays without the files that it was begun with."""
+    with monkeypatch.context() as patch:
+        kill_after(patch, module, name, calls)
+        assert search().code == 130
+    resumed = command("evolve", "--resume", "latest", "--json")
+    assert resumed.code == 0, resumed.err
+    lengths = {member["genes"]["n"] for member in resumed.json["front"]}
+    assert len(list_copies()) == len(FILES) + len(lengths)
+    for file in FILES:
+        (tmp_path / file).unlink()
+    verified = command("runs", "verify", "latest")
+    assert (verified.code, "0 mismatches" in verified.out) == (0, True), verified.err
+
+
+def test_copies_of_a_finished_run_are_completed(command, search, tmp_path):
+    """Also where nothing else is left to do; a source that is gone as well is no matter then."""
+    finished = search("--json").json
+    before = list_copies()
+    for file in FILES:
+        next(Path("runs").glob(f"*/columns/{file}")).unlink()
+    (tmp_path / FILES[0]).rename(tmp_path / "away")
+    assert command("evolve", "--resume", "latest").code == 4
+    (tmp_path / "away").rename(tmp_path / FILES[0])
+    again = command("evolve", "--resume", "latest", "--json")
+    assert (again.code, again.json["front_hash"]) == (0, finished["front_hash"])
+    assert list_copies() == before
+
+
+def test_rows_of_an_earlier_result_do_not_stay(command, search):
+    """A longer search has another front: files are those that evidence lists."""
+    search()
+    assert command("evolve", "--resume", "latest", "--generations", "6").code == 0
+    (run,) = Path("runs").iterdir()
+    with RunStore.open(run) as store:
+        listed = recorded_rows.recorded_rows(store).rows
+    assert {file.stem for file in (run / "rows").iterdir()} == set(listed)
