@@ -9,9 +9,9 @@ from data.inspection import (
     longest_gaps,
     quality_of,
     quirks_of,
-    splits_of,
 )
 from data.join import cut_at_gaps, join_bars
+from data.jumps import jumps_of
 from data.keep import keep_bars
 from data.load import load_bars
 from data.providers import PROVIDERS, expand_spec
@@ -38,6 +38,7 @@ __all__ = [
     "inspect_source",
     "join_bars",
     "joined",
+    "jumps_of",
     "keep_bars",
     "load_bars",
     "longest_gaps",
@@ -48,5 +49,4 @@ __all__ = [
     "quirks_of",
     "resample",
     "split_window",
-    "splits_of",
 ]

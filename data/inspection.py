@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from data.bars import Bars, Window
-from data.checks import Floats, faults, format_time, repeats
+from data.checks import faults, format_time, repeats
 from data.errors import DataError, WindowError
+from data.jumps import jumps_of
 from data.load import DEFAULTS, load_bars
 from data.providers import find_provider
 from data.repair import widen_roundings
@@ -19,15 +20,6 @@ from data.table import LoadOptions, RawTable
 from data.timeframe import Gaps
 
 SHOWN_ROWS = 3
-
-
-JUMP_FRAC = 0.25
-"""Opens that differ more from the close before are looked at: no more than a few are real."""
-
-SPLITS = (2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 25, 30, 50, 100)
-SPLIT_TOLERANCE = 0.05
-MOST_PERCENT = 1000
-"""Times from which on a change is not shown in percent."""
 MOST_SHOWN = 5
 
 
@@ -72,7 +64,7 @@ def inspect_source(spec: str, options: LoadOptions = DEFAULTS) -> Inspection:
 
 def quirks_of(bars: Bars) -> tuple[str, ...]:
     """What is odd about a series, one line each."""
-    return (*_silent(bars), *_flat(bars), *_jumps(bars))
+    return (*_silent(bars), *_flat(bars), *jumps_of(bars))
 
 
 def quality_of(bars: Bars, start: int = 0, end: int | None = None) -> Quality:
@@ -88,15 +80,6 @@ def quality_of(bars: Bars, start: int = 0, end: int | None = None) -> Quality:
         raise WindowError(f"{bars.symbol} has {len(bars)} bars, not {part.end}")
     silent = int((bars.volume[part.start : part.end] == 0).sum())
     return Quality(len(part), silent, bars.gaps(part.start, part.end))
-
-
-def splits_of(bars: Bars) -> tuple[str, ...]:
-    """Name the jumps that look like splits which prices are not adjusted for.
-
-    A trade across one has a result that nobody had, so that whoever searches must know.
-    """
-    ratio, places = _jumping(bars)
-    return _told(bars, ratio, [i for i in places if _split(float(ratio[i]))])
 
 
 def longest_gaps(bars: Bars, most: int = MOST_SHOWN) -> list[dict[str, object]]:
@@ -165,40 +148,6 @@ def _flat(bars: Bars) -> tuple[str, ...]:
     if not flat.any():
         return ()
     return (f"{_bars(int(flat.sum()))} whose high is the low ({flat.mean():.1%})",)
-
-
-def _jumps(bars: Bars) -> tuple[str, ...]:
-    return _told(bars, *_jumping(bars))
-
-
-def _jumping(bars: Bars) -> tuple[Floats, list[int]]:
-    """Opens over the closes before them [T - 1], and where these are far from 1."""
-    with np.errstate(over="ignore"):
-        ratio: Floats = bars.open[1:] / bars.close[:-1]
-    found = np.flatnonzero((ratio > 1 + JUMP_FRAC) | (ratio < 1 / (1 + JUMP_FRAC)))
-    return ratio, found.tolist()
-
-
-def _told(bars: Bars, ratio: Floats, found: list[int]) -> tuple[str, ...]:
-    told = []
-    for i in found[:MOST_SHOWN]:
-        at, found_ratio = format_time(bars.timestamp[i + 1]), float(ratio[i])
-        change = f"{found_ratio - 1:+.0%} from"
-        if found_ratio >= MOST_PERCENT:
-            change = f"{found_ratio:.3g} times"
-        told.append(f"the open of {at} is {change} the close before{_split(found_ratio)}")
-    more = [f"{len(found) - MOST_SHOWN} more such opens"] if len(found) > MOST_SHOWN else []
-    return (*told, *more)
-
-
-def _split(ratio: float) -> str:
-    """A remark where a jump is about as large as a split that prices are not adjusted for."""
-    for parts in SPLITS:
-        if abs(ratio * parts - 1) < SPLIT_TOLERANCE:
-            return f", as a {parts}:1 split makes that is not adjusted for"
-        if abs(ratio / parts - 1) < SPLIT_TOLERANCE:
-            return f", as a 1:{parts} split makes that is not adjusted for"
-    return ""
 
 
 def _bars(count: int) -> str:

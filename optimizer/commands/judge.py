@@ -97,6 +97,7 @@ def judge_command(
     path, flags = find_run(runs, name), asked.flags
     with RunStore.open(path) as store:
         earlier = recorded_judgement(store)
+        notes = require_result(store).data.notes
     settings = make_config(flags, where="judge", flags=flags)
     plan = plan_of(settings, flags, earlier, pick=asked.pick, is_open=asked.is_open)
     own = {key: value for key, value in flags.items() if key not in EvidenceSettings.model_fields}
@@ -105,6 +106,9 @@ def judge_command(
     joining = joined(cluster, path.parent, quiet=quiet)
     with hearing, resumable(path, settings, asked), joining as workers, watcher.showing() as watch:
         found = judge_run(path, plan, own, watch, place=place_on(workers))
+    if not quiet:
+        for line in notes:
+            note(line)
     if as_json:
         renew_run_report(path, flags, stderr())
         print_json({"run": path.name, "judgement": found.payload()})

@@ -14,13 +14,13 @@ from data import (
     Window,
     cut_at_gaps,
     joined,
+    jumps_of,
     load_bars,
     parse_holdout,
     parse_timeframe,
     parts,
     quality_of,
     split_window,
-    splits_of,
 )
 from data.bars import Role
 from data.checks import format_time
@@ -187,7 +187,7 @@ class Markets:
         """A line for each repair, assumption or warning, with whose it is where there are many."""
         owners: dict[str, dict[str, None]] = {}
         for name, bars in zip(self.names, self.series, strict=True):
-            for note in (*bars.notes, *splits_of(bars)):
+            for note in (*bars.notes, *jumps_of(bars)):
                 owners.setdefault(note, {})[name] = None
         if len(set(self.names)) == 1:
             return tuple(owners)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from data import LoadOptions, load_bars, quirks_of, splits_of
+from data import LoadOptions, jumps_of, load_bars, quirks_of
 from data.errors import BarsError, TimeframeError
 from tests.support.series import NAMES, csv_text, make_bars, make_columns, write_csv
 
@@ -34,7 +34,7 @@ def test_prices_that_alternate_are_told_in_short_words(low, high, words):
     told = quirks_of(make_bars(40, **alternating(low, high)))
     assert any(f"is {words}" in line for line in told)
     assert all(len(line) < 120 for line in told)
-    splits_of(make_bars(40, **alternating(low, high)))
+    jumps_of(make_bars(40, **alternating(low, high)))
 
 
 def test_an_offset_that_is_too_large_is_refused(tmp_path):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from data import longest_gaps, quirks_of, splits_of
+from data import LoadOptions, jumps_of, load_bars, longest_gaps, quirks_of
 from data.timeframe import gap_notes
-from tests.support.series import MINUTE_NS, make_bars, make_columns
+from tests.support.series import MINUTE_NS, NAMES, make_bars, make_columns
 
 
 def test_an_ordinary_series_has_none():
@@ -31,8 +31,13 @@ def test_flat_bars_are_counted():
 
 @pytest.mark.parametrize(
     ("factor", "words"),
-    [(0.5, "-50% from the close before, as a 2:1 split"), (1 / 7, "as a 7:1 split"),
-     (4.0, "+300% from the close before, as a 1:4 split"), (0.6, "-40% from the close before")],
+    [(2 / 3, "-33% from the close before, as a 3:2 split"),
+     (1 / 1.231, "-19% from the close before, as a split or a spin-off makes"),
+     (1 / 1000, "is 0.001 times the close before, as a 1000:1 split"),
+     (0.8, "-20% from the close before, as a 5:4 split"),
+     (0.5, "-50% from the close before, as a 2:1 split"), (1 / 7, "as a 7:1 split"),
+     (4.0, "+300% from the close before, as a 1:4 split"),
+     (0.63, "-37% from the close before, as a split or a spin-off")],
 )  # fmt: skip
 def test_jumps_are_told_and_splits_are_named(factor, words):
     """An open far from the close before is shown with what it looks like."""
@@ -43,7 +48,53 @@ def test_jumps_are_told_and_splits_are_named(factor, words):
     assert words in told
     assert "2024-01-01T05:00" in told
     assert ("split" in told) == ("split" in words)
-    assert splits_of(make_bars(50, **columns)) == ((told,) if "split" in words else ())
+    assert jumps_of(make_bars(50, **columns)) == (told,)
+
+
+def jump(factor, *, wild=1.0):
+    """A series that jumps once; `wild` widens the bars after it."""
+    columns = make_columns(400)
+    for name in NAMES[:4]:
+        columns[name][200:] *= factor
+    columns["high"][200:204] *= wild
+    return make_bars(400, **columns)
+
+
+@pytest.mark.parametrize(
+    ("factor", "wild", "words"),
+    [
+        (0.63, 1.2, ["-37% from the close before"]),
+        (0.82, 1.2, ["-18% from the close before"]),
+        (0.9, 1.0, []),
+    ],
+)
+def test_news_is_no_split(factor, wild, words):
+    """Bars that move on after a jump speak of news; nothing is said of what a night may bring."""
+    found = jumps_of(jump(factor, wild=wild))
+    assert [line.partition("is ")[2] for line in found] == words
+
+
+@pytest.mark.parametrize("factor", [9.2e16, 9.2e7, 1 / 50])
+@pytest.mark.parametrize("count", [1, 3])
+def test_rows_that_are_no_price_are_one_line(factor, count):
+    """Databento marks no price by 2**63 - 1; one line says that prices are back after it."""
+    columns = make_columns(400)
+    for name in NAMES[:4]:
+        columns[name][200 : 200 + count] *= factor
+    (line,) = jumps_of(make_bars(400, **columns))
+    later = "the next" if count == 1 else "that 3 bars later"
+    assert line.endswith(f"times the close before and {later} is back: no price, take it out")
+
+
+def test_real_series_have_no_false_alarm(real_folder):
+    """Six markets with crashes: four splits of a stock, and its profit warning as a plain jump."""
+    alarms = {
+        path.stem: jumps_of(load_bars(str(path), LoadOptions(dedupe=True)))
+        for path in sorted(real_folder.glob("*.parquet"))
+    }
+    apple = alarms.pop("aapl_1h")
+    assert [line.partition(", as a ")[2][:3] for line in apple] == ["2:1", "", "2:1", "7:1", "4:1"]
+    assert set(alarms.values()) == {()}
 
 
 def test_many_jumps_do_not_flood():
