@@ -5,7 +5,7 @@ from pathlib import Path
 
 from optimizer.commands.console import plain_table, print_json, stdout
 from optimizer.runs.listing import list_runs
-from optimizer.shown import number
+from optimizer.shown import GRADE_WORDS, number
 
 WIDE = 100
 """Columns of a terminal from which on the list of runs says status and size of the front too."""
@@ -31,7 +31,7 @@ def list_command(runs: Path, *, as_json: bool) -> None:
     for run in found:
         is_over = run.front_size is not None
         verdict = run.verdict or "not_judged" if is_over else ""
-        shown = verdict.replace("_", " ")
+        shown = GRADE_WORDS.get(verdict, verdict)
         first = (run.status, shown) if is_wide else (shown or run.status,)
         done = f"{max(run.generations - 1, 0):,}/{number(run.planned)}"
         last = [number(run.front_size)] if is_wide else []

@@ -115,6 +115,26 @@ def buy_and_hold(
     return Curve(time_ns, values.sum(axis=0) / len(names))
 
 
+def match_volatility(hold: Curve, curve: Curve) -> Curve:
+    """Buying and holding with so much of the account in it that it varies as much as `curve`.
+
+    Steps of `hold` are scaled by the ratio of both standard deviations at its times; as it is where
+    one of them does not vary.
+    """
+    place = np.searchsorted(curve.time_ns, hold.time_ns, side="right") - 1
+    own = curve.value[np.maximum(place, 0)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps, own_steps = np.diff(hold.value) / hold.value[:-1], np.diff(own) / own[:-1]
+    is_known = np.isfinite(steps) & np.isfinite(own_steps)
+    spread, own_spread = (
+        np.std(each[is_known]) if is_known.any() else 0.0 for each in (steps, own_steps)
+    )
+    if not (spread > 0 and own_spread > 0):
+        return hold
+    factors = 1.0 + own_spread / spread * np.where(is_known, steps, 0.0)
+    return Curve(hold.time_ns, np.cumprod(np.concatenate([[1.0], np.maximum(factors, 0.0)])))
+
+
 def worst_drawdowns(curve: Curve, bar_times: Ints) -> list[Drawdown]:
     """The deepest falls of equity, the deepest first; `bar_times` [T] are those that are counted.
 

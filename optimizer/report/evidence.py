@@ -4,16 +4,16 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from optimizer.evidence.verdict import SIMULATED
+from optimizer.evidence.verdict import NEXT, SIMULATED
 from optimizer.judging.judgement import FoldRow, Judgement, Number, Range, VerdictRecord
-from optimizer.judging.words import Weighed, sentences, weighed
+from optimizer.judging.words import Weighed, suggest_next, weighed, words_of_pick
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
-from optimizer.shown import number
+from optimizer.shown import GRADE_WORDS, number
 
 FOLD_COLUMNS = ("fold", "searched on", "tested on", "trades", "mean R", "efficiency")
 
-ALONE = "Not judged: one individual, without the search that found it."
+ALONE = "Not judged: one candidate, without the search that found it."
 
 
 @dataclass(frozen=True)
@@ -21,33 +21,46 @@ class Answer:
     """The first part of a page.
 
     Args:
+        is_simulated: Whether a program invented the market.
         grade: One of `optimizer.evidence.verdict.GRADES`, which decides the colour.
         word: The same in words.
+        step: What to do next.
         pick: What is judged, empty where that is not known.
         evidence: First what disagrees with the verdict.
         folds: Cells of a row each, in `FOLD_COLUMNS`.
+        gene_names: Names of the genes.
+        fold_genes: Of each fold, its pick's genes; empty cells where it has none.
     """
 
+    is_simulated: bool
     grade: str
     word: str
     sentence: str
+    step: str
     reasons: tuple[str, ...]
     pick: str
     evidence: tuple[Weighed, ...]
     folds: tuple[tuple[str, ...], ...]
+    gene_names: tuple[str, ...]
+    fold_genes: tuple[tuple[str, ...], ...]
 
 
 def answer(run: Tables) -> Answer:
     """Whether a run is more than luck, and everything that is known of it."""
     verdict, found = run.verdict, run.judgement
+    rows = () if found is None or found.folds is None else found.folds.rows
     return Answer(
+        run.header.is_simulated,
         verdict.grade,
-        words(verdict.grade).capitalize(),
-        verdict.sentence,
+        GRADE_WORDS[verdict.grade].capitalize(),
+        _shorten(verdict),
+        "" if run.result is None else suggest_next(run.result, verdict, found),
         verdict.reasons,
-        "" if found is None else _pick(found),
+        "" if run.pick is None else words_of_pick(run.pick),
         () if found is None else (*weighed(found), *_missing(run, found)),
-        () if found is None or found.folds is None else _folds(found.folds.rows),
+        _folds(rows),
+        tuple(words(name) for name in run.genes),
+        tuple(tuple(number(row.genes.get(name)) for name in run.genes) for row in rows),
     )
 
 
@@ -56,11 +69,11 @@ def alone(is_simulated: bool) -> VerdictRecord:
     return VerdictRecord("not_judged", (SIMULATED if is_simulated else "") + ALONE)
 
 
-def _pick(found: Judgement) -> str:
-    sentence = next((one for about, one in sentences(found) if about == "pick"), "")
-    genes = {} if found.pick is None else found.pick.genes
-    shown = ", ".join(f"{words(name)} {number(value)}" for name, value in genes.items())
-    return f"{sentence} Its genes: {shown}."
+def _shorten(verdict: VerdictRecord) -> str:
+    """The sentence of a verdict without what stands around it: the grade, and the next step."""
+    sentence = verdict.sentence.removeprefix(SIMULATED).partition(NEXT)[0]
+    rest = sentence.removeprefix(f"{GRADE_WORDS[verdict.grade].capitalize()}: ")
+    return rest[:1].upper() + rest[1:]
 
 
 def _missing(run: Tables, found: Judgement) -> Iterator[Weighed]:

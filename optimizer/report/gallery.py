@@ -5,11 +5,17 @@ from dataclasses import replace
 import numpy as np
 
 from optimizer.errors import ConfigError
-from optimizer.report.account import buy_and_hold, monthly_returns, rolling_sharpe
+from optimizer.report.account import (
+    buy_and_hold,
+    match_volatility,
+    monthly_returns,
+    rolling_sharpe,
+)
 from optimizer.report.charts import account as account_charts
 from optimizer.report.charts import front as front_charts
 from optimizer.report.charts import judged, price, progress, results
 from optimizer.report.charts.chart import Chart
+from optimizer.report.folds import parse_ns, stitched_curve
 from optimizer.report.tables import Tables
 from optimizer.report.trades import (
     Bools,
@@ -28,6 +34,9 @@ from strategy.errors import unknown
 
 GROUPS = ("hour", "weekday", "symbol", "reason", "side")
 """What trades can be put together by."""
+
+FOLDED, HELD = "tested in folds", "held out"
+"""Names of parts of the bars."""
 
 HOLD_POINTS = 1_000
 """Points of the line of buying and holding."""
@@ -109,6 +118,42 @@ def equity_frame(run: Tables, others: list[Trades]) -> Chart:
 def equity(run: Tables, member: int, trades: Trades) -> Chart:
     """Equity and drawdown of a member."""
     return account_charts.equity(run.equity_curve(trades), f"member {member}")
+
+
+def answer(run: Tables, trades: Trades) -> Chart:
+    """Equity of the pick over what it was searched, tested and held out on; `trades` are its."""
+    markets, curve = run.task.markets, run.equity_curve(trades)
+    ranges = markets.ranges
+    hold = buy_and_hold(ranges, markets.series, markets.names, run.task.costs, HOLD_POINTS)
+    return account_charts.answer(curve, match_volatility(hold, curve), _parts(run))
+
+
+def stitched(run: Tables) -> Chart | None:
+    """Equity of the picks of folds, each in its test; None where none of them traded."""
+    curve = stitched_curve(run)
+    if curve is None:
+        return None
+    tested = [part.start_ns for part in _parts(run) if part.name == FOLDED]
+    return account_charts.stitched(curve, tested)
+
+
+def _parts(run: Tables) -> list[account_charts.Part]:
+    """Parts of the bars that an equity curve is shaded by."""
+    folds = None if run.judgement is None else run.judgement.folds
+    tests = [] if folds is None else [row.test for row in folds.rows if row.test]
+    parts = [
+        account_charts.Part(
+            FOLDED,
+            min(parse_ns(one.first) for one in test),
+            max(parse_ns(one.last) for one in test),
+        )
+        for test in tests
+    ]
+    series = run.series
+    for window in run.task.markets.held_out:
+        times = series[window.series].timestamp[window.start : window.end]
+        parts.append(account_charts.Part(HELD, int(times[0]), int(times[-1])))
+    return parts
 
 
 def monthly(run: Tables, member: int, trades: Trades) -> Chart:

@@ -102,6 +102,7 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
     data |= _columns_of_front(run)
     shared |= _front_charts(run)
     if not run.bars_problem:
+        shared |= _answer_charts(run)
         trades = dict(_within_room(run, chosen))
         data |= _details(run, trades)
         shared |= _detail_charts(run, list(trades.values()))
@@ -143,6 +144,17 @@ def _judged(run: Tables) -> Plain:
         charts["null"] = gallery.null(run)
     if found is not None and found.robust is not None:
         charts["at_costs"] = gallery.at_costs(run)
+    return charts
+
+
+def _answer_charts(run: Tables) -> Plain:
+    """Equity of the pick, and of the picks of folds, as far as there are such."""
+    charts: Plain = {}
+    if run.is_search:
+        pick = 0 if run.pick is None else run.pick.member
+        charts["answer"] = gallery.answer(run, run.trade_columns(pick))
+    if run.judgement is not None and run.judgement.folds is not None:
+        charts["stitched"] = gallery.stitched(run)
     return charts
 
 

@@ -24,12 +24,13 @@ from optimizer.report.facts import cautions, data_facts, search_facts
 from optimizer.report.glossary import anchor, terms
 from optimizer.report.model import MOST_MEMBERS, choose, member_rows, page_data
 from optimizer.report.tables import Tables
+from optimizer.report.tiles import list_tiles
 from optimizer.runs.files import REPORT
 from optimizer.shown import HELD_OUT, counted
 from optimizer.written import write_whole
 
-PARTS = ("verdict", "front", "individual", "trades", "search", "glossary")
-PARTS_OF_A_SEARCH = ("front", "search")
+PARTS = ("verdict", "evidence", "front", "candidate", "trades", "search", "glossary")
+PARTS_OF_A_SEARCH = ("evidence", "front", "search")
 
 LONGEST_TEXT = 400
 """Longer texts are cut, and say how long they were."""
@@ -169,6 +170,7 @@ class _Arrays:
 def _static(run: Tables) -> Mapping[str, object]:
     """What the page says before any script runs."""
     columns, rows = member_rows(run)
+    warnings = cautions(run)
     names = ("member", *columns)
     total = len(run.members)
     shown = counted(total, "member")
@@ -180,8 +182,10 @@ def _static(run: Tables) -> Mapping[str, object]:
         "strategy": words(run.header.strategy),
         "data": run.header.data,
         "answer": answer(run),
+        "tiles": list_tiles(run),
         "fold_columns": FOLD_COLUMNS,
-        "cautions": cautions(run),
+        "grave": [caution for caution in warnings if caution.is_grave],
+        "mild": [caution for caution in warnings if not caution.is_grave],
         "facts": [*data_facts(run), *search_facts(run)],
         "columns": [{"title": words(n), "kind": _kind(run, n)} for n in names],
         "rows": [((str(member), member), *cells) for member, cells in enumerate(rows)],

@@ -8,6 +8,7 @@ import pytest
 
 from optimizer.commands import console
 from optimizer.runs import RunStore, list_runs
+from optimizer.shown import GRADE_WORDS
 from tests.support.commands import SMALL, write_market
 from tests.support.judged import judgement, record_judgement
 
@@ -54,7 +55,7 @@ def test_the_list_of_runs_says_what_to_believe(command, result, monkeypatch):
         found = record_judgement(Path(result["path"]), judgement(grade))
     monkeypatch.setattr(console, "WIDTH_OF_A_FILE", 80)
     lines = command("runs", "list").out.splitlines()
-    words = found.verdict.grade.split("_")
+    words = GRADE_WORDS[found.verdict.grade].split()
     assert lines[1].split()[1 : 2 + len(words)] == [*words, "seller_exhaustion"]
     assert len(lines) == 2
     assert max(map(len, lines)) <= 80

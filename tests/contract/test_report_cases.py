@@ -80,7 +80,7 @@ def test_hostile_names_are_text(chromium, example_run, tmp_path, kind):
         assert found.page.locator("main img, main b, header b").count() == 0
         assert found.page.locator("script").count() == 4
         assert name in found.text(".eyebrow")
-        assert name in found.text("#verdict")
+        assert name in found.text("#evidence .facts")
 
 
 def test_hostile_words_of_a_judgement_are_text(chromium, example_run, tmp_path):
@@ -192,7 +192,7 @@ def test_a_thousand_symbols_are_a_page(chromium, tmp_path):
     with opened(chromium, page) as found:
         found.draw_all()
         assert found.errors == []
-        assert "1,000 symbols" in found.text("#verdict")
+        assert "1,000 symbols" in found.text("#evidence .facts")
         assert "of 1,000" in found.text('figure[data-chart="symbol"] figcaption')
         found.page.select_option("#f-symbol", "s0007")
         own = run.trades(int(found.text("#chosen").split()[1].strip(":")))

@@ -9,15 +9,16 @@ from optimizer.commands.backtest import ledger_table
 from optimizer.commands.console import csv_text
 from optimizer.evidence.verdict import GRADES
 from optimizer.report import write_report
-from optimizer.shown import MEANINGS, metric
+from optimizer.shown import GRADE_WORDS, MEANINGS, metric
 from tests.support.browser import ALL_DRAWN, opened
 from tests.support.judged import judgement, record_judgement
 from tests.support.runs import record_run
 
 pytestmark = pytest.mark.slow
 
-SECTIONS = ("verdict", "front", "individual", "trades", "search", "glossary")
+SECTIONS = ("verdict", "evidence", "front", "candidate", "trades", "search", "glossary")
 CHARTS = (
+    "answer",
     "front",
     "front3d",
     "parallel",
@@ -189,12 +190,12 @@ def test_the_account_of_a_member_is_shown_as_asked_for(chromium, run, page_file)
     plot = 'figure[data-chart="equity"] .plot'
     with opened(chromium, page_file) as found:
         found.draw_all()
-        assert found.page.eval_on_selector(plot, "plot => plot.layout.yaxis.type") == "linear"
+        assert found.page.eval_on_selector(plot, "plot => plot.layout.yaxis.type") == "log"
         assert "buy and hold" in found.legend("equity")
-        found.page.check("#log")
+        found.page.uncheck("#log")
         found.page.uncheck("#hold")
         found.page.click("#front-table tbody tr:last-child")
-        assert found.page.eval_on_selector(plot, "plot => plot.layout.yaxis.type") == "log"
+        assert found.page.eval_on_selector(plot, "plot => plot.layout.yaxis.type") == "linear"
         assert "buy and hold" not in found.legend("equity")
         rows = found.texts("#drawdowns tbody tr")
         depths = [f"{depth:.2%}" for depth in run.drawdowns(len(run.front) - 1)["depth"]]
@@ -233,9 +234,9 @@ def test_a_click_on_the_front_shows_the_trades_of_that_member(chromium, run, pag
         first = dict(zip(titles, cells, strict=True))
         assert first["entered"] == str(trades["entry_time"][0])[:16]
         assert first["R"] == f"{trades['r'][0]:.3f}"
-        assert found.page.locator("#metrics").inner_text().splitlines() == shown_metrics(
-            run, member
-        )
+        assert [
+            line for part in found.texts("#metrics, #other-metrics") for line in part.splitlines()
+        ] == shown_metrics(run, member)
         assert found.errors == []
 
 
@@ -248,7 +249,7 @@ def test_every_grade_has_its_colour(chromium, page_file, scheme):
             "one.dataset.grade = grade; return getComputedStyle(one).color; })",
             list(GRADES),
         )
-        assert found.text(".answer .grade") == "NOT JUDGED"
+        assert found.text(".answer .grade") == "Not judged"
     colours = dict(zip(GRADES, colours, strict=True))
     red, amber = {"invalid", "too_little", "luck", "lost"}, {"weak", "not_judged"}
     for group in (red, amber, set(GRADES) - red - amber):
@@ -265,21 +266,24 @@ def test_all_evidence_is_on_the_page(chromium, run, tmp_path, grade, width):
     with opened(chromium, page_file, width=width) as found:
         found.draw_all()
         assert found.errors == []
-        said = [grade.replace("_", " ").upper(), verdict.sentence]
-        assert [line for line in found.text(".answer").splitlines() if line] == said
+        market, word, sentence, step = filter(None, found.text(".answer").splitlines())
+        assert (market, word) == ("On a simulated market", GRADE_WORDS[grade].capitalize())
+        known = verdict.sentence.removeprefix(f"{market}: ").partition(" Next: ")[0]
+        assert sentence.lower() == known.removeprefix(f"{word}: ").lower()
+        assert step.startswith("Next: ")
         assert "Member 0" in found.text("#pick")
         assert found.texts("#reasons li") == list(verdict.reasons)
         speaks = found.page.eval_on_selector_all(
-            "#evidence tr", "all => all.map(row => row.dataset.speaks)"
+            "#rows tr", "all => all.map(row => row.dataset.speaks)"
         )
         first = "for" if grade == "luck" else "against"
         assert speaks[: speaks.count(first)] == [first] * speaks.count(first)
-        evidence = found.text("#evidence")
+        evidence = found.text("#rows")
         nowhere = found.page.eval_on_selector_all(
             'a[href^="#"]', "all => all.filter(a => !document.querySelector(a.hash)).length"
         )
         assert nowhere == 0
-        assert found.page.locator('#evidence a[href="#term-folds"]').count() == 1
+        assert found.page.locator('#rows a[href="#term-folds"]').count() == 1
         assert "41 of 52 near neighbours keep half of its strength." in evidence
         assert "No trade of any member uses a later bar: 60 cuts, 0 differences." in evidence
         assert found.page.locator("#folds tbody tr").count() == 2
@@ -293,8 +297,7 @@ def test_a_page_that_nobody_judged_says_how_to(chromium, run, page_file):
     """The command stands where the verdict would; there is no row of evidence."""
     with opened(chromium, page_file) as found:
         command = f"python -m optimizer judge {run.path} --null 199"
-        assert f"On a simulated market: Not tested for luck yet. Next: {command}" in found.text(
-            ".answer"
-        )
-        assert found.page.locator("#evidence, #folds, #pick").count() == 0
+        assert "Not tested for luck yet." in found.text(".answer .headline")
+        assert f"Next: {command}" in found.text(".answer .step")
+        assert found.page.locator("#rows, #folds").count() == 0
         assert "engines agree, which says nothing of luck" in found.text(".facts")

@@ -54,7 +54,10 @@ class Opened:
         return found.value.path().read_text(encoding="utf-8")
 
     def draw_all(self):
-        """Wait, without scrolling, until all charts are drawn or say why they are not."""
+        """Unfold the page and wait, without scrolling, until all charts are drawn or say why."""
+        self.page.eval_on_selector_all(
+            "details.more", "all => all.forEach(one => one.setAttribute('open', ''))"
+        )
         self.page.wait_for_function(ALL_DRAWN, polling=50)
 
 

@@ -1,6 +1,6 @@
 "use strict";
 (async () => {
-  const ROWS = 25;
+  const ROWS = 10, FIRST_METRICS = 16;
   const THEMES = {
     light: { ink: "#1b1f24", grid: "#dfe3e8", line: "#a9b1ba", box: "#ffffff" },
     dark: { ink: "#e8eaed", grid: "#333a43", line: "#59636e", box: "#1d2127" },
@@ -91,7 +91,7 @@
     figure.hidden = !chart;
     if (!chart) return;
     frame(figure);
-    figure.querySelector("figcaption span").textContent = chart.title;
+    figure.querySelector("figcaption span").textContent = sentenceCase(chart.title);
     figure.querySelector("figcaption small").textContent = chart.alt;
     figure.querySelector(".plot").setAttribute("aria-label", `${chart.title}: ${chart.alt}`);
     figure.querySelector("details").open = false;
@@ -154,6 +154,7 @@
   }
 
   // Words.
+  const sentenceCase = (text) => text.charAt(0).toUpperCase() + text.slice(1);
   function plain(value) {
     if (typeof value !== "number") return String(value ?? "");
     return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "-";
@@ -257,21 +258,23 @@
     table.tBodies[0].append(...rows);
   }
 
-  // The individual.
+  // The candidate.
   function select(number, follow = false) {
     if (!(number in data.members)) return;
     member = number;
     const one = data.members[number], detail = data.details[number];
     byId("chosen").textContent = byId("front-table") ? `Member ${number}${one.role ? `: ${one.role}` : ""}` : "";
     for (const row of byId("front-table")?.tBodies[0].rows ?? []) row.setAttribute("aria-selected", String(Number(row.dataset.member) === number));
-    pairs("metrics", one.metrics.map(([name, ...texts]) => [name, texts]));
+    const metrics = one.metrics.map(([name, ...texts]) => [name, texts]);
+    pairs("metrics", metrics.slice(0, FIRST_METRICS));
+    pairs("other-metrics", metrics.slice(FIRST_METRICS));
     pairs("genes", one.genes.map(([name, text, share]) => [name, [text], share]));
     byId("detail").hidden = !detail;
     const missing = data.hasBars ? data.missing + number : "Without the bars of the run there are no trades to show.";
     byId("detail-note").textContent = detail ? "" : missing;
     highlight();
     if (detail) showDetail(detail);
-    if (follow) byId("individual").scrollIntoView();
+    if (follow) byId("candidate").scrollIntoView();
     history.replaceState(null, "", `#member=${number}`);
     drawLater();
   }
@@ -477,6 +480,11 @@
 
   // Light and dark, screen and paper.
   const dark = matchMedia("(prefers-color-scheme: dark)");
+  // What a link leads to is shown, and so is all that is printed.
+  const unfold = () => {
+    if (location.hash.startsWith("#term-")) document.querySelector(location.hash)?.closest("details")?.setAttribute("open", "");
+  };
+  addEventListener("hashchange", unfold);
   const setTheme = (name) => {
     if (theme === name) return;
     theme = name;
@@ -491,6 +499,7 @@
   });
   addEventListener("beforeprint", () => {
     theme = "light";
+    for (const more of document.querySelectorAll("details.more")) more.open = true;
     drawAll();
     // Paper is as wide as it is: a chart that was drawn for another width is scaled, and keeps its form.
     for (const svg of document.querySelectorAll("svg.main-svg")) {
@@ -529,7 +538,7 @@
     makeFrontTable();
     makeTradeTable();
     drawFront();
-    for (const name of ["null", "at_costs"]) show(document.querySelector(`figure[data-chart="${name}"]`), data.shared[name]);
+    for (const name of ["answer", "stitched", "null", "at_costs"]) show(document.querySelector(`figure[data-chart="${name}"]`), data.shared[name]);
     if (byId("search")) {
       fill(byId("convergence"), data.shared.convergence);
       fill(byId("gene-fans"), data.shared.genes);

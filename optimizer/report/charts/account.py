@@ -1,6 +1,7 @@
 """Charts of an individual's account: equity and drawdown, months, Sharpe ratio over time."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,7 +9,9 @@ from optimizer.report.account import NS_PER_DAY, SHARPE_DAYS, Curve, drawdown
 from optimizer.report.charts.chart import (
     BLUE,
     GREY,
+    LEGEND,
     ORANGE,
+    PURPLE,
     RED_TO_GREEN,
     Chart,
     Layout,
@@ -34,6 +37,18 @@ MOST_OTHER_POINTS = 400
 MOST_SHARPES = 500
 """Points of a line of Sharpe ratios."""
 
+SHADES = ("rgba(142, 107, 191, 0.14)", "rgba(217, 130, 43, 0.16)")
+"""Of the parts of an equity curve, in their order."""
+
+
+class Part(NamedTuple):
+    """A part of the bars, by name, such as ``folds`` or ``held out``."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+
+
 EQUITY_LAYOUT = {
     "xaxis": {"type": "date", "anchor": "y2", "automargin": True},
     "yaxis": axis("equity", domain=[0.36, 1.0], tickformat=".2f"),
@@ -58,6 +73,52 @@ def equity_frame(hold: Curve, others: Sequence[Curve], held_out_ns: int | None) 
     data += _curve(hold, HOLD, ORANGE, shape="linear")
     alt = f"buying and holding ends at {number(float(hold.value[-1]))}"
     return Chart("equity and drawdown", alt, data, {**EQUITY_LAYOUT, **border(held_out_ns)})
+
+
+def answer(curve: Curve, hold: Curve, parts: Sequence[Part]) -> Chart:
+    """Equity of the pick, with the parts of the bars that it was searched, tested and held out on.
+
+    `hold` is buying and holding at the same volatility.
+    """
+    line = {"color": BLUE, "width": 2, "shape": "hv"}
+    faint = {"color": ORANGE, "width": 1}
+    data = [
+        _line(hold, {"line": faint, "name": f"{HOLD}, at equal volatility"}),
+        _line(curve, {"line": line, "name": "the pick"}),
+    ]
+    ends = [f"the pick ends at {number(float(curve.value[-1]))}"]
+    ends.append(f"buying and holding at equal volatility at {number(float(hold.value[-1]))}")
+    names = list(dict.fromkeys(part.name for part in parts))
+    alt = "; ".join([*ends, *(f"shaded: {', '.join(names)}" for _ in names[:1])])
+    layout = {
+        "xaxis": {"type": "date", "automargin": True},
+        "yaxis": axis("equity", tickformat=".2f"),
+        "legend": LEGEND,
+        "hovermode": "x unified",
+        "shapes": [_shade(part, names.index(part.name)) for part in parts],
+        "annotations": [_label(part) for part in _first_parts(parts)],
+    }
+    return Chart("equity of the pick", alt, data, layout)
+
+
+def stitched(curve: Curve, borders_ns: Sequence[int]) -> Chart:
+    """Equity of the picks of folds, each in its test, with a line where a fold begins."""
+    data = [_line(curve, {"line": {"color": PURPLE, "width": 2, "shape": "hv"}, "name": "folds"})]
+    count = counted(len(curve.value) - 1, "trade")
+    alt = f"{count} on bars that each fold's search had not seen; ends at "
+    alt += number(float(curve.value[-1]))
+    dotted = {"color": GREY, "width": 1, "dash": "dot"}
+    lines = [
+        {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": dotted}
+        for x in (border / 1e6 for border in borders_ns)
+    ]
+    layout = {
+        "xaxis": {"type": "date", "automargin": True},
+        "yaxis": axis("equity", tickformat=".2f"),
+        "showlegend": False,
+        "shapes": lines,
+    }
+    return Chart("folds as one account", alt, data, layout)
 
 
 def border(held_out_ns: int | None) -> Layout:
@@ -156,6 +217,37 @@ def _curve(curve: Curve, label: str, colour: str, *, shape: str) -> list[Trace]:
             )
         )
     return traces
+
+
+def _line(curve: Curve, style: Layout) -> Trace:
+    """A curve as one line."""
+    at = thinned(curve.value)
+    return scatter("lines", milliseconds(curve.time_ns[at]), curve.value[at], **style)
+
+
+def _shade(part: Part, kind: int) -> Layout:
+    """A band over the time of a part."""
+    ends = {"x0": part.start_ns / 1e6, "x1": part.end_ns / 1e6, "y0": 0, "y1": 1}
+    fill = SHADES[kind % len(SHADES)]
+    return {
+        "type": "rect",
+        "yref": "paper",
+        "layer": "below",
+        "line": {"width": 0},
+        "fillcolor": fill,
+        **ends,
+    }
+
+
+def _label(part: Part) -> Layout:
+    """The name of a part, at its top left."""
+    place = {"x": part.start_ns / 1e6, "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "top"}
+    return {**place, "text": part.name, "showarrow": False, "font": {"size": 11}}
+
+
+def _first_parts(parts: Sequence[Part]) -> list[Part]:
+    """The first part of each name."""
+    return list({part.name: part for part in reversed(parts)}.values())
 
 
 def _joined(curves: Sequence[Curve]) -> tuple[Floats, Floats]:

@@ -1,0 +1,88 @@
+"""The few numbers of the pick that a reader looks for first."""
+
+from dataclasses import dataclass
+
+from optimizer.report.tables import Tables
+from optimizer.runs.result import Member
+from optimizer.shown import fraction, metric
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One number with its name, and what puts it in proportion.
+
+    Args:
+        sign: ``gain`` or ``loss`` where the number is one, else empty.
+    """
+
+    name: str
+    value: str
+    note: str
+    sign: str = ""
+
+
+def list_tiles(run: Tables) -> list[Tile]:
+    """Numbers of the pick on the searched bars; none of an empty front."""
+    if not run.members:
+        return []
+    member = run.members[0 if run.pick is None else run.pick.member]
+    tiles = [
+        _growth(member),
+        _drawdown(member),
+        _trades(member),
+        _exposure(member),
+        _leverage(member),
+        _against_hold(member),
+    ]
+    return [tile for tile in tiles if tile is not None]
+
+
+def _value(member: Member, name: str) -> float | None:
+    return member.metrics.get(name, member.objectives.get(name))
+
+
+def _text(member: Member, name: str) -> str:
+    return metric(name, _value(member, name))
+
+
+def _sign(value: float | None) -> str:
+    return "" if not value else "gain" if value > 0 else "loss"
+
+
+def _growth(member: Member) -> Tile:
+    total = _text(member, "total_return")
+    if _value(member, "cagr") is None:
+        return Tile("Return", total, "in all", _sign(_value(member, "total_return")))
+    growth = _value(member, "cagr")
+    return Tile("Return a year", _text(member, "cagr"), f"{total} in all", _sign(growth))
+
+
+def _drawdown(member: Member) -> Tile:
+    marked = _value(member, "max_drawdown_marked")
+    note = "between closed trades" if marked is None else f"{fraction(marked)} by bar closes"
+    return Tile("Deepest drawdown", _text(member, "max_drawdown"), note)
+
+
+def _trades(member: Member) -> Tile:
+    note = f"{_text(member, 'win_rate')} gain, {_text(member, 'mean_r')} R each"
+    return Tile("Trades", _text(member, "trades"), note)
+
+
+def _exposure(member: Member) -> Tile:
+    note = f"{_text(member, 'mean_hold_bars')} bars a trade"
+    return Tile("In the market", _text(member, "exposure"), note)
+
+
+def _leverage(member: Member) -> Tile | None:
+    if _value(member, "median_leverage") is None:
+        return None
+    note = f"at most {_text(member, 'max_leverage')} times the account"
+    return Tile("Position, median", f"{_text(member, 'median_leverage')} x", note)
+
+
+def _against_hold(member: Member) -> Tile | None:
+    own, hold = _value(member, "total_return"), _value(member, "buy_and_hold")
+    if own is None or hold is None:
+        return None
+    points = f"{100 * (own - hold):+,.1f} points"
+    return Tile("Against buy and hold", points, f"which made {fraction(hold)}", _sign(own - hold))

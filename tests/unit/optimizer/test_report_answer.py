@@ -1,0 +1,113 @@
+"""The first screen of a report: numbers of the pick, its equity, folds as one account."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from optimizer import load_run
+from optimizer.judging.judge import judge_run
+from optimizer.judging.plan import Plan
+from optimizer.report import gallery
+from optimizer.report.account import Curve, match_volatility
+from optimizer.report.evidence import answer
+from optimizer.report.folds import stitched_curve
+from optimizer.report.tiles import list_tiles
+from optimizer.shown import fraction, metric
+from tests.support.judged import judgement, record_judgement
+from tests.support.runs import record_run
+
+
+@pytest.fixture(scope="module")
+def folded(tmp_path_factory):
+    """A run on the sample that was searched again in folds."""
+    path = record_run(tmp_path_factory.mktemp("runs"), population=24, generations=4)
+    judge_run(path, Plan(folds=3, train=2), {}, lambda *_: None)
+    return load_run(str(path))
+
+
+def test_tiles_hold_the_numbers_of_the_pick(folded):
+    """As the table of its metrics has them; gains and losses are told apart."""
+    member = folded.members[folded.pick.member]
+    tiles = {tile.name: tile for tile in list_tiles(folded)}
+    assert tiles["Return a year"].value == metric("cagr", member.metrics["cagr"])
+    assert tiles["Deepest drawdown"].value == fraction(member.objectives["max_drawdown"])
+    assert tiles["Trades"].value == metric("trades", member.metrics["trades"])
+    own, hold = member.objectives["total_return"], member.metrics["buy_and_hold"]
+    assert tiles["Against buy and hold"].value == f"{100 * (own - hold):+,.1f} points"
+    assert tiles["Return a year"].sign == ("gain" if member.metrics["cagr"] > 0 else "loss")
+
+
+def test_tiles_of_an_older_run_leave_out_what_it_did_not_record(folded, monkeypatch):
+    """The return in all stands in for that of a year."""
+    older = ("cagr", "median_leverage", "buy_and_hold", "max_drawdown_marked")
+    members = tuple(
+        replace(one, metrics={k: v for k, v in one.metrics.items() if k not in older})
+        for one in folded.members
+    )
+    monkeypatch.setitem(folded.__dict__, "members", members)
+    names = [tile.name for tile in list_tiles(folded)]
+    assert names == ["Return", "Deepest drawdown", "Trades", "In the market"]
+
+
+def test_folds_are_stitched_to_one_account(folded):
+    """Trades of each fold's pick in its own test, in the order of time, from 1."""
+    curve = stitched_curve(folded)
+    folds = folded.judgement.folds
+    assert len(curve.value) == 1 + folds.trades
+    fraction_at_risk = folded.task.costs.risk_fraction
+    r = np.diff(curve.value) / curve.value[:-1] / fraction_at_risk
+    assert r.mean() == pytest.approx(folds.mean_r, rel=1e-9)
+    assert (np.diff(curve.time_ns) >= 0).all()
+    chart = gallery.stitched(folded)
+    assert len(chart.layout["shapes"]) == len(folds.rows)
+
+
+def test_folds_whose_bars_are_not_here_have_no_curve(example_run, tmp_path):
+    """As those of another market."""
+    shutil.copytree(example_run, tmp_path / "run")
+    record_judgement(tmp_path / "run", judgement())
+    assert gallery.stitched(load_run(str(tmp_path / "run"))) is None
+
+
+def test_the_equity_of_the_pick_is_shaded_by_folds(folded):
+    """From the first bar of each test to its last, named once."""
+    trades = folded.trade_columns(folded.pick.member)
+    chart = gallery.answer(folded, trades)
+    tests = [row.test[0] for row in folded.judgement.folds.rows]
+    shades = [(shape["x0"], shape["x1"]) for shape in chart.layout["shapes"]]
+    assert shades == [
+        tuple(
+            np.datetime64(text.removesuffix("Z"), "ms").astype(float)
+            for text in (one.first, one.last)
+        )
+        for one in tests
+    ]
+    assert [label["text"] for label in chart.layout["annotations"]] == ["tested in folds"]
+
+
+def test_holding_is_scaled_to_the_volatility_of_the_pick():
+    """Equal standard deviations of steps; one that does not vary is left as it is."""
+    rng = np.random.Generator(np.random.PCG64(3))
+    times = np.arange(500, dtype=np.int64)
+    hold = Curve(times, np.cumprod(1 + rng.normal(0, 0.02, 500)))
+    own = Curve(times, np.cumprod(1 + rng.normal(0, 0.005, 500)))
+    scaled = match_volatility(hold, own)
+    spreads = [np.std(np.diff(one.value) / one.value[:-1]) for one in (scaled, own)]
+    assert spreads[0] == pytest.approx(spreads[1], rel=1e-12)
+    assert scaled.value[0] == 1.0
+    assert match_volatility(hold, Curve(times[:1], np.ones(1))) is hold
+
+
+@pytest.mark.parametrize("grade", ["luck", "weak", "lost", "holds", "not_judged"])
+def test_the_answer_says_grade_reason_and_next_step_apart(example_run, tmp_path, grade):
+    """None of them is said twice."""
+    shutil.copytree(example_run, tmp_path / grade)
+    record_judgement(tmp_path / grade, judgement(grade))
+    said = answer(load_run(str(tmp_path / grade)))
+    assert said.step
+    assert said.step not in said.sentence
+    assert not said.sentence.lower().startswith(f"{said.word.lower()}:")
+    assert "simulated" not in said.sentence
+    assert said.is_simulated
