@@ -10,6 +10,7 @@ from optimizer.report import gallery
 from optimizer.report.charts import price, results
 from optimizer.report.charts.chart import milliseconds, words
 from optimizer.report.charts.front import metric_axis
+from optimizer.report.regimes import Regimes, find_regimes
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Ints, Trades
 from optimizer.runs.result import Member, noun_of
@@ -213,11 +214,13 @@ def _details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
     """Trades and charts of members, the most wanted first."""
     shown = _shown_series(run, next(iter(trades.values())))
     described = run.task.markets.describe()
+    regimes = find_regimes(tuple(run.series), run.task.markets.ranges)
     return {
         "details": {
             member: {
                 "charts": _charts(run, member, own, shown),
                 "drawdowns": _drawdowns(run, own),
+                "regimes": _regimes(regimes, own),
                 "trades": _columns(own),
             }
             for member, own in trades.items()
@@ -296,6 +299,15 @@ def _drawdowns(run: Tables, trades: Trades) -> list[list[str]]:
         ]
         for one in run.worst_drawdowns(trades)
     ]
+
+
+def _regimes(regimes: Regimes, trades: Trades) -> list[list[str]]:
+    """Trades of a member by regime as people read them, a row a trend and volatility."""
+    table = regimes.tabulate(trades)
+    numbers = zip(
+        table["trades"].tolist(), table["mean_r"].tolist(), table["sum_r"].tolist(), strict=True
+    )
+    return [[*names, *map(number, row)] for names, row in zip(table.index, numbers, strict=True)]
 
 
 def _columns(trades: Trades) -> Plain:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from optimizer.errors import ConfigError
 from optimizer.report import gallery
 from optimizer.report.charts import price, results
 from optimizer.report.tables import Tables
@@ -46,6 +47,24 @@ class Plots:
     def gene(self, gene: str) -> "Figure":
         """How a gene spread over the population, generation by generation."""
         return gallery.genes(self._run)[self._run.number_of_gene(gene)].figure()
+
+    def answer(self) -> "Figure":
+        """Equity of the pick, shaded where it was tested in folds and held out."""
+        run = self._run
+        return gallery.answer(
+            run, run.trade_columns(0 if run.pick is None else run.pick.member)
+        ).figure()
+
+    def folds(self) -> "Figure":
+        """Equity of one account that trades the pick of each fold in its test.
+
+        Raises:
+            ConfigError: When the run was not searched again in folds, or none of them traded.
+        """
+        chart = gallery.stitched(self._run)
+        if chart is None:
+            raise ConfigError(f"run '{self._run.id}': no fold traded on bars that are here")
+        return chart.figure()
 
     def equity(self, *members: int) -> "Figure":
         """Equity and drawdown of members against buying and holding."""

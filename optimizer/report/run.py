@@ -19,6 +19,7 @@ from optimizer.report.evidence import alone
 from optimizer.report.page import renew_report
 from optimizer.report.pick import compare
 from optimizer.report.plots import Plots
+from optimizer.report.regimes import Regimes, find_regimes
 from optimizer.report.tables import Specs, Tables, flags_of
 from optimizer.runs import RunStore, find_run
 from optimizer.runs.result import RunHeader, refuse_red
@@ -45,6 +46,24 @@ class Run(Tables):
     def plot(self) -> Plots:
         """Every chart of the report as a figure of plotly."""
         return Plots(self)
+
+    @cached_property
+    def market_regimes(self) -> Regimes:
+        """Trend and volatility at every bar."""
+        markets = self.task.markets
+        return find_regimes(tuple(markets.series), markets.ranges)
+
+    def regimes(self, member: int) -> pd.DataFrame:
+        """Trades of a member by trend and volatility of the market at their signal.
+
+        A row a regime: trades, mean_r (NaN without trades) and sum_r. It describes the bars that
+        were searched, and selects nothing; `optimizer.report.regimes` says how they are cut.
+
+        >>> from optimizer import load_run
+        >>> load_run(example).regimes(0)["trades"].sum() > 0
+        True
+        """
+        return self.market_regimes.tabulate(self.trade_columns(member))
 
     def apart(self, member: int, window: int = 0) -> Apart:
         """A member taken apart in one of its windows: rows, signals, trades twice."""

@@ -303,11 +303,13 @@
     }
     showEquity();
     showPrice();
-    byId("drawdowns").tBodies[0].replaceChildren(...detail.drawdowns.map((cells) => {
+    const fillRows = (id, rows, isText) => byId(id).tBodies[0].replaceChildren(...rows.map((cells) => {
       const row = element("tr");
-      row.append(...cells.map((cell, i) => element("td", cell, { class: i % 4 ? "text" : "" })));
+      row.append(...cells.map((cell, i) => element("td", cell, { class: isText(i) ? "text" : "" })));
       return row;
     }));
+    fillRows("drawdowns", detail.drawdowns, (i) => i % 4);
+    fillRows("regimes", detail.regimes, (i) => i < 2);
     unroll(detail.trades);
     trades = Array.from({ length: detail.trades.r.length }, (_, i) => i);
     chosenTrade = -1;

@@ -1,0 +1,77 @@
+"""Trades by the trend and the volatility of the market at their signal."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from data.bars import Window
+from optimizer import load_run
+from optimizer.report.regimes import REGIME_BARS, UNKNOWN, find_regimes
+from tests.support.series import make_bars
+
+
+@pytest.fixture(scope="module")
+def bars():
+    """Prices of a random walk that moves more and more."""
+    rng = np.random.Generator(np.random.PCG64(8))
+    count = 900
+    close = 100 * np.exp(np.cumsum(rng.normal(0, np.linspace(0.001, 0.01, count))))
+    ends = np.concatenate([[100.0], close[:-1]])
+    return make_bars(
+        count, open=ends, close=close, high=np.maximum(ends, close), low=np.minimum(ends, close)
+    )
+
+
+def test_regimes_are_thirds_of_trend_and_volatility(bars):
+    """By hand at one bar; each third holds a third of the bars; the first bars have none."""
+    (regime,) = find_regimes((bars,), (Window.whole(bars),)).series
+    assert (regime[:REGIME_BARS] == UNKNOWN).all()
+    steps = np.diff(np.log(bars.close))
+    behind = [steps[bar - REGIME_BARS : bar] for bar in range(REGIME_BARS, len(bars))]
+    trend, volatility = np.array([(s.sum(), s.std()) for s in behind]).T
+    expected = [
+        3 * (trend[i] > np.quantile(trend, 1 / 3))
+        + 3 * (trend[i] > np.quantile(trend, 2 / 3))
+        + (volatility[i] > np.quantile(volatility, 1 / 3))
+        + (volatility[i] > np.quantile(volatility, 2 / 3))
+        for i in range(len(behind))
+    ]
+    assert regime[REGIME_BARS:].tolist() == expected
+    assert np.ptp(np.bincount(regime[REGIME_BARS:] // 3)) <= 1
+
+
+def test_a_regime_knows_no_later_bar_but_for_its_thirds(bars):
+    """With the thirds of the same bars, later prices change nothing before them."""
+    window = Window(0, 0, 500)
+    later = make_bars(
+        len(bars),
+        **{
+            name: np.where(np.arange(len(bars)) < 500, getattr(bars, name), 7.0)
+            for name in ("open", "high", "low", "close")
+        },
+    )
+    own, other = (find_regimes((each,), (window,)).series[0][:500] for each in (bars, later))
+    assert own.tolist() == other.tolist()
+
+
+def test_short_series_have_no_regimes():
+    """A hundred bars are needed before the first."""
+    bars = make_bars(REGIME_BARS)
+    (regime,) = find_regimes((bars,), (Window.whole(bars),)).series
+    assert (regime == UNKNOWN).all()
+
+
+def test_every_trade_with_a_regime_is_in_the_table(example_run):
+    """Sums of the table are those of the trades."""
+    run = load_run(example_run)
+    trades, table = run.trade_columns(0), run.regimes(0)
+    known = trades.signal_bar >= REGIME_BARS
+    assert table["trades"].sum() == known.sum() > 0
+    assert table["sum_r"].sum() == pytest.approx(trades.r[known].sum(), rel=1e-12)
+    traded = table[table["trades"] > 0]
+    assert np.allclose(traded["mean_r"] * traded["trades"], traded["sum_r"])
+    nobody = run.market_regimes.tabulate(
+        replace(trades, r=np.empty(0), series=trades.series[:0], signal_bar=trades.signal_bar[:0])
+    )
+    assert nobody["mean_r"].isna().all()
