@@ -18,10 +18,8 @@ from data.errors import near_match
 from strategy import limits, words
 from strategy.defining import TEXT
 from strategy.errors import StrategyError, in_one_line, unknown
-from strategy.expressions import Expression, GeneValue, check_settings, holds_row
-from strategy.language import NO_ARRAY, Term
+from strategy.language import NO_ARRAY
 from strategy.model import Strategy
-from strategy.nodes import walk
 from strategy.own import OwnIndicator
 from strategy.places import PlacedError, Source
 
@@ -126,22 +124,6 @@ def made_again(own: OwnIndicator) -> OwnIndicator | None:
 def _made_again(own: OwnIndicator, text: str) -> OwnIndicator | None:
     made = strategies_of(text, own.function.__code__.co_filename).values()
     return next((kind for one in made for kind in one.own.values() if kind == own), None)
-
-
-def row_of(text: str) -> Expression:
-    """The row that a text says in the words of a strategy's file, such as ``rsi(close, 14)``.
-
-    Raises:
-        StrategyError: When it says something else, or a row with genes.
-    """
-    made = _run(f"from strategy.words import *; _row = ({text}\n)", text).get("_row")
-    if not isinstance(made, Term) or not holds_row(made.tree):
-        raise StrategyError(f"'{text}' is no row: write one such as rsi(close, 14)")
-    for node in walk(made.tree):
-        if isinstance(node, GeneValue):
-            raise StrategyError(f"'{text}' has genes, which nothing searches here: write numbers")
-        check_settings(node)
-    return made.tree
 
 
 def first_difference(recorded: str, now: str) -> str | None:

@@ -6,7 +6,6 @@ gap lies between them; where a number is unknown anywhere in a window, there is 
 nothing is trained on it.
 """
 
-import ast
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +17,9 @@ from data import Bars
 from engine.compiling.forms import CompiledForm
 from optimizer.errors import ConfigError
 from optimizer.forecasts.settings import ForecastSettings
+from strategy.errors import StrategyError
 from strategy.expressions import Expression
-from strategy.files import row_of
+from strategy.row_text import parse_row, split_rows
 from strategy.rows import Run, as_it_reads, row_values
 from strategy.wording import written
 
@@ -84,13 +84,10 @@ def named_rows(text: str) -> tuple[Expression, ...]:
         StrategyError: When one is no row of the language.
     """
     try:
-        tree = ast.parse(f"({text.strip().rstrip(',')},)", mode="eval").body
-    except SyntaxError:
-        raise ConfigError(
-            f"--features '{text}' cannot be read: write such as returns, rsi(close, 14) / 100"
-        ) from None
-    parts = [ast.unparse(one) for one in tree.elts] if isinstance(tree, ast.Tuple) else []
-    rows = tuple(row_of(row) for part in parts for row in FEATURES.get(part, (part,)))
+        parts = split_rows(text)
+    except StrategyError as error:
+        raise ConfigError(f"--features {error}") from None
+    rows = tuple(parse_row(row) for part in parts for row in FEATURES.get(part, (part,)))
     texts = [written(row) for row in rows]
     if twice := [one for one in texts if texts.count(one) > 1]:
         raise ConfigError(f"--features names {twice[0]} twice")
@@ -139,7 +136,7 @@ def _of_series(
     done = np.where(is_over, bars.timestamp[ahead] + bars.timeframe_ns, NEVER)
     known = np.cumsum(~np.isnan(features).any(1))
     whole = known - np.concatenate([np.zeros(settings.window, np.int64), known])[: len(bars)]
-    wild = row_values(row_of(DEVIATION), bars, run=run) * math.sqrt(settings.horizon)
+    wild = row_values(parse_row(DEVIATION), bars, run=run) * math.sqrt(settings.horizon)
     target = np.where(is_over, _target(bars, ahead, wild, settings.target), np.nan)
     return features, target, done, whole == settings.window
 
