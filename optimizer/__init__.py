@@ -6,9 +6,20 @@ frames. ``scan`` classes many symbols, ``forecast`` fits a model that a strategy
 column.
 """
 
+import sys
+
+IS_PROGRAM = sys.argv[0].rpartition("/")[2] == __name__ or (
+    sys.argv[0] == "-m"
+    and any(word == __name__ or word.endswith(f"m{__name__}") for word in sys.orig_argv)
+)
+"""Whether this process is our program, as far as that is known while it begins."""
+
+if IS_PROGRAM and sys.argv[0] == "-m" and not sys.flags.safe_path:
+    # Before any import: no file of the folder that it is started from is a module that it means.
+    del sys.path[0]
+
 import os
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -38,17 +49,9 @@ class OwnPackages:
 
 sys.meta_path.insert(0, OwnPackages)
 
-IS_PROGRAM = os.path.basename(sys.argv[0]) == __name__ or (
-    sys.argv[0] == "-m" and __name__ in sys.orig_argv
-)
-"""Whether this process is our program, as far as that is known while it begins."""
-
 if IS_PROGRAM:
     # Looking for plugins among all installed packages takes a tenth of what `--help` takes.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
-    if sys.argv[0] == "-m" and sys.path[0] == os.getcwd() != ROOT:
-        # Files in the folder that it is started from are not meant, whatever their names.
-        del sys.path[0]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Until a command listens, Ctrl-C ends it without a traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,9 +1,13 @@
 """strategies: list those that ship, all words of the language, and begin one of your own."""
 
 import inspect
+import os
 import shlex
+import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
+from optimizer import PACKAGES
 from optimizer.commands.console import Lines, plain_table, stdout
 from optimizer.errors import ConfigError
 from optimizer.shown import number
@@ -91,12 +95,25 @@ def new_command(name: str) -> None:
     path = Path(name if name.endswith(".py") else f"{name}.py")
     if not path.stem.isidentifier():
         raise ConfigError(f"'{path.stem}' is no name of a strategy: use letters, digits and _")
+    if is_module(path.stem):
+        raise ConfigError(
+            f"'{path.stem}' is the name of a module: programs that are started beside such a file "
+            f"would import it in its place; name it otherwise, such as {path.stem}_idea"
+        )
     if path.exists():
         raise ConfigError(f"{path} is there already")
     title = path.stem.replace("_", " ").capitalize()
     said = shlex.quote(path.as_posix())
     write_whole(path, BEGINNING.format(title=title, path=said, variable=path.stem.upper()))
     stdout().say(f"wrote {path}; check it: python -m optimizer strategies check {said}")
+
+
+def is_module(name: str) -> bool:
+    """Whether Python, a library or this project has a module of that name."""
+    here = ("", os.getcwd())
+    folders = [folder for folder in sys.path if folder not in here]
+    known = {*sys.stdlib_module_names, *sys.builtin_module_names, *PACKAGES}
+    return name in known or PathFinder.find_spec(name, folders) is not None
 
 
 def print_genes(console: Lines, spec: AnyStrategy) -> None:

@@ -4,7 +4,6 @@ They are no children of ``multiprocessing``, which would run a person's script a
 A job is a pure function of its setup, so that it does not matter who does it, or how often.
 """
 
-import os
 import pickle
 import queue
 import subprocess
@@ -13,6 +12,8 @@ import threading
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
+
+from optimizer.processes import child_environment
 
 PROGRAM = ("-P", "-m", "optimizer.judging.worker")
 
@@ -55,7 +56,7 @@ class Pool:
         """So many processes: those that wait, and new ones."""
         alive = [process for process in self._idle if process.poll() is None]
         self._idle = alive[count:]
-        environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = child_environment(**ONE_THREAD)
         new = [
             subprocess.Popen(
                 [sys.executable, *PROGRAM],

@@ -5,13 +5,13 @@ compiled, so that nobody waits: a loop that is not there when it is needed is co
 """
 
 import atexit
-import os
 import subprocess
 import sys
 from functools import cache
 
 from engine.compiling.loops import is_missing
 from engine.machine import available_cores
+from optimizer.processes import child_environment
 from optimizer.search.compiled.contributions import drop
 
 
@@ -21,9 +21,8 @@ def compile_beside() -> None:
     if not is_missing(drop) or available_cores() < 2:
         return
     command = [sys.executable, "-P", "-m", "optimizer.search.first_run"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
-        command, env=environment, stdin=nothing, stdout=nothing, stderr=nothing
+        command, env=child_environment(), stdin=nothing, stdout=nothing, stderr=nothing
     )
     atexit.register(process.kill)

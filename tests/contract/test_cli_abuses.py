@@ -25,6 +25,45 @@ def test_files_of_a_person_are_not_taken_for_ours(tmp_path, name):
     assert "seller_exhaustion" in found.out
 
 
+CHILD = f"""
+import subprocess, sys
+sys.path[:0] = [{str(ROOT)!r}, ""]
+from optimizer.processes import child_environment
+program = "import signal, mine; print(mine.x, hasattr(signal, 'SIGINT'))"
+subprocess.run([sys.executable, "-P", "-c", program], env=child_environment(), check=True)
+"""
+
+STARTED = """import sys
+print(*sys.modules)
+"""
+
+
+def test_no_module_of_the_folder_is_imported_from_the_first_import_on(tmp_path):
+    """Every module of Python that its own start leaves open is Python's, not the folder's."""
+    package = tmp_path / "plain"
+    package.mkdir()
+    (package / "__init__.py").write_text(STARTED)
+    (package / "__main__.py").write_text("")
+    begun = run(cwd=tmp_path, program=("-m", "plain")).out.split()
+    place = tmp_path / "received"
+    place.mkdir()
+    names = {*sys.stdlib_module_names, "numpy", "typer", "sitecustomize"}
+    for name in names.difference(begun, sys.builtin_module_names):
+        (place / f"{name}.py").write_text(FOREIGN)
+    for program in (("-m", "optimizer"), ("-um", "optimizer"), ("-moptimizer",)):
+        told = run("strategies", "list", cwd=place, program=program)
+        assert (told.code, told.err) == (0, "")
+        assert "seller_exhaustion" in told.out
+
+
+def test_children_look_in_their_folder_last(tmp_path):
+    """Workers of a process that looks there first find libraries, and then what lies there."""
+    (tmp_path / "signal.py").write_text(FOREIGN)
+    (tmp_path / "mine.py").write_text("x = 5\n")
+    told = run(cwd=tmp_path, program=("-Ic", CHILD))
+    assert told.out.split() == ["5", "True"], told.err
+
+
 def test_they_are_not_taken_where_the_package_is_imported(tmp_path):
     """A notebook beside a data.py has our data, and its own files of other names."""
     (tmp_path / "data.py").write_text(FOREIGN)

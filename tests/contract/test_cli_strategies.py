@@ -400,6 +400,8 @@ def test_a_new_file_says_how_to_go_on(command, market, tmp_path, monkeypatch):
         assert word in checked.out or word == "crosses"
     assert "there already" in command("strategies", "new", "first_idea").error
     assert "no name" in command("strategies", "new", "not a name").error
+    for name in ("signal", "ideas/typing", "numpy.py", "_posixsubprocess", "data", "pytest"):
+        assert "is the name of a module" in command("strategies", "new", name).error
     Path("my ideas").mkdir()
     told = command("strategies", "new", "my ideas/second").out
     head = Path("my ideas/second.py").read_text().splitlines()

@@ -1,0 +1,18 @@
+"""Environment of processes that this one begins: what they import is what it imports itself."""
+
+import os
+import sys
+
+from optimizer import ROOT
+
+
+def child_environment(**variables: str) -> dict[str, str]:
+    """Environment in which a child finds the modules of this process, its folder's last.
+
+    A file of the folder that a child works in stands for no module of a library, whatever its
+    name; a strategy that was defined in a module there is still found.
+    """
+    here = ("", os.getcwd())
+    folders = [folder for folder in sys.path if folder not in here]
+    places = [*folders, ROOT, *(os.getcwd() for folder in sys.path if folder in here)]
+    return {**os.environ, **variables, "PYTHONPATH": os.pathsep.join(dict.fromkeys(places))}
