@@ -2,8 +2,10 @@
 
 import os
 import sys
+from pathlib import Path
 
-from optimizer import ROOT
+ROOT = str(Path(__file__).parents[1])
+"""Where our packages lie."""
 
 
 def child_environment(**variables: str) -> dict[str, str]:

@@ -7,9 +7,9 @@ import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from optimizer import PACKAGES
 from optimizer.commands.console import Lines, plain_table, stdout
 from optimizer.errors import ConfigError
+from optimizer.processes import ROOT
 from optimizer.shown import number
 from optimizer.written import write_whole
 from strategy import STRATEGIES, words
@@ -111,8 +111,8 @@ def new_command(name: str) -> None:
 def is_module(name: str) -> bool:
     """Whether Python, a library or this project has a module of that name."""
     here = ("", os.getcwd())
-    folders = [folder for folder in sys.path if folder not in here]
-    known = {*sys.stdlib_module_names, *sys.builtin_module_names, *PACKAGES}
+    folders = [ROOT, *(folder for folder in sys.path if folder not in here)]
+    known = {*sys.stdlib_module_names, *sys.builtin_module_names}
     return name in known or PathFinder.find_spec(name, folders) is not None
 
 
