@@ -141,16 +141,19 @@ def runs_delete(
 
 
 @runs_app.command("verify")
+@config_flags("data")
 def runs_verify(
     run: RunName,
     *,
+    flags: dict[str, object],
     runs: Runs = Path("runs"),
     individuals: Annotated[int, option("--individuals", "Members to replay.", "COUNT", min=0)] = 5,
+    as_json: AsJson = False,
 ) -> None:
-    """Check a run's record, and replay members of its front on the reference."""
+    """Check a run's record, and find anew what follows; --data says where its bars are now."""
     from optimizer.commands.verify import verify_command
 
-    verify_command(run, runs, individuals)
+    verify_command(run, runs, flags, individuals, as_json=as_json)
 
 
 @runs_app.command("source")

@@ -1,65 +1,70 @@
-"""runs verify: the record read in full, and members of its front replayed."""
+"""runs verify: the record read in full, and what follows from the rest of it found anew."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from data.errors import DataError
-from engine.replay.certificate import certify
-from optimizer.commands.console import stdout
+from optimizer.commands.console import print_json, stdout
 from optimizer.commands.notes import COMPILES, note, telling
 from optimizer.errors import StoreError
 from optimizer.runs import RunStore, find_run
-from optimizer.runs.result import Member, RunResult, recorded_result, refuse_red, words_of
-from optimizer.session.header import recorded_front
-from optimizer.session.individuals import describe_individuals
-from optimizer.session.recorded_rows import recorded_rows
-from optimizer.shown import evenly
+from optimizer.runs.result import words_of
+from optimizer.verifying.check import Checked, check_run
+
+MOST_LINES = 5
+"""Of an error; the JSON has them all."""
 
 
 @telling((COMPILES,), note)
-def verify_command(name: str, runs: Path, individuals: int) -> None:
-    """Check a run's record and replay members of its front; anything wrong is an error."""
-    path = find_run(runs, name)
+def verify_command(
+    name: str, runs: Path, flags: Mapping[str, object], individuals: int, *, as_json: bool
+) -> None:
+    """Check a run, and say what was checked; what is wrong or cannot be told is an error.
+
+    `flags` say where the data is now, if it has moved.
+    """
+    with RunStore.open(find_run(runs, name)) as store:
+        run, found = store.run_id, check_run(store, flags, individuals)
+        is_empty = not store.generations()
+    if as_json:
+        print_json(
+            {
+                "run": run,
+                "is_whole": found.is_whole,
+                "problems": found.problems,
+                "unchecked": found.unchecked,
+                "certificate": found.certificate and found.certificate.as_dict(),
+                "not_recomputed": found.not_recomputed,
+            }
+        )
+    else:
+        _say(run, found, is_empty=is_empty)
+    if found.problems:
+        raise StoreError(f"run '{run}' is damaged: {_joined(found.problems)}")
+    if found.unchecked:
+        raise StoreError(
+            f"run '{run}' is not whole here: {_joined(found.unchecked)}; --individuals 0 checks "
+            "the record alone"
+        )
+
+
+def _say(run: str, found: Checked, *, is_empty: bool) -> None:
     console = stdout()
-    with RunStore.open(path) as store:
-        problems = store.verify() or recorded_rows(store).damaged()
-        if problems:
-            raise StoreError(f"run '{store.run_id}' is damaged: " + "; ".join(problems))
-        result = recorded_result(store)
-        console.say(f"run {store.run_id}: the record is whole, every digest is right")
-    if not individuals:
+    if found.problems:
         return
-    try:
-        task, genomes = recorded_front(path, {})
-    except (DataError, StoreError) as error:
-        console.say(f"members were not replayed: {error}")
-        return
-    # Spread over the front, whose members are sorted by genome.
-    chosen = genomes[evenly(len(genomes), individuals)]
-    task = task.closed
-    engine = task.full_engine(device="cpu")
-    certificate = certify(engine, chosen)
-    refuse_red(certificate)
-    if result is not None:
-        _refuse_other_figures(describe_individuals(task, engine, chosen), result)
-    console.say(words_of(certificate))
+    if found.is_whole:
+        console.say(f"run {run}: the record is whole, every digest is right")
+    else:
+        console.say(f"run {run}: every digest is right, and the record does not contradict itself")
+    if is_empty:
+        console.say("there is no generation to replay yet")
+    for line in found.unchecked:
+        console.say(line)
+    if found.certificate is not None:
+        console.say(words_of(found.certificate))
+        console.say("all that follows from the bars and from other rows was computed anew")
+    console.say(f"not computed anew: {'; '.join(found.not_recomputed)}")
 
 
-def _refuse_other_figures(judged: Iterable[Member], result: RunResult) -> None:
-    """Refuse a result whose members did not reach what it says of them."""
-    recorded = {tuple(one.genes.values()): one for one in result.front}
-    for found in judged:
-        one = recorded[tuple(found.genes.values())]
-        # Older versions recorded fewer metrics.
-        if _recorded(found, one.metrics) != _recorded(one, one.metrics):
-            number = result.front.index(one)
-            raise StoreError(
-                f"run '{result.run}' is damaged: member {number} does not reach what the result "
-                f"says of it: recorded {dict(one.metrics)}, now {dict(found.metrics)}"
-            )
-
-
-def _recorded(member: Member, names: Mapping[str, object]) -> list[object]:
-    """Figures of a member, as far as they bear these names."""
-    parts = (member.metrics, member.undefined)
-    return [*({n: part[n] for n in names if n in part} for part in parts), member.by_window]
+def _joined(lines: tuple[str, ...]) -> str:
+    left = len(lines) - MOST_LINES
+    return "; ".join(lines[:MOST_LINES]) + (f"; and {left} more" if left > 0 else "")

@@ -17,6 +17,9 @@ from optimizer.evidence.unseen import FEWEST_TRADES, Unseen
 
 GRADES = ("invalid", "too_little", "luck", "lost", "not_judged", "weak", "holds", "robust")
 
+RULES_VERSION = 1
+"""Goes up whenever the same facts get another grade, or other words."""
+
 FEWEST_SEARCHES = 99
 MOST_P, MOST_P_OF_ALL = Fraction(1, 100), Fraction(1, 20)
 

@@ -120,10 +120,7 @@ class _Judge:
         self._result = _finished(store)
         self._whole = recorded_task(store, flags)
         self._warm_start = _warm_start(store, self._whole)
-        markets, reached = self._whole.markets, self._result.generation
-        self._task = on_other_bars(
-            self._whole, markets.series, markets.uncut, generations=reached, plateau=None
-        )
+        self._task = searched_task(self._whole, self._result)
         self._again = _as_asked(self._task, self._whole, store, self._result)
         self._front: Floats = newest_front(store).genomes
         self._found = Judgement(verdict=VerdictRecord("", ""))
@@ -164,22 +161,13 @@ class _Judge:
 
     def _parts(self, engine: Engine, pick: Pick) -> dict[str, Any]:
         """Parts of the judgement by name."""
-        plan, genes = self._plan, self._task.spec.layout.decode(pick.genome)
+        plan = self._plan
         # What does not fit is refused before any work.
         walks, combinations = self._walks(), self._combinations()
         if plan.is_open:
             check_open(self._whole, self._store, self._result, pick)
-        names = self._task.markets.names
-        parts: dict[str, Any] = {
-            "pick": PickRecord(
-                pick.member,
-                genes,
-                trades=pick.trades,
-                is_named=plan.pick is not None,
-                trades_by_symbol={names[key]: n for key, n in pick.trades_by_series.items()},
-                **numbers(strength=pick.strength, mean_r=pick.mean_r),
-            )
-        }
+        is_named = plan.pick is not None
+        parts: dict[str, Any] = {"pick": pick_record(self._task, pick, is_named=is_named)}
         if plan.blocks:
             parts |= self._statistics(engine, pick)
         if self._found.robust is None:
@@ -338,7 +326,26 @@ class _Judge:
             )
             if found.p > MOST_P:
                 break
-        return NullRecord(plan.null, keep, **kinds)
+        return NullRecord(plan.null, keep, **kinds, stop_after=plan.stop_after)
+
+
+def pick_record(task: Task, pick: Pick, *, is_named: bool) -> PickRecord:
+    """The member that is judged, for people and JSON."""
+    names = task.markets.names
+    return PickRecord(
+        pick.member,
+        task.spec.layout.decode(pick.genome),
+        trades=pick.trades,
+        is_named=is_named,
+        trades_by_symbol={names[key]: n for key, n in pick.trades_by_series.items()},
+        **numbers(strength=pick.strength, mean_r=pick.mean_r),
+    )
+
+
+def searched_task(whole: Task, result: RunResult) -> Task:
+    """The task of a run, without what it held out, ending where its search did."""
+    markets, reached = whole.markets, result.generation
+    return on_other_bars(whole, markets.series, markets.uncut, generations=reached, plateau=None)
 
 
 def _as_asked(task: Task, whole: Task, store: RunStore, result: RunResult) -> Task:

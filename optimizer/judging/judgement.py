@@ -91,12 +91,17 @@ class NullKind(Payload):
 
 @dataclass(frozen=True)
 class NullRecord(Payload):
-    """The same search on markets without an edge; ``mirrored`` where shuffled ones say no luck."""
+    """The same search on markets without an edge; ``mirrored`` where shuffled ones say no luck.
+
+    Args:
+        stop_after: As in `EvidenceSettings`; 0 where a version did not record it.
+    """
 
     planned: int
     keep: str
     shuffled: NullKind
     mirrored: NullKind | None = None
+    stop_after: Annotated[int, OPTIONAL] = 0
 
 
 @dataclass(frozen=True)
@@ -309,6 +314,7 @@ class Judgement(Payload):
         searches: Distinct fronts that were searched on bars overlapping these, this included.
         fits: Forecasts fitted on these bars before one was chosen for the strategy to read.
         notes: What was left out, and why.
+        rules: Version of those that gave the verdict; 0 where it was not recorded.
     """
 
     what: ClassVar[str] = "the judgement"
@@ -329,6 +335,7 @@ class Judgement(Payload):
     searches: int = 1
     fits: Annotated[int, OPTIONAL] = 0
     notes: tuple[str, ...] = ()
+    rules: Annotated[int, OPTIONAL] = 0
 
     @property
     def tries(self) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from data.files import NoFileError, open_ordinary, taking_turns
+from engine.batch import Engine
 from engine.certificate import data_hash
 from engine.replay.certificate import certify
 from optimizer.errors import ConfigError, StoreError
@@ -19,6 +20,7 @@ from optimizer.runs import RunStore
 from optimizer.runs.listing import run_folders
 from optimizer.runs.payload import Payload
 from optimizer.runs.result import RunResult, WindowDescription, recorded_result, refuse_red
+from optimizer.search.generation import Floats
 from optimizer.session.exported import newest_front
 from optimizer.session.header import OPENED
 from optimizer.session.individuals import describe_individuals
@@ -82,10 +84,26 @@ def held_out_record(task: Task, store: RunStore, result: RunResult, pick: Pick) 
         store.flush()
     engine, genomes = task.full_engine(device="cpu"), newest_front(store).genomes
     refuse_red(certify(engine, genomes))
+    record_rows(store, task.spec, markets.series, genomes)
+    return held_out_figures(task, engine, genomes, pick, looks)
+
+
+def held_out_figures(
+    task: Task, engine: Engine, genomes: Floats, pick: Pick, looks: int
+) -> HeldOutRecord:
+    """What a front [F, G] did on held-out bars that were opened, for people and JSON.
+
+    Args:
+        task: With the held-out windows.
+        engine: Its full one.
+        genomes: By number.
+        pick: Of them.
+        looks: At these bars.
+    """
+    markets = task.markets
     ledgers, places = engine.trades(pick.genome), markets.places("held_out")
     found = unseen_of([ledgers[place] for place in places], markets.series, markets.held_out)
     described = describe_individuals(task, engine, genomes)
-    record_rows(store, task.spec, markets.series, genomes)
     return HeldOutRecord(
         looks=looks,
         trades=found.trades,
@@ -115,9 +133,14 @@ def check_open(task: Task, store: RunStore, result: RunResult, pick: Pick) -> No
 
 def most_looks(store: RunStore) -> int:
     """How many looks a run itself knows of, in whatever folder they were; 0 before the first."""
-    opened = [Opened.read(row).looks for name, row in store.evidence if name == OPENED]
     judged = [Judgement.read(row).held_out for name, row in store.evidence if name == JUDGEMENT]
-    return max((*opened, *(one.looks for one in judged if one is not None)), default=0)
+    return max((opened_looks(store), *(one.looks for one in judged if one is not None)))
+
+
+def opened_looks(store: RunStore) -> int:
+    """The same by the rows that were written before each look."""
+    rows = [Opened.read(row) for name, row in store.evidence if name == OPENED]
+    return max((max(row.looks, len(row.fronts)) for row in rows), default=0)
 
 
 def known_looks(store: RunStore, windows: Sequence[WindowDescription]) -> list[Look]:

@@ -12,7 +12,7 @@ from engine.workload import Workload
 from optimizer.evidence.compared import DEFAULT_SEARCHES, Tally, pick_of
 from optimizer.evidence.figures import Figure, undefined
 from optimizer.evidence.unseen import Unseen
-from optimizer.evidence.verdict import NOT_TESTED, SIMULATED, Facts, decide
+from optimizer.evidence.verdict import NOT_TESTED, RULES_VERSION, SIMULATED, Facts, decide
 from optimizer.judging.judgement import (
     FoldsRecord,
     HeldOutRecord,
@@ -79,7 +79,7 @@ def with_verdict(
         )
     )
     record = VerdictRecord(verdict.grade, verdict.sentence, verdict.reasons)
-    return replace(found, verdict=record)
+    return replace(found, verdict=record, rules=RULES_VERSION)
 
 
 def verdict_of(result: RunResult, found: Judgement | None) -> VerdictRecord:

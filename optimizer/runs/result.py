@@ -232,6 +232,14 @@ def recorded_result(store: RunStore) -> RunResult | None:
 
 def _agrees(result: RunResult, header: "RunHeader", front: Population) -> bool:
     """Whether members have the objectives of the recorded front; polishing found others."""
+    names = {*header.objectives}
+    if result.objectives != header.objectives or any(
+        one.objectives.keys() != names or one.genes.keys() != {*header.gene_names}
+        for one in result.front
+    ):
+        return False
+    if not result.polished and len(result.front) != len(front):
+        return False
     rows = zip(front.genomes.tolist(), header.natural(front.objectives).tolist(), strict=True)
     known = {tuple(genome): objectives for genome, objectives in rows}
     for one in result.front:

@@ -83,7 +83,7 @@ class RecordedRows:
         known = self.rows.get(_name_of(own, series, values))
         if known is None or known.sha256 == _sha256(here):
             return here
-        row = self._read(known)
+        row = self.read(known)
         if row is None or len(row) != len(here):
             why = "is damaged" if known.is_whole else "was recorded by its digest alone"
             told = f"{known.call}, on {len(here):,} bars; that {why}, so this one is read"
@@ -103,9 +103,9 @@ class RecordedRows:
     def damaged(self) -> list[str]:
         """A line for each file that is not what was recorded."""
         kept = [one for one in self.rows.values() if one.is_whole]
-        return [f"the row {one.call} is damaged" for one in kept if self._read(one) is None]
+        return [f"the row {one.call} is damaged" for one in kept if self.read(one) is None]
 
-    def _read(self, known: RowRecord) -> Floats | None:
+    def read(self, known: RowRecord) -> Floats | None:
         """A row by its record; None where its file is gone, damaged or no plain file."""
         try:
             # Never through a link: a run may come from anywhere.
@@ -126,6 +126,31 @@ def recorded_rows(store: RunStore) -> RecordedRows:
     """
     lists = [RowList.read(row) for name, row in store.evidence if name == EVIDENCE]
     return RecordedRows(store.path, {one.name: one for told in lists for one in told.rows})
+
+
+def find_differing_rows(
+    store: RunStore, spec: AnyStrategy, series: Sequence[Bars], genomes: Floats
+) -> list[str]:
+    """Recorded rows that this machine computes otherwise, a line each: nobody can tell why.
+
+    Args:
+        store: Of the run.
+        spec: Its strategy.
+        series: Bars that individuals are shown on.
+        genomes: [N, G] of these.
+    """
+    if not has_own(spec):
+        return []
+    recorded, lines = recorded_rows(store), {}
+    for own_series, own, values in _calls(spec, series, genomes):
+        known = recorded.rows.get(_name_of(own, own_series, values))
+        here = own.here(own_series, values)
+        if known is None or known.sha256 == _sha256(here):
+            continue
+        row = recorded.read(known)
+        how = "at other bars" if row is None or len(row) != len(here) else _where(here, row)
+        lines[known.name] = f"the row {known.call} is another one on this machine, {how}"
+    return [*lines.values()]
 
 
 def reading_recorded(spec: AnyStrategy, store: RunStore) -> AnyStrategy:

@@ -12,7 +12,6 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.certificate import Certificate, data_hash
 from engine.compiling.spent import compile_seconds
 from engine.errors import DeviceError, DeviceLostError
 from optimizer.config.run_config import RunConfig, names_deciding
@@ -20,19 +19,16 @@ from optimizer.errors import ConfigError, DisturbedError, LostError, StoppedErro
 from optimizer.runs import RunStore, estimate_bytes, new_run_id, require_space
 from optimizer.runs.lock import NO_GENERATION
 from optimizer.runs.result import (
-    DeviceUsed,
-    Member,
     RunResult,
     Timing,
     best_first,
     recorded_result,
 )
-from optimizer.runs.rows import count_rejected
-from optimizer.search.evolution import front_hash
-from optimizer.search.generation import Floats, Generation, Population
+from optimizer.search.generation import Floats, Generation
 from optimizer.search.stopping import stop_reason
 from optimizer.session.causal import prove_front
 from optimizer.session.columns import keep_columns, lacks_columns, tell_changed_columns
+from optimizer.session.ended import Ended, describe_result
 from optimizer.session.evaluating import Evaluation, Place, here
 from optimizer.session.exported import resume_command
 from optimizer.session.header import (
@@ -43,12 +39,11 @@ from optimizer.session.header import (
     strategy_to_go_on_with,
 )
 from optimizer.session.identity import identity_of, require_identity, require_same
-from optimizer.session.individuals import describe_individuals
 from optimizer.session.problem import EngineProblem, Evaluator, JustSearched
 from optimizer.session.progress import WARMING, Mark, Progress, progress_of
 from optimizer.session.recorded_rows import remove_unlisted_rows, write_rows
 from optimizer.session.search import numbered_front
-from optimizer.session.task import Task, check_limit_fits, describe_data, prepare
+from optimizer.session.task import Task, check_limit_fits, prepare
 from optimizer.session.warm_start import hash_of, warm_start_of
 
 REVERIFIED_INDIVIDUALS = 8
@@ -296,13 +291,8 @@ def _searched(
         individual_bars_per_s=evaluated * task.markets.n_bars / (searched - compiling),
         compile_s=compiling,
     )
-    result = replace(
-        _result(job, last, front, certificate, timing),
-        stopped_by=why or "generations",
-        evaluated=sum(one.evaluated for one in store.generations()) + n_polished,
-        polished=n_polished,
-        regret=regret,
-    )
+    ended = Ended(last, front, n_polished, why or "generations", regret)
+    result = describe_result(task, problem.engine, store, ended, certificate, timing)
     # Written before there is a result, so that a run whose owner is killed here is not finished.
     rows = write_rows(store, task.spec, task.markets.searched, front.genomes)
     store.finish(result.payload(), rows)
@@ -340,43 +330,3 @@ def _last_generation(
         raise StoreError(f"run '{store.run_id}' holds no generation and none was to be made")
     store.flush()
     return last, now.evaluated, why
-
-
-def _nearest(job: _Job, population: Population) -> Member:
-    """The candidate of a population that is nearest to being feasible."""
-    place = int(population.violations.argmin())
-    (member,) = describe_individuals(
-        job.task.closed, job.evaluation.problem.engine, population.genomes[[place]]
-    )
-    return member
-
-
-def _result(
-    job: _Job,
-    last: Generation,
-    front: Population,
-    certificate: Certificate,
-    timing: Timing,
-) -> RunResult:
-    task, engine, store = job.task, job.evaluation.problem.engine, job.store
-    return RunResult(
-        run=store.run_id,
-        path=str(store.path),
-        strategy=task.spec.name,
-        search=task.config.search,
-        data=describe_data(task),
-        generation=last.number,
-        individuals=len(last.population),
-        population=task.config.population,
-        infeasible=count_rejected(store.generations()),
-        objectives=task.goals.names,
-        over_windows=task.goals.over,
-        front=describe_individuals(task.closed, engine, front.genomes, front.objectives),
-        nearest=None if len(front) else _nearest(job, last.population),
-        front_hash=front_hash(front.genomes, front.objectives),
-        data_hash=data_hash(task.markets.series),
-        certificate=certificate,
-        device=DeviceUsed(engine.device, engine.threads, engine.device_reason),
-        hypervolume=last.hypervolume,
-        timing=timing,
-    )

@@ -199,14 +199,19 @@ def test_verify_says_what_could_not_be_checked(command, result, market):
     path = Path(market.removeprefix("csv:"))
     write_market(path, seed=4)
     outcome = command("runs", "verify", "latest")
-    assert outcome.code == 0
+    assert (outcome.code, "record is whole" in outcome.out) == (4, False)
     assert "members were not replayed: " in outcome.out
+    assert "is not whole here: members were not replayed: " in outcome.error
     assert "data_hash: recorded '" in outcome.out
     path.unlink()
     outcome = command("runs", "verify", "latest")
-    assert outcome.code == 0
+    assert outcome.code == 4
     assert "members were not replayed: " in outcome.out
     assert "no such file" in outcome.out
+    assert command("runs", "verify", "latest", "--individuals", "0").code == 0
+    (path.parent / "moved").mkdir()
+    moved = write_market(path.parent / "moved" / path.name)
+    assert command("runs", "verify", "latest", "--data", moved).code == 0
 
 
 def test_verify_finds_a_changed_bit(command, result):
@@ -262,8 +267,8 @@ def test_a_run_of_an_older_version_is_read(command, result, older):
     assert command("report", older).code == 0
     assert UNKNOWN in Path("runs/older/report.html").read_text()
     verified = command("runs", "verify", older)
-    assert verified.code == 0
-    assert "the record is whole" in verified.out
+    assert verified.code == 4
+    assert "the record is whole" not in verified.out
     assert f"members were not replayed: run 'older' was {UNKNOWN}" in verified.out
 
 

@@ -1,5 +1,6 @@
 """A strategy in a file of one's own goes the whole way, and what is wrong in it is told."""
 
+import hashlib
 import json
 import re
 import shlex
@@ -7,6 +8,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -18,11 +20,14 @@ from optimizer.errors import ConfigError
 from optimizer.report import write_report
 from optimizer.runs import RunStore, find_run
 from optimizer.session import kept_rows, recorded_rows
+from optimizer.session.header import recorded_front
+from optimizer.session.individuals import describe_individuals
 from strategy import STRATEGIES, StrategyError, load_strategy, words
 from strategy.files import strategies_of
 from strategy.kinds import COLUMNS
 from tests.support import in_words
 from tests.support.commands import SMALL
+from tests.support.forging import forge
 
 pytestmark = pytest.mark.slow
 
@@ -200,6 +205,32 @@ def test_a_replay_hangs_on_no_machine(command, market, own, rounds_otherwise, is
     assert command("report", "latest").code == 0
     files[0].write_bytes(files[0].read_bytes()[:-1])
     assert re.search(r"the row moved\(\d+\) is damaged", command("runs", "verify", "latest").error)
+
+
+def test_recorded_rows_that_know_the_future_make_no_whole_run(command, market, own):
+    """Whoever sends a run may send rows, figures and digests that agree with each other."""
+    searched(command, market, own)
+    assert command("runs", "verify", "latest").code == 0
+    (path,) = (found.parent for found in Path("runs").glob("*/run.sqlite"))
+
+    def knowing_the_future(told):
+        for one in told["rows"]:
+            file = path / "rows" / f"{one['name']}.row"
+            file.write_bytes(np.roll(np.frombuffer(file.read_bytes()), -1).tobytes())
+            one["sha256"] = hashlib.sha256(file.read_bytes()).hexdigest()
+
+    forge(path, "evidence", knowing_the_future, name="own_rows")
+    task, genomes = recorded_front(path, {})
+    members = describe_individuals(task, task.full_engine(device="cpu"), genomes)
+
+    def as_good_as_that(told):
+        for one, found in zip(told["front"], members, strict=True):
+            one |= {"metrics": found.metrics, "undefined": found.undefined}
+
+    forge(path, "result", as_good_as_that)
+    found = command("runs", "verify", "latest")
+    assert (found.code, "the record is whole" in found.out) == (4, False)
+    assert re.search(r"not whole here: the row moved\(\d+\) is another one on this", found.err)
 
 
 def test_rows_without_room_are_recorded_by_their_digest(

@@ -1,0 +1,161 @@
+"""Everything that can be found out about whether a run is what it says."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from data.errors import DataError
+from engine.certificate import Certificate
+from engine.errors import EngineError
+from optimizer.errors import OptimizerError, ParityError
+from optimizer.evidence.verdict import RULES_VERSION
+from optimizer.judging.judgement import Judgement, recorded_judgement
+from optimizer.runs import RunStore
+from optimizer.runs.result import RunResult, recorded_result
+from optimizer.search.evolution import front_hash
+from optimizer.session.exported import newest_front
+from optimizer.session.header import is_opened, recorded_task
+from optimizer.session.identity import recorded_identity
+from optimizer.session.recorded_rows import find_differing_rows, recorded_rows
+from optimizer.session.task import Task
+from optimizer.verifying.differing import find_differences
+from optimizer.verifying.evidence import Rejudged, verdict_problems
+from optimizer.verifying.replay import (
+    Found,
+    certify_some,
+    figure_problems,
+    header_problems,
+    last_problems,
+    result_problems,
+)
+from strategy.errors import StrategyError
+
+ANYWAY = (
+    "when, where and how fast it ran",
+    "generations before the last, and of each how many were repaired and rejected",
+    "hypervolume",
+)
+OF_A_RESULT = ("regret",)
+OF_A_JUDGEMENT = (
+    "null searches",
+    "the picks of folds",
+    "trials, sharpe, cscv, stability and bootstrap",
+    "how many searches were made on these bars",
+)
+"""What a run says that nobody can compute from the rest without searching again, if at all."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found out.
+
+    Args:
+        problems: What is damaged, or does not follow, a line each.
+        unchecked: Why it cannot be told here whether all follows, a line each.
+        certificate: Of the members that were replayed; None of nobody.
+        is_replayed: Whether it was asked to be.
+        not_recomputed: What the run says besides, which hangs on whoever recorded it.
+    """
+
+    problems: tuple[str, ...]
+    unchecked: tuple[str, ...] = ()
+    certificate: Certificate | None = None
+    is_replayed: bool = True
+    not_recomputed: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that can be computed was, and is as it was recorded."""
+        return self.is_replayed and not self.problems and not self.unchecked
+
+
+def check_run(store: RunStore, flags: Mapping[str, object], individuals: int) -> Checked:
+    """Read a run's record in full, and find anew what follows from the rest and from its bars.
+
+    Args:
+        store: Of the run.
+        flags: Say where the data is now, if it has moved.
+        individuals: Members to replay on the reference; with 0 the record alone is read.
+
+    Raises:
+        ParityError: When reference and engine disagree.
+        StoreError: When members of the result are not those of its last generation.
+    """
+    problems = [*store.verify()] or recorded_rows(store).damaged()
+    if problems:
+        return Checked(tuple(problems))
+    result, judgement = recorded_result(store), recorded_judgement(store)
+    unchecked: list[str] = []
+    problems += _own_problems(store, result)
+    if result is not None and judgement is not None:
+        told = [*verdict_problems(store, result, judgement)]
+        if told and judgement.rules != RULES_VERSION:
+            unchecked.append("the verdict was given by rules of another version: judge it again")
+        else:
+            problems += told
+    certificate = None
+    if individuals and not problems and store.generations():
+        try:
+            whole = recorded_task(store, flags)
+            certificate, found, rows = _replayed(store, whole, result, judgement, individuals)
+        except ParityError:
+            raise
+        except (DataError, EngineError, OptimizerError, StrategyError) as error:
+            unchecked.append(f"members were not replayed: {error}")
+        else:
+            problems, unchecked = [*problems, *found], [*unchecked, *rows]
+    return Checked(
+        tuple(problems),
+        tuple(unchecked),
+        certificate,
+        bool(individuals),
+        (*ANYWAY, *(OF_A_RESULT if result and result.regret else ()), *_of(judgement)),
+    )
+
+
+def _of(judgement: Judgement | None) -> tuple[str, ...]:
+    return () if judgement is None else OF_A_JUDGEMENT
+
+
+def _own_problems(store: RunStore, result: RunResult | None) -> Iterator[str]:
+    """What a record says twice, and differently."""
+    identity = recorded_identity(store.header)
+    if identity is not None:
+        recorded = store.header["identity"]
+        assert isinstance(recorded, dict)
+        yield from find_differences("identity.digest", recorded.get("digest"), identity.digest)
+        yield from find_differences("header.costs", store.header.get("costs"), identity.costs)
+    if result is None:
+        return
+    front = newest_front(store)
+    hashed = front_hash(front.genomes, front.objectives)
+    yield from find_differences("result.front_hash", result.front_hash, hashed)
+    if identity is not None:
+        yield from find_differences("result.data_hash", result.data_hash, identity.data_hash)
+
+
+def _replayed(
+    store: RunStore,
+    whole: Task,
+    result: RunResult | None,
+    judgement: Judgement | None,
+    individuals: int,
+) -> tuple[Certificate, list[str], list[str]]:
+    """The certificate of some members, what does not follow, and rows that differ here."""
+    last = store.last_generation()
+    assert last is not None, "there is a generation"
+    task, genomes = whole.closed, newest_front(store).genomes
+    found = Found(task, task.full_engine(device="cpu"), genomes)
+    certificate = certify_some(found, individuals)
+    shown = whole if is_opened(store) else task
+    rows = find_differing_rows(store, task.spec, shown.markets.series, genomes)
+    problems = [*header_problems(store, whole)]
+    if rows:
+        # Others would be judged by rows that the run has not recorded.
+        problems += figure_problems(result, found) if result is not None else ()
+        return certificate, problems, rows
+    problems += last_problems(last, found, store)
+    if result is not None:
+        problems += result_problems(store, last, result, whole, found)
+    if result is not None and judgement is not None and len(genomes):
+        problems += Rejudged(store, result, whole, genomes, judgement).problems()
+    return certificate, problems, rows

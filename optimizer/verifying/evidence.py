@@ -1,0 +1,191 @@
+"""A judgement found anew: from its own rows, from the bars, and its verdict from all of it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from data.errors import DataError
+from engine.batch import Engine
+from engine.errors import EngineError
+from optimizer.errors import OptimizerError, StoreError
+from optimizer.evidence.compared import DEFAULT_STOP_AFTER, tally
+from optimizer.evidence.splits import combinatorial, walk_forward
+from optimizer.evidence.verdict import MOST_P, NEXT
+from optimizer.judging.causal import causal_record
+from optimizer.judging.folds import FoldPick, folds_record, paths_record
+from optimizer.judging.judge import pick_record, searched_task
+from optimizer.judging.judgement import (
+    FoldsRecord,
+    HeldOutRecord,
+    Judgement,
+    NullKind,
+    NullRecord,
+    PathsRecord,
+    VerdictRecord,
+)
+from optimizer.judging.kept import Kept
+from optimizer.judging.null import KINDS, NullSearch, null_kind, strengths_of
+from optimizer.judging.opened import held_out_figures, opened_looks
+from optimizer.judging.pick import Pick, chosen
+from optimizer.judging.robust import robust_record
+from optimizer.judging.verdict import with_verdict
+from optimizer.runs import RunStore
+from optimizer.runs.payload import Payload
+from optimizer.runs.result import RunResult
+from optimizer.search.generation import Floats
+from optimizer.session.columns import recorded_fits
+from optimizer.session.identity import recorded_identity
+from optimizer.session.task import Task
+from optimizer.verifying.differing import as_far_as_recorded, find_differences
+
+
+def verdict_problems(store: RunStore, result: RunResult, found: Judgement) -> Iterator[str]:
+    """What the verdict says that is not that of its own evidence; no bars are needed for it."""
+    identity = recorded_identity(store.header)
+    is_warm = identity is not None and identity.warm_start is not None
+    follows = with_verdict(found, result, store.path, seconds=0.0, is_warm_started=is_warm)
+    yield from find_differences("verdict", _plain(found.verdict), _plain(follows.verdict))
+    yield from find_differences("judgement.fits", found.fits, recorded_fits(store))
+
+
+def _plain(verdict: VerdictRecord) -> dict[str, object]:
+    """A verdict without the command that goes on, which hangs on where it was given."""
+    return replace(verdict, sentence=verdict.sentence.partition(NEXT)[0]).payload()
+
+
+@dataclass(frozen=True, eq=False)
+class Rejudged:
+    """The newest judgement of a run, and what follows of it.
+
+    Args:
+        store: Of the run.
+        result: Of it.
+        whole: Its task with all of its bars.
+        genomes: [F, G], at least one, by number.
+        judgement: As it was recorded.
+    """
+
+    store: RunStore
+    result: RunResult
+    whole: Task
+    genomes: Floats
+    judgement: Judgement
+
+    @cached_property
+    def task(self) -> Task:
+        """What was judged."""
+        return searched_task(self.whole, self.result)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Of the searched windows."""
+        return self.task.engine(device="cpu")
+
+    @cached_property
+    def pick(self) -> Pick:
+        """Who was judged."""
+        said = self.judgement.pick
+        return chosen(self.engine, self.genomes, said.member if said and said.is_named else None)
+
+    def problems(self) -> Iterator[str]:
+        """Parts that are recorded otherwise than they follow, a line each."""
+        said = self.judgement
+        parts: dict[str, Callable[[], Payload]] = {
+            "pick": lambda: pick_record(
+                self.task, self.pick, is_named=bool(said.pick and said.pick.is_named)
+            ),
+            "robust": lambda: robust_record(self.task, self.engine, self.pick),
+            "causal": lambda: causal_record(self.task, self.engine, self.genomes),
+            "null": self._null,
+            "folds": self._folds,
+            "cpcv": self._paths,
+            "held_out": self._held_out,
+        }
+        for name, find in parts.items():
+            recorded: Payload | None = getattr(said, name)
+            if recorded is None:
+                continue
+            try:
+                expected = find().payload()
+            except (OptimizerError, DataError, EngineError, LookupError, ValueError) as error:
+                yield f"judgement.{name} does not follow from the rows of evidence: {error}"
+                continue
+            told = recorded.payload()
+            yield from find_differences(
+                f"judgement.{name}", told, as_far_as_recorded(told, expected)
+            )
+
+    def _null(self) -> NullRecord:
+        said = self.judgement.null
+        assert said is not None
+        strongest = chosen(self.engine, self.genomes).strength
+        value = strongest.value if strongest.is_defined else float("-inf")
+        # What a version did not record is told by where it stopped.
+        stop_after = said.stop_after or (
+            said.shuffled.strength.at_least if said.shuffled.stopped else DEFAULT_STOP_AFTER
+        )
+        kinds: dict[str, NullKind] = {}
+        for kind in KINDS:
+            known = Kept(self.store, f"null/{said.keep}/{kind}", NullSearch).known
+            counted = tally(value, strengths_of(known)[: said.planned], stop_after)
+            searches = [known[number + 1] for number in range(counted.searches)]
+            kinds[kind] = null_kind(self.task, self.result, value, counted, searches, stop_after)
+            if counted.p > MOST_P:
+                break
+        return NullRecord(said.planned, said.keep, **kinds, stop_after=stop_after)
+
+    def _folds(self) -> FoldsRecord:
+        said = self.judgement.folds
+        assert said is not None
+        markets, count = self.task.markets, len(said.rows)
+        splits = walk_forward(
+            markets.series,
+            markets.uncut,
+            folds=count,
+            train_groups=said.train,
+            purge=said.purge,
+            anchored=said.kind == "anchored",
+        )
+        name = f"fold/{said.kind}-{count}-{said.train}-{said.purge}"
+        picks = self._picks(name, len(splits))
+        return folds_record(self.task, splits, picks, said.kind, (said.train, said.purge))
+
+    def _paths(self) -> PathsRecord:
+        """That of the splits of which so many are recorded; settings stand in the rows' names."""
+        said = self.judgement.cpcv
+        assert said is not None
+        names = dict.fromkeys(
+            name.rpartition("/")[0] for name, _ in self.store.evidence if name.startswith("cpcv/")
+        )
+        markets = self.task.markets
+        found: PathsRecord | None = None
+        for name in names:
+            count, tests, purge, embargo = map(int, name.partition("/")[2].split("-"))
+            splits = combinatorial(
+                markets.series,
+                markets.uncut,
+                count=count,
+                tests=tests,
+                purge=purge,
+                embargo=embargo,
+            )
+            found = paths_record(self.task, splits, self._picks(name, len(splits)), count, tests)
+            if found == said:
+                break
+        if found is None:
+            raise StoreError("there are none of its splits")
+        return found
+
+    def _picks(self, name: str, count: int) -> list[FoldPick]:
+        known = Kept(self.store, name, FoldPick).known
+        if missing := [number for number in range(count) if number not in known]:
+            raise StoreError(f"{name}/{missing[0]} is missing")
+        return [known[number] for number in range(count)]
+
+    def _held_out(self) -> HeldOutRecord:
+        said = self.judgement.held_out
+        assert said is not None
+        # Looks in other folders may have come since, but none goes.
+        looks = max(said.looks, opened_looks(self.store))
+        engine = self.whole.full_engine(device="cpu")
+        return held_out_figures(self.whole, engine, self.genomes, self.pick, looks)

@@ -1,0 +1,187 @@
+"""A recorded run found anew from its bars: header, front, figures, certificate."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.batch import Engine
+from engine.certificate import Certificate, data_hash
+from engine.replay.certificate import Replay, certificate_of, certify
+from engine.replay.sample import Piece
+from optimizer.runs import RunStore
+from optimizer.runs.result import Member, RunResult, refuse_red
+from optimizer.search.generation import Floats, Generation
+from optimizer.search.memory import from_numbers
+from optimizer.search.stopping import stop_reason
+from optimizer.session.causal import prove_front
+from optimizer.session.ended import Ended, describe_result
+from optimizer.session.header import header_of
+from optimizer.session.identity import identity_of, require_identity
+from optimizer.session.individuals import describe_individuals
+from optimizer.session.search import numbered_front
+from optimizer.session.task import Task
+from optimizer.shown import evenly
+from optimizer.verifying.differing import as_far_as_recorded, find_differences
+
+CIRCUMSTANCES = ("created_at", "command", "device", "versions", "strategy_file")
+"""Of a header, what does not follow from the bars: when, where and how the run was asked for."""
+
+OF_A_MACHINE = ("device", "versions", "uncompiled")
+"""Likewise of a certificate."""
+
+NOTES = ("notes",)
+"""Likewise where individuals to begin with are a part of it."""
+
+UNKNOWN = ("run", "path", "timing", "device", "resumed", "regret")
+"""Likewise of a result; regret is that of another search."""
+
+SAMPLED = 64
+"""Individuals of the last generation that are evaluated anew; the archive is whole."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run as it is found anew.
+
+    Args:
+        task: Without what is held out.
+        engine: Its full one.
+        genomes: [F, G], the recorded front by numbers.
+    """
+
+    task: Task
+    engine: Engine
+    genomes: Floats
+
+
+def certify_some(found: Found, individuals: int) -> Certificate:
+    """Replay some members on the reference; a difference to the engine is an error."""
+    # Spread over the front, whose members are sorted by their first objective.
+    certificate = certify(found.engine, found.genomes[evenly(len(found.genomes), individuals)])
+    refuse_red(certificate)
+    prove_front(found.task, found.genomes)
+    return certificate
+
+
+def header_problems(store: RunStore, whole: Task) -> Iterator[str]:
+    """What a header says that is not so; `whole` is the recorded task with all of its bars."""
+    recorded = require_identity(store)
+    expected = header_of(whole, "", identity_of(whole, recorded.warm_start))
+    is_begun_warm = recorded.warm_start is not None
+    left_out = (*CIRCUMSTANCES, *(NOTES if is_begun_warm else ()))
+    for name, said in _without(store.header, left_out).items():
+        if name in expected:
+            yield from find_differences(f"header.{name}", said, expected[name])
+
+
+def last_problems(last: Generation, found: Found, store: RunStore) -> Iterator[str]:
+    """Individuals of the last generation that are not worth what is recorded of them."""
+    problem, population = found.task.problem(found.engine), last.population
+    sample = population.take(np.array(evenly(len(population), SAMPLED), np.int64))
+    for name, some in (("archive", last.archive), ("population", sample)):
+        if not len(some):
+            continue
+        judged = problem.evaluate(some.genomes)
+        wrong = (judged.violations != some.violations) | (judged.failures != some.failures)
+        same = (judged.objectives == some.objectives) | np.isnan(judged.objectives)
+        wrong |= ~same.all(axis=1)
+        if wrong.any():
+            place = int(wrong.argmax())
+            recorded, now = some.objectives[place].tolist(), judged.objectives[place].tolist()
+            yield (
+                f"generation {last.number}: an individual of its {name} has objectives {recorded} "
+                f"in the record and {now} here"
+            )
+    if found.task.lattice is None:
+        evaluated = sum(one.evaluated for one in store.generations())
+        counted = from_numbers(last.memory, problem.n_objectives).evaluated
+        yield from find_differences("evaluated by all generations", evaluated, counted)
+
+
+def result_problems(
+    store: RunStore, last: Generation, result: RunResult, whole: Task, found: Found
+) -> Iterator[str]:
+    """What a result says that does not follow from the last generation and the bars."""
+    front, polished = numbered_front(found.task, found.task.problem(found.engine), last)
+    ended = Ended(last, front, polished, _what_ended(result, last, whole), result.regret)
+    certificate = _certificate_by_engine(found, front.genomes)
+    expected = describe_result(whole, found.engine, store, ended, certificate, result.timing)
+    expected = expected.numbered([gene.name for gene in whole.spec.layout.genes])
+    yield from _member_problems(result.front, expected.front)
+    said = {name: value for name, value in result.payload().items() if name in (store.result or {})}
+    for name in ("front", *UNKNOWN):
+        said.pop(name, None)
+    said["certificate"] = _without(said["certificate"], OF_A_MACHINE)
+    if whole.config.warm_start is not None:
+        said["data"] = _without(said["data"], NOTES)
+    # Where the bars are now is no part of what was found.
+    said["data"] = _without(said["data"], ("spec",))
+    yield from find_differences("result", said, as_far_as_recorded(said, expected.payload()))
+
+
+def _what_ended(result: RunResult, last: Generation, whole: Task) -> str:
+    why = stop_reason(whole.config, last, 0.0)
+    # How long it searched is known to nobody else.
+    is_timed = result.stopped_by == "max_seconds" and whole.config.max_seconds is not None
+    return why or ("max_seconds" if is_timed else "generations")
+
+
+def _certificate_by_engine(found: Found, genomes: Floats) -> Certificate:
+    """The certificate of a front of which the engine is right, as it was for some of it."""
+
+    def some(members: Floats, pieces: Sequence[Piece]) -> Replay:
+        ledgers = [list(of_windows) for of_windows in found.engine.ledgers(members)]
+        return Replay(ledgers, {}, tuple(pieces), {})
+
+    engine = found.engine
+    content = data_hash(engine.series)
+    return certificate_of(engine.spec, engine.windows, content, engine.device, genomes, some)
+
+
+def figure_problems(result: RunResult, found: Found) -> Iterator[str]:
+    """Members that did not reach what is said of them; who else there should be is left open."""
+    described = describe_individuals(found.task, found.engine, found.genomes)
+    members = [replace(one, objectives={}) for one in result.front]
+    yield from _member_problems(members, described)
+
+
+def _member_problems(recorded: Sequence[Member], expected: Sequence[Member]) -> Iterator[str]:
+    """The first member that is none, or did not reach what is said of it; both by numbers."""
+    if len(recorded) != len(expected):
+        yield (
+            f"the front has {len(recorded)} members, {len(expected)} follow from the last "
+            "generation"
+        )
+    by_genes = {tuple(one.genes.values()): one for one in expected}
+    for number, one in enumerate(recorded):
+        found = by_genes.get(tuple(one.genes.values()))
+        if found is None:
+            yield f"member {number} does not follow from the last generation"
+            return
+        if found != one and (differing := _different_parts(one, found)):
+            was, now = differing
+            yield (
+                f"member {number} does not reach what the result says of it: recorded {was}, "
+                f"now {now}"
+            )
+            return
+
+
+def _different_parts(one: Member, found: Member) -> tuple[dict[str, object], ...]:
+    """What is recorded of a member, and what is so, where both differ; nothing where they agree."""
+    was: dict[str, object] = {}
+    now: dict[str, object] = {}
+    for part in ("objectives", "metrics", "undefined", "by_window"):
+        recorded, present = getattr(one, part), getattr(found, part)
+        # What a version did not know yet was not recorded; why something is undefined always was.
+        names = recorded.keys() | present.keys() if part == "undefined" else recorded.keys()
+        for name in names:
+            if recorded.get(name) != present.get(name):
+                was[name], now[name] = recorded.get(name), present.get(name)
+    return (was, now) if was else ()
+
+
+def _without(said: object, names: Sequence[str]) -> dict[str, object]:
+    """A part of a record without some of its fields."""
+    return {name: value for name, value in dict(said).items() if name not in names}  # type: ignore[call-overload]

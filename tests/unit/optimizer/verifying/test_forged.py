@@ -1,0 +1,299 @@
+"""Digests made anew hide nothing that follows from other rows or from the bars."""
+
+import shutil
+from functools import reduce
+
+import pytest
+
+from optimizer.errors import StoreError
+from optimizer.runs import RunStore
+from optimizer.runs.result import recorded_result
+from optimizer.verifying.check import check_run
+from tests.support.commands import Commands
+from tests.support.evidence import planted
+from tests.support.forging import drop_evidence, forge
+from tests.support.judging import judged, recorded_run
+
+pytestmark = pytest.mark.slow
+
+EVIDENCE = {"folds": 3, "train": 2, "blocks": 4, "cpcv": "6,2", "purge": 40, "embargo": 40}
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A run that was not judged."""
+    folder = tmp_path_factory.mktemp("honest")
+    bars = planted(7, 2500, 0)
+    given = {"population": 64, "generations": 8, "min_trades": 10, "holdout": "25%", "parts": 2}
+    return recorded_run(folder, bars, **given)
+
+
+@pytest.fixture(scope="module")
+def honest(searched, tmp_path_factory):
+    """The same with all kinds of evidence; its held-out bars were opened."""
+    path = shutil.copytree(searched, tmp_path_factory.mktemp("judged") / "run")
+    judged(path, **EVIDENCE, null=12, stop_after=3, causal=True, is_open=True)
+    return path
+
+
+@pytest.fixture
+def run(searched, tmp_path):
+    """A copy of a run without evidence."""
+    return shutil.copytree(searched, tmp_path / "run")
+
+
+@pytest.fixture
+def judged_run(honest, tmp_path):
+    """A copy of a run with evidence."""
+    return shutil.copytree(honest, tmp_path / "run")
+
+
+def find_problems(run):
+    """What is wrong with a run, in one text; empty for one that is whole."""
+    try:
+        with RunStore.open(run) as store:
+            found = check_run(store, {}, 5)
+    except StoreError as error:
+        return str(error)
+    assert found.is_whole == (not found.problems), found
+    return "; ".join(found.problems)
+
+
+def replacing(place, value):
+    """Put a value at a place such as ``front.0.genes``; a callable is given the one before."""
+    *way, last = [int(part) if part.isdecimal() else part for part in place.split(".")]
+
+    def change(told):
+        inner = reduce(lambda found, part: found[part], way, told)
+        before = inner[last]
+        inner[last] = value(before) if callable(value) else value
+        assert inner[last] != before, "nothing was changed"
+
+    return change
+
+
+def less(value):
+    """A smaller number."""
+    return value - 1 if isinstance(value, int) else value * 0.9 - 0.01
+
+
+def more(value):
+    """A greater number."""
+    return value + 1 if isinstance(value, int) else value * 1.1 + 0.01
+
+
+HEADER = {
+    "costs.fee_bp": less,
+    "costs": {},
+    "data": "BTC 1h",
+    "strategy": "mean_reversion",
+    "is_simulated": True,
+    "windows.0.0": more,
+    "held_out": [],
+    "genes.0.low": less,
+    "objectives.0": "calmar",
+    "seed": more,
+    "generations": more,
+    "failure_names.1": "nothing",
+    "notes": ["all is well"],
+    "identity.digest": "0" * 64,
+    "identity.data_hash": "0" * 64,
+    "identity.costs.fee_bp": less,
+    "identity.settings.seed": more,
+    "identity.settings.population": more,
+    "command.fee_bp": less,
+    "command.seed": more,
+}
+
+RESULT = {
+    "front_hash": "0" * 64,
+    "data_hash": "0" * 64,
+    "certificate.individuals": more,
+    "certificate.windows": more,
+    "certificate.trades": more,
+    "certificate.mismatches": 3,
+    "certificate.plain_bars": more,
+    "certificate.plain_individuals": more,
+    "certificate.ledger_hash": "0" * 64,
+    "certificate.data_hash": "0" * 64,
+    "certificate.strategy": "another 1",
+    "certificate.engine_version": more,
+    "front": lambda front: front[1:],
+    "front.0": lambda member: {**member, "genes": {**member["genes"], "ema_fast": 33}},
+    "front.0.metrics.trades": more,
+    "front.1.metrics.sharpe": more,
+    "front.0.objectives.total_return": more,
+    "front.0.undefined": {"sharpe": "no trade won"},
+    "front.0.by_window.trades.0": more,
+    "generation": more,
+    "individuals": more,
+    "population": more,
+    "evaluated": less,
+    "polished": less,
+    "hypervolume": more,
+    "stopped_by": "plateau",
+    "over_windows": "mean",
+    "search": "lattice",
+    "strategy": "mean_reversion",
+    "objectives.0": "calmar",
+    "data.bars": more,
+    "data.held_out_bars": more,
+    "data.symbol": "BTC",
+    "data.timeframe": "1m",
+    "data.is_simulated": True,
+    "data.notes": ["all is well"],
+    "data.windows.0.last": "2030-01-01T00:00:00Z",
+    "data.windows.0.missing": more,
+}
+
+JUDGEMENT = {
+    "verdict.grade": "robust",
+    "verdict.sentence": "Holds out of sample, and around it.",
+    "verdict.reasons": ["It gained."],
+    "pick.member": lambda member: 1 - member,
+    "pick.strength": more,
+    "pick.trades": more,
+    "pick.genes.ema_fast": more,
+    "pick.mean_r": more,
+    "null.planned": less,
+    "null.shuffled.run": less,
+    "null.shuffled.stopped": lambda stopped: not stopped,
+    "null.shuffled.strength.p": less,
+    "null.shuffled.strength.at_least": less,
+    "null.shuffled.strength.value": more,
+    "null.shuffled.strengths.0": more,
+    "null.shuffled.objectives.total_return.p": less,
+    "null.shuffled.hypervolume.p": less,
+    "folds.mean_r": more,
+    "folds.psr": 0.999,
+    "folds.trades": more,
+    "folds.closing_days": more,
+    "folds.strength": more,
+    "folds.rows": lambda rows: rows[1:],
+    "folds.rows.0.mean_r": more,
+    "folds.rows.0.trades": more,
+    "folds.rows.0.genes.ema_fast": more,
+    "cpcv.least": more,
+    "cpcv.paths.0": more,
+    "robust.plateau": 0.99,
+    "robust.delay": more,
+    "robust.break_even_bp": more,
+    "robust.checks.delay": lambda passed: not passed,
+    "robust.drawdowns.0": 0.001,
+    "causal.trades": more,
+    "causal.mismatches": 4,
+    "held_out.trades": more,
+    "held_out.mean_r": more,
+    "held_out.psr": 0.999,
+    "held_out.looks": 0,
+    "held_out.members.0.metrics.trades": more,
+}
+
+
+def test_an_honest_run_is_whole(honest):
+    """Nothing is wrong with it, and everything was found anew."""
+    with RunStore.open(honest) as store:
+        found = check_run(store, {}, 5)
+        assert len(recorded_result(store).front) > 1
+    assert (found.problems, found.unchecked, found.is_whole) == ((), (), True)
+    assert "null searches" in found.not_recomputed
+
+
+def test_a_run_without_evidence_is_whole(searched):
+    """Only what it says of itself is found anew."""
+    assert find_problems(searched) == ""
+
+
+@pytest.mark.parametrize("place", HEADER)
+def test_a_forged_header_is_found(run, place):
+    """What a header says follows from what was asked for, and from the bars."""
+    forge(run, "header", lambda told: replacing(place, HEADER[place])(told["run"]))
+    assert not is_whole(run)
+
+
+def is_whole(run):
+    """Whether a run is found to be so; what cannot be replayed is not."""
+    try:
+        with RunStore.open(run) as store:
+            return check_run(store, {}, 5).is_whole
+    except StoreError:
+        return False
+
+
+@pytest.mark.parametrize("place", RESULT)
+def test_a_forged_result_is_found(run, place):
+    """What a result says follows from the last generation and the bars."""
+    forge(run, "result", replacing(place, RESULT[place]))
+    assert find_problems(run)
+
+
+@pytest.mark.parametrize("place", JUDGEMENT)
+def test_a_forged_judgement_is_found(judged_run, place):
+    """What a judgement says follows from its rows, the bars and the front."""
+    forge(judged_run, "evidence", replacing(place, JUDGEMENT[place]), name="judgement")
+    assert find_problems(judged_run)
+
+
+def test_fits_are_those_of_the_header(judged_run):
+    """As many forecasts were fitted as the run began with."""
+    forge(judged_run, "evidence", lambda told: told.update(fits=7), name="judgement")
+    assert "judgement.fits: recorded 7" in find_problems(judged_run)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("null/%/shuffled/1", "strength", more),
+        ("null/%/shuffled/2", "hypervolume", 1e9),
+        ("fold/%/0", "genome.0", more),
+        ("cpcv/%", "genome", None),
+        ("opened", "looks", more),
+    ],
+)
+def test_a_forged_row_of_evidence_is_found(judged_run, name, place, value):
+    """A judgement is that of its rows."""
+    forge(judged_run, "evidence", replacing(place, value), name=name)
+    assert find_problems(judged_run)
+
+
+@pytest.mark.parametrize("name", ["null/%/1", "null/%", "fold/%/2", "fold/%", "cpcv/%"])
+def test_dropped_rows_of_evidence_are_found(judged_run, name):
+    """What a judgement was made of is there, by whatever note of the owner."""
+    (judged_run / "owner.lock").unlink()
+    drop_evidence(judged_run, name)
+    assert "judgement." in find_problems(judged_run)
+
+
+def test_individuals_that_were_not_evaluated_are_found(run):
+    """All generations together evaluated as many as the search remembers."""
+    forge(run, "generation", replacing("evaluated", more), number=0)
+    assert "evaluated by all generations" in find_problems(run)
+
+
+def test_the_command_says_what_is_wrong_and_what_it_cannot_tell(run, capsys):
+    """In words and as JSON, with the exit code of a run that cannot be used."""
+    command = Commands(capsys)
+    whole = command("runs", "verify", run)
+    assert (whole.code, "the record is whole" in whole.out) == (0, True)
+    assert "not computed anew: " in whole.out
+    told = command("runs", "verify", run, "--json").json
+    assert (told["is_whole"], told["problems"], told["certificate"]["mismatches"]) == (True, [], 0)
+    record = command("runs", "verify", run, "--individuals", "0")
+    assert (record.code, "whole" in record.out) == (0, False)
+    forge(run, "result", replacing("certificate.trades", more))
+    found = command("runs", "verify", run, "--json")
+    assert (found.code, found.json["is_whole"]) == (4, False)
+    assert "result.certificate.trades: recorded " in found.json["problems"][0]
+    assert "is damaged: result.certificate.trades: recorded " in found.error
+
+
+def test_what_cannot_be_replayed_is_not_whole(run, capsys):
+    """Without its bars, a run is said to contradict itself nowhere, and no more."""
+    command = Commands(capsys)
+    forge(run, "header", lambda told: told["run"]["command"].update(data=["csv:gone.csv"]))
+    found = command("runs", "verify", run)
+    assert found.code == 4
+    assert "the record is whole" not in found.out
+    assert "is not whole here: members were not replayed: " in found.error
+    assert command("runs", "verify", run, "--json").json["is_whole"] is False
+    assert command("runs", "verify", run, "--individuals", "0").code == 0
