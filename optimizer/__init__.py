@@ -20,12 +20,17 @@ if IS_PROGRAM and sys.argv[0] == "-m" and not sys.flags.safe_path:
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from optimizer.keywords import JudgeKeywords, RunKeywords
+
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from optimizer.forecasts.column import Forecast
     from optimizer.report import Run
     from optimizer.scanning.result import Scan
@@ -57,8 +62,8 @@ if IS_PROGRAM:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def evolve(**settings: object) -> "Run":
-    """Search, certify and record, without a word.
+def evolve(**settings: "Unpack[RunKeywords]") -> "Run":
+    """Search, certify and record; a notebook or an interactive session shows how far it is.
 
     Args:
         settings: Fields of `optimizer.config.run_config.RunConfig`, such as ``population=64``;
@@ -80,7 +85,7 @@ def evolve(**settings: object) -> "Run":
     return search(settings)
 
 
-def backtest(genes: Mapping[str, float] | None = None, **settings: object) -> "Run":
+def backtest(genes: Mapping[str, float] | None = None, **settings: "Unpack[RunKeywords]") -> "Run":
     """Backtest one individual.
 
     Args:
@@ -130,7 +135,7 @@ def judge(
     *,
     pick: int | None = None,
     is_open: bool = False,
-    **settings: object,
+    **settings: "Unpack[JudgeKeywords]",
 ) -> "Run":
     """Find out whether a recorded front is more than luck, and record it.
 
@@ -216,3 +221,29 @@ def scan(
     source = "memory" if settings.get("bars") is not None else None
     with for_a_while(settings) as given:
         return scan_by_settings(given, question, ways, is_kept=is_kept, source=source)
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)
+
+
+def _name_settings(function: Callable[..., object], keywords: type) -> None:
+    """Give a function a signature in which its settings have names, for shells that complete."""
+    own = signature(function)
+    named = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    settings = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=Ellipsis)
+        for name in keywords.__annotations__
+        if name not in own.parameters
+    ]
+    vars(function)["__signature__"] = own.replace(parameters=[*named, *settings])
+
+
+if not IS_PROGRAM:
+    for _function, _keywords in (
+        (evolve, RunKeywords),
+        (backtest, RunKeywords),
+        (judge, JudgeKeywords),
+    ):
+        _name_settings(_function, _keywords)

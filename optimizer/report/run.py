@@ -16,6 +16,7 @@ from optimizer.judging.judgement import recorded_judgement
 from optimizer.judging.plan import plan_of
 from optimizer.report.apart import Apart
 from optimizer.report.evidence import alone
+from optimizer.report.notebook import LineWatcher, LiveLine, render_html
 from optimizer.report.page import renew_report
 from optimizer.report.pick import compare
 from optimizer.report.plots import Plots
@@ -30,9 +31,8 @@ from optimizer.session.genes_file import genome_of
 from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of
 from optimizer.session.individuals import describe_individuals
-from optimizer.session.problem import JustSearched
 from optimizer.session.task import Task, check_genome_fits, prepare
-from optimizer.session.workflow import Observer, start_run
+from optimizer.session.workflow import start_run
 from strategy import STRATEGIES, StrategyError, StrategySpec, load_strategy, register
 from strategy.errors import quoted
 from strategy.model import Strategy
@@ -41,6 +41,9 @@ from strategy.narrow import AnyStrategy, at_its_narrowest
 
 class Run(Tables):
     """A run as tables and charts, and its members taken apart."""
+
+    def _repr_html_(self) -> str:
+        return render_html(self)
 
     @cached_property
     def plot(self) -> Plots:
@@ -75,16 +78,6 @@ def load_run(name: str = "latest", runs: str | Path = "runs", data: Specs | None
     return Run(find_run(Path(runs), name), data)
 
 
-class _Kept(Observer):
-    """Keeps what a search leaves for who judges it."""
-
-    just = JustSearched()
-
-    def searched(self, found: JustSearched) -> None:
-        """The search is over."""
-        self.just = found
-
-
 def evolve(settings: Mapping[str, object]) -> Run:
     """Search with settings, and judge what was found; see `optimizer.evolve`.
 
@@ -92,12 +85,14 @@ def evolve(settings: Mapping[str, object]) -> Run:
     >>> evolve({"population": 8, "generations": 1, "runs": tempfile.mkdtemp()}).status
     'finished'
     """
-    config, kept = make_config(_as_configured(settings), where="evolve"), _Kept()
-    result = start_run(config, kept, lambda: False)
+    config, line = make_config(_as_configured(settings), where="evolve"), LiveLine()
+    watcher = LineWatcher(line)
+    result = start_run(config, watcher, lambda: False)
     refuse_red(result.certificate)
     path = Path(result.path)
     if config.judge is not False:
-        judge_run(path, plan_of(config), {}, lambda *_: None, kept.just)
+        judge_run(path, plan_of(config), {}, line.judge, watcher.just)
+    line.end()
     return Run(path)
 
 
@@ -115,7 +110,9 @@ def judge(
     with RunStore.open(path) as store:
         earlier = recorded_judgement(store)
     plan = plan_of(config, settings, earlier, pick=pick, is_open=is_open)
-    judge_run(path, plan, flags_of(data), lambda *_: None)
+    line = LiveLine()
+    judge_run(path, plan, flags_of(data), line.judge)
+    line.end()
     run = Run(path, data)
     renew_report(run)
     return run

@@ -1,0 +1,103 @@
+"""Settings of `optimizer.evolve` and its siblings as keywords that an editor completes.
+
+Types alone: what each means, its default and its limits stand in `optimizer.config`. A test holds
+the names against those models.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict
+
+
+class JudgeKeywords(TypedDict, total=False):
+    """Settings of a judgement, fields of `optimizer.config.evidence.EvidenceSettings`."""
+
+    judge: bool | None
+    null: int
+    null_keep: Literal["auto", "none", "day", "week"]
+    stop_after: int
+    folds: int
+    train: int
+    anchored: bool
+    cpcv: str | None
+    purge: int | None
+    embargo: int | None
+    blocks: int
+    resamples: int
+    trials: int
+
+
+class RunKeywords(JudgeKeywords, total=False):
+    """Settings of a run, fields of `optimizer.config.run_config.RunConfig`, and bars in memory."""
+
+    bars: object
+    data: str | Sequence[str]
+    timeframe: str | None
+    source_timeframe: str | None
+    stamped: Literal["open", "close"]
+    tz: str | None
+    ambiguous: Literal["earlier", "later"] | None
+    dedupe: bool
+    drop_bad_bars: bool
+    sort: bool
+    columns: Mapping[str, str]
+    aligned_columns: Sequence[str]
+    column_file: str | Sequence[str]
+    time_format: str | None
+    decimal: Literal[".", ","] | None
+    tick: float
+    price_offset: float
+    max_bytes: int | str
+    adjusted: bool
+    accept_missing: bool
+    cache: str | None
+    start: str | None
+    end: str | None
+    max_gap: str | None
+    holdout: str | None
+    parts: int
+    strategy: object
+    scale_lengths: bool
+    bounds: Mapping[str, Sequence[float]]
+    fee_bp: float
+    slippage_bp: float
+    min_risk: float
+    risk_fraction: float
+    objectives: str
+    constraints: Sequence[str]
+    over_windows: str
+    min_trades: int
+    search: Literal["genetic", "lattice"]
+    steps: Mapping[str, float]
+    regret: int
+    population: int
+    generations: int
+    max_evaluations: int | None
+    max_seconds: float | None
+    plateau: int | None
+    seed: int
+    warm_start: str | None
+    member: int | None
+    repair: bool
+    polish: int
+    crossover_probability: float
+    crossover_eta: int
+    mutation_probability: float | None
+    mutation_eta: int
+    adapt: bool
+    survival: Literal["auto", "crowding", "hypervolume", "reference"]
+    archive: int
+    elite: float
+    immigrants: float
+    patience: int | None
+    on_stagnation: Literal["immigrants", "restart"]
+    islands: int
+    migration: int
+    device: str
+    on_gpu_loss: Literal["stop", "cpu"]
+    threads: int | None
+    memory: int | str | None
+    runs: str
+    keep: Literal["all", "front", "last"]
+    budget: int | str
+    journal: Literal["wal", "delete"]
+    report: bool

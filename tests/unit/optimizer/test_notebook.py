@@ -1,0 +1,101 @@
+"""What Python shows of a run, and what an editor completes."""
+
+import inspect
+import shutil
+import sys
+from typing import get_type_hints
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+import optimizer
+from optimizer import load_run
+from optimizer.config.evidence import EvidenceSettings
+from optimizer.config.run_config import RunConfig
+from optimizer.keywords import JudgeKeywords, RunKeywords
+from optimizer.report.notebook import LiveLine, is_watched
+from tests.support.judged import judgement, record_judgement
+from tests.support.paths import ROOT
+
+
+def test_keywords_name_every_setting():
+    """Those of a run and of a judgement, and bars in memory; none more."""
+    assert set(get_type_hints(RunKeywords)) == {*RunConfig.model_fields, "bars"}
+    assert set(get_type_hints(JudgeKeywords)) == set(EvidenceSettings.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("function", "settings"),
+    [
+        (optimizer.evolve, RunKeywords),
+        (optimizer.backtest, RunKeywords),
+        (optimizer.judge, JudgeKeywords),
+    ],
+    ids=["evolve", "backtest", "judge"],
+)
+def test_shells_complete_settings(function, settings):
+    """Their names stand in the signature, behind the function's own."""
+    parameters = inspect.signature(function).parameters
+    assert set(get_type_hints(settings)) <= set(parameters)
+    assert all(one.kind is not inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+
+
+def test_the_package_shows_its_public_names():
+    """And nothing that it imports."""
+    assert dir(optimizer) == sorted(optimizer.__all__)
+
+
+def test_a_notebook_shows_a_run_by_its_verdict(example_run, tmp_path):
+    """Grade, sentence, next step, numbers of the pick and the front; names are text."""
+    shutil.copytree(example_run, tmp_path / "run")
+    record_judgement(tmp_path / "run", judgement("luck"))
+    run = load_run(str(tmp_path / "run"))
+    shown = run._repr_html_()
+    assert shown.index("Probably luck") < shown.index("Next: ") < shown.index("Deepest drawdown")
+    assert "7 of 200" not in shown
+    assert "6 of 199 searches on shuffled bars did as well" in shown
+    assert "<table" in shown
+    assert f"{len(run.members)} members" in shown
+
+
+def test_scripts_stay_silent(capsys, monkeypatch):
+    """Only a notebook and an interactive session have somebody who watches."""
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    monkeypatch.delattr(sys, "ps1", raising=False)
+    assert not is_watched()
+    line = LiveLine()
+    line.judge("folds", 0, 6, "")
+    line.end()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_interactive_session_shows_one_line(capsys, monkeypatch):
+    """Each text covers the one before."""
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    line = LiveLine()
+    line.judge("searches on shuffled bars", 0, 99, "")
+    line.show("short")
+    line.end()
+    first, second = capsys.readouterr().err.removeprefix("\r").split("\r")
+    assert first == "judging: searches on shuffled bars 0 of 99"
+    assert second == f"{'short':<{len(first)}}\n"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_notebook_shows_how_far_a_search_is(tmp_path, monkeypatch):
+    """A line that is replaced while it runs, then the run itself."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    code = (
+        "import optimizer\n"
+        "optimizer.evolve(population=16, generations=3, polish=0, folds=2, train=1)"
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    resources = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(notebook, timeout=300, resources=resources).execute()
+    pages = [one["data"]["text/html"] for one in notebook.cells[0].outputs if "data" in one]
+    assert any("generation 3 of 3: front" in page or "judging: " in page for page in pages)
+    assert "Deepest drawdown" in pages[-1]
