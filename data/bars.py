@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from data.checks import COLUMNS, VALUES, Floats, Ints, check_bars
 from data.errors import BarsError, WindowError
+from data.hours import OpenGaps
 from data.timeframe import Gaps, format_timeframe, gaps_of
 
 LONGEST_SYMBOL = 64
@@ -43,6 +44,8 @@ class Bars:
         dated: Names of those of `extra` that follow the clock, such as a rate with the time from
             which it was known; each of the others is aligned, it belongs to its bar.
         zone: IANA zone of the source's clock: its days and weeks are those that bars merge into.
+        open_gaps: Gaps in open hours, of these bars and others before and after; None where no
+            closed hours are known.
 
     Raises:
         BarsError: With the first five offending rows and the option that repairs them.
@@ -62,6 +65,7 @@ class Bars:
     extra: Mapping[str, Floats] = field(default_factory=dict)
     dated: tuple[str, ...] = ()
     zone: str = "UTC"
+    open_gaps: OpenGaps | None = None
 
     def __repr__(self) -> str:
         first, last = (np.datetime64(int(self.timestamp[at]), "ns") for at in (0, -1))
@@ -134,6 +138,17 @@ class Bars:
         first = max(start, 1)
         found = gaps_of(self.timestamp[first - 1 : end], self.timeframe_ns)
         return replace(found, longest_at=found.longest_at + first - 1) if found.count else found
+
+    def gaps_in_open_hours(self, start: int = 0, end: int | None = None) -> Gaps:
+        """Count gaps as `gaps` does, but for closed hours where these are known."""
+        if self.open_gaps is None:
+            return self.gaps(start, end)
+        last = len(self) if end is None else end
+        edges = (int(self.timestamp[at]) for at in (max(start, 1) - 1, last - 1))
+        found = self.open_gaps.between(*edges)
+        if not found.count:
+            return found
+        return replace(found, longest_at=int(np.searchsorted(self.timestamp, found.longest_at)))
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Quality:
     Args:
         bars: Bars of the part.
         silent: How many of them have no volume.
-        gaps: Steps longer than a bar that end in the part.
+        gaps: Steps longer than a bar that end in the part, without closed hours.
     """
 
     bars: int
@@ -79,21 +79,29 @@ def quality_of(bars: Bars, start: int = 0, end: int | None = None) -> Quality:
     if part.end > len(bars):
         raise WindowError(f"{bars.symbol} has {len(bars)} bars, not {part.end}")
     silent = int((bars.volume[part.start : part.end] == 0).sum())
-    return Quality(len(part), silent, bars.gaps(part.start, part.end))
+    return Quality(len(part), silent, bars.gaps_in_open_hours(part.start, part.end))
 
 
 def longest_gaps(bars: Bars, most: int = MOST_SHOWN) -> list[dict[str, object]]:
-    """The longest steps between neighbours: the bars before and after, and how many miss."""
-    steps = np.diff(bars.timestamp)
-    longest = np.argsort(-steps, kind="stable")[:most]
+    """The longest gaps in open hours: the bars before and after, and how many miss."""
+    found = bars.open_gaps
+    if found is None:
+        places = np.flatnonzero(np.diff(bars.timestamp) > bars.timeframe_ns)
+        starts, ends = bars.timestamp[places], bars.timestamp[places + 1]
+        missing = (ends - starts) // bars.timeframe_ns - 1
+    else:
+        inside = (found.starts_ns >= bars.timestamp[0]) & (found.ends_ns <= bars.timestamp[-1])
+        starts, ends, missing = (
+            column[inside] for column in (found.starts_ns, found.ends_ns, found.missing)
+        )
+    longest = np.argsort(starts - ends, kind="stable")[:most]
     return [
         {
-            "from": format_time(bars.timestamp[i]),
-            "to": format_time(bars.timestamp[i + 1]),
-            "missing_bars": int(steps[i] // bars.timeframe_ns - 1),
+            "from": format_time(starts[i]),
+            "to": format_time(ends[i]),
+            "missing_bars": int(missing[i]),
         }
         for i in longest.tolist()
-        if steps[i] > bars.timeframe_ns
     ]
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from data.bars import Bars
 from data.checks import COLUMNS, VALUES, format_time
 from data.errors import BarsError
-from data.timeframe import format_timeframe, gap_notes
+from data.hours import find_open_gaps, gap_lines
+from data.timeframe import format_timeframe
 
 
 def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
@@ -47,9 +48,17 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
     keep = np.ones(len(order), dtype=np.bool_)
     keep[twice] = False
     # The gaps of the whole are not those of its parts.
-    told = [(bars.notes, gap_notes(bars.timestamp, bars.timeframe_ns)) for bars in ordered]
+    told = [
+        (bars.notes, gap_lines(bars.timestamp, bars.timeframe_ns, bars.open_gaps))
+        for bars in ordered
+    ]
     notes = dict.fromkeys(note for said, gone in told for note in said if note not in gone)
-    gaps = gap_notes(columns["timestamp"][keep], ordered[0].timeframe_ns)
+    opens, timeframe_ns = columns["timestamp"][keep], ordered[0].timeframe_ns
+    zone = ordered[0].zone if len({bars.zone for bars in series}) == 1 else "UTC"
+    calendars = {bars.open_gaps.calendar for bars in series if bars.open_gaps is not None}
+    calendar = calendars.pop() if len(calendars) == 1 else None
+    open_gaps = find_open_gaps(opens, timeframe_ns, zone, calendar)
+    gaps = gap_lines(opens, timeframe_ns, open_gaps)
     overlap = (f"{len(twice)} bars stood in two parts, equal in both",) if len(twice) else ()
     kept = {name: column[keep] for name, column in columns.items()}
     return replace(
@@ -59,7 +68,8 @@ def join_bars(series: Sequence[Bars], symbol: str) -> Bars:
         symbol=symbol,
         source=", ".join(bars.source for bars in ordered),
         is_simulated=any(bars.is_simulated for bars in series),
-        zone=ordered[0].zone if len({bars.zone for bars in series}) == 1 else "UTC",
+        zone=zone,
+        open_gaps=open_gaps,
         notes=(f"joined from {len(series)} parts", *notes, *overlap, *gaps),
     )
 

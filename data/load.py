@@ -8,11 +8,12 @@ from data.bars import Bars, check_symbol
 from data.checks import Floats
 from data.duration import clock_notes, decide_timeframe, open_times
 from data.errors import SourceError
+from data.hours import find_open_gaps, gap_lines
 from data.providers import find_provider
 from data.repair import repair_rows
 from data.resample import resample
 from data.table import LoadOptions
-from data.timeframe import gap_notes, parse_timeframe
+from data.timeframe import parse_timeframe
 from data.zones import find_zone
 
 DEFAULTS = LoadOptions()
@@ -53,12 +54,11 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS, *, now_ns: int | None 
     timestamp, stamped = open_times(table, stamps, timeframe_ns, options)
     is_merged = wanted_ns not in (None, timeframe_ns)
     notes = (*table.notes, *repairs, *assumed, *stamped, *_warnings(values))
+    open_gaps = None
     if not is_merged:
-        notes = (
-            *notes,
-            *gap_notes(timestamp, timeframe_ns),
-            *clock_notes(timestamp, timeframe_ns, now_ns),
-        )
+        open_gaps = find_open_gaps(timestamp, timeframe_ns, table.zone, options.calendar)
+        gaps = gap_lines(timestamp, timeframe_ns, open_gaps)
+        notes = (*notes, *gaps, *clock_notes(timestamp, timeframe_ns, now_ns))
     bars = Bars(
         timestamp,
         values["open"],
@@ -73,10 +73,11 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS, *, now_ns: int | None 
         notes=notes,
         extra={name: values[name] for name in options.aligned},
         zone=table.zone,
+        open_gaps=open_gaps,
     )
     if wanted_ns is None or not is_merged:
         return bars
-    merged = resample(bars, wanted_ns)
+    merged = resample(bars, wanted_ns, options.calendar)
     late = clock_notes(merged.timestamp, wanted_ns, now_ns)
     return replace(merged, notes=(*merged.notes, *late))
 

@@ -19,6 +19,7 @@ from data.bars import Bars
 from data.checks import COLUMNS
 from data.errors import SourceError
 from data.files import replace_whole
+from data.hours import OpenGaps
 
 ABOUT = b"bars"
 """In a file: all fields of its bars but the columns."""
@@ -40,7 +41,7 @@ def packed(bars: Bars) -> bytes:
     table = pa.Table.from_arrays(
         [pa.array(column) for column in (*columns.values(), *bars.extra.values())],
         names=[*columns, *(EXTRA + name for name in bars.extra)],
-        metadata={ABOUT: json.dumps(about)},
+        metadata={ABOUT: json.dumps(about, default=_as_json)},
     )
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as file:
@@ -63,7 +64,22 @@ def unpacked(content: bytes | mmap) -> Bars:
     extra = {name.removeprefix(EXTRA): column for name, column in columns.items()}
     about = json.loads(table.schema.metadata[ABOUT])
     texts = {name: tuple(about.get(name, ())) for name in ("notes", "dated")}
-    return Bars(**own, extra=extra, **{**about, **texts})
+    gaps = about.pop("open_gaps", None)
+    open_gaps = None if gaps is None else _from_json(gaps)
+    return Bars(**own, extra=extra, open_gaps=open_gaps, **{**about, **texts})
+
+
+def _as_json(gaps: OpenGaps) -> dict[str, object]:
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in vars(gaps).items()
+    }
+
+
+def _from_json(gaps: dict[str, Any]) -> OpenGaps:
+    arrays = {name: np.array(gaps[name], np.int64) for name in ("starts_ns", "ends_ns", "missing")}
+    days = {name: tuple(gaps[name]) for name in ("days_off", "short_days")}
+    return OpenGaps(**{**gaps, **arrays, **days})
 
 
 def put_down(bars: Bars, folder: Path) -> Bars:

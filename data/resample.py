@@ -18,19 +18,21 @@ import numpy.typing as npt
 from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import TimeframeError
-from data.timeframe import DAY_NS, format_timeframe, gap_notes
+from data.hours import find_open_gaps, gap_lines
+from data.timeframe import DAY_NS, format_timeframe
 from data.zones import HOUR_NS, earliest_moments, offsets_at
 
 FIRST_MONDAY_NS = 4 * DAY_NS
 """1970-01-05, the first Monday of the epoch."""
 
 
-def resample(bars: Bars, timeframe_ns: int) -> Bars:
+def resample(bars: Bars, timeframe_ns: int, calendar: str | None = None) -> Bars:
     """Merge bars into coarser ones.
 
     Args:
         bars: The finer bars, [T].
         timeframe_ns: Duration of the coarser bars, a multiple of that of `bars`.
+        calendar: Code of the exchange whose closed hours are no gaps; None for the rhythm of weeks.
 
     Returns:
         Bars with the first open, highest high, lowest low, last close, the volume summed oldest
@@ -46,7 +48,9 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
     left_edge = _left_edges(bars, timeframe_ns)
     first = np.flatnonzero(np.diff(left_edge, prepend=left_edge[0] - 1))
     count = np.diff(first, append=len(bars))
-    finer_gaps = gap_notes(bars.timestamp, bars.timeframe_ns)
+    finer_gaps = gap_lines(bars.timestamp, bars.timeframe_ns, bars.open_gaps)
+    opens = left_edge[first]
+    open_gaps = find_open_gaps(opens, timeframe_ns, bars.zone, calendar)
     volume = _sum_oldest_first(bars.volume, first, count)
     if not np.isfinite(volume).all():
         i = int(first[np.flatnonzero(~np.isfinite(volume))[0]])
@@ -57,7 +61,7 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
         )
     return replace(
         bars,
-        timestamp=left_edge[first],
+        timestamp=opens,
         open=bars.open[first],
         high=np.maximum.reduceat(bars.high, first),
         low=np.minimum.reduceat(bars.low, first),
@@ -68,8 +72,9 @@ def resample(bars: Bars, timeframe_ns: int) -> Bars:
         notes=(
             *(note for note in bars.notes if note not in finer_gaps),
             _note(bars, timeframe_ns, count),
-            *gap_notes(left_edge[first], timeframe_ns),
+            *gap_lines(opens, timeframe_ns, open_gaps),
         ),
+        open_gaps=open_gaps,
     )
 
 

@@ -60,6 +60,8 @@ class LoadOptions:
         decimal: Mark that begins decimals, ``.`` or ``,``; None to find out.
         tick: Raise highs and lower lows that miss open or close by no more than this.
         price_offset: Added to every price, so that a market which fell below zero can be traded.
+        calendar: Code of the exchange, such as ``XNYS``, whose closed hours are no gaps; None for
+            those that the rhythm of the weeks shows.
         max_bytes: Refuse sources that would take more memory, decoded.
         fetch: What to fetch, for sources that are no files.
 
@@ -82,6 +84,7 @@ class LoadOptions:
     decimal: str | None = None
     tick: float = 0.0
     price_offset: float = 0.0
+    calendar: str | None = None
     max_bytes: int = LARGEST_SOURCE_BYTES
     fetch: FetchOptions = FetchOptions()
 

@@ -104,7 +104,7 @@ def print_series(series: Sequence[Bars], *, as_json: bool) -> None:
 
 def facts_of(bars: Bars) -> dict[str, object]:
     """What a series holds: names in words to values."""
-    gaps = bars.gaps()
+    gaps = bars.gaps_in_open_hours()
     first, last = (_utc(int(bars.timestamp[i])) for i in (0, -1))
     facts: dict[str, object] = {
         "symbol": bars.symbol,
@@ -120,6 +120,8 @@ def facts_of(bars: Bars) -> dict[str, object]:
         "bars missing in gaps": gaps.missing_bars,
         "hash": bars.content_hash,
     }
+    if bars.open_gaps is not None:
+        facts["pauses in closed hours"] = bars.open_gaps.pauses
     if bars.extra:
         facts["further columns"] = ", ".join(bars.extra)
     if gaps.count:

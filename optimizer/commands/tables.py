@@ -16,7 +16,7 @@ from optimizer.shown import counted, fraction, metric, number
 
 SHOWN_MEMBERS = 5
 
-SHOWN_LABELS = 100
+SHOWN_LABELS, SHOWN_WINDOWS = 100, 20
 
 IMPORTANCE_WIDTH = 20
 """Columns that two shares of an objective take."""
@@ -223,7 +223,8 @@ def windows_table(
     places: dict[str, list[int]] = {}
     for place, window in enumerate(windows):
         places.setdefault(window.label, []).append(place)
-    rest = f" (the first {SHOWN_LABELS} of {len(places)})" if len(places) > SHOWN_LABELS else ""
+    most = SHOWN_WINDOWS if noun == "window" else SHOWN_LABELS
+    rest = f" (the first {most} of {len(places)}; --json has all)" if len(places) > most else ""
     table = Table(title=title + rest, title_justify="left", box=None)
     table.add_column(noun, overflow="fold")
     if has_held_out:
@@ -231,7 +232,7 @@ def windows_table(
     table.add_column("from", no_wrap=True)
     for name in ("bars", *by_window):
         table.add_column(heading(name), justify="right")
-    for label in list(places)[:SHOWN_LABELS]:
+    for label in list(places)[:most]:
         for nth, place in enumerate(places[label]):
             window = windows[place]
             cells = ["" if nth else label, window.first[:10], number(window.bars)]

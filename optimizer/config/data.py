@@ -87,6 +87,12 @@ class DataSettings(Settings):
         "raised price.",
         decides="data",
     )
+    calendar: str | None = knob(
+        None,
+        "Exchange whose closed hours are no gaps, such as XNYS, XLON or CMES; the rhythm of the "
+        "weeks shows them if unset.",
+        decides="nothing",
+    )
     max_bytes: Bytes = knob(
         200_000_000,
         "Refuse data that takes more memory than this, decoded.",

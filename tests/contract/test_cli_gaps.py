@@ -62,3 +62,13 @@ def test_parts_that_are_all_too_short_are_refused(command, tmp_path):
         assert outcome.code == 2
         assert outcome.error.startswith("--max-gap 10d: none of the 3 parts of series has the 201 ")
         assert "the longest part has 80; name a longer gap" in outcome.error
+
+
+def test_many_parts_are_a_short_table(command, tmp_path):
+    """A stock that is cut at each night has hundreds: twenty are shown, all are in the JSON."""
+    spec = parted(tmp_path, *[210] * 24)
+    flags = ("--data", spec, "--max-gap", "10d", *BOUNDS)
+    outcome = command("backtest", *flags)
+    assert "Window by window (the first 20 of 24; --json has all)" in outcome.out
+    assert sum(line.lstrip().startswith("series 197") for line in outcome.out.splitlines()) == 20
+    assert len(command("backtest", *flags, "--json").json["windows"]) == 24

@@ -347,6 +347,7 @@ HARMLESS = {
     "resamples": 99,
     "trials": 99,
     "dedupe": True,
+    "calendar": "XNYS",
     "bounds": {"ema_fast": [12.0, 192.0]},
     "objectives": RunConfig().objectives.replace(",", " , "),
 }
@@ -359,6 +360,7 @@ def test_what_changes_results_is_another_identity(task, market, name, value):
     assert changed_parts(task, market.model_copy(update={name: value})) & SHOWN_IN[what]
 
 
+@pytest.mark.filterwarnings("ignore:Series.values returning:DeprecationWarning")
 @pytest.mark.parametrize(("name", "value"), HARMLESS.items())
 def test_what_changes_no_result_is_the_same_identity(task, market, name, value):
     """Threads, memory and where things lie are free; so is a bound that says what held before."""

@@ -1,0 +1,182 @@
+"""Gaps while a market is open, told apart from its closed hours.
+
+When it is open is what an exchange's calendar says, or the rhythm of the series' own weeks: a
+quarter of an hour in which most weeks have bars is open. Whole days without a bar are taken for
+holidays then, and days that end early or begin late for short ones; both are named.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.checks import Flags, Ints, format_time
+from data.timeframe import DAY_NS, Gaps, gap_notes
+from data.week_rhythm import Grid, count_cells, expect_by_rhythm, make_grid, set_days_aside
+
+ZONES = ("UTC", "America/New_York", "Europe/London")
+"""Clocks by which sessions may be held; other countries change theirs with one of these, or not."""
+
+LEAST_AGREEMENT = 0.9
+"""Share of a series' quarters of an hour that a rhythm must have right."""
+
+ALWAYS_OPEN_SHARE = 0.97
+"""A market with bars in more of all quarters of an hour has no closed hours worth a search."""
+
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class OpenGaps:
+    """Gaps of a series while its market is open.
+
+    Args:
+        starts_ns: [K], when the bar before each gap opens, nanoseconds UTC.
+        ends_ns: [K], when the bar after it opens.
+        missing: [K], bars that are missing in it, at least 1.
+        rule: How closed hours are known, in words.
+        calendar: Code of the exchange whose calendar it is; None for the rhythm of the weeks.
+        pauses: Further steps longer than a bar: hours in which the market is closed.
+        days_off: Days without a bar that most weeks have, or holidays of the calendar.
+        short_days: Days that end early or begin late.
+    """
+
+    starts_ns: Ints
+    ends_ns: Ints
+    missing: Ints
+    rule: str
+    calendar: str | None = None
+    pauses: int = 0
+    days_off: tuple[str, ...] = ()
+    short_days: tuple[str, ...] = ()
+
+    def between(self, first_ns: int, last_ns: int) -> Gaps:
+        """Gaps that end at bars which open after a time and up to another.
+
+        The place of the longest is the time at which the bar after it opens.
+        """
+        start, end = np.searchsorted(self.ends_ns, (first_ns, last_ns), side="right")
+        steps = (self.ends_ns - self.starts_ns)[start:end]
+        if not len(steps):
+            return Gaps(count=0, missing_bars=0, longest_ns=0, longest_at=-1)
+        at = int(np.argmax(steps))
+        missing = int(self.missing[start:end].sum())
+        return Gaps(len(steps), missing, int(steps[at]), int(self.ends_ns[start + at]))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines about the gaps, and about what is none."""
+        pauses = f"{_count(self.pauses, 'pause')} in closed hours, by {self.rule}"
+        off = "day without a bar" if self.calendar is None else "holiday"
+        short = "short day" if self.calendar is None else "half day"
+        closed = "; ".join((pauses, *_name(off, self.days_off), *_name(short, self.short_days)))
+        told = (closed,) if self.pauses else ()
+        if not len(self.missing):
+            return told
+        longest = int(np.argmax(self.ends_ns - self.starts_ns))
+        start, end = (format_time(times[longest]) for times in (self.starts_ns, self.ends_ns))
+        lacking = _count(int(self.missing.sum()), "bar")
+        gaps = _count(len(self.missing), "gap")
+        return (
+            f"{gaps} in open hours, {lacking} missing; the longest from {start} to {end}",
+            closed,
+        )
+
+
+def find_open_gaps(
+    timestamp: Ints, timeframe_ns: int, zone: str = "UTC", calendar: str | None = None
+) -> OpenGaps | None:
+    """Gaps of ascending bars [T] while their market is open; None where no closed hours are known.
+
+    `zone` is that of the bars; where it is UTC, the clock is used on which weeks agree best.
+
+    Raises:
+        SourceError: When there is no such calendar, or its package is not installed.
+    """
+    has_gaps = len(timestamp) > 1 and bool((np.diff(timestamp) > timeframe_ns).any())
+    if calendar is not None:
+        return _by_calendar(timestamp, timeframe_ns, zone, calendar)
+    cells = count_cells(timestamp, timeframe_ns) if has_gaps else None
+    if cells is None or len(cells.times) > ALWAYS_OPEN_SHARE * cells.span:
+        return None
+    best: tuple[float, str, Grid, Ints] | None = None
+    for clock in ZONES if zone == "UTC" else (zone,):
+        grid = make_grid(cells, clock)
+        agreement, expected = expect_by_rhythm(grid)
+        if agreement >= LEAST_AGREEMENT and (best is None or agreement > best[0]):
+            best = (agreement, clock, grid, expected)
+    if best is None:
+        return None
+    _, clock, grid, expected = best
+    lacking, days_off, short_days = set_days_aside(grid, expected)
+    on_clock = "" if clock == "UTC" else f" on the clock of {clock}"
+    rule = f"the rhythm of its weeks{on_clock}"
+    found = _measure(timestamp, grid, lacking, rule)
+    return _with_days(found, None, days_off, short_days)
+
+
+def gap_lines(timestamp: Ints, timeframe_ns: int, open_gaps: OpenGaps | None) -> tuple[str, ...]:
+    """Notes about the gaps of bars [T]: those in open hours, where these are known."""
+    return gap_notes(timestamp, timeframe_ns) if open_gaps is None else open_gaps.notes
+
+
+def _by_calendar(timestamp: Ints, timeframe_ns: int, zone: str, calendar: str) -> OpenGaps | None:
+    # Takes a second to load, and may not be installed.
+    from data.calendars import find_sessions
+
+    sessions = find_sessions(calendar, int(timestamp[0]), int(timestamp[-1]))
+    cells = count_cells(timestamp, timeframe_ns)
+    if cells is None:
+        return None
+    is_daily = timeframe_ns == DAY_NS
+    grid = make_grid(cells, zone if is_daily else sessions.zone)
+    if is_daily:
+        expected = np.isin(grid.days, sessions.days).astype(np.int64)
+    else:
+        expected = grid.count_slots(sessions.opens, sessions.closes)
+    found = _measure(
+        timestamp, grid, np.maximum(expected - grid.counts, 0), f"the calendar of {calendar}"
+    )
+    first, last = int(grid.days[0]), int(grid.days[-1])
+    every = np.arange(first, last + 1)
+    # Day 0 was a Thursday: the week is counted from there.
+    is_weekday = np.isin(every % 7, np.unique(sessions.days % 7))
+    holidays = every[is_weekday & ~np.isin(every, sessions.days)]
+    short = sessions.short_days[(sessions.short_days >= first) & (sessions.short_days <= last)]
+    return _with_days(found, calendar, holidays, short)
+
+
+def _measure(timestamp: Ints, grid: Grid, lacking: Ints, rule: str) -> OpenGaps:
+    """The gaps of bars [T] of which cells lack so many [C]."""
+    steps = np.flatnonzero(np.diff(timestamp) > grid.timeframe_ns)
+    after, until = timestamp[steps] + grid.timeframe_ns, timestamp[steps + 1]
+    missing = grid.sum_between(lacking, after, until)
+    is_gap: Flags = missing > 0
+    return OpenGaps(
+        timestamp[steps][is_gap],
+        until[is_gap],
+        missing[is_gap],
+        rule,
+        pauses=int((~is_gap).sum()),
+    )
+
+
+def _with_days(found: OpenGaps, calendar: str | None, days_off: Ints, short_days: Ints) -> OpenGaps:
+    named = [
+        tuple(str(np.datetime64(int(day), "D")) for day in days) for days in (days_off, short_days)
+    ]
+    return OpenGaps(
+        found.starts_ns, found.ends_ns, found.missing, found.rule, calendar, found.pauses, *named
+    )
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _name(noun: str, days: tuple[str, ...]) -> tuple[str, ...]:
+    if not days:
+        return ()
+    head, _, rest = noun.partition(" ") if noun.startswith("day ") else (noun, "", "")
+    more = f" and {len(days) - MOST_NAMED:,} more" if len(days) > MOST_NAMED else ""
+    count = f"{_count(len(days), head)}{' ' + rest if rest else ''}"
+    return (f"{count}: {', '.join(days[:MOST_NAMED])}{more}",)

@@ -1,0 +1,238 @@
+"""When a market is open, as the weeks of its own bars show: cells of time on a local clock."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.checks import Flags, Ints
+from data.timeframe import DAY_NS, MINUTE_NS
+from data.zones import offsets_at
+
+CELL_NS, WEEK_NS = 15 * MINUTE_NS, 7 * DAY_NS
+"""Shorter bars are counted by quarters of an hour: also in a market that trades in few minutes."""
+
+MOST_CELLS = 3_000_000
+
+LEAST_WEEKS, LEAST_DAYS = 4, 3
+"""Shorter series show a rhythm of days, and still shorter ones none."""
+
+OPEN_SHARE = 0.5
+"""Share of weeks that have bars at a time at which a market is open."""
+
+LEAST_CLOSED, LEAST_FILLED = 0.02, 0.8
+"""Shares of a rhythm: so many cells at least are closed, and so many of the open ones have bars."""
+
+USUAL_QUANTILE = 0.9
+
+SHORT_SHARE, INNER_SHARE, THIN_SHARE, MOST_SHORT_DAYS = 0.1, 0.15, 0.7, 0.1
+"""A short day lacks more than the first share of its bars, and no more than the second before it
+thins out to less than the third; where more days than the last share do, none is short."""
+
+MOST_HOLIDAYS = 10
+"""Days in a row without a bar that may be holidays; more are a gap."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of time that have bars.
+
+    Args:
+        times: [U], when each begins, or its bar opens, nanoseconds UTC, ascending.
+        counts: [U], bars in it.
+        cell_ns: Length of a cell.
+        timeframe_ns: Duration of a bar.
+    """
+
+    times: Ints
+    counts: Ints
+    cell_ns: int
+    timeframe_ns: int
+
+    @property
+    def span(self) -> int:
+        """Cells from the first to the last, with bars or without."""
+        return int((self.times[-1] - self.times[0]) // self.cell_ns) + 1
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All cells of a series from its first to its last, on a local clock.
+
+    Args:
+        counts: [C], bars in each.
+        first: Number of the first cell since 1970.
+        phase_ns: How long after a multiple of its length a cell begins.
+        zone: IANA zone of the clock.
+    """
+
+    counts: Ints
+    first: int
+    phase_ns: int
+    zone: str
+    cell_ns: int
+    timeframe_ns: int
+
+    @property
+    def full(self) -> int:
+        """Bars that a cell can hold."""
+        return self.cell_ns // self.timeframe_ns
+
+    @property
+    def numbers(self) -> Ints:
+        """Number of each cell since 1970, [C]."""
+        return self.first + np.arange(len(self.counts), dtype=np.int64)
+
+    @property
+    def days(self) -> Ints:
+        """Day of each cell since 1970, [C]."""
+        days: Ints = (self.numbers * self.cell_ns + self.phase_ns) // DAY_NS
+        return days
+
+    def count_slots(self, opens: Ints, closes: Ints) -> Ints:
+        """Bars that each cell [C] holds if one opens with each session and others follow it."""
+        starts = to_local(opens, self.zone) - self.phase_ns
+        counts = -(-(closes - opens) // self.timeframe_ns)
+        places = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        times = np.repeat(starts, counts) + places * self.timeframe_ns
+        cells = times // self.cell_ns - self.first
+        inside = cells[(cells >= 0) & (cells < len(self.counts))]
+        slots_of_cell: Ints = np.bincount(inside, minlength=len(self.counts))
+        return slots_of_cell
+
+    def sum_between(self, lacking: Ints, starts: Ints, ends: Ints) -> Ints:
+        """Bars that cells lack [C], summed from each time [K] to another, parts of cells too."""
+        starts, ends = (to_local(times, self.zone) - self.phase_ns for times in (starts, ends))
+        one, two = (
+            np.clip(times // self.cell_ns - self.first, 0, len(lacking) - 1)
+            for times in (starts, ends - 1)
+        )
+        room_one = -(-(np.minimum(ends, self._edge(one + 1)) - starts) // self.timeframe_ns)
+        room_two = -(-(ends - np.maximum(starts, self._edge(two))) // self.timeframe_ns)
+        until = np.concatenate(([0], np.cumsum(lacking)))
+        whole = np.maximum(until[two] - until[np.minimum(one + 1, len(lacking))], 0)
+        parts = np.minimum(lacking[one], np.maximum(room_one, 0))
+        other = np.where(two > one, np.minimum(lacking[two], np.maximum(room_two, 0)), 0)
+        total: Ints = np.where(two >= one, parts + whole + other, 0)
+        return total
+
+    def _edge(self, places: Ints) -> Ints:
+        edges: Ints = (places + self.first) * self.cell_ns
+        return edges
+
+
+def to_local(times: Ints, zone: str) -> Ints:
+    """Times [N] on the clock of a zone, nanoseconds since 1970 there."""
+    return times if zone == "UTC" else times + offsets_at(times, zone)
+
+
+def count_cells(timestamp: Ints, timeframe_ns: int) -> Cells | None:
+    """Cells of ascending bars [T]; None where no week has a rhythm of such bars."""
+    is_short = CELL_NS % timeframe_ns == 0
+    cell_ns = CELL_NS if is_short else timeframe_ns
+    too_many = (timestamp[-1] - timestamp[0]) // cell_ns >= MOST_CELLS
+    if timeframe_ns > DAY_NS or WEEK_NS % cell_ns or too_many:
+        return None
+    if cell_ns == timeframe_ns:
+        return Cells(timestamp, np.ones(len(timestamp), dtype=np.int64), cell_ns, timeframe_ns)
+    numbers = timestamp // cell_ns
+    starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+    counts = np.diff(starts, append=len(numbers))
+    return Cells(numbers[starts] * cell_ns, counts, cell_ns, timeframe_ns)
+
+
+def make_grid(cells: Cells, zone: str) -> Grid:
+    """The cells of a series on the clock of a zone."""
+    local_ns = to_local(cells.times, zone)
+    phase_ns = 0
+    if cells.cell_ns == cells.timeframe_ns:
+        phases, counts = np.unique(local_ns % cells.cell_ns, return_counts=True)
+        phase_ns = int(phases[np.argmax(counts)])
+    numbers = (local_ns - phase_ns) // cells.cell_ns
+    first = int(numbers.min())
+    counts = np.bincount(numbers - first, weights=cells.counts).astype(np.int64)
+    return Grid(counts, first, phase_ns, zone, cells.cell_ns, cells.timeframe_ns)
+
+
+def expect_by_rhythm(grid: Grid) -> tuple[float, Ints]:
+    """Bars that each cell [C] should hold, and the share of cells that the rhythm has right.
+
+    The share is 0 where there is none: too short a series, or no closed hours.
+    """
+    has_bars = grid.counts > 0
+    place = grid.numbers % (WEEK_NS // grid.cell_ns)
+    is_counted = np.ones(len(place), dtype=np.bool_)
+    if len(place) < LEAST_WEEKS * WEEK_NS // grid.cell_ns:
+        # A short series has a rhythm of days, on weekdays that have bars.
+        per_day = max(DAY_NS // grid.cell_ns, 1)
+        place = place % per_day
+        seen_days = np.unique(grid.days[has_bars])
+        is_counted = np.isin(grid.days % 7, seen_days % 7)
+        if per_day == 1 or len(seen_days) < LEAST_DAYS:
+            return 0.0, grid.counts
+    asked = np.bincount(place[is_counted], minlength=int(place.max()) + 1)
+    seen = np.bincount(place[has_bars], minlength=len(asked))
+    is_open = ((asked > 0) & (seen >= OPEN_SHARE * asked))[place] & is_counted
+    if not is_open.any() or is_open[is_counted].mean() > 1 - LEAST_CLOSED:
+        return 0.0, grid.counts
+    if has_bars[is_open].mean() < LEAST_FILLED:
+        return 0.0, grid.counts
+    expected = np.where(is_open, grid.full, 0)
+    _lower_edges(grid, place, is_open, expected)
+    return float((is_open == has_bars).mean()), expected
+
+
+def set_days_aside(grid: Grid, expected: Ints) -> tuple[Ints, Ints, Ints]:
+    """Bars that cells lack [C] but for days off and short days, and the numbers of these days."""
+    days = grid.days - grid.days[0]
+    lacking = np.maximum(expected - grid.counts, 0)
+    due = np.bincount(days, weights=expected)
+    had = np.bincount(days, weights=expected - lacking)
+    off = _short_runs(np.flatnonzero(due > 0), had == 0)
+    lacking[np.isin(days, off)] = 0
+    is_odd = (had > 0) & (due - had > SHORT_SHARE * due)
+    odd = np.flatnonzero(is_odd)
+    if len(odd) > max(1, MOST_SHORT_DAYS * (due > 0).sum()):
+        odd = odd[:0]
+    short = [day for day in odd.tolist() if _close_early(expected, lacking, days, day)]
+    return lacking, off + grid.days[0], np.array(short, dtype=np.int64) + grid.days[0]
+
+
+def _lower_edges(grid: Grid, place: Ints, is_open: Flags, expected: Ints) -> None:
+    """Expect of cells at the edge of a session what they usually hold: an auction, a half cell."""
+    if grid.full == 1:
+        return
+    beside = np.concatenate(([False], is_open, [False]))
+    edges = np.flatnonzero(is_open & ~(beside[:-2] & beside[2:]))
+    filled = edges[grid.counts[edges] > 0]
+    order = np.lexsort((grid.counts[filled], place[filled]))
+    places, starts, sizes = np.unique(place[filled][order], return_index=True, return_counts=True)
+    usual = grid.counts[filled][order][starts + (USUAL_QUANTILE * (sizes - 1)).astype(np.int64)]
+    found = np.minimum(np.searchsorted(places, place[edges]), max(len(places) - 1, 0))
+    if len(places):
+        expected[edges] = np.where(places[found] == place[edges], usual[found], grid.full)
+
+
+def _short_runs(days: Ints, is_empty: Flags) -> Ints:
+    """Those of ascending days that are empty, but for runs that are longer than holidays."""
+    flags = np.concatenate(([0], is_empty[days].astype(np.int8), [0]))
+    edges = np.flatnonzero(np.diff(flags))
+    runs = [(a, b) for a, b in edges.reshape(-1, 2).tolist() if b - a <= MOST_HOLIDAYS]
+    return np.concatenate([days[:0], *(days[a:b] for a, b in runs)])
+
+
+def _close_early(expected: Ints, lacking: Ints, days: Ints, day: int) -> bool:
+    """Whether a day lacks bars at one end alone; then `lacking` [C] is cleared there."""
+    start, end = np.searchsorted(days, (day, day + 1))
+    for step in (1, -1):
+        due, lacks = expected[start:end][::step], lacking[start:end][::step]
+        due_before, lacks_before = (np.cumsum(one) - one for one in (due, lacks))
+        due_after, lacks_after = due.sum() - due_before, lacks.sum() - lacks_before
+        is_cut = (lacks_after > (1 - THIN_SHARE) * due_after) & (
+            lacks_before <= INNER_SHARE * due_before
+        )
+        is_cut &= lacks_after > SHORT_SHARE * due.sum()
+        cuts = np.flatnonzero(is_cut & (due_before > 0))
+        if len(cuts):
+            lacks[cuts[0] :] = 0
+            return True
+    return False
