@@ -89,6 +89,10 @@ class LanguageReference(BaseReference):
         rows = self._rows[series]
         return {name: truth(part, rows, genes) for name, part in parts.items() if part is not None}
 
+    def truth(self, condition: Condition, genes: Genes, series: int) -> Bools:
+        """Whether a condition holds, [T], also in the warm-up."""
+        return truth(condition, self._rows[series], genes)
+
     def _backtests(self, genome: Floats, windows: Iterable[int]) -> Iterator[Ledger]:
         genes = self.spec.layout.decode(genome)
         limits = self._limits(genes)

@@ -1,7 +1,8 @@
 """strategies check: what a file says, and what it does on some bars, by both engines."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +22,21 @@ from optimizer.runs.result import refuse_red
 from optimizer.session.causal import prove_front
 from optimizer.session.task import Task, prepare
 from optimizer.shown import counted, number
+from strategy.conditions import AllOf, Condition
+from strategy.expressions import GeneValue
 from strategy.files import load_strategy
 from strategy.model import PARTS, Strategy
 from strategy.narrow import NarrowSpec, in_words
+from strategy.nodes import walk
 from strategy.rows import first_value, warm_up_of
 from strategy.rules import is_file
 from strategy.wording import written
+
+SIDES = ("long", "short", "exit_long", "exit_short")
+"""Conditions of a strategy."""
+
+MOST_CORNERED = 6
+"""Genes of a condition that are tried at both bounds, all with all."""
 
 
 @telling((COMPILES,), note)
@@ -53,6 +63,7 @@ def check_command(address: str, flags: Mapping[str, object]) -> None:
     print_genes(console, origin)
     for bars in task.markets.searched:
         _print_rows(console, origin, bars)
+        _print_conditions(console, origin, bars)
     _print_trades(console, task, origin)
 
 
@@ -78,6 +89,54 @@ def _print_rows(console: Lines, strategy: Strategy, bars: Bars) -> None:
         shown = number(first) if first < len(row) else "never"
         table.add_row(name, number(warm_ups[name]), shown, number(holes))
     console.print(table)
+
+
+def _print_conditions(console: Lines, strategy: Strategy, bars: Bars) -> None:
+    """How often each part of the conditions holds with the default genes, and which never can."""
+    reference = LanguageReference(strategy, [bars], [], form=CompiledForm())
+    genes = strategy.layout.decode(strategy.layout.defaults)
+    table = plain_table(
+        "", "condition", "bars on which it holds", right=("bars on which it holds",)
+    )
+    never = []
+    for side in SIDES:
+        for condition in split_condition(getattr(strategy, side)):
+            count = int(reference.truth(condition, genes, 0).sum())
+            table.add_row(side, written(condition), f"{count:,} of {len(bars):,}")
+            if not count:
+                never.append((side, condition))
+    console.print(table)
+    for side, condition in never:
+        corners = list(_corners(strategy, condition))
+        count = max(
+            int(reference.truth(condition, {**genes, **corner}, 0).sum()) for corner in corners
+        )
+        how = " with the default genes" if len(corners) > 1 else ""
+        if count:
+            how += f", and on at most {counted(count, 'bar')} at the bounds of its genes"
+        elif how:
+            how += ", nor at the bounds of its genes"
+        colour = "yellow" if count else "red"
+        console.say(f"{side}: {written(condition)} never holds{how}", style=colour)
+
+
+def split_condition(condition: Condition | None) -> Iterator[Condition]:
+    """Parts that must all be true; none of a side that there is not."""
+    if isinstance(condition, AllOf):
+        for part in condition.conditions:
+            yield from split_condition(part)
+    elif condition is not None:
+        yield condition
+
+
+def _corners(strategy: Strategy, condition: Condition) -> Iterator[Mapping[str, float]]:
+    """Values of a condition's genes at their bounds, all combinations of the first few."""
+    genes = {one.gene.name: one.gene for one in walk(condition) if isinstance(one, GeneValue)}
+    names = list(genes)[:MOST_CORNERED]
+    bounds = [(strategy.layout.gene(name).low, strategy.layout.gene(name).high) for name in names]
+    for values in product(*bounds):
+        whole = zip(names, values, strict=True)
+        yield {name: int(v) if genes[name].is_int else v for name, v in whole}
 
 
 def _print_trades(console: Lines, task: Task, strategy: Strategy) -> None:

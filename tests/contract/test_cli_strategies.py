@@ -709,3 +709,25 @@ def test_bounds_in_python_may_be_tuples(market, pullback):
     """As they are shown."""
     with pytest.raises(StrategyError, match=r"gene 'slo' is unknown; .*pullback.py:4\)"):
         optimizer.evolve(data=str(market), strategy=str(pullback), bounds={"slo": (1, 2)})
+
+
+def test_check_names_conditions_that_never_hold(command, market):
+    """With the default genes, and where they cannot at the bounds of their genes either."""
+    text = (
+        "from strategy.words import *\n"
+        "IDEA = strategy(\n"
+        '    "Never.",\n'
+        '    long=(rsi(close, 14) > gene("level", 101, 40, 102)) & (close > ema(close, 5)),\n'
+        "    exit_long=rsi(close, 14) > 105,\n"
+        "    stop=beyond_bar(rma(true_range, 14)),\n"
+        "    target=r_multiple(2),\n"
+        ")\n"
+    )
+    Path("never.py").write_text(text, encoding="utf-8")
+    checked = command("strategies", "check", "never.py", "--data", market)
+    assert checked.code == 0, checked.err
+    assert re.search(r"rsi\(close, 14\) > level\s+0 of 3,000", checked.out)
+    assert re.search(r"close > ema\(close, 5\)\s+1,\d{3} of 3,000", checked.out)
+    never = "long: rsi(close, 14) > level never holds with the default genes, and on at most "
+    assert never in checked.out
+    assert "exit_long: rsi(close, 14) > 105 never holds\n" in checked.out
