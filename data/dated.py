@@ -7,11 +7,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
-import pyarrow.parquet as pq
 
 from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import DataError
+from data.providers.arrow_table import first_line, refuse_expanded, unchanged
+from data.providers.csv_file import UNPACKING, unpack
+from data.providers.parquet_file import open_capped, read_capped
+from data.providers.parquet_pages import PageError
+from data.table import LARGEST_SOURCE_BYTES
 from data.timeframe import MINUTE_NS
 from data.zones import LocalZone, localise
 
@@ -74,14 +78,12 @@ def read_dated(path: str, tz: LocalZone | None = None) -> DatedNumbers:
         DataError: When there is no such file, a column is missing or there twice, a time or a
             number is none, or a symbol has two numbers at one time.
     """
-    table = _table(path)
+    table, names = _table(path)
     given = [name for name in table.column_names if name in (*TIMES, VALUE, SYMBOL)]
     time = next((name for name in TIMES if name in given), None)
     if time is None or VALUE not in given:
         missing = TIMES[0] if time is None else VALUE
-        raise DataError(
-            f"{path}: column '{missing}' is missing, there are {', '.join(table.column_names)}"
-        )
+        raise DataError(f"{path}: column '{missing}' is missing, there are {', '.join(names)}")
     if len(given) > len({TIMES[0] if name in TIMES else name for name in given}):
         raise DataError(f"{path}: {', '.join(given)}: two columns say the same, leave one of each")
     times = _times(table[time], path, tz)
@@ -118,17 +120,33 @@ def _refuse_two_at_once(
         )
 
 
-def _table(path: str) -> pa.Table:
+def _table(path: str) -> tuple[pa.Table, list[str]]:
+    """Columns of a file that are needed, and the names of all that it has."""
     if not Path(path).is_file():
         raise DataError(f"there is no file '{path}'")
+    read = _read_parquet if path.lower().endswith(".parquet") else _read_csv
     try:
-        if path.lower().endswith(".parquet"):
-            return pq.read_table(path)
-        # A symbol may be digits alone, the first of them zeros.
-        as_text = arrow_csv.ConvertOptions(column_types={SYMBOL: pa.string()})
-        return arrow_csv.read_csv(path, convert_options=as_text)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
+        with unchanged(Path(path), LARGEST_SOURCE_BYTES) as content:
+            return read(content, path)
+    except (pa.ArrowException, *UNPACKING, PageError) as error:
+        raise DataError(f"{path} cannot be read: {first_line(error)}") from None
+
+
+def _read_parquet(content: bytes, path: str) -> tuple[pa.Table, list[str]]:
+    with open_capped(content, path, LARGEST_SOURCE_BYTES) as file:
+        names = list(file.schema_arrow.names)
+        used = [name for name in names if name in (*TIMES, VALUE, SYMBOL)]
+        columns = read_capped(file, content, used, path, LARGEST_SOURCE_BYTES)
+    refuse_expanded(columns, path, LARGEST_SOURCE_BYTES)
+    return columns, names
+
+
+def _read_csv(content: bytes, path: str) -> tuple[pa.Table, list[str]]:
+    text = unpack(content, path, LARGEST_SOURCE_BYTES)
+    # A symbol may be digits alone, the first of them zeros.
+    as_text = arrow_csv.ConvertOptions(column_types={SYMBOL: pa.string()})
+    table = arrow_csv.read_csv(pa.BufferReader(text), convert_options=as_text)
+    return table, list(table.column_names)
 
 
 def _times(column: pa.ChunkedArray, path: str, tz: LocalZone | None) -> Ints:

@@ -14,7 +14,15 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from data.errors import SourceError
-from data.providers.arrow_table import first_line, label, open_path, refuse_size, to_raw, unchanged
+from data.providers.arrow_table import (
+    first_line,
+    label,
+    open_path,
+    refuse_rows,
+    refuse_size,
+    to_raw,
+    unchanged,
+)
 from data.providers.columns import part_market, recognise
 from data.providers.header import Header, NotUtf8Error, read_header
 from data.table import LoadOptions, RawTable
@@ -31,8 +39,15 @@ NOT_TEXT = {
 TAR_MAGIC_AT = 257
 
 PIECE_BYTES = 1 << 20
+
+CELL_GROWTH = 3
+"""How many times its text a short number may take; empty cells would take eight times theirs."""
+
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 ENCRYPTED = 0x1
+
+UNPACKING = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError)
+"""What a damaged file raises while it is unpacked."""
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
@@ -50,7 +65,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     where = label(path)
     try:
         text = unpack(content, where, options.max_bytes)
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
+    except UNPACKING as error:
         raise SourceError(f"{where}: cannot be unpacked ({first_line(error)})") from None
     text = _in_utf8(text, where)
     named = (*options.columns.values(), *options.aligned.values())
@@ -63,6 +78,8 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         header = read_header(text, where, market, is_numbered=is_numbered)
     layout = recognise(header.names, where, options.columns, options.aligned)
     layout = replace(layout, market=header.market, notes=(*notes, *header.notes, *layout.notes))
+    rows = max(text.count(b"\n"), text.count(b"\r"))
+    refuse_rows(rows, len(layout.used), where, CELL_GROWTH * options.max_bytes)
     try:
         columns = _parse(text, header, layout.used)
     except pa.ArrowException as error:

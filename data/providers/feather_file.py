@@ -11,6 +11,8 @@ from data.providers.arrow_table import (
     label,
     open_path,
     recognise_own,
+    refuse_nested,
+    refuse_rows,
     refuse_size,
     to_raw,
     unchanged,
@@ -21,7 +23,7 @@ from data.table import LoadOptions, RawTable
 MAGIC, OLD_MAGIC = b"ARROW1", b"FEA1"
 
 MAGIC_BYTES = 8
-RECORD_BATCH, HEADER = 3, 2
+DICTIONARY_BATCH, RECORD_BATCH, HEADER, WORDS = 2, 3, 2, 1
 LENGTH, BUFFERS, COMPRESSION = 0, 2, 3
 
 
@@ -43,14 +45,25 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         size = unpacked_bytes(content)
         if size > options.max_bytes:
             raise refuse_size(where, f"it unpacks to {size} bytes", options.max_bytes)
-        whole = pa.ipc.open_file(pa.BufferReader(content)).read_all()
-        names, layout, market = recognise_own(list(whole.column_names), options, market, where)
-        whole.validate(full=True)
+        schema = pa.ipc.open_file(pa.BufferReader(content)).schema
+        names, layout, market = recognise_own(list(schema.names), options, market, where)
+        columns = _read_used(content, [names.index(name) for name in layout.used], where, options)
     except (pa.ArrowException, OSError, UnicodeError, struct.error) as error:
         reason = first_line(error)
         raise SourceError(f"{where}: is no readable Feather file ({reason})") from None
-    columns = whole.select([names.index(name) for name in layout.used])
     return to_raw(columns.rename_columns(list(layout.used)), layout, path, options, market)
+
+
+def _read_used(content: bytes, used: list[int], where: str, options: LoadOptions) -> pa.Table:
+    """The columns of these places, in this order."""
+    order = sorted(set(used))
+    chosen = pa.ipc.IpcReadOptions(included_fields=order)
+    with pa.ipc.open_file(pa.BufferReader(content), options=chosen) as file:
+        refuse_nested(dict(zip(file.schema.names, file.schema.types, strict=True)), where)
+        whole = file.read_all()
+    refuse_rows(whole.num_rows, len(used), where, options.max_bytes)
+    whole.validate(full=True)
+    return whole.select([order.index(place) for place in used])
 
 
 def unpacked_bytes(content: bytes) -> int:
@@ -72,9 +85,14 @@ def _message_bytes(message: pa.ipc.Message) -> int:
     (root,) = struct.unpack_from("<I", meta, 0)
     kind, header = _field(meta, root, 1), _field(meta, root, HEADER)
     body = 0 if message.body is None else message.body.size
-    if kind is None or header is None or meta[kind] != RECORD_BATCH:
+    if kind is None or header is None or meta[kind] not in (DICTIONARY_BATCH, RECORD_BATCH):
         return body
     batch = header + _number(meta, header)
+    if meta[kind] == DICTIONARY_BATCH:
+        words = _field(meta, batch, WORDS)
+        if words is None:
+            return body
+        batch = words + _number(meta, words)
     if _field(meta, batch, COMPRESSION) is None:
         return body
     buffers = _field(meta, batch, BUFFERS)

@@ -1,10 +1,8 @@
-"""Bars from a Parquet file; its size is judged by the footer before a row is read."""
+"""Bars from a Parquet file; what its pages unpack to is known before a row is read."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from data.errors import SourceError
@@ -13,21 +11,27 @@ from data.providers.arrow_table import (
     label,
     open_path,
     recognise_own,
+    refuse_nested,
+    refuse_rows,
     refuse_size,
     to_raw,
     unchanged,
 )
 from data.providers.columns import part_market
+from data.providers.parquet_pages import PageError, decoded_bytes, footer_bytes
 from data.statement import with_statement
 from data.table import LoadOptions, RawTable
 
-VALUE_BYTES = 8
+BINARY = "BYTE_ARRAY"
+
+SMALLEST_FOOTER = 10_000_000
+"""Bytes that a footer may take under any cap."""
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
     """Read the rows of a Parquet file.
 
-    `options.max_bytes` caps rows x columns x 8 as the footer states them.
+    `options.max_bytes` caps what the columns that are read take, decoded.
     """
     address, market = part_market(address)
     path = open_path(address, "parquet:PATH")
@@ -38,60 +42,68 @@ def read(address: str, options: LoadOptions) -> RawTable:
 def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) -> RawTable:
     where = label(path)
     try:
-        with _opened(content) as file:
+        with open_capped(content, where, options.max_bytes) as file:
             schema = file.schema_arrow
             own = list(schema.names)
-            kinds = dict(zip(own, schema.types, strict=True))
             names, layout, market = recognise_own(own, options, market, where)
             used = [own[names.index(name)] for name in layout.used]
-            texts = [name for name in used if _is_text(kinds[name])]
-            _check_size(file.metadata, where, options.max_bytes)
-            columns = _read_texts(content, used, texts) if texts else file.read(columns=used)
-        size = sum(_text_bytes(columns.column(name)) for name in texts)
-        if size > options.max_bytes:
-            raise refuse_size(where, f"its text takes {size} bytes", options.max_bytes)
-    except (pa.ArrowException, OSError, UnicodeError) as error:
+            columns = read_capped(file, content, used, where, options.max_bytes)
+    except (pa.ArrowException, OSError, UnicodeError, PageError) as error:
         reason = first_line(error)
         raise SourceError(f"{where}: is no readable Parquet file ({reason})") from None
     named = columns.rename_columns(list(layout.used))
     return with_statement(to_raw(named, layout, path, options, market), schema.metadata)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_string_view(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
+def open_capped(content: bytes, where: str, max_bytes: int) -> pq.ParquetFile:
+    """Open the content of a Parquet file, whose text will be read as dictionaries.
+
+    Raises:
+        LimitError: When its footer alone may take more than `max_bytes`.
+        pa.ArrowException, OSError: When it is none.
+    """
+    if footer_bytes(content) > max(max_bytes, SMALLEST_FOOTER):
+        raise refuse_size(where, f"its footer takes {footer_bytes(content)} bytes", max_bytes)
+    source = pa.BufferReader(content)
+    with pq.ParquetFile(source) as file:
+        kinds = map(file.schema.column, range(file.metadata.num_columns))
+        texts = [kind.path for kind in kinds if kind.physical_type == BINARY]
+        whole = file.metadata
+    # One long word may stand in every row, so text stays a dictionary until its size is known.
+    return pq.ParquetFile(
+        source, metadata=whole, read_dictionary=texts, page_checksum_verification=True
     )
 
 
-def _check_size(footer: pq.FileMetaData, where: str, max_bytes: int) -> None:
-    size = footer.num_rows * footer.num_columns * VALUE_BYTES
-    if size > max_bytes:
-        rows = f"{footer.num_rows} rows of {footer.num_columns} columns"
-        raise refuse_size(where, f"{rows} take {size} bytes", max_bytes)
-    unpacked = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
+def read_capped(
+    file: pq.ParquetFile, content: bytes, used: list[str], where: str, max_bytes: int
+) -> pa.Table:
+    """Read columns that `open_capped` opened.
+
+    Raises:
+        LimitError: When they would take more than `max_bytes`.
+        PageError, pa.ArrowException, OSError: When they are damaged.
+    """
+    kinds = file.schema_arrow
+    refuse_nested({name: kinds.field(name).type for name in used}, where)
+    refuse_rows(file.metadata.num_rows, len(used), where, max_bytes)
+    unpacked = decoded_bytes(content, file.metadata, set(used))
     if unpacked > max_bytes:
         raise refuse_size(where, f"it unpacks to {unpacked} bytes", max_bytes)
-
-
-def _opened(content: bytes, texts: Sequence[str] = ()) -> pq.ParquetFile:
-    return pq.ParquetFile(
-        pa.BufferReader(content), read_dictionary=texts, page_checksum_verification=True
+    if not _has_long_numbers(file, used):
+        return file.read(columns=used)
+    # A number in bytes is decoded as text first, of which each value may be as long as a page.
+    few = max(1, max_bytes // max(unpacked, 1))
+    return pa.Table.from_batches(
+        file.iter_batches(few, columns=used), pa.schema([kinds.field(name) for name in used])
     )
 
 
-def _read_texts(content: bytes, used: list[str], texts: list[str]) -> pa.Table:
-    # text is kept as a dictionary until its size is known: one long word may stand in every row
-    with _opened(content, texts) as file:
-        return file.read(columns=used)
-
-
-def _text_bytes(column: pa.ChunkedArray) -> int:
-    size = 0
-    for chunk in column.chunks:
-        lengths = pc.binary_length(chunk.dictionary).take(chunk.indices)
-        size += pc.sum(lengths).as_py() or 0
-    return size
+def _has_long_numbers(file: pq.ParquetFile, used: list[str]) -> bool:
+    leaves = map(file.schema.column, range(file.metadata.num_columns))
+    return any(
+        leaf.path in used
+        and leaf.physical_type == BINARY
+        and not pa.types.is_dictionary(file.schema_arrow.field(leaf.path).type)
+        for leaf in leaves
+    )
