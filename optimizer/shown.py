@@ -90,6 +90,9 @@ FRACTIONS = frozenset(
 )
 """Metrics that people read in percent."""
 
+BESIDE_OBJECTIVES = ("trades", "win_rate", "mean_r", "exposure", "max_leverage")
+"""Metrics that stand beside the objectives in the table of a front, as far as there is room."""
+
 LONG = 1e9
 """From here on a number is written with its power of ten."""
 
@@ -119,6 +122,23 @@ def number(value: object) -> str:
     if abs(value) >= LONG:
         return f"{value:.3g}"
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def format_gene(value: float) -> str:
+    """A gene as people read it: as `number`, but never rounded onto a rounder one.
+
+    A value of 114.998 next to a bound of 115 is not at it.
+
+    >>> format_gene(114.998), format_gene(0.29999), format_gene(12.3456), format_gene(96)
+    ('114.998', '0.29999', '12.35', '96')
+    """
+    if value == int(value) or abs(value) >= LONG:
+        return number(value)
+    for digits in range(4, 18):
+        text = f"{value:.{digits}g}"
+        if float(text) == value or len(text.lstrip("-0.").replace(".", "")) >= digits:
+            return f"{float(text):,}" if abs(value) >= 1000 else text
+    return text
 
 
 def counted(count: object, noun: str) -> str:

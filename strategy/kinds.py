@@ -40,6 +40,7 @@ class Kind:
         columns: Columns that it always reads; empty where it reads a source of one's choice.
         defaults: Values of all parameters, for those that a person leaves out; or none.
         above: Places of parameters, the first of each pair so far above the second at least.
+        summary: In a line for people; the first line of the loop's docstring where empty.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Kind:
     columns: tuple[str, ...] = ()
     defaults: tuple[int, ...] = ()
     above: tuple[tuple[int, int, int], ...] = ()
+    summary: str = ""
 
 
 def _all(n: int) -> int:
@@ -58,6 +60,8 @@ def _all(n: int) -> int:
 def _both(back: int, ahead: int) -> int:
     return back + ahead
 
+
+_ATR = "Plain mean of the true range; others' ATR is Wilder's average, rma(true_range, n)."
 
 _BARS, _WINDOW = (Parameter("n"),), (Parameter("n", least=2),)
 _SWING = (Parameter("lookback", least=2), Parameter("lookahead"))
@@ -110,7 +114,7 @@ KINDS: dict[str, Kind] = {
         Kind("roc", roc, _BARS, _all),
         Kind("rsi", rsi, _WINDOW, _all),
         Kind("stoch", stoch, _BARS, one_less, _BAR),
-        Kind("atr", sma, _WINDOW, one_less, ("true_range",)),
+        Kind("atr", sma, _WINDOW, one_less, ("true_range",), summary=_ATR),
         Kind("plus_di", plus_di, _WINDOW, _all, _MOVED),
         Kind("minus_di", minus_di, _WINDOW, _all, _MOVED),
         Kind("adx", adx, _WINDOW, lambda n: 2 * n - 1, _MOVED),

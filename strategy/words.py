@@ -74,7 +74,7 @@ def _indicator_word(name: str) -> Callable[..., Term]:
 
     call.__name__ = call.__qualname__ = name
     # Its first line; the rest speaks of arrays.
-    call.__doc__ = str(kind.loop.__doc__).splitlines()[0]
+    call.__doc__ = kind.summary or str(kind.loop.__doc__).splitlines()[0]
     call.__signature__ = signature  # type: ignore[attr-defined]
     return call
 

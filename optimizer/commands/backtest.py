@@ -10,10 +10,10 @@ from engine.certificate import data_hash
 from engine.intrabar import Intrabar, intrabar_of
 from engine.language_reference import LanguageReference, reference_of
 from engine.ledger import ACCUMULATORS, Ledger, Trade
-from optimizer.commands.console import csv_text, facts_table, print_json, stderr, stdout
+from optimizer.commands.console import csv_text, print_json, stderr, stdout
 from optimizer.commands.flags import parse_settings
 from optimizer.commands.notes import COMPILES, note, telling
-from optimizer.commands.tables import ends_of, metrics_table, windows_table
+from optimizer.commands.tables import ends_of, genes_table, metrics_table, windows_table
 from optimizer.config.run_config import resolve_config
 from optimizer.errors import ConfigError
 from optimizer.judging.elsewhere import front_elsewhere
@@ -23,8 +23,10 @@ from optimizer.runs.result import (
     Figures,
     Member,
     WindowDescription,
+    describe_windows,
     noun_of,
     quality_lines,
+    searched_windows,
 )
 from optimizer.search.generation import Floats
 from optimizer.session.causal import prove_one, prove_shown
@@ -85,7 +87,7 @@ def backtest_command(
     """Backtest one individual and print what it did."""
     if plot is not None and plot.suffix.lower() != ".html":
         raise ConfigError(f"--plot {plot}: a page is written; name it .html")
-    task, given = _asked(flags, config_file, source)
+    task, given, whose = _asked(flags, config_file, source)
     genome = genome_of(task.spec.layout, {**given, **parse_settings(settings)})
     check_genome_fits(task, genome)
     prove_one(task, genome)
@@ -97,7 +99,8 @@ def backtest_command(
     for line in task.notes:
         note(line)
     if plot is not None:
-        write_whole(plot, _page(task, genome))
+        changed = f" with {', '.join(settings)}" if whose and settings else ""
+        write_whole(plot, _page(task, genome, whose + changed))
         (stderr() if as_json else stdout()).say(f"plot {plot}")
     if as_json:
         print_json(found.payload())
@@ -128,23 +131,26 @@ class Source:
 
 def _asked(
     flags: Mapping[str, object], config_file: Path | None, source: Source
-) -> tuple[Task, Values]:
-    """The task, and the genes that are given."""
+) -> tuple[Task, Values, str]:
+    """The task, the genes that are given, and whose they are."""
     if source.run is not None:
         if source.genes is not None or config_file is not None:
             other = "--genes" if source.genes is not None else "--config"
             raise ConfigError(f"a run and {other} both say what to backtest: leave one out")
-        task, front = front_elsewhere(find_run(source.runs, source.run), flags)
+        path = find_run(source.runs, source.run)
+        task, front = front_elsewhere(path, flags)
         place = chosen_member(f"run '{source.run}'", len(front), source.member)
-        return task, task.spec.layout.decode(front[place])
+        return task, task.spec.layout.decode(front[place]), f"member {place} of run {path.name}"
     task = prepare(resolve_config(config_file, flags))
     if source.genes is not None:
-        return task, chosen_individual(source.genes, source.member)
+        which = "genes" if source.member is None else f"member {source.member}"
+        given = chosen_individual(source.genes, source.member)
+        return task, given, f"{which} of {source.genes.name}"
     if source.member is not None:
         raise ConfigError(
             "--member chooses from a run or a file: name a run, or add --genes or --run"
         )
-    return task, {}
+    return task, {}, ""
 
 
 def _ends_line(ledgers: Sequence[Ledger]) -> str:
@@ -184,12 +190,12 @@ def _count_contradictions(task: Task, genome: Floats) -> int:
     return reference.contradictions(genome)
 
 
-def _page(task: Task, genome: Floats) -> str:
+def _page(task: Task, genome: Floats, whose: str) -> str:
     """The report of one individual; what draws is loaded only where it is wanted."""
     from optimizer.report.page import page_html
     from optimizer.report.run import Single
 
-    return page_html(Single(task, genome))
+    return page_html(Single(task, genome, whose))
 
 
 def ledger_table(
@@ -304,10 +310,12 @@ def _print(found: Backtest) -> None:
         console.say(line)
     if found.genes:
         console.print()
-        console.print(facts_table(found.genes, "Genes"))
+        console.print(genes_table(found.genes))
     console.print()
     has_several = sum(not window.is_held_out for window in found.windows) > 1
-    console.print(metrics_table(found, found.over_windows if has_several else ""))
+    if told := describe_windows(searched_windows(found.windows), found.over_windows):
+        console.say(f"{told[0].upper()}{told[1:]}.")
+    console.print(metrics_table(found, found.windows, found.over_windows))
     if has_several:
         by_window = {name: [one.metrics[name] for one in found.windows] for name in BY_WINDOW}
         noun = noun_of(found.windows)

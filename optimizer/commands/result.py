@@ -3,6 +3,8 @@
 import shlex
 from collections.abc import Mapping
 
+import numpy as np
+
 from optimizer.commands.console import Lines, stdout
 from optimizer.commands.tables import (
     SHOWN_MEMBERS,
@@ -16,13 +18,19 @@ from optimizer.commands.tables import (
 )
 from optimizer.evidence.verdict import NEXT
 from optimizer.goals.advice import advise, describe_failures, describe_nearest
-from optimizer.goals.constraints import MEAN, POOLED
 from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement, VerdictRecord
 from optimizer.judging.verdict import picked, verdict_of
 from optimizer.judging.words import suggest_next, words_of_count, words_of_pick
-from optimizer.runs.result import RunResult, noun_of, quality_lines
+from optimizer.runs.result import (
+    RunResult,
+    describe_windows,
+    noun_of,
+    quality_lines,
+    searched_windows,
+)
 from optimizer.search.generation import Regret
+from optimizer.session.remarks import describe_bounds
 from optimizer.shown import counted, fraction, number
 
 COLOURS = {
@@ -130,6 +138,10 @@ def _print_front(console: Lines, result: RunResult, pick: int | None, *, is_whol
     for table in genes_tables(members, console.width):
         console.print()
         console.print(table)
+    genomes = np.array([[*member.genes.values()] for member in result.front], np.float64)
+    if result.bounds and (told := describe_bounds(genomes, result.bounds)):
+        console.print()
+        console.say(told)
     if result.front[0].held_out is not None:
         console.print()
         console.print(held_out_table(members, result.objectives))
@@ -174,15 +186,8 @@ def _say_diversity(console: Lines, result: RunResult) -> None:
 
 def _means(result: RunResult) -> str:
     """What numbers mean where there are several windows to search on; empty where there is one."""
-    searched = [window for window in result.data.windows if not window.is_held_out]
-    if len(searched) < 2:
-        return ""
-    count = counted(len(searched), noun_of(searched))
-    if result.over_windows == POOLED:
-        return f"; {count} pooled as one list of trades, which is no portfolio's account"
-    if result.over_windows == MEAN:
-        return f"; each number is a mean over {count}"
-    return f"; objectives are the {result.over_windows} of {count}, other numbers means"
+    told = describe_windows(searched_windows(result.data.windows), result.over_windows)
+    return f"; {told}" if told else ""
 
 
 def _regret_line(regret: Regret) -> str:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from optimizer.commands.console import csv_text, facts_table, json_text, print_json, stdout
 from optimizer.commands.result import print_answer, print_result, result_json
-from optimizer.commands.tables import importance_tables, metrics_table
+from optimizer.commands.tables import genes_table, importance_tables, metrics_table
 from optimizer.errors import ConfigError
 from optimizer.judging.judgement import Judgement, opened_result
 from optimizer.judging.verdict import picked
 from optimizer.runs import RunStore, delete_run, find_run, list_foreign, list_own
-from optimizer.runs.result import RunHeader, RunResult
+from optimizer.runs.result import RunHeader, RunResult, describe_windows, searched_windows
 from optimizer.session.exported import (
     Columns,
     What,
@@ -70,9 +70,11 @@ def member_command(name: str, runs: Path, member: int, *, as_json: bool) -> None
     console.say(f"{result.strategy} on {data.symbol} {data.timeframe}, member {place}")
     if one.genes:
         console.print()
-        console.print(facts_table(one.genes, "Genes"))
+        console.print(genes_table(one.genes))
     console.print()
-    console.print(metrics_table(one, result.over_windows if len(one.by_window) else ""))
+    if told := describe_windows(searched_windows(data.windows), result.over_windows):
+        console.say(f"{told[0].upper()}{told[1:]}.")
+    console.print(metrics_table(one, data.windows, result.over_windows))
     console.print()
     backtest = f"python -m optimizer backtest {shlex.quote(result.path)} --member {place}"
     console.say(f"Its trades: {backtest}")

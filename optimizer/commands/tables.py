@@ -8,11 +8,19 @@ from rich.table import Table
 from engine.certificate import Certificate
 from engine.ledger import REASONS, Ledger
 from optimizer.commands.console import WIDTH_OF_A_FILE, columns_table
-from optimizer.goals.constraints import POOLED
 from optimizer.goals.objectives import is_maximised
-from optimizer.runs.result import Figure, Figures, Member, WindowDescription, noun_of, words_of
+from optimizer.runs.result import (
+    Figure,
+    Figures,
+    Member,
+    WindowDescription,
+    name_metric,
+    noun_of,
+    searched_windows,
+    words_of,
+)
 from optimizer.session.importance import Importance
-from optimizer.shown import counted, fraction, metric, number
+from optimizer.shown import BESIDE_OBJECTIVES, counted, format_gene, fraction, metric, number
 
 SHOWN_MEMBERS = 5
 
@@ -84,7 +92,7 @@ def front_tables(
         pick: Number of the one that is marked.
     """
     said = {name.partition(":")[0] for name in objectives}
-    beside = [name for name in ("trades", "win_rate", "mean_r", "exposure") if name not in said]
+    beside = [name for name in BESIDE_OBJECTIVES if name not in said]
     rows = {}
     for place, individual in members.items():
         values = {**individual.objectives, **individual.metrics}
@@ -103,13 +111,18 @@ def genes_tables(members: Mapping[int, Member], width: int = WIDTH_OF_A_FILE) ->
     if not any(individual.genes for individual in members.values()):
         return []
     rows = {
-        place: {name: number(value) for name, value in individual.genes.items()}
+        place: {name: format_gene(value) for name, value in individual.genes.items()}
         for place, individual in members.items()
     }
     blocks = _blocks(list(next(iter(rows.values()))), rows, width)
     tables = [_numbers_table(names, rows) for names in blocks]
     tables[0].title, tables[0].title_justify = "Their genes", "left"
     return tables
+
+
+def genes_table(genes: Mapping[str, float]) -> Table:
+    """Genes of one candidate, one a line."""
+    return columns_table({"": {name: format_gene(v) for name, v in genes.items()}}, "Genes")
 
 
 def _numbers_table(
@@ -151,16 +164,23 @@ def _blocks(
     return blocks
 
 
-def metrics_table(one: Member, over_windows: str = "") -> Table:
-    """All metrics of an individual, beside them those on bars that are held out.
+def metrics_table(one: Member, windows: Sequence[WindowDescription], over: str) -> Table:
+    """All metrics of a candidate, beside them those on bars that are held out.
 
-    `over_windows` says how several windows are taken together; empty where there is one.
+    Args:
+        one: The candidate.
+        windows: All that there are.
+        over: How several are taken together.
     """
+    searched = searched_windows(windows)
     columns = {"": _in_words(one)}
     if one.held_out is not None:
         columns = {"searched on": _in_words(one), "held out": _in_words(one.held_out)}
-    how = " (pooled)" if over_windows == POOLED else " (means)"
-    return columns_table(columns, "Metrics" + (how if over_windows else ""))
+    named = {
+        heading: {name_metric(name, searched, over): text for name, text in column.items()}
+        for heading, column in columns.items()
+    }
+    return columns_table(named, "Metrics")
 
 
 def _in_words(part: Figures) -> dict[str, str]:

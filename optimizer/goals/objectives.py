@@ -129,11 +129,17 @@ class Goals:
     def __post_init__(self) -> None:
         if not self.objectives:
             raise ConfigError(f"no objective given; known: {', '.join(OBJECTIVES)}")
-        seen: set[tuple[str, str]] = set()
+        seen: dict[tuple[str, str], str] = {}
         for objective in self.objectives:
-            if (objective.metric, objective.over or self.over) in seen:
-                raise ConfigError(f"objective '{objective.name}' is given more than once")
-            seen.add((objective.metric, objective.over or self.over))
+            name = seen.setdefault((objective.metric, objective.over or self.over), objective.name)
+            if name != objective.name:
+                raise ConfigError(
+                    f"objective '{objective.name}' is the same as '{name}': leave one of them out"
+                )
+        if len(seen) < len(self.objectives):
+            twice = [one.name for one in self.objectives]
+            name = next(name for name in twice if twice.count(name) > 1)
+            raise ConfigError(f"objective '{name}' is given more than once")
         if self.min_trades < 0:
             raise ConfigError(f"min_trades must be at least 0, got {self.min_trades}")
         check_aggregation(self.over)

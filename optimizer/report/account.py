@@ -58,25 +58,16 @@ class Drawdown:
 def equity_curve(
     trades: Trades, accounts: Sequence[str], risk_fraction: float, start_ns: int
 ) -> Curve:
-    """Equity after each trade, from 1.
+    """Equity after each trade, from 1: all windows and markets are one account.
 
     `accounts` names each window's market, [W]; `risk_fraction` is what one R is worth. [K + 1]
-    at the time of each exit bar; with one window the last value is the law's.
-
-    A market is an account, which goes from window to window. Several are of equal size and stand
-    side by side; their mean is shown.
+    at the time of each exit bar; of trades that end together those of the first market come first.
     """
-    names, owner = numbered(accounts)
-    order = np.argsort(trades.exit_ns, kind="stable")
-    r, account = trades.r[order], owner[trades.window[order]]
-    steps = np.empty(len(trades))
-    for number in range(len(names)):
-        own = np.flatnonzero(account == number)
-        value = np.multiply.accumulate(1.0 + risk_fraction * r[own])
-        # Ruin is for ever.
-        value[np.logical_or.accumulate(~(value > 0.0))] = 0.0
-        steps[own] = value if len(names) == 1 else np.diff(value, prepend=1.0)
-    value = steps if len(names) == 1 else 1.0 + np.cumsum(steps) / len(names)
+    _, owner = numbered(accounts)
+    order = np.lexsort((owner[trades.window], trades.exit_ns))
+    value = np.multiply.accumulate(1.0 + risk_fraction * trades.r[order])
+    # Ruin is for ever.
+    value[np.logical_or.accumulate(~(value > 0.0))] = 0.0
     time_ns = np.concatenate([[start_ns], trades.exit_ns[order]])
     return Curve(time_ns, np.concatenate([[1.0], value]))
 

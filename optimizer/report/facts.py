@@ -8,14 +8,16 @@ import numpy as np
 from data.bars import Window
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
-from optimizer.runs.result import quality_lines, words_of
+from optimizer.runs.result import (
+    describe_windows,
+    quality_lines,
+    searched_windows,
+    words_of,
+)
 from optimizer.runs.rows import count_rejected
-from optimizer.search.generation import Floats
 from optimizer.session.markets import Markets
+from optimizer.session.remarks import describe_bounds
 from optimizer.shown import HELD_OUT, counted, minute, number
-
-AT_A_BOUND = 0.01
-"""Nearer to a bound than this share of the range is at the bound."""
 
 Fact = tuple[str, str]
 
@@ -49,6 +51,9 @@ def data_facts(run: Tables) -> list[Fact]:
         facts.append(("Held out", f"{counted(bars, 'bar')}, which nobody has looked at"))
     # Of held-out bars that are closed a result still says what they lack.
     windows = markets.describe() if run.result is None else run.result.data.windows
+    over = run.task.goals.over if run.result is None else run.result.over_windows
+    if told := describe_windows(searched_windows(windows), over):
+        facts.append(("Numbers", told))
     for line in quality_lines(windows):
         name, _, lacking = line.partition(": ")
         facts.append((name.capitalize(), lacking))
@@ -136,32 +141,9 @@ def _held_out(run: Tables) -> list[Caution]:
 
 
 def _bounds(run: Tables) -> list[Caution]:
-    if not run.members:
-        return []
-    at_low, at_high = at_bounds(run.genomes, run.bounds)
-    found = []
-    for g, gene in enumerate(run.genes):
-        for side, count, bound in (("low", at_low[g], 0), ("high", at_high[g], 1)):
-            if count:
-                value = number(float(run.bounds[g, bound]))
-                found.append(f"{words(gene)} to its {side} bound {value} in {count}")
-    if not found:
-        return []
-    text = "The best may lie outside the bounds. Nearer to one than 1% of the range: "
-    text += "; ".join(found)
-    return [Caution("bound", f"{text} of {counted(len(run.genomes), 'member')}.")]
-
-
-def at_bounds(genomes: Floats, bounds: Floats) -> tuple[list[int], list[int]]:
-    """How many genomes [F, G] are at the low and at the high bounds [G, 2] of each gene.
-
-    A gene that cannot move is at no bound.
-    """
-    span = bounds[:, 1] - bounds[:, 0]
-    free = span > 0
-    low = (genomes - bounds[:, 0] <= AT_A_BOUND * span) & free
-    high = (bounds[:, 1] - genomes <= AT_A_BOUND * span) & free
-    return low.sum(axis=0).tolist(), high.sum(axis=0).tolist()
+    bounds = dict(zip(run.genes, run.bounds.tolist(), strict=True))
+    text = describe_bounds(run.genomes, bounds) if run.members else ""
+    return [Caution("bound", text)] if text else []
 
 
 def _rejected(run: Tables) -> list[Caution]:

@@ -117,7 +117,7 @@ def equity_frame(run: Tables, others: list[Trades]) -> Chart:
 
 def equity(run: Tables, member: int, trades: Trades) -> Chart:
     """Equity and drawdown of a member."""
-    return account_charts.equity(run.equity_curve(trades), f"member {member}")
+    return account_charts.equity(run.equity_curve(trades), run.name_member(member))
 
 
 def answer(run: Tables, trades: Trades) -> Chart:
@@ -160,13 +160,13 @@ def monthly(run: Tables, member: int, trades: Trades) -> Chart:
     """What each month made of a member's equity."""
     end_ns = int(run.bar_times[-1])
     years, table = monthly_returns(run.equity_curve(trades), end_ns)
-    return account_charts.monthly(years, table, f"member {member}")
+    return account_charts.monthly(years, table, run.name_member(member))
 
 
 def sharpe_over_time(run: Tables, member: int, trades: Trades) -> Chart:
     """Sharpe ratio of a member over the days up to each."""
     ratios = rolling_sharpe(trades, run.days)
-    return account_charts.sharpe_over_time(run.days, ratios, f"member {member}")
+    return account_charts.sharpe_over_time(run.days, ratios, run.name_member(member))
 
 
 def market(run: Tables, series: int) -> Chart:

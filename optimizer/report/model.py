@@ -14,7 +14,17 @@ from optimizer.report.regimes import Regimes, find_regimes
 from optimizer.report.tables import Tables
 from optimizer.report.trades import Ints, Trades
 from optimizer.runs.result import Member, noun_of
-from optimizer.shown import HELD_OUT, MEANINGS, evenly, fraction, metric, minute, number
+from optimizer.shown import (
+    BESIDE_OBJECTIVES,
+    HELD_OUT,
+    MEANINGS,
+    evenly,
+    format_gene,
+    fraction,
+    metric,
+    minute,
+    number,
+)
 
 MOST_MEMBERS = 1_000
 """Members that a page names."""
@@ -84,6 +94,7 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
         "details": {},
         "shared": shared,
         "meanings": {words(name): meaning for name, meaning in MEANINGS.items()},
+        "called": "" if run.is_search else run.name_member(0),
         "reasons": [words(reason) for reason in REASONS],
         "missing": "The page carries no trades of this member. To see them: "
         f"python -m optimizer report {run.id} --member ",
@@ -112,7 +123,7 @@ def page_data(run: Tables, chosen: Chosen | None) -> Plain:
 
 def member_rows(run: Tables) -> tuple[list[str], list[list[tuple[str, float]]]]:
     """Columns of the table of the front, and for each member its cells: text and number."""
-    beside = [n for n in ("trades", "win_rate", "mean_r", "exposure") if n not in run.objectives]
+    beside = [n for n in BESIDE_OBJECTIVES if n not in run.objectives and n in run.front]
     frame = run.front
     columns: list[str] = []
     for one in [*run.objectives, *beside]:
@@ -121,7 +132,14 @@ def member_rows(run: Tables) -> tuple[list[str], list[list[tuple[str, float]]]]:
             columns.append(f"{HELD_OUT}{one}")
     columns += run.genes
     numbers = frame[columns].head(MOST_MEMBERS).to_numpy(float).tolist()
-    rows = [[(metric(n, v), v) for n, v in zip(columns, one, strict=True)] for one in numbers]
+    genes = set(run.genes)
+    rows = [
+        [
+            (format_gene(v) if n in genes else metric(n, v), v)
+            for n, v in zip(columns, one, strict=True)
+        ]
+        for one in numbers
+    ]
     return columns, rows
 
 
@@ -183,7 +201,7 @@ def _members(run: Tables, chosen: Chosen) -> list[Plain]:
         for name, value, (low, high) in zip(run.genes, genomes[i], low_high, strict=True):
             share = (value - low) / (high - low) if high > low else None
             genes.append(
-                [words(name), f"{number(value)}  ({number(low)} to {number(high)})", share]
+                [words(name), f"{format_gene(value)}  ({number(low)} to {number(high)})", share]
             )
         members.append({"metrics": metrics, "genes": genes, "role": chosen.roles.get(i, "")})
     return members

@@ -130,11 +130,16 @@ def backtest(settings: Mapping[str, object], genes: Mapping[str, float]) -> "Sin
 
 
 class Single(Run):
-    """An individual with its task; everything that a `Run` of one member offers."""
+    """An individual with its task; everything that a `Run` of one member offers.
+
+    Args:
+        source: Whose genes they are, such as ``member 3 of run 2026``; may be empty.
+    """
 
     is_search = False
 
-    def __init__(self, task: Task, genome: Floats) -> None:
+    def __init__(self, task: Task, genome: Floats, source: str = "") -> None:
+        self.source = source
         self.path = Path(task.spec.name)
         self.task = task
         self.engine: Engine = task.full_engine(device="cpu")
@@ -150,7 +155,11 @@ class Single(Run):
     @property
     def title(self) -> str:
         """What its page is called."""
-        return f"Backtest of {self.task.spec.name}"
+        return f"Backtest of {self.task.spec.name}" + (f", {self.source}" if self.source else "")
+
+    def name_member(self, member: int) -> str:
+        """What charts call it: a backtest is no member of a front, unless it is one of a run."""
+        return self.source or "this backtest"
 
 
 def _as_configured(settings: Mapping[str, object]) -> dict[str, object]:

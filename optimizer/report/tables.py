@@ -111,6 +111,10 @@ class Tables:
         """What its page is called."""
         return f"Run {self.id}"
 
+    def name_member(self, member: int) -> str:
+        """What charts call a member."""
+        return f"member {member}"
+
     @cached_property
     def genes(self) -> tuple[str, ...]:
         """Names of the genes, [G]."""
@@ -288,7 +292,8 @@ class Tables:
         """The deepest falls of a member's equity, a row each, the deepest first.
 
         Depth is a share of the peak; `recovered` is NaT where equity has not been there again;
-        `bars` are those from the peak to the recovery, or else to the last bar.
+        `bars` are those from the peak to the recovery, or else to the last bar, of several symbols
+        the times at which one has a bar.
         """
         found = self.worst_drawdowns(self.trade_columns(member))
         times = {
@@ -304,14 +309,10 @@ class Tables:
 
     @cached_property
     def bar_times(self) -> Ints:
-        """When bars in some window open, nanoseconds UTC; of several markets, of the longest."""
+        """When bars in some window open, nanoseconds UTC, each time once."""
         markets = self.task.markets
-        times: dict[str, list[Ints]] = {}
-        for name, one in zip(markets.names, markets.ranges, strict=True):
-            own = markets.series[one.series].timestamp[one.start : one.end]
-            times.setdefault(name, []).append(own)
-        longest = max(times.values(), key=lambda parts: sum(map(len, parts)))
-        return np.sort(np.concatenate(longest))
+        own = (markets.series[one.series].timestamp[one.start : one.end] for one in markets.ranges)
+        return np.unique(np.concatenate(list(own)))
 
     @cached_property
     def days(self) -> Ints:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine.ledger import REASONS, Trade
+from optimizer import backtest, load_run
 from optimizer.config.run_config import RunConfig
 from optimizer.session.task import prepare
 from tests.support.commands import write_market
@@ -197,3 +198,34 @@ def test_signals_that_come_to_nothing_are_counted(command, market, tmp_path, nam
     assert counts.pop(name, 1) > 0
     assert not any(counts.values())
     assert ("below 1 with a smaller share" in plain.err) == (name == "FAR")
+
+
+def test_a_member_of_a_run_is_drawn_as_what_it_is(command, market, tmp_path):
+    """The page of `backtest RUN --member N` names that member, and no other one."""
+    command("evolve", "--data", market, "--population", "16", "--generations", "2", "--no-judge",
+            "--min-trades", "3", "--no-report")  # fmt: skip
+    run = load_run(runs=tmp_path / "runs")
+    last = len(run.members) - 1
+    assert last > 0
+    asked = ("backtest", "latest", "--member", str(last), "--set", "reward_r=2")
+    assert command(*asked, "--plot", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"member {last} of run {run.id} with reward_r=2" in page
+    assert "member 0" not in page
+
+
+def test_parts_are_one_account_in_table_and_chart(command, market):
+    """The return of the table is where the chart ends; the marked fall is the whole account's."""
+    whole, parts = (
+        command("backtest", "--data", market, *LOOSE, *cut, "--json").json
+        for cut in ((), ("--parts", "4"))
+    )
+    assert parts["metrics"]["max_drawdown_marked"] > parts["metrics"]["max_drawdown"]
+    assert whole["metrics"]["max_drawdown_marked"] == pytest.approx(
+        parts["metrics"]["max_drawdown_marked"], rel=0.5
+    )
+    run = backtest(GENES, data=[market], parts=4)
+    equity = run.equity(0)
+    assert equity.iloc[-1] - 1 == pytest.approx(parts["metrics"]["total_return"], rel=1e-12)
+    assert run.front["max_drawdown"][0] == parts["metrics"]["max_drawdown"]
+    assert run.front["max_leverage"][0] == parts["metrics"]["max_leverage"]

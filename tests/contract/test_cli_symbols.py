@@ -117,7 +117,7 @@ def test_both_tables_are_shown(command, folder):
     assert "on 3 symbols 15m, 6,080 bars and 1,520 bars held out\n" in out
     assert "Held out: bars that the search never saw" in out
     assert "Member 0, symbol by symbol" in out
-    assert "; 3 symbols pooled as one list of trades, which is no" in out
+    assert "; all trades of 3 symbols are one account; max_drawdown" in out
     for name in ("AAA", "BBB", "CCC"):
         assert any(line.startswith(f" {name} ") for line in out.splitlines()), out
 

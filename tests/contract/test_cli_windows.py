@@ -102,7 +102,11 @@ def test_the_terminal_shows_three_windows(command, found):
     """A row each, and what numbers mean."""
     out = command("runs", "show", "latest").out
     assert "on bars 15m, 2,100 bars and 600 bars held out" in out
-    assert "; 2 windows pooled as one list of trades, which is no" in out
+    assert "; all trades of 2 windows are one account; max_drawdown" in out
+    member = command("runs", "show", "latest", "--member", "0").out
+    assert "max_drawdown is that of the worst window" in member
+    assert "max_drawdown (worst window)" in member
+    assert "max_drawdown_marked  " in member
     rows = out.split("Member 0, window by window")[1].splitlines()
     for label, part in zip(LABELS, ("searched on", "searched on", "held out"), strict=True):
         assert [part in row for row in rows if label in row] == [True]

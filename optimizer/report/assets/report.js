@@ -369,7 +369,7 @@
     for (const id of ["log", "hold"]) byId(id).addEventListener("change", showEquity);
     byId("csv").addEventListener("click", () => {
       const file = new Blob([ledger(data.details[member].trades)], { type: "text/csv" });
-      element("a", undefined, { href: URL.createObjectURL(file), download: `trades-member-${member}.csv` }).click();
+      element("a", undefined, { href: URL.createObjectURL(file), download: `trades-${(data.called || `member ${member}`).replaceAll(" ", "-")}.csv` }).click();
     });
     const body = byId("trade-table").tBodies[0];
     const chosen = (event) => { const row = event.target.closest("tr"); if (row) showTrade(Number(row.dataset.trade)); };
@@ -465,7 +465,7 @@
     const told = `${t.side[k] < 0 ? "sold short" : "entered"} ${time(held[0])} at ${plain(t.entry[k])}, stop ${plain(t.stop[k])}${moved}, target ${aim(t, k)}, `
       + `out ${time(held[1])} at ${plain(t.exit[k])} by ${data.reasons[t.reason[k]]}: ${t.r[k].toFixed(3)} R`;
     const alt = around ? told : `${told}; its bars are not in this page`;
-    show(figure, { ...data.shared.trade, title: `Trade ${k} of member ${member}`, alt, data: [candles, stop, target, way] });
+    show(figure, { ...data.shared.trade, title: `Trade ${k} of ${data.called || `member ${member}`}`, alt, data: [candles, stop, target, way] });
   }
 
   function near(bars, first, last) {

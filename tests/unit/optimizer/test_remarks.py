@@ -7,7 +7,7 @@ from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError
 from optimizer.goals.constraints import check_constraints, parse_constraint
 from optimizer.search.lattice import make_lattice
-from optimizer.session.remarks import question_remarks
+from optimizer.session.remarks import describe_bounds, question_remarks
 from optimizer.session.task import prepare
 from strategy.words import by_side, close, crosses_above, gene, length, share, sma, strategy
 
@@ -96,3 +96,14 @@ def test_a_search_is_refused_and_a_backtest_is_not():
     with pytest.raises(ConfigError, match="holds always"):
         prepare(config, for_search=True)
     assert prepare(config).goals.constraints
+
+
+def test_genes_at_their_bounds_are_counted():
+    """Within a hundredth of the range; a gene that cannot move is at no bound."""
+    bounds = {"reach": (0.0, 100.0), "fixed": (5.0, 5.0)}
+    genomes = np.array([[0.5, 5.0], [1.5, 5.0], [99.5, 5.0], [100.0, 5.0]])
+    assert describe_bounds(genomes, bounds) == (
+        "Widen these bounds? reach is at its minimum 0 in 1; reach is at its maximum 100 in 2 of "
+        "4 members."
+    )
+    assert describe_bounds(genomes[1:2], bounds) == ""

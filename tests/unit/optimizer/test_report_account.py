@@ -60,11 +60,11 @@ def test_equity_ends_at_ruin(bars):
     alone = equity_curve(trades, ["ADA", "ADA"], 1.0, 0)
     assert alone.value.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
     beside = equity_curve(collected(bars, [loss, gain], []), ["ADA", "BTC"], 1.0, 0)
-    assert beside.value.tolist() == [1.0, 0.5, 0.5]
+    assert beside.value.tolist() == [1.0, 0.0, 0.0]
 
 
-def test_several_series_are_accounts_side_by_side(bars):
-    """Their mean is shown, in the order of time."""
+def test_several_series_are_one_account(bars):
+    """Equity is times each trade as it ends, which is the return of the table."""
     other = make_bars(2, 200)
     windows = [Window(0, 0, 200), Window(1, 0, 200)]
     ledgers = [
@@ -73,8 +73,8 @@ def test_several_series_are_accounts_side_by_side(bars):
     ]
     trades = collect_trades(ledgers, windows, [bars, other], COSTS)
     curve = equity_curve(trades, ["ADA", "BTC"], 0.01, 0)
-    loss, gain = 0.01 * trades.r[1], 0.01 * trades.r[0]
-    assert curve.value == pytest.approx([1.0, 1 + loss / 2, 1 + (loss + gain) / 2])
+    first = 1 + 0.01 * trades.r[1]
+    assert curve.value.tolist() == [1.0, first, first * (1 + 0.01 * trades.r[0])]
 
 
 def test_buying_and_holding_pays_one_entry(bars):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from optimizer.errors import ConfigError
-from optimizer.report.facts import at_bounds
 from optimizer.report.pick import by_weight, compare, knee, weights_of
 from optimizer.session.compared import hypervolume_shares
 
@@ -49,10 +48,3 @@ def test_fronts_are_compared_member_by_member():
     assert table["members"].tolist() == [3, 3]
     assert table["undominated"].tolist() == [3, 0]
     assert table["hypervolume"]["good"] > table["hypervolume"]["bad"]
-
-
-def test_genes_at_their_bounds_are_counted():
-    """Within a hundredth of the range; a gene that cannot move is at no bound."""
-    bounds = np.array([[0.0, 100.0], [5.0, 5.0]])
-    genomes = np.array([[0.5, 5.0], [1.5, 5.0], [99.5, 5.0], [100.0, 5.0]])
-    assert at_bounds(genomes, bounds) == ([1, 0], [2, 0])
