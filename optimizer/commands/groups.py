@@ -91,8 +91,12 @@ def runs_export(
     *,
     runs: Runs = Path("runs"),
     what: Annotated[
-        Literal["front", "generations", "individuals"],
-        option("--what", "Which table.", "front|generations|individuals"),
+        Literal["front", "generations", "individuals", "points"],
+        option(
+            "--what",
+            "Which table; points are those of a lattice, with all metrics.",
+            "front|generations|individuals|points",
+        ),
     ] = "front",
     sample: Annotated[
         int, option("--sample", "Individuals beside the front in a .journal.", "COUNT", min=0)

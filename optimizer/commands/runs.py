@@ -150,9 +150,22 @@ def export_command(name: str, to: Path, runs: Path, *, what: What, sample: int) 
         elif to.suffix == ".json" and what == "front":
             line = _written(to, json_text(result_json(*_judged(store))))
         else:
-            table = front_table(_judged(store)[0]) if what == "front" else table_of(store, what)
-            line = _written(to, WRITERS[to.suffix](table))
+            line = _written(to, WRITERS[to.suffix](_table(store, what)))
     stdout().say(line)
+
+
+def _table(store: RunStore, what: What) -> Columns:
+    """One table of a run."""
+    if what == "front":
+        return front_table(_judged(store)[0])
+    if what != "points":
+        return table_of(store, what)
+    # Imported only here: it evaluates, which no other table needs.
+    from optimizer.session.header import shown_task
+    from optimizer.session.points import find_points, measure_points, points_table
+
+    task = shown_task(store, {})
+    return points_table(task, measure_points(task, find_points(store, task)))
 
 
 def program_command(name: str, to: Path, runs: Path, member: int | None, platform: str) -> None:

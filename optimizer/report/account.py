@@ -13,6 +13,7 @@ from engine.costs import Costs
 from optimizer.evidence.returns import sharpe_ratios
 from optimizer.report.trades import Ints, Trades, numbered
 from optimizer.search.generation import Floats
+from optimizer.shown import fraction, minute, number
 
 NS_PER_DAY = UNITS_NS["d"]
 
@@ -152,6 +153,20 @@ def worst_drawdowns(curve: Curve, bar_times: Ints) -> list[Drawdown]:
             )
         )
     return found
+
+
+def describe_drawdowns(drawdowns: Sequence[Drawdown]) -> list[list[str]]:
+    """Drawdowns as people read them, a row each."""
+    return [
+        [
+            fraction(one.depth),
+            minute(one.from_ns),
+            minute(one.to_ns),
+            "not yet" if one.recovered_ns is None else minute(one.recovered_ns),
+            number(one.bars),
+        ]
+        for one in drawdowns
+    ]
 
 
 def monthly_returns(curve: Curve, end_ns: int) -> tuple[Ints, Floats]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.ledger import REASONS
 from optimizer.report import gallery
+from optimizer.report.account import describe_drawdowns
 from optimizer.report.charts import price, results
 from optimizer.report.charts.chart import milliseconds, words
 from optimizer.report.charts.front import metric_axis
@@ -20,9 +21,7 @@ from optimizer.shown import (
     MEANINGS,
     evenly,
     format_gene,
-    fraction,
     metric,
-    minute,
     number,
 )
 
@@ -237,7 +236,7 @@ def _details(run: Tables, trades: Mapping[int, Trades]) -> Plain:
         "details": {
             member: {
                 "charts": _charts(run, member, own, shown),
-                "drawdowns": _drawdowns(run, own),
+                "drawdowns": describe_drawdowns(run.worst_drawdowns(own)),
                 "regimes": _regimes(regimes, own),
                 "trades": _columns(own),
             }
@@ -303,20 +302,6 @@ def _charts(run: Tables, member: int, trades: Trades, shown: Sequence[int]) -> P
         "costs": gallery.costs(run, trades),
         **{by: gallery.grouped(run, trades, by) for by in groups},
     }
-
-
-def _drawdowns(run: Tables, trades: Trades) -> list[list[str]]:
-    """The worst drawdowns of a member as people read them, a row each."""
-    return [
-        [
-            fraction(one.depth),
-            minute(one.from_ns),
-            minute(one.to_ns),
-            "not yet" if one.recovered_ns is None else minute(one.recovered_ns),
-            number(one.bars),
-        ]
-        for one in run.worst_drawdowns(trades)
-    ]
 
 
 def _regimes(regimes: Regimes, trades: Trades) -> list[list[str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from engine.batch import Engine
+from engine.metrics import METRICS
 from engine.replay.certificate import certify
 from optimizer.config.run_config import make_config
 from optimizer.errors import ConfigError
@@ -31,10 +32,11 @@ from optimizer.session.genes_file import genome_of
 from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of
 from optimizer.session.individuals import describe_individuals
+from optimizer.session.points import find_points, grid_of, measure_points, wants_more
 from optimizer.session.task import Task, check_genome_fits, prepare
 from optimizer.session.workflow import start_run
 from strategy import STRATEGIES, StrategyError, StrategySpec, load_strategy, register
-from strategy.errors import quoted
+from strategy.errors import quoted, unknown
 from strategy.model import Strategy
 from strategy.narrow import AnyStrategy, at_its_narrowest
 
@@ -51,6 +53,52 @@ class Run(Tables):
         return Plots(self)
 
     @cached_property
+    def points(self) -> pd.DataFrame:
+        """Every point of a lattice, or every candidate still on record: genes, metrics, failure.
+
+        They are evaluated anew on the bars that were searched. An undefined metric is NaN;
+        ``infeasible`` says why a candidate is none, empty where it is one.
+
+        >>> from optimizer import load_run
+        >>> run = load_run(example)
+        >>> len(run.points) >= len(run.front)
+        True
+        """
+        with RunStore.open(self.path) as store:
+            genomes = find_points(store, self.task)
+        found = measure_points(self.task, genomes)
+        genes = dict(zip(self.genes, found.genomes.T, strict=True))
+        metrics = dict(zip(METRICS, found.values.T, strict=True))
+        return pd.DataFrame({**genes, **metrics, "infeasible": found.failures})
+
+    def grid(self, x: str, y: str, metric: str = "strength") -> pd.DataFrame:
+        """A metric over two genes, of all `points` in a cell the best: the data of a heat map.
+
+        Args:
+            x: Gene from left to right.
+            y: Gene from top to bottom.
+            metric: Of `engine.metrics.METRICS`.
+
+        Returns:
+            Columns are values of x, rows those of y; of a gene with many values they are middles of
+            ranges. NaN where no candidate has the metric.
+
+        Raises:
+            ConfigError: When there is no such gene or metric.
+
+        >>> from optimizer import load_run
+        >>> load_run(example).grid("ema_fast", "reward_r").shape[0] > 1
+        True
+        """
+        if metric not in METRICS:
+            raise ConfigError(unknown("metric", metric, list(METRICS)))
+        places = self.number_of_gene(x), self.number_of_gene(y)
+        genomes, values = self.points[list(self.genes)].to_numpy(), self.points[metric].to_numpy()
+        found = grid_of(genomes, places, values, maximise=wants_more(metric))
+        rows, columns = pd.Index(found.y, name=y), pd.Index(found.x, name=x)
+        return pd.DataFrame(found.values, index=rows, columns=columns)
+
+    @cached_property
     def market_regimes(self) -> Regimes:
         """Trend and volatility at every bar."""
         markets = self.task.markets
@@ -63,7 +111,7 @@ class Run(Tables):
         were searched, and selects nothing; `optimizer.report.regimes` says how they are cut.
 
         >>> from optimizer import load_run
-        >>> load_run(example).regimes(0)["trades"].sum() > 0
+        >>> bool(load_run(example).regimes(0)["trades"].sum() > 0)
         True
         """
         return self.market_regimes.tabulate(self.trade_columns(member))

@@ -24,7 +24,7 @@ from optimizer.search.generation import (
     final_front,
 )
 
-What = Literal["front", "generations", "individuals"]
+What = Literal["front", "generations", "individuals", "points"]
 
 Columns = dict[str, list[object]]
 """Name to values, all of the same length; None where a value is unknown or undefined."""

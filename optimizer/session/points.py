@@ -1,0 +1,152 @@
+"""Every point of a lattice, or every candidate on record, with all metrics; two genes as a grid."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.metrics import METRICS, MetricTable, compute_metrics
+from optimizer.errors import ConfigError
+from optimizer.goals.constraints import MEAN, POOLED, over_windows
+from optimizer.goals.objectives import OBJECTIVES
+from optimizer.runs import RunStore
+from optimizer.search.generation import Floats
+from optimizer.search.lattice import CHUNK
+from optimizer.session.exported import Columns, recorded_individuals
+from optimizer.session.task import Task
+
+MOST_POINTS = 1_000_000
+"""More are not evaluated again for a table."""
+
+MOST_VALUES = 40
+"""Values of a gene that a grid shows each by itself; of more, so many ranges of equal width."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Candidates, and what each reaches on the bars that were searched.
+
+    Args:
+        genomes: [N, G].
+        values: [N, M], named by `METRICS`; NaN where undefined.
+        failures: [N], why one is infeasible; empty where it is feasible.
+    """
+
+    genomes: Floats
+    values: Floats
+    failures: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A metric over two genes.
+
+    Args:
+        x: [X] values of the gene that runs from left to right, rising.
+        y: [Y] values of the other one.
+        values: [Y, X]; NaN where there is no candidate, or none with that metric.
+        counts: [Y, X], candidates in each cell.
+    """
+
+    x: Floats
+    y: Floats
+    values: Floats
+    counts: npt.NDArray[np.int64]
+
+
+def find_points(store: RunStore, task: Task) -> Floats:
+    """Genomes [N, G]: all legal points of a lattice, else every candidate that is on record.
+
+    Raises:
+        ConfigError: When there are more than `MOST_POINTS`.
+        StoreError: When the run is damaged, or has recorded no candidate that is still kept.
+    """
+    lattice = task.lattice
+    if lattice is None:
+        return recorded_individuals(store).population.genomes
+    if len(lattice) > MOST_POINTS:
+        raise ConfigError(
+            f"the lattice has {len(lattice):,} points, at most {MOST_POINTS:,} are listed: "
+            "take wider steps, or export --what individuals"
+        )
+    points = lattice.points(0, len(lattice))
+    return points[task.spec.layout.is_legal(points)]
+
+
+def measure_points(task: Task, genomes: Floats) -> Points:
+    """All metrics of genomes [N, G], on the bars that were searched."""
+    engine, markets, goals = task.engine(device="cpu"), task.markets, task.goals
+    spans = markets.spans(markets.windows)
+    values, failures = np.empty((len(genomes), len(METRICS))), np.empty(len(genomes), np.int64)
+    for part in _parts(len(genomes)):
+        table = compute_metrics(engine.evaluate(genomes[part]), spans)
+        values[part] = _taken_together(table, goals.over)
+        failures[part] = goals.alone.judge(table).failures
+    names = goals.alone.failure_names
+    return Points(genomes, values, tuple(names[code] for code in failures.tolist()))
+
+
+def points_table(task: Task, points: Points) -> Columns:
+    """Points as columns: genes, all metrics, and why one is infeasible."""
+    layout = task.spec.layout
+    columns: Columns = {}
+    for gene, column in zip(layout.genes, points.genomes.T, strict=True):
+        columns[f"genes.{gene.name}"] = (column.astype(int) if gene.is_int else column).tolist()
+    for name, column in zip(METRICS, points.values.T, strict=True):
+        plain = column.tolist()
+        columns[f"metrics.{name}"] = [None if value != value else value for value in plain]
+    columns["infeasible"] = [failure or None for failure in points.failures]
+    return columns
+
+
+def grid_of(genomes: Floats, places: tuple[int, int], values: Floats, *, maximise: bool) -> Grid:
+    """A metric over two genes, of all candidates in a cell the best.
+
+    Args:
+        genomes: [N, G].
+        places: Columns of the gene from left to right, and of the one from bottom to top.
+        values: [N] of the metric; NaN where it is undefined.
+        maximise: Whether more of it is better.
+
+    Returns:
+        The grid, its axes the values that occur, or the middles of ranges where they are many.
+    """
+    (x, columns), (y, rows) = (_axis(genomes[:, place]) for place in places)
+    counts = np.zeros((len(y), len(x)), np.int64)
+    np.add.at(counts, (rows, columns), 1)
+    sign = 1.0 if maximise else -1.0
+    best = np.full(counts.shape, -np.inf)
+    known = np.isfinite(values)
+    np.maximum.at(best, (rows[known], columns[known]), sign * values[known])
+    return Grid(x, y, np.where(np.isfinite(best), sign * best, np.nan), counts)
+
+
+def wants_more(metric: str) -> bool:
+    """Whether more of a metric is better; of those that no search strives for, more is shown."""
+    return metric not in OBJECTIVES or OBJECTIVES[metric].maximise
+
+
+def _axis(column: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Values that a gene [N] takes, or the middles of ranges; and the place of each among them."""
+    values, places = np.unique(column, return_inverse=True)
+    if len(values) <= MOST_VALUES:
+        return values, places.astype(np.int64)
+    edges = np.linspace(values[0], values[-1], MOST_VALUES + 1)
+    inside = np.searchsorted(edges, column, side="right") - 1
+    middles: Floats = (edges[1:] + edges[:-1]) / 2
+    return middles, np.minimum(inside, MOST_VALUES - 1).astype(np.int64)
+
+
+def _taken_together(table: MetricTable, over: str) -> Floats:
+    """Metrics [P, M] of all windows as one, or their means where they are not pooled."""
+    if over == POOLED:
+        return table.pooled.values[:, 0]
+    return np.column_stack(
+        [over_windows(table.column(name), MEAN, more_is_better=True) for name in table.names]
+    )
+
+
+def _parts(count: int) -> Iterator[slice]:
+    for begin in range(0, count, CHUNK):
+        yield slice(begin, begin + CHUNK)
