@@ -23,11 +23,10 @@ from optimizer.runs.result import (
     Figures,
     Member,
     WindowDescription,
-    describe_windows,
     noun_of,
     quality_lines,
-    searched_windows,
 )
+from optimizer.runs.windows import describe_windows, searched_windows
 from optimizer.search.generation import Floats
 from optimizer.session.causal import prove_one, prove_shown
 from optimizer.session.genes_file import Values, chosen_individual, chosen_member, genome_of

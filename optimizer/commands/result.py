@@ -22,13 +22,8 @@ from optimizer.goals.objectives import MISSED, parse_objective
 from optimizer.judging.judgement import Judgement, VerdictRecord
 from optimizer.judging.verdict import picked, verdict_of
 from optimizer.judging.words import suggest_next, words_of_count, words_of_pick
-from optimizer.runs.result import (
-    RunResult,
-    describe_windows,
-    noun_of,
-    quality_lines,
-    searched_windows,
-)
+from optimizer.runs.result import RunResult, noun_of, quality_lines
+from optimizer.runs.windows import describe_windows, searched_windows
 from optimizer.search.generation import Regret
 from optimizer.session.remarks import describe_bounds
 from optimizer.shown import counted, fraction, number

@@ -13,7 +13,8 @@ from optimizer.errors import ConfigError
 from optimizer.judging.judgement import Judgement, opened_result
 from optimizer.judging.verdict import picked
 from optimizer.runs import RunStore, delete_run, find_run, list_foreign, list_own
-from optimizer.runs.result import RunHeader, RunResult, describe_windows, searched_windows
+from optimizer.runs.result import RunHeader, RunResult
+from optimizer.runs.windows import describe_windows, searched_windows
 from optimizer.session.exported import (
     Columns,
     What,

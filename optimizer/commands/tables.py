@@ -9,16 +9,8 @@ from engine.certificate import Certificate
 from engine.ledger import REASONS, Ledger
 from optimizer.commands.console import WIDTH_OF_A_FILE, columns_table
 from optimizer.goals.objectives import is_maximised
-from optimizer.runs.result import (
-    Figure,
-    Figures,
-    Member,
-    WindowDescription,
-    name_metric,
-    noun_of,
-    searched_windows,
-    words_of,
-)
+from optimizer.runs.result import Figure, Figures, Member, WindowDescription, noun_of, words_of
+from optimizer.runs.windows import name_metric, searched_windows
 from optimizer.session.importance import Importance
 from optimizer.shown import BESIDE_OBJECTIVES, counted, format_gene, fraction, metric, number
 

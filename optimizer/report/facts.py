@@ -8,13 +8,9 @@ import numpy as np
 from data.bars import Window
 from optimizer.report.charts.chart import words
 from optimizer.report.tables import Tables
-from optimizer.runs.result import (
-    describe_windows,
-    quality_lines,
-    searched_windows,
-    words_of,
-)
+from optimizer.runs.result import quality_lines, words_of
 from optimizer.runs.rows import count_rejected
+from optimizer.runs.windows import describe_windows, searched_windows
 from optimizer.session.markets import Markets
 from optimizer.session.remarks import describe_bounds
 from optimizer.shown import HELD_OUT, counted, minute, number

@@ -68,7 +68,7 @@ def describe_result(
         evaluated=sum(one.evaluated for one in store.generations()) + ended.polished,
         polished=ended.polished,
         regret=ended.regret,
-        bounds={gene.name: (gene.low, gene.high) for gene in task.spec.layout.genes},
+        bounds={g.name: (float(g.low), float(g.high)) for g in task.spec.layout.genes},
         timing=timing,
     )
 

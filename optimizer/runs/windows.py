@@ -1,0 +1,42 @@
+"""What numbers over several windows are, in words."""
+
+from collections.abc import Iterable, Sequence
+
+from optimizer.goals.constraints import MEAN, POOLED
+from optimizer.runs.result import WindowDescription, noun_of
+from optimizer.shown import counted
+
+WORST_OF_WINDOWS = ("max_drawdown", "max_drawdown_r", "calmar", "calmar_simple")
+"""Metrics that rest on the deepest fall of any window where several are pooled."""
+
+
+def searched_windows(windows: Iterable[WindowDescription]) -> list[WindowDescription]:
+    """Windows that no one held out."""
+    return [window for window in windows if not window.is_held_out]
+
+
+def describe_windows(windows: Sequence[WindowDescription], over: str) -> str:
+    """What numbers over several windows are, in words; empty where there is one.
+
+    Args:
+        windows: Those that a candidate is shown on, none of them held out.
+        over: How they are taken together.
+    """
+    if len(windows) < 2:
+        return ""
+    noun = noun_of(windows)
+    count = counted(len(windows), noun)
+    if over == MEAN:
+        return f"each number is the mean of {counted(len(windows), 'account')}, one a {noun}"
+    if over != POOLED:
+        return f"objectives are the {over} of {count}, other numbers means"
+    return (
+        f"all trades of {count} are one account; max_drawdown is that of the worst {noun}, "
+        "max_drawdown_marked of the whole account"
+    )
+
+
+def name_metric(name: str, windows: Sequence[WindowDescription], over: str) -> str:
+    """A metric with what it is where windows are pooled: falls are those of the worst of them."""
+    is_worst = over == POOLED and len(windows) > 1 and name in WORST_OF_WINDOWS
+    return f"{name} (worst {noun_of(windows)})" if is_worst else name
