@@ -3,7 +3,7 @@
 import os
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from optimizer.runs.database import (
 )
 from optimizer.runs.files import DATABASE, refuse_links
 from optimizer.runs.lock import read_owner
-from optimizer.runs.payload import decode, sha256
+from optimizer.runs.payload import decode, encode, sha256
 from optimizer.runs.rows import Digests, GenerationSummary, front_population, unpack
 from optimizer.runs.space import KEEPS
 from optimizer.search.generation import Generation, Population
@@ -58,6 +58,9 @@ FIELDS = frozenset(
 """Fields of headers, results and summaries that hold names of metrics, or texts with such in them.
 
 Others keep what they say: a gene, a folder or a symbol may bear the same name."""
+
+DIGEST = "digest"
+"""In a note that the run was taken up again: the note's own, which follows that before."""
 
 NOT_FOLLOWING = "the result does not follow from the last generation"
 
@@ -218,9 +221,7 @@ class Reader:
             lines.extend(find_losses(self._connection, chain, noted))
             lines.extend(self._row_problems(chain))
             lines.extend(self._result_problems(chain))
-            for number, payload in enumerate(read_resumptions(self._connection), start=1):
-                if _noted(payload) is None:
-                    lines.append(f"resumption {number} cannot be read")
+            lines.extend(_resumption_problems(read_resumptions(self._connection)))
         return lines
 
     def _present(self, recorded: Mapping[str, object]) -> Mapping[str, object]:
@@ -334,6 +335,27 @@ def _parted(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[s
 
 def _mapping(payload: bytes) -> Mapping[str, object]:
     return _as_mapping(decode(payload))
+
+
+def digest_of_resumption(note: Mapping[str, object], before: str) -> str:
+    """SHA-256, hexadecimal, of a note that a run was taken up again, and of that of the one before.
+
+    Notes of former versions have none.
+    """
+    told = {name: value for name, value in note.items() if name != DIGEST}
+    return sha256(before.encode(), encode(told, what="the resumption")).hex()
+
+
+def _resumption_problems(payloads: Iterable[object]) -> Iterator[str]:
+    before = ""
+    for number, payload in enumerate(payloads, start=1):
+        note = _noted(payload)
+        if note is None:
+            yield f"resumption {number} cannot be read"
+            continue
+        if DIGEST in note and note[DIGEST] != digest_of_resumption(note, before):
+            yield f"resumption {number} does not match its SHA-256"
+        before = str(note.get(DIGEST, ""))
 
 
 def _noted(payload: object) -> Mapping[str, object] | None:

@@ -24,7 +24,7 @@ from optimizer.runs.files import DAMAGED, DATABASE
 from optimizer.runs.listing import next_number, run_path
 from optimizer.runs.lock import OwnerLock, is_owned
 from optimizer.runs.payload import encode
-from optimizer.runs.reader import Reader
+from optimizer.runs.reader import DIGEST, Reader, digest_of_resumption
 from optimizer.runs.recorder import Note
 from optimizer.runs.removal import draft_path, sweep_drafts
 from optimizer.runs.repair import rebuild, remove_leftovers, separate_links
@@ -204,6 +204,10 @@ class RunStore(Reader):
         now = datetime.now(UTC).isoformat(timespec="seconds")
         note = {"at": now, "after": writer.last, "differences": differences}
         note["generations"] = generations
+        writer.recorder.flush()
+        earlier = self.resumptions
+        before = str(earlier[-1].get(DIGEST, "")) if earlier else ""
+        note[DIGEST] = digest_of_resumption(note, before)
         writer.recorder.submit(Note("resumption", encode(note, what="the resumption")))
 
     def hand_on(self) -> tuple[Mapping[str, str], int]:

@@ -151,17 +151,20 @@ def tell_changed_columns(store: RunStore, series: Sequence[Bars]) -> None:
             log.info("column '%s' has other values than run '%s' recorded", name, store.run_id)
 
 
-def fits_of(spec: AnyStrategy, files: Sequence[str]) -> list[str]:
+def fits_of(
+    spec: AnyStrategy, files: Sequence[str], *, is_beside_counted: bool = True
+) -> list[str]:
     """Digests of forecasts that were fitted until those that a strategy reads were chosen.
 
-    These are what their records name, and what their folders hold on the same bars.
+    These are what their records name, and unless asked otherwise what their folders hold on the
+    same bars.
     """
     # Only now: few runs read a forecast.
-    from optimizer.forecasts.column import counted_record
+    from optimizer.forecasts.column import counted_record, record_of
 
     names = spec.extra_columns if isinstance(spec, Strategy) else ()
     read = [Path(path) for name, path, _ in map(_parsed, files) if name in names]
-    records = map(counted_record, read)
+    records = map(counted_record if is_beside_counted else record_of, read)
     return sorted({one for record in records if record is not None for one in record.fitted})
 
 

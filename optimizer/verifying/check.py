@@ -23,16 +23,17 @@ from optimizer.verifying.replay import (
     Found,
     certify_some,
     figure_problems,
+    generation_problems,
     header_problems,
-    last_problems,
     result_problems,
 )
 from strategy.errors import StrategyError
 
 ANYWAY = (
     "when, where and how fast it ran",
-    "generations before the last, and of each how many were repaired and rejected",
-    "hypervolume",
+    "notes on the bars",
+    "individuals beyond a sample of them",
+    "how many of each generation were repaired or rejected",
 )
 OF_A_RESULT = ("regret",)
 OF_A_JUDGEMENT = (
@@ -153,7 +154,7 @@ def _replayed(
         # Others would be judged by rows that the run has not recorded.
         problems += figure_problems(result, found) if result is not None else ()
         return certificate, problems, rows
-    problems += last_problems(last, found, store)
+    problems += generation_problems(last, found, store)
     if result is not None:
         problems += result_problems(store, last, result, whole, found)
     if result is not None and judgement is not None and len(genomes):

@@ -1,5 +1,6 @@
 """What a record says beside what follows from the rest of it."""
 
+import math
 from collections.abc import Mapping
 
 from optimizer.runs.payload import decode, encode
@@ -13,19 +14,24 @@ def find_differences(what: str, recorded: object, expected: object) -> tuple[str
     return different_lines(recorded, expected, WORDS, (what,))
 
 
-def as_far_as_recorded(recorded: object, expected: object) -> object:
-    """Of what is expected that which a record names: its version may not have known all of it."""
+def as_far_as_recorded(recorded: object, expected: object, *, apart: float = 0.0) -> object:
+    """Of what is expected that which a record names: its version may not have known all of it.
+
+    Numbers that lie no further `apart` than a share of themselves are taken as recorded.
+    """
     recorded, expected = (decode(encode(one, what="the record")) for one in (recorded, expected))
-    return _known(recorded, expected)
+    return _known(recorded, expected, apart)
 
 
-def _known(recorded: object, expected: object) -> object:
+def _known(recorded: object, expected: object, apart: float) -> object:
     """Of what is expected that which a record has a name for."""
+    if isinstance(recorded, float) and isinstance(expected, float):
+        return recorded if math.isclose(recorded, expected, rel_tol=apart) else expected
     if isinstance(recorded, Mapping) and isinstance(expected, Mapping):
         names = recorded.keys() & expected.keys()
-        return {name: _known(recorded[name], expected[name]) for name in names}
+        return {name: _known(recorded[name], expected[name], apart) for name in names}
     if not (isinstance(recorded, list) and isinstance(expected, list)):
         return expected
     if len(recorded) != len(expected):
         return expected
-    return [_known(*pair) for pair in zip(recorded, expected, strict=True)]
+    return [_known(*pair, apart) for pair in zip(recorded, expected, strict=True)]

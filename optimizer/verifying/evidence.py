@@ -38,6 +38,9 @@ from optimizer.session.identity import recorded_identity
 from optimizer.session.task import Task
 from optimizer.verifying.differing import as_far_as_recorded, find_differences
 
+ROUNDING = 1e-9
+"""Share of a figure by which logarithms and their like differ between machines, and far more."""
+
 
 def verdict_problems(store: RunStore, result: RunResult, found: Judgement) -> Iterator[str]:
     """What the verdict says that is not that of its own evidence; no bars are needed for it."""
@@ -112,7 +115,7 @@ class Rejudged:
                 continue
             told = recorded.payload()
             yield from find_differences(
-                f"judgement.{name}", told, as_far_as_recorded(told, expected)
+                f"judgement.{name}", told, as_far_as_recorded(told, expected, apart=ROUNDING)
             )
 
     def _null(self) -> NullRecord:

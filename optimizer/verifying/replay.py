@@ -11,10 +11,13 @@ from engine.replay.certificate import Replay, certificate_of, certify
 from engine.replay.sample import Piece
 from optimizer.runs import RunStore
 from optimizer.runs.result import Member, RunResult, refuse_red
-from optimizer.search.generation import Floats, Generation
-from optimizer.search.memory import from_numbers
+from optimizer.runs.rows import front_members
+from optimizer.search.archive import hypervolume
+from optimizer.search.generation import Floats, Generation, Population
+from optimizer.search.memory import Memory, from_numbers
 from optimizer.search.stopping import stop_reason
 from optimizer.session.causal import prove_front
+from optimizer.session.columns import FITS, fits_of
 from optimizer.session.ended import Ended, describe_result
 from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of, require_identity
@@ -24,20 +27,18 @@ from optimizer.session.task import Task
 from optimizer.shown import evenly
 from optimizer.verifying.differing import as_far_as_recorded, find_differences
 
-CIRCUMSTANCES = ("created_at", "command", "device", "versions", "strategy_file")
-"""Of a header, what does not follow from the bars: when, where and how the run was asked for."""
+CIRCUMSTANCES = ("created_at", "command", "device", "versions", "strategy_file", "notes", FITS)
+"""Of a header, what does not follow from the bars: when, where and how the run was asked for, and
+what was noted then, in words that change with the version."""
 
 OF_A_MACHINE = ("device", "versions", "uncompiled")
 """Likewise of a certificate."""
 
-NOTES = ("notes",)
-"""Likewise where individuals to begin with are a part of it."""
-
 UNKNOWN = ("run", "path", "timing", "device", "resumed", "regret")
 """Likewise of a result; regret is that of another search."""
 
-SAMPLED = 64
-"""Individuals of the last generation that are evaluated anew; the archive is whole."""
+GENERATIONS, SAMPLED = 8, 64
+"""Of so many generations, the last included, the archive is evaluated anew, and so many others."""
 
 
 @dataclass(frozen=True)
@@ -68,35 +69,56 @@ def header_problems(store: RunStore, whole: Task) -> Iterator[str]:
     """What a header says that is not so; `whole` is the recorded task with all of its bars."""
     recorded = require_identity(store)
     expected = header_of(whole, "", identity_of(whole, recorded.warm_start))
-    is_begun_warm = recorded.warm_start is not None
-    left_out = (*CIRCUMSTANCES, *(NOTES if is_begun_warm else ()))
-    for name, said in _without(store.header, left_out).items():
+    for name, said in _without(store.header, CIRCUMSTANCES).items():
         if name in expected:
             yield from find_differences(f"header.{name}", said, expected[name])
+    # More may have been fitted since, or before the run's own copy was made.
+    fits = fits_of(whole.spec, whole.config.column_file, is_beside_counted=False)
+    noted = store.header.get(FITS, [])
+    if isinstance(noted, list) and (missing := {*fits} - {*noted}):
+        yield f"header.{FITS}: {len(missing)} that the forecast's record names are missing"
 
 
-def last_problems(last: Generation, found: Found, store: RunStore) -> Iterator[str]:
-    """Individuals of the last generation that are not worth what is recorded of them."""
-    problem, population = found.task.problem(found.engine), last.population
-    sample = population.take(np.array(evenly(len(population), SAMPLED), np.int64))
-    for name, some in (("archive", last.archive), ("population", sample)):
-        if not len(some):
-            continue
-        judged = problem.evaluate(some.genomes)
-        wrong = (judged.violations != some.violations) | (judged.failures != some.failures)
-        same = (judged.objectives == some.objectives) | np.isnan(judged.objectives)
-        wrong |= ~same.all(axis=1)
-        if wrong.any():
-            place = int(wrong.argmax())
-            recorded, now = some.objectives[place].tolist(), judged.objectives[place].tolist()
-            yield (
-                f"generation {last.number}: an individual of its {name} has objectives {recorded} "
-                f"in the record and {now} here"
-            )
-    if found.task.lattice is None:
-        evaluated = sum(one.evaluated for one in store.generations())
-        counted = from_numbers(last.memory, problem.n_objectives).evaluated
-        yield from find_differences("evaluated by all generations", evaluated, counted)
+def generation_problems(last: Generation, found: Found, store: RunStore) -> Iterator[str]:
+    """What some generations say that is not so; all together evaluated what the last remembers."""
+    summaries = [one for one in store.generations() if one.kept == "whole"]
+    for place in evenly(len(summaries), GENERATIONS):
+        summary = summaries[place]
+        yield from _problems_of(store.generation(summary.number), summary.front, found)
+    evaluated = sum(one.evaluated for one in store.generations())
+    counted = _memory_of(last, found).evaluated
+    yield from find_differences("evaluated by all generations", evaluated, counted)
+
+
+def _problems_of(generation: Generation, front: int, found: Found) -> Iterator[str]:
+    what, population = f"generation {generation.number}", generation.population
+    sample = population.take(evenly(len(population), SAMPLED))
+    for name, some in (("archive", generation.archive), ("population", sample)):
+        yield from _evaluation_problems(f"{what}: an individual of its {name}", some, found)
+    yield from find_differences(f"{what}.front", front, len(front_members(population)))
+    memory = _memory_of(generation, found)
+    size = 0.0
+    if memory.has_box:
+        size = hypervolume(generation.archive.objectives, memory.low, memory.high)
+    yield from find_differences(f"{what}.hypervolume", generation.hypervolume, size)
+
+
+def _memory_of(generation: Generation, found: Found) -> Memory:
+    return from_numbers(generation.memory, len(found.task.goals.names))
+
+
+def _evaluation_problems(who: str, some: Population, found: Found) -> Iterator[str]:
+    """The first individual that is not worth what is recorded of it."""
+    if not len(some):
+        return
+    judged = found.task.problem(found.engine).evaluate(some.genomes)
+    same = (judged.objectives == some.objectives) | np.isnan(judged.objectives)
+    wrong = (judged.violations != some.violations) | (judged.failures != some.failures)
+    wrong |= ~same.all(axis=1)
+    if wrong.any():
+        place = int(wrong.argmax())
+        recorded, now = some.objectives[place].tolist(), judged.objectives[place].tolist()
+        yield f"{who} has objectives {recorded} in the record and {now} here"
 
 
 def result_problems(
@@ -113,10 +135,8 @@ def result_problems(
     for name in ("front", *UNKNOWN):
         said.pop(name, None)
     said["certificate"] = _without(said["certificate"], OF_A_MACHINE)
-    if whole.config.warm_start is not None:
-        said["data"] = _without(said["data"], NOTES)
     # Where the bars are now is no part of what was found.
-    said["data"] = _without(said["data"], ("spec",))
+    said["data"] = _without(said["data"], ("spec", "notes"))
     yield from find_differences("result", said, as_far_as_recorded(said, expected.payload()))
 
 

@@ -25,6 +25,7 @@ from optimizer.session import forecasting
 from optimizer.session.columns import fits_of, recorded_fits
 from strategy.files import strategies_of
 from tests.support.commands import SMALL, market_columns, run
+from tests.support.forging import forge
 from tests.support.judged import judgement, record_judgement
 from tests.support.series import csv_text, write_csv
 
@@ -226,6 +227,8 @@ def test_a_run_takes_its_forecast_with_it(command, market, tmp_path, monkeypatch
     assert begun.code == 0
     longer = (*SMALL, "--generations", "3", "--runs", "longer", "--quiet", "--json")
     expected = command("evolve", *flags, *longer).json["certificate"]
+    fitted(command, market, "b.parquet", "--horizon", "3")
+    assert command("runs", "verify", "latest").code == 0
     fitted(command, market, "a.parquet", "--horizon", "2")
     assert command("runs", "verify", "latest").code == 0
     (tmp_path / "a.parquet").unlink()
@@ -305,6 +308,19 @@ def rewrite(path, change, *, is_sealed=False, times=lambda known_at: known_at):
         record["digest"] = sha256(encode({**record, "digest": ""}, what="a record")).hex()
     metadata = {"forecast": encode(record, what="a record")}
     pq.write_table(table.replace_schema_metadata(metadata), path)
+
+
+def test_a_run_that_leaves_fits_out_is_not_whole(command, market, tmp_path):
+    """The record of its own forecast names more."""
+    fitted(command, market, "b.parquet", "--horizon", "2")
+    fitted(command, market)
+    (tmp_path / "follows.py").write_text(FOLLOWS)
+    flags = ("--data", market, "--column-file", "forecast=a.parquet")
+    command("evolve", "--strategy", "follows.py", *flags, *SMALL, "--quiet")
+    path = next((tmp_path / "runs").glob("*/run.sqlite")).parent
+    forge(path, "header", lambda told: told["run"].update(forecast_fits=[]))
+    found = command("runs", "verify", "latest")
+    assert (found.code, "2 that the forecast's record names are missing" in found.err) == (4, True)
 
 
 def better(record):

@@ -74,6 +74,35 @@ def test_a_tail_that_is_gone_is_said_by_whoever_opens_the_run(path, statement, s
     assert said in damaged or "does not follow from the last generation" in damaged
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_changed_resumption_is_noticed(path, number):
+    """Each note has a digest, which follows that of the note before."""
+    with RunStore.open(path, writable=True) as store:
+        store.note_resumption(["threads: recorded 1, now 2"], 5)
+        store.note_resumption([], 6)
+    with RunStore.open(path) as store:
+        assert (store.verify(), store.planned) == ([], 6)
+    change(
+        path,
+        "UPDATE resumption SET payload = CAST(replace(CAST(payload AS TEXT), "
+        f"'\"generations\":', '\"generations\":9') AS BLOB) WHERE id = {number}",
+    )
+    with RunStore.open(path) as store:
+        assert store.verify() == [f"resumption {number} does not match its SHA-256"]
+
+
+def test_a_resumption_that_was_left_out_is_noticed(path):
+    """The next one does not follow then; those of former versions have no digest."""
+    with RunStore.open(path, writable=True) as store:
+        store.note_resumption([], 6)
+    change(path, "DELETE FROM resumption WHERE id = 1")
+    with RunStore.open(path) as store:
+        assert store.verify() == ["resumption 1 does not match its SHA-256"]
+    change(path, "UPDATE resumption SET payload = CAST('{\"generations\":6}' AS BLOB)")
+    with RunStore.open(path) as store:
+        assert store.verify() == []
+
+
 def test_what_a_next_owner_takes_away_is_no_loss(path):
     """Evidence waits for the next result, and goes with the one that it is of."""
     with RunStore.open(path, writable=True) as store:

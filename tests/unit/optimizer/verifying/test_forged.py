@@ -95,7 +95,6 @@ HEADER = {
     "seed": more,
     "generations": more,
     "failure_names.1": "nothing",
-    "notes": ["all is well"],
     "identity.digest": "0" * 64,
     "identity.data_hash": "0" * 64,
     "identity.costs.fee_bp": less,
@@ -141,7 +140,6 @@ RESULT = {
     "data.symbol": "BTC",
     "data.timeframe": "1m",
     "data.is_simulated": True,
-    "data.notes": ["all is well"],
     "data.windows.0.last": "2030-01-01T00:00:00Z",
     "data.windows.0.missing": more,
 }
@@ -262,6 +260,13 @@ def test_dropped_rows_of_evidence_are_found(judged_run, name):
     (judged_run / "owner.lock").unlink()
     drop_evidence(judged_run, name)
     assert "judgement." in find_problems(judged_run)
+
+
+@pytest.mark.parametrize("number", [0, 8])
+def test_a_forged_hypervolume_is_found(run, number):
+    """It is that of the archive."""
+    forge(run, "generation", replacing("hypervolume", more), number=number)
+    assert f"generation {number}.hypervolume: recorded " in find_problems(run)
 
 
 def test_individuals_that_were_not_evaluated_are_found(run):
