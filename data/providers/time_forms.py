@@ -1,67 +1,76 @@
-"""Forms of written times beside ISO 8601: recognised where one reading fits every row."""
+"""Forms of written times: patterns with a group for each part, and the times that they make."""
 
 import re
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.errors import TableError
+from data.checks import NO_TIME, Ints
+from data.providers.numbers import array_of
+from data.timeframe import DAY_NS, SECOND_NS
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
-YEAR = r"(?P<y>(?:19|20)[0-9]{2})"
+YEAR = r"(?P<Y>(?:19|20)[0-9]{2})"
 MONTH = r"(?P<m>0?[1-9]|1[0-2])"
 DAY = r"(?P<d>0?[1-9]|[12][0-9]|3[01])"
 NAME = (
     r"(?P<b>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
     r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))\.?"
 )
+WEEKDAY = r"(?:(?i:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?"
+HALF = r"(?: ?(?P<p>[AaPp])(?:[Mm]|\. ?[Mm]\.))?"
+OFFSET = r"[+-][0-9]{2}:?[0-9]{2}"
+ZONE = (
+    rf"(?: ?(?P<z>[Zz]|{OFFSET}|[+-][0-9]{{2}}|"
+    rf"(?:GMT|UTC)(?:{OFFSET}|[+-][0-9]{{1,2}})?)(?: \([A-Za-z ]+\))?)?"
+)
+ZONE_ALONE = rf" ?(?P<Z>[Zz]|UTC|GMT|{OFFSET})"
+"""Behind a date: an offset of hours alone would look like one more part of it."""
+
 CLOCK = (
-    r"(?:[T ,]+(?P<H>[01]?[0-9]|2[0-3]):(?P<M>[0-5][0-9])(?::(?P<S>[0-5][0-9]))?"
-    r"(?:\.(?P<f>[0-9]{1,9}))?(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?)?"
-    r" ?(?:GMT|UTC)?(?P<z>[+-][0-9]{2}:?[0-9]{2}|Z)?"
+    r"(?:[T ,]+(?P<H>[01]?[0-9]|2[0-3]):(?P<M>[0-5][0-9])"
+    rf"(?::(?P<S>[0-5][0-9])(?:[.,](?P<f>[0-9]{{1,9}}))?)?{HALF}{ZONE}|{ZONE_ALONE})?"
 )
-DIGITS = (
-    r"(?P<y>(?:19|20)[0-9]{2})(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12][0-9]|3[01])"
-    r"(?:[T ]*(?P<H>[01][0-9]|2[0-3]):?(?P<M>[0-5][0-9])(?::?(?P<S>[0-5][0-9]))?)?"
-)
+DATE_DIGITS = r"(?P<Y>(?:19|20)[0-9]{2})(?P<m>0[1-9]|1[0-2])(?P<d>0[1-9]|[12][0-9]|3[01])"
+MINUTE_DIGITS = r"(?P<H>[01][0-9]|2[0-3]):?(?P<M>[0-5][0-9])"
+SECOND_DIGITS = r":?(?P<S>[0-5][0-9])(?:[.,]?(?P<f>[0-9]{3}(?:[0-9]{3}){0,2}))?"
 
 
 @dataclass(frozen=True)
 class Form:
-    """One way to write a time: words, and a pattern with groups y, m or b, d, H, M, S, f, p, z."""
+    """One way to write a time.
+
+    Args:
+        words: Its name.
+        pattern: Regular expression with groups that are called as the directives of `strptime`;
+            `Z` is a zone that follows a date without a time of day, `rest` must stay empty.
+    """
 
     words: str
     pattern: str
 
 
+ISO = Form(
+    "ISO 8601",
+    r"^(?P<Y>(?:19|20)[0-9]{2})[-/.](?P<m>[0-9]{2})[-/.](?P<d>[0-9]{2})"
+    r"(?:[Tt ](?P<H>[0-9]{2}):(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?:[.,](?P<f>[0-9]{1,9}))?)?"
+    rf"{ZONE}|{ZONE_ALONE})?$",
+)
 FORMS = (
-    Form("YYYYMMDD", f"^{DIGITS}$"),
+    Form("YYYYMMDD", rf"^{DATE_DIGITS}(?:[T ]*{MINUTE_DIGITS}(?:{SECOND_DIGITS})?{ZONE})?$"),
+    Form("YYYYMMDD-HHMMSS", f"^{DATE_DIGITS}-{MINUTE_DIGITS}{SECOND_DIGITS}{ZONE}$"),
     Form("day.month.year", rf"^{DAY}\.{MONTH}\.{YEAR}{CLOCK}$"),
     Form("day/month/year", f"^{DAY}[/-]{MONTH}[/-]{YEAR}{CLOCK}$"),
     Form("month/day/year", f"^{MONTH}[/-]{DAY}[/-]{YEAR}{CLOCK}$"),
     Form("year-month-day", f"^{YEAR}[/.-]{MONTH}[/.-]{DAY}{CLOCK}$"),
-    Form("month name, day, year", f"^{NAME} {DAY},? {YEAR}{CLOCK}$"),
-    Form("day, month name, year", f"^{DAY}[ -]{NAME}[ -]{YEAR}{CLOCK}$"),
+    Form("month name, day, year", f"^{WEEKDAY}{NAME} {DAY},? {YEAR}{CLOCK}$"),
+    Form("day, month name, year", f"^{WEEKDAY}{DAY}[ -]{NAME}[ -]{YEAR}{CLOCK}$"),
+    Form("year, month name, day", f"^{YEAR}[ -]{NAME}[ -]{DAY}{CLOCK}$"),
 )
-
-DIRECTIVES = {
-    "Y": YEAR,
-    "y": r"(?P<y>[0-9]{2})",
-    "m": MONTH,
-    "d": DAY,
-    "b": NAME,
-    "B": NAME,
-    "H": r"(?P<H>[01]?[0-9]|2[0-3])",
-    "I": r"(?P<H>0?[1-9]|1[0-2])",
-    "M": r"(?P<M>[0-5]?[0-9])",
-    "S": r"(?P<S>[0-5]?[0-9])",
-    "f": r"(?P<f>[0-9]{1,9})",
-    "p": r"(?P<p>[AaPp])\.?[Mm]\.?",
-    "z": r"(?P<z>[+-][0-9]{2}:?[0-9]{2}|Z)",
-}
-"""What ``--time-format`` may hold after a percent sign."""
 
 LOOKED_AT_FIRST = 1000
 """Values that rule most forms out before all are looked at."""
@@ -69,54 +78,24 @@ LOOKED_AT_FIRST = 1000
 TWO_DIGIT_PIVOT = 69
 """Two-digit years from here on belong to the last century, as POSIX has it."""
 
+FIRST_YEAR, LAST_YEAR = 1900, 2099
+LARGEST_OFFSET_NS = 14 * 3600 * SECOND_NS
 
-def form_of(time_format: str) -> Form:
-    """The form that a text such as ``%d/%m/%Y %H:%M`` describes.
 
-    Raises:
-        TableError: When it holds something unknown or twice, or no day.
+@dataclass(frozen=True)
+class Moments:
+    """Times of a column as a form reads them.
+
+    Args:
+        local_ns: Nanoseconds since 1970-01-01T00:00 on the clock that was written, [N]; `NO_TIME`
+            where a value is missing or no time.
+        is_wrong: Which values [N] are there and no time, such as 30 February.
+        zones: Zone of each value [N], empty or missing where it names none.
     """
-    pattern, seen = "", ""
-    for literal, directive in re.findall(r"([^%]+)|%(.?)", time_format):
-        if literal or directive == "%":
-            pattern += re.escape(literal or "%").replace("\\ ", " +")
-            continue
-        if directive not in DIRECTIVES or directive in seen:
-            known = " ".join(f"%{name}" for name in DIRECTIVES)
-            raise TableError(
-                f"--time-format {time_format[:40]!r}: '%{directive}' is unknown or repeated; "
-                f"known: {known}"
-            )
-        seen += directive
-        pattern += DIRECTIVES[directive]
-    groups = re.findall(r"\?P<(\w)>", pattern)
-    has_date = {"y", "d"} <= set(groups) and {"m", "b"} & set(groups)
-    if not has_date or len(groups) != len(set(groups)):
-        raise TableError(
-            f"--time-format {time_format[:40]!r} must name year, month and day once, such as "
-            "%d/%m/%Y %H:%M"
-        )
-    return Form(time_format, f"^{pattern}$")
 
-
-def as_iso(column: pa.Array, form: Form) -> pa.Array:
-    """Write times [N] of a form anew as ISO 8601; missing ones stay missing."""
-    parts = pc.extract_regex(column, form.pattern)
-    names = [field.name for field in parts.type]
-    part = {name: pc.struct_field(parts, name) for name in names}
-    date = pc.binary_join_element_wise(_year(part["y"]), _month(part, names), _two(part["d"]), "-")
-    blank = pc.if_else(pc.is_valid(date), "", None)
-    hour = _hour(part["H"], part.get("p")) if "H" in names else _or(blank, "00")
-    clock = pc.binary_join_element_wise(
-        hour, _or(part.get("M", blank), "00"), _or(part.get("S", blank), "00"), ":"
-    )
-    fraction = part.get("f", blank)
-    fraction = pc.if_else(
-        pc.equal(fraction, ""), "", pc.binary_join_element_wise(".", fraction, "")
-    )
-    return pc.binary_join_element_wise(
-        pc.binary_join_element_wise(date, clock, "T"), fraction, part.get("z", blank), ""
-    )
+    local_ns: Ints
+    is_wrong: npt.NDArray[np.bool_]
+    zones: pa.Array
 
 
 def fitting(column: pa.Array) -> list[Form]:
@@ -126,41 +105,104 @@ def fitting(column: pa.Array) -> list[Form]:
     return [form for form in FORMS if _fits(few, form) and _fits(present, form)]
 
 
+def parse_times(column: pa.Array, form: Form) -> Moments:
+    """Read times [N] as a form has them."""
+    groups = pc.extract_regex(column, form.pattern)
+    part = {field.name: pc.struct_field(groups, field.name) for field in groups.type}
+    days, is_day = _count_days(part)
+    clock_ns, is_clock = _count_clock(part)
+    is_there = pc.is_valid(column).to_numpy(zero_copy_only=False)
+    is_time = is_there & pc.is_valid(groups).to_numpy(zero_copy_only=False) & is_day & is_clock
+    if "rest" in part:
+        is_time &= _lengths(part["rest"]) == 0
+    zones = part.get("z", pa.nulls(len(column), pa.string()))
+    if "Z" in part:
+        zones = pc.if_else(pc.equal(zones, ""), part["Z"], zones)
+    local_ns = np.where(is_time, days * DAY_NS + clock_ns, NO_TIME)
+    return Moments(local_ns, is_there & ~is_time, zones)
+
+
+def read_offset(zone: str) -> int | None:
+    """Nanoseconds by which a written zone is ahead of UTC; None where there is no such zone.
+
+    >>> read_offset("UTC+1") == read_offset("+01:00") == 3600 * 10**9
+    True
+    """
+    bare = re.sub("^(?:utc|gmt|z)", "", zone.lower())
+    if not bare:
+        return 0
+    digits = bare[1:].replace(":", "")
+    whole, _, fraction = digits.partition(".")
+    hours, minutes, seconds = (int(text or 0) for text in (whole[:2], whole[2:4], whole[4:6]))
+    offset_ns = ((hours * 60 + minutes) * 60 + seconds) * SECOND_NS + int(fraction.ljust(9, "0"))
+    is_zone = offset_ns <= LARGEST_OFFSET_NS and minutes < 60 and seconds < 60
+    return (-offset_ns if bare[0] == "-" else offset_ns) if is_zone else None
+
+
 def _fits(column: pa.Array, form: Form) -> bool:
     return pc.all(pc.match_substring_regex(column, form.pattern)).as_py() is True
 
 
-def _year(years: pa.Array) -> pa.Array:
-    if len(years) and pc.max(pc.binary_length(years)).as_py() == 2:
-        numbers = pc.cast(years, pa.int64())
-        full = pc.if_else(
-            pc.greater_equal(numbers, TWO_DIGIT_PIVOT), pc.add(numbers, 1900), pc.add(numbers, 2000)
+def _count_days(part: dict[str, pa.Array]) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Days since 1970-01-01, and which of them there are."""
+    years = _numbers(part["Y"] if "Y" in part else part["y"], FIRST_YEAR)
+    if "y" in part:
+        years = np.where(years >= TWO_DIGIT_PIVOT, years + 1900, years + 2000)
+    is_known = (years >= FIRST_YEAR) & (years <= LAST_YEAR)
+    years = np.where(is_known, years, FIRST_YEAR)
+    if "j" in part:
+        first, after = (_first_days(years - 1970 + k, "Y") for k in (0, 1))
+        day = _numbers(part["j"], 1)
+    else:
+        month = _months(part)
+        is_known &= (month >= 1) & (month <= 12)
+        months = (years - 1970) * 12 + month - 1
+        first, after = (_first_days(months + k, "M") for k in (0, 1))
+        day = _numbers(part["d"], 1)
+    days = first + day - 1
+    return days, is_known & (day >= 1) & (days < after)
+
+
+def _count_clock(part: dict[str, pa.Array]) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Nanoseconds since midnight, and which of them a clock shows."""
+    length = len(next(iter(part.values())))
+    hours, minutes, seconds, fraction = (
+        _numbers(part[name], 0) if name in part else np.zeros(length, dtype=np.int64)
+        for name in ("I" if "I" in part else "H", "M", "S", "f")
+    )
+    if "f" in part:
+        fraction = fraction * 10 ** (9 - np.clip(_lengths(part["f"]), 0, 9))
+    if "p" in part:
+        half = pc.utf8_lower(part["p"])
+        is_half, is_later = (
+            pc.fill_null(test, False).to_numpy(zero_copy_only=False)
+            for test in (pc.not_equal(half, ""), pc.equal(half, "p"))
         )
-        return full.cast(pa.string())
-    return years
+        hours = np.where(is_half, hours % 12 + 12 * is_later, hours)
+    is_clock = (hours < 24) & (minutes < 60) & (seconds < 60)
+    return ((hours * 60 + minutes) * 60 + seconds) * SECOND_NS + fraction, is_clock
 
 
-def _month(part: dict[str, pa.Array], names: list[str]) -> pa.Array:
-    if "m" in names:
-        return _two(part["m"])
+def _first_days(periods: Ints, unit: str) -> Ints:
+    """The first day of each month or year since 1970, as days since then."""
+    days: Ints = periods.astype(f"datetime64[{unit}]").astype("datetime64[D]").astype(np.int64)
+    return days
+
+
+def _months(part: dict[str, pa.Array]) -> Ints:
+    if "m" in part:
+        return _numbers(part["m"], 1)
     short = pc.utf8_lower(pc.utf8_slice_codeunits(part["b"], 0, 3))
-    places = pc.index_in(short, pa.array(MONTHS))
-    return _two(pc.add(places, 1).cast(pa.string()))
+    return array_of(pc.add(pc.index_in(short, pa.array(MONTHS)).cast(pa.int64()), 1), 1)
 
 
-def _hour(hours: pa.Array, half: pa.Array | None) -> pa.Array:
-    if half is None:
-        return _two(_or(hours, "00"))
-    number = pc.cast(_or(hours, "0"), pa.int64())
-    twelve = pc.subtract(number, pc.multiply(pc.divide(number, 12), 12))
-    half = pc.utf8_lower(half)
-    later = pc.if_else(pc.equal(half, "p"), pc.add(twelve, 12), twelve)
-    return _two(pc.if_else(pc.equal(half, ""), number, later).cast(pa.string()))
+def _numbers(texts: pa.Array, missing: int) -> Ints:
+    """Digits as whole numbers, `missing` where there are none."""
+    bare = pc.utf8_ltrim_whitespace(texts)
+    if pc.any(pc.equal(bare, "")).as_py():
+        bare = pc.if_else(pc.equal(bare, ""), str(missing), bare)
+    return array_of(bare.cast(pa.int64()), missing)
 
 
-def _two(texts: pa.Array) -> pa.Array:
-    return pc.utf8_lpad(texts, 2, "0")
-
-
-def _or(texts: pa.Array, otherwise: str) -> pa.Array:
-    return _two(pc.if_else(pc.equal(texts, ""), otherwise, texts))
+def _lengths(texts: pa.Array) -> Ints:
+    return array_of(pc.binary_length(texts).cast(pa.int64()), 0)

@@ -1,6 +1,7 @@
 """Times of a file to nanoseconds UTC."""
 
 import datetime as dt
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,9 @@ def read(values, tz=None, kind=None):
     "text",
     ["2024-03-01T12:00:00Z", "2024-03-01 12:00+00:00", "2024-03-01T13:00+01:00",
      "2024-03-01T07:00:00.000-0500", "2024/03/01 12:00:00 UTC", "2024.03.01 12:00Z",
-     " 2024-03-01T12:00:00.000000000Z "],
+     " 2024-03-01T12:00:00.000000000Z ", "2024-03-01 12:00:00+00", "2024-03-01 07:00:00-05",
+     "2024-03-01T12:00:00,000Z", "2024-03-01t12:00:00z", "2024-03-01 12:00:00 GMT",
+     "2024-03-01T07:00:00-05:00[America/New_York]", "2024-03-01 13:00:00 UTC+01:00"],
 )  # fmt: skip
 def test_iso_text_with_a_zone_is_read(text):
     """Offsets are applied, and nothing is assumed."""
@@ -139,13 +142,22 @@ def test_strange_rows_are_shown():
      ("Mar 1, 2024 12:00", "month name, day, year"),
      ("1-Mar-2024 12:00", "day, month name, year"),
      ("March 01, 2024 12:00 PM", "month name, day, year"),
-     ("2024-3-1 12:00", "year-month-day")],
+     ("2024-3-1 12:00", "year-month-day"), ("20240301T120000Z", "YYYYMMDD"),
+     ("20240301T1200+00", "YYYYMMDD"), ("20240301120000000", "YYYYMMDD"),
+     ("20240301 12:00:00,000", "YYYYMMDD"), ("20240301-12:00:00", "YYYYMMDD-HHMMSS"),
+     ("3/1/2024, 12:00:00\u202fPM", "month/day/year"),
+     ("2024-Mar-01 12:00", "year, month name, day"),
+     ("01/03/2024 12:00:00 p. m.", "day/month/year"), ("1.3.2024 14:00 GMT+2", "day.month.year"),
+     ("Fri Mar 01 2024 13:00:00 GMT+0100 (Central European Standard Time)",
+      "month name, day, year"), ("Fri, 01 Mar 2024 12:00:00 GMT", "day, month name, year")],
 )  # fmt: skip
 def test_other_forms_with_one_reading_are_read_and_told(text, words):
     """The note shows an example and how it was read."""
-    time_ns, notes = read([text])
-    assert time_ns.tolist() == [NOON_NS]
-    assert notes[0] == f"times such as {text!r} are read as {words}"
+    settled = text[:4].replace("01/0", "13/0").replace("3/1/", "3/13/") + text[4:]
+    time_ns, notes = read([text, settled])
+    assert time_ns[0] == NOON_NS
+    example = text[:40].replace("\u202f", " ")
+    assert notes[0] == f"times such as {example!r} are read as {words}"
 
 
 def test_whole_days_as_numbers_are_dates():
@@ -163,6 +175,59 @@ def test_one_day_above_twelve_settles_all(other, words):
     assert notes[0].endswith(words)
 
 
+@pytest.mark.parametrize(
+    "text", ["2024-03-01 12:00 GMT", "01.03.2024 12:00 GMT", "1 Mar 2024 12:00 UTC"]
+)
+def test_a_zone_that_is_named_counts_more_than_tz(text):
+    """GMT behind a time is its zone in every form; --tz is not applied to it."""
+    time_ns, notes = read([text], tz="Asia/Tokyo")
+    assert time_ns.tolist() == [NOON_NS]
+    assert "--tz Asia/Tokyo changes no time" in notes[-1]
+
+
+@pytest.mark.parametrize(
+    "zone", ["US/Eastern", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "Japan"]
+)
+def test_every_name_of_a_zone_is_known(zone):
+    """Digits, signs and three parts belong to names of zones."""
+    (time_ns,), notes = read([f"20240301 12:00:00 {zone}"])
+    assert time_ns == read(["2024-03-01T12:00"], tz=zone)[0][0]
+    assert f"times name no zone, read as {zone}" in notes
+
+
+@pytest.mark.parametrize("zone", ["EST", "CET", "MST", "March", "PRC"])
+def test_short_names_of_zones_are_refused(zone):
+    """Whether EST stands for summer too is not known."""
+    with pytest.raises(TableError, match="no single reading"):
+        read([f"2024-03-01 12:00:00 {zone}"])
+
+
+@pytest.mark.parametrize(
+    ("good", "odd"),
+    [("1709294400000", "open_time"), ("2024-03-01T12:00", "time"), ("20240301 12:00", "Total"),
+     ("13/01/2024", "2024-01-13")],
+)  # fmt: skip
+def test_the_row_that_is_unlike_most_others_is_blamed(good, odd):
+    """Rows that most others are like are not shown."""
+    with pytest.raises(TableError, match=f"unlike most others: row 2 '{odd}'; correct these rows"):
+        read([good, good, odd, good])
+
+
+@pytest.mark.parametrize(
+    "text", ["03/04/2024", "3-4-2024 9:30:00", "03/04/2024, 09:30:00.123 PM", "3/4/2024 9:30 a. m.",
+             "03/04/2024T09:30:00+02:00", "03/04/2024 09:30 GMT"]
+)  # fmt: skip
+def test_formats_that_a_message_names_are_read(text):
+    """Both formats of a date with two readings work, and differ in day and month."""
+    with pytest.raises(TableError) as caught:
+        read([text])
+    formats = re.findall("--time-format '([^']+)'", str(caught.value))
+    day_first, month_first = (
+        read_times({"t": pa.array([text])}, None, "f", form)[0][0] for form in formats
+    )
+    assert (day_first - month_first) // (24 * 3600 * 10**9) == 30
+
+
 def test_days_and_months_that_may_be_exchanged_are_refused():
     """Both readings are named, and the option that settles it does."""
     with pytest.raises(TableError, match=r"day/month/year and month/day/year; --time-format"):
@@ -176,7 +241,10 @@ def test_days_and_months_that_may_be_exchanged_are_refused():
     ("form", "text"),
     [("%d/%m/%y %H%M", "01/03/24 1200"), ("%Y-%m-%d %I:%M:%S %p", "2024-03-01 12:00:00 pm"),
      ("%b %d %Y %H:%M:%S.%f", "Mar 01 2024 12:00:00.000"), ("%Y%m%d%%%H", "20240301%12"),
-     ("%d.%m.%Y %H:%M%z", "01.03.2024 14:30+02:30")],
+     ("%d.%m.%Y %H:%M%z", "01.03.2024 14:30+02:30"),
+     ("%Y-%m-%d %H:%M:%S%z", "2024-03-01 12:00:00+00"),
+     ("%Y%m%d%H%M%S%f", "20240301120000000000"), ("%Y %j %H", "2024 061 12"),
+     ("%a %d-%b-%Y %H:%M %Z", "Fri 01-MAR-2024 12:00 GMT")],
 )  # fmt: skip
 def test_a_form_that_a_person_names_is_used(form, text):
     """Every directive has its meaning; missing values stay missing."""
@@ -186,8 +254,10 @@ def test_a_form_that_a_person_names_is_used(form, text):
 
 
 @pytest.mark.parametrize(
-    "form", ["", "%d", "%Y-%m", "%Y-%m-%d %m", "%Y %q", "%Y-%m-%d %", "%d %b %m %Y"]
-)
+    "form", ["", "%d", "%Y-%m", "%Y-%m-%d %m", "%Y %q", "%Y-%m-%d %", "%d %b %m %Y", "%Y %U %w",
+             "%Y-%m-%d %I:%M", "%Y-%m-%d %H:%M %p", "%Y-%m-%d %H %I %p", "%F %T", "%Y-%-m-%-d",
+             "%Y-%m-%d %z %Z", "%Y %j %d"]
+)  # fmt: skip
 def test_forms_that_make_no_time_are_refused(form):
     """Year, month and day, each once, of what is known."""
     with pytest.raises(TableError, match="--time-format"):
