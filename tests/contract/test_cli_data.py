@@ -194,7 +194,7 @@ def test_a_market_without_volume_says_what_cannot_fire(command, tmp_path):
     outcome = command("evolve", "--data", spec, *SMALL)
     assert outcome.code == 0
     assert "volume rules can never fire" in outcome.err
-    assert "No strategy traded" in outcome.out
+    assert "No candidate is feasible" in outcome.out
 
 
 def test_a_market_that_never_moves_has_undefined_statistics(command, tmp_path):
