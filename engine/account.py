@@ -211,7 +211,8 @@ class Account:
                 "max_leverage": float(_gross(folded).max()),
             }
         if self.is_marked:
-            named["max_drawdown_marked"] = self._marked(ledgers, folded)
+            _, marked = self.mark(ledgers, folded)
+            named["max_drawdown_marked"] = float(measure_falls(marked).max(initial=0.0))
         else:
             why["max_drawdown_marked"] = "several_symbols"
         by_day, why_days = self._daily(folded)
@@ -219,8 +220,8 @@ class Account:
 
     def _daily(self, folded: Folded) -> tuple[dict[str, float], dict[str, str]]:
         """Ratios and falls of the account at the ends of days."""
-        ends = self._day_ends(folded)
-        falls = _falls(ends)
+        ends = self.day_ends(folded)
+        falls = measure_falls(ends)
         found = {"under_water_days": float(self._longest_fall(falls > 0.0))}
         if len(ends) and not ends[-1] > 0.0:
             return found, dict.fromkeys(("sharpe_daily", "sortino_daily", "ulcer"), "ruined")
@@ -245,7 +246,7 @@ class Account:
         found["sortino_daily"] = float(mean / np.sqrt(loss_q2 / count) * periods)
         return found, {}
 
-    def _day_ends(self, folded: Folded) -> Floats:
+    def day_ends(self, folded: Folded) -> Floats:
         """Equity at the end of each day with bars, [D]."""
         date = folded.exit_ns // UNITS_NS["d"]
         count = np.searchsorted(date, self.days, side="right")
@@ -257,8 +258,12 @@ class Account:
         runs = self.days[edges.reshape(-1, 2) - [0, 1]]
         return int((runs[:, 1] - runs[:, 0]).max(initial=-1)) + 1
 
-    def _marked(self, ledgers: Sequence[Ledger], folded: Folded) -> float:
-        """Deepest fall of the account at closes of bars, each as if all were closed then."""
+    def mark(self, ledgers: Sequence[Ledger], folded: Folded) -> tuple[Ints, Floats]:
+        """Equity at closes of bars at which there is a position or one ends, as if all were closed.
+
+        Returns:
+            Times [T], ascending, nanoseconds UTC, some of them more than once; and equity [T].
+        """
         marks = [
             _concatenate(self._marks(w, ledgers[w]) for w in np.flatnonzero(own).tolist())
             for own in self.strands == np.arange(self.n_strands)[:, None]
@@ -272,7 +277,7 @@ class Account:
             is_open = newest >= 0
             is_open[is_open] = times[is_open] < ends[newest[is_open]]
             value[is_open] *= factor[newest[is_open]]
-        return float(_falls(value).max(initial=0.0))
+        return times, value
 
     def _marks(self, place: int, ledger: Ledger) -> tuple[Ints, Ints, Floats]:
         """Closes at which there is a position in a window, when it ends, what it makes by then."""
@@ -358,7 +363,7 @@ def _concatenate(parts: Iterable[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints
     return closes, ends, factor
 
 
-def _falls(value: Floats) -> Floats:
+def measure_falls(value: Floats) -> Floats:
     """How far values [N] lie below the highest so far, which begins with 1, as shares of it."""
     peak = np.maximum.accumulate(np.concatenate([[1.0], value]))[1:]
     falls: Floats = (peak - value) / peak
