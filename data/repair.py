@@ -63,11 +63,14 @@ def repair_rows(
 
 def widen_roundings(values: Mapping[str, Floats]) -> tuple[Mapping[str, Floats], int]:
     """Highs and lows [N] that miss open or close by a rounding put right, and in how many rows."""
-    top = np.maximum(values["open"], values["close"])
-    bottom = np.minimum(values["open"], values["close"])
-    if not ((values["high"] < top) | (values["low"] > bottom)).any():
+    is_missed = any(
+        (values["high"] < values[name]).any() or (values["low"] > values[name]).any()
+        for name in ("open", "close")
+    )
+    if not is_missed:
         return values, 0
-    return _widen(values, ROUNDING_ULPS * np.spacing(np.abs(top)))
+    top = np.maximum(np.abs(values["open"]), np.abs(values["close"]))
+    return _widen(values, ROUNDING_ULPS * np.spacing(top))
 
 
 def _widen(values: Mapping[str, Floats], reach: float | Floats) -> tuple[Mapping[str, Floats], int]:

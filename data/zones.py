@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -10,14 +11,20 @@ import numpy.typing as npt
 
 from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints, format_time
 from data.errors import TableError, near_match
-from data.timeframe import DAY_NS, MINUTE_NS
+from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS
 
 EPOCH = datetime(1970, 1, 1)
 
 TWICE, NEVER = -(2**62), -(2**62) - 1
 """Stand in for an offset where a local time exists twice, or not at all."""
 
-HOUR_NS = 60 * MINUTE_NS
+HOUR_NS, YEAR_NS = 60 * MINUTE_NS, 365 * DAY_NS
+
+UNCHANGED_NS = 3 * DAY_NS
+"""No clock was changed twice within a week since 1970: so far apart, equal offsets are one."""
+
+KNOWN_CLOCKS = 256
+"""Lists of changes that are remembered, for many files alike."""
 
 Ambiguous = Literal["earlier", "later"]
 """Which of its two moments a local time stands for in the hour that a clock repeats."""
@@ -91,14 +98,12 @@ def find_zone(tz: str) -> ZoneInfo:
 
 def offsets_at(utc_ns: Ints, tz: str) -> Ints:
     """Nanoseconds by which a zone's clock is ahead of UTC at each time [N]."""
-    clock = find_zone(tz)
-    days, day_of_row = np.unique(utc_ns // DAY_NS, return_inverse=True)
-    edges = [_utc_offset_ns(int(day) * DAY_NS, clock) for day in (*days, *(days + 1))]
-    starts, ends = np.array(edges, dtype=np.int64).reshape(2, -1)
-    offsets: Ints = starts[day_of_row]
-    for row in np.flatnonzero((starts != ends)[day_of_row]):
-        offsets[row] = _utc_offset_ns(int(utc_ns[row]), clock)
-    return offsets
+    if not len(utc_ns):
+        return utc_ns
+    years = (int(edge) // YEAR_NS for edge in (utc_ns.min(), utc_ns.max()))
+    changes, offsets = _list_changes(tz, *years)
+    found: Ints = offsets[np.searchsorted(changes, utc_ns, side="right")]
+    return found
 
 
 def earliest_moments(local_ns: Ints, tz: str) -> Ints:
@@ -113,6 +118,29 @@ def earliest_moments(local_ns: Ints, tz: str) -> Ints:
         local = EPOCH + timedelta(microseconds=int(local_ns[row]) // 1000)
         utc_ns[row] = local_ns[row] - _ns(local.replace(tzinfo=clock).utcoffset())
     return utc_ns
+
+
+@lru_cache(KNOWN_CLOCKS)
+def _list_changes(tz: str, first_year: int, last_year: int) -> tuple[Ints, Ints]:
+    """Times at which a clock is changed [K], and its offsets before, between and after [K + 1].
+
+    Years are those of 365 days since 1970.
+    """
+    clock = find_zone(tz)
+    edges = range(first_year * YEAR_NS, (last_year + 1) * YEAR_NS + UNCHANGED_NS, UNCHANGED_NS)
+    offsets = [_utc_offset_ns(edge, clock) for edge in edges]
+    changes, between = [], [offsets[0]]
+    for edge, before, after in zip(edges, offsets, offsets[1:], strict=False):
+        if before == after:
+            continue
+        early, late = edge, edge + UNCHANGED_NS
+        while late - early > SECOND_NS:
+            middle = (early + late) // 2 // SECOND_NS * SECOND_NS
+            is_before = _utc_offset_ns(middle, clock) == before
+            early, late = (middle, late) if is_before else (early, middle)
+        changes.append(late)
+        between.append(after)
+    return np.array(changes, dtype=np.int64), np.array(between, dtype=np.int64)
 
 
 def _constant_offset_ns(day: int, clock: ZoneInfo) -> int | None:

@@ -131,6 +131,22 @@ def test_skipped_times_name_a_clock_that_is_not_put_forward(tz, fixed):
     assert len(in_utc(local(night), fixed)) == 1
 
 
+@pytest.mark.parametrize(
+    "tz", ["America/New_York", "Africa/Casablanca", "Australia/Lord_Howe", "America/Boa_Vista"]
+)
+def test_offsets_of_many_years_agree_with_the_standard_library(tz):
+    """Every six hours of fifty years, and the second of each change."""
+    utc = np.arange("1970-01-02", "2020-01-01", 6, dtype="datetime64[h]").astype("datetime64[s]")
+    found = zones.offsets_at(utc.astype(np.int64) * 10**9, tz) // 10**9
+    zone = ZoneInfo(tz)
+    expected = [datetime.fromtimestamp(t, zone).utcoffset() for t in utc.astype(np.int64).tolist()]
+    assert found.tolist() == [int(offset.total_seconds()) for offset in expected]
+    changes, offsets = zones._list_changes(tz, 0, 49)
+    for change, before, after in zip(changes.tolist(), offsets, offsets[1:], strict=False):
+        edge = zones.offsets_at(np.array([change - 10**9, change]), tz)
+        assert edge.tolist() == [before, after]
+
+
 def test_offsets_agree_with_the_standard_library():
     """Each hour of two years, and midnight where a day begins an hour late."""
     utc = np.arange("2017-06-01", "2019-06-01", dtype="datetime64[h]")
