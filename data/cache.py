@@ -28,13 +28,13 @@ from platformdirs import user_cache_path
 
 from data.checks import COLUMNS, VALUES, Floats, Ints
 from data.errors import CacheError
-from data.files import replace_whole, sync_folder
+from data.files import remove_drafts, replace_whole, sync_folder
 from data.timeframe import SECOND_NS
 
 APP = "exhaustion-optimizer"
 VERSION = 1
 META = b"exhaustion-optimizer"
-QUARANTINE, SUPERSEDED, LOCK, DRAFT = "quarantine", "superseded", "fetch.lock", ".draft"
+QUARANTINE, SUPERSEDED, LOCK, FORMER_DRAFT = "quarantine", "superseded", "fetch.lock", ".draft"
 LARGEST_PART_BYTES = 500_000_000
 POLL_S = 0.2
 
@@ -203,8 +203,7 @@ class SeriesCache:
         name = f"{start_ns // SECOND_NS}_{end_ns // SECOND_NS}_{short}_{file_hash}.parquet"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            draft = self.folder / f"{name[:60]}.{os.getpid()}{DRAFT}"
-            replace_whole(self.folder / name, content, draft)
+            replace_whole(self.folder / name, content)
             sync_folder(self.folder)
         except OSError as error:
             raise _refused(self.folder, error) from None
@@ -249,7 +248,8 @@ class SeriesCache:
 
     def _sweep(self) -> None:
         """Remove drafts of those who were killed; the lock says that nobody writes now."""
-        for draft in self.folder.glob(f"*{DRAFT}"):
+        remove_drafts(self.folder)
+        for draft in self.folder.glob(f"*{FORMER_DRAFT}"):
             draft.unlink(missing_ok=True)
 
 

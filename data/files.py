@@ -3,11 +3,19 @@
 import contextlib
 import errno
 import fcntl
+import glob
 import os
+import re
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 from stat import S_ISREG
+
+DRAFT = ".part"
+"""How the name of a file ends that is being written."""
+
+IS_DRAFT = re.compile(rf"\.(?P<name>.+)\.[0-9a-f]+{re.escape(DRAFT)}")
+"""Name of a draft, and in it that of the file that it becomes."""
 
 
 class NoFileError(OSError):
@@ -28,26 +36,71 @@ def open_ordinary(path: Path) -> BufferedReader:
     return os.fdopen(descriptor, "rb")
 
 
-def replace_whole(path: Path, content: bytes, draft: Path) -> None:
+def replace_whole(path: Path, content: bytes) -> None:
     """Put content in the place of a file: what a reader finds is the old one or the new.
 
-    It is written to `draft` first, in the same folder; `sync_folder` makes the move durable.
+    `sync_folder` makes the move durable.
 
     Raises:
         OSError: When that fails; a file that was there is left as it was.
     """
+    with drafting(path) as draft, open(draft, "rb+") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def drafting(path: Path) -> Iterator[Path]:
+    """An empty file beside another one, whose place it takes at the end of the body.
+
+    Its writer holds a lock on it, so that drafts of writers that were killed are known, and are
+    removed by the next one.
+
+    Raises:
+        OSError: When it cannot be made or moved; a file that was there is left as it was.
+    """
+    remove_drafts(path.parent, f".{glob.escape(path.name)}.*{DRAFT}")
+    draft, descriptor = _make_draft(path)
     try:
-        # One that another process of this number left; whatever is there is not followed.
-        draft.unlink(missing_ok=True)
-        with open(draft, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        yield draft
         os.replace(draft, path)
-    except OSError:
+    finally:
         with contextlib.suppress(OSError):
             draft.unlink()
-        raise
+        os.close(descriptor)
+
+
+def remove_drafts(folder: Path, pattern: str = f".*{DRAFT}") -> None:
+    """Remove drafts of writers that were killed; those that are being written stay."""
+    for draft in folder.glob(pattern):
+        if not IS_DRAFT.fullmatch(draft.name):
+            continue
+        with contextlib.suppress(OSError):
+            descriptor = os.open(draft, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                draft.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def _make_draft(path: Path) -> tuple[Path, int]:
+    """A new file beside another one, and the descriptor that holds its lock."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    while True:
+        draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}{DRAFT}")
+        try:
+            descriptor = os.open(draft, flags, 0o666)
+        except FileExistsError:
+            continue
+        # Where a file system has no locks, drafts of the killed stay.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return draft, descriptor
+        # Another writer took it for one that was left, before it was locked.
+        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:

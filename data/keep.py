@@ -1,6 +1,5 @@
 """Bars as a Parquet file of ours: one form, whatever they were read from, and read back exactly."""
 
-import contextlib
 import hashlib
 import os
 import re
@@ -12,6 +11,7 @@ import numpy as np
 from data.bars import Bars
 from data.checks import VALUES
 from data.errors import DataError, SourceError
+from data.files import drafting, taking_turns
 from data.load import load_bars
 from data.statement import state_bars
 from data.table import LoadOptions
@@ -55,27 +55,29 @@ def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[P
             f"{folder}: cannot be written (it is a file); name a folder to keep bars in"
         )
     path = folder / file_name(bars.symbol)
+    try:
+        # Two imports of one market must see each other's file.
+        with taking_turns(folder):
+            return path, _keep(bars, path, may_replace=may_replace)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def _keep(bars: Bars, path: Path, *, may_replace: bool) -> bool:
+    """Write bars to a file, unless it holds them; whether it was written."""
     if path.exists():
         if _states(path, bars):
-            return path, False
+            return False
         # The same bars without their statement are written anew: nothing is lost.
         if not may_replace and not _holds(path, bars):
             raise SourceError(
                 f"{path}: holds other bars; --replace puts the new ones in their place"
             )
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with drafting(path) as draft:
         _write(bars, draft)
         if not _states(draft, bars):
             raise SourceError(f"{path}: what was written does not read back; is the disk failing?")
-        os.replace(draft, path)
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-    return path, True
+    return True
 
 
 def _write(bars: Bars, draft: Path) -> None:

@@ -6,7 +6,6 @@ A file bears the SHA-256 of its bytes as its name, is written whole, and never c
 import dataclasses
 import hashlib
 import json
-import os
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
@@ -102,7 +101,7 @@ def written(content: bytes, folder: Path) -> Path:
     if not path.is_file():
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            replace_whole(path, content, folder / f".{path.name}.{os.getpid()}")
+            replace_whole(path, content)
         except (PermissionError, FileExistsError, NotADirectoryError) as error:
             raise SourceError(f"{folder}: bars cannot be written ({error.strerror})") from None
     return path

@@ -8,9 +8,6 @@ from pathlib import Path
 from data.files import replace_whole
 from optimizer.errors import OptimizerError
 
-DRAFT = ".part"
-"""How the name of a file ends that is being written."""
-
 
 def write_whole(path: Path, content: str | bytes, *, may_follow: bool = True) -> None:
     """Write a file completely or not at all.
@@ -34,7 +31,7 @@ def write_whole(path: Path, content: str | bytes, *, may_follow: bool = True) ->
             _write_through(path, payload)
             return
         target = Path(os.path.realpath(path)) if may_follow else path
-        replace_whole(target, payload, target.with_name(f".{target.name}.{os.getpid()}{DRAFT}"))
+        replace_whole(target, payload)
     except OSError as error:
         raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
 

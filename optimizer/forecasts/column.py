@@ -4,7 +4,6 @@ It is Parquet with the columns known_at, value and symbol, so that any strategy 
 `--column-file`; its record stands in the file's own description.
 """
 
-import glob
 import io
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +24,7 @@ from optimizer.forecasts.settings import ForecastSettings
 from optimizer.forecasts.skill import Skill, skill_of
 from optimizer.runs.payload import Payload, decode, encode, sha256
 from optimizer.runs.store import ONCE
-from optimizer.written import DRAFT, write_whole
+from optimizer.written import write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -204,9 +203,6 @@ def write_forecast(forecast: Forecast, path: Path) -> Forecast:
             record = replace(record, digest=_digest_of(record.payload()))
             forecast = replace(forecast, record=record)
             write_whole(path, _as_parquet(forecast))
-            # Nobody else writes now: what is left was left by a fit that was killed.
-            for draft in path.parent.glob(f".{glob.escape(path.name)}.*{DRAFT}"):
-                draft.unlink(missing_ok=True)
     except OSError as error:
         raise OptimizerError(f"{path} cannot be written: {error.strerror or error}") from None
     return forecast

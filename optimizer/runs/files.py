@@ -65,6 +65,12 @@ def refuse_links(directory: Path) -> None:
         raise StoreError(f"{directory} cannot be opened: {error.strerror}") from None
 
 
+def list_folders(directory: Path) -> list[Path]:
+    """Folders in which a run keeps files, its own one last; links are left out."""
+    inner = (directory / name for name in (COLUMN_FOLDER, ROW_FOLDER))
+    return [folder for folder in inner if folder.is_dir() and not folder.is_symlink()] + [directory]
+
+
 def _refuse_special(directory: Path, name: str, place: int) -> None:
     try:
         found = os.stat(name, dir_fd=place, follow_symlinks=False)

@@ -7,10 +7,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from data.files import open_ordinary, sync_folder
+from data.files import IS_DRAFT, open_ordinary, sync_folder
 from optimizer.errors import StoreError
 from optimizer.runs.database import APPLICATION_ID
-from optimizer.runs.files import COLUMN_FOLDER, DATABASE, NAMES, OWNER, REPORT, ROW_FOLDER
+from optimizer.runs.files import (
+    COLUMN_FOLDER,
+    DATABASE,
+    NAMES,
+    OWNER,
+    REPORT,
+    ROW_FOLDER,
+    list_folders,
+)
 from optimizer.runs.lock import OwnerLock, is_owned, read_owner
 from optimizer.runs.reader import Reader
 
@@ -26,7 +34,6 @@ MARK = slice(68, 72)
 """Bytes of a SQLite file that hold its application id. Source: SQLite, "Database File Format"."""
 
 _DRAFT = re.compile(r"\.new-[A-Za-z0-9._-]+-[0-9a-f]{6}")
-_PART = re.compile(r"\.(?P<name>.+)\.\d+\.part")
 _ROW = re.compile(r"[0-9a-f]{64}\.row")
 
 
@@ -67,7 +74,7 @@ def list_own(directory: Path) -> list[Path]:
 
 def list_foreign(directory: Path) -> list[Path]:
     """Whatever lies in a run's directory and is no file of the run."""
-    own, folders = set(list_own(directory)), _folders(directory)
+    own, folders = set(list_own(directory)), list_folders(directory)
     lying = [path for folder in folders for path in _entries(folder)]
     return sorted(path for path in lying if path not in own and path not in folders)
 
@@ -106,15 +113,9 @@ def _remove_files(directory: Path) -> None:
     """Remove the files of a run, then its folders where nothing else lies in them."""
     for path in list_own(directory):
         path.unlink(missing_ok=True)
-    for folder in _folders(directory):
+    for folder in list_folders(directory):
         if not any(folder.iterdir()):
             folder.rmdir()
-
-
-def _folders(directory: Path) -> list[Path]:
-    """Folders in which a run keeps files, its own one last."""
-    inner = (directory / name for name in (COLUMN_FOLDER, ROW_FOLDER))
-    return [folder for folder in inner if folder.is_dir() and not folder.is_symlink()] + [directory]
 
 
 def has_mark(path: Path) -> bool:
@@ -155,7 +156,7 @@ def _is_page(path: Path) -> bool:
 
 def _plain_name(path: Path) -> Path:
     """The name of a file, or that of the file of which it is a draft."""
-    part = _PART.fullmatch(path.name)
+    part = IS_DRAFT.fullmatch(path.name)
     return Path(part["name"] if part else path.name)
 
 

@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from data.files import sync_folder
+from data.files import remove_drafts, sync_folder
 from optimizer.errors import StoreError
 from optimizer.runs.chain import follow_chain, link_evidence, read_evidence, set_evidence_aside
 from optimizer.runs.database import (
@@ -21,7 +21,7 @@ from optimizer.runs.database import (
     write_resumption,
     write_row,
 )
-from optimizer.runs.files import DAMAGED, DATABASE, REBUILT, SIDES
+from optimizer.runs.files import DAMAGED, DATABASE, REBUILT, SIDES, list_folders
 from optimizer.runs.payload import sha256
 from optimizer.runs.rows import NOTHING, Columns, Digests
 
@@ -109,9 +109,11 @@ def is_in_use(path: Path) -> bool:
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Remove what an interrupted `rebuild` left; only the owner of a run may."""
+    """Remove what writers left that were killed; only the owner of a run may."""
     for name in (REBUILT, REBUILT + "-journal"):
         (directory / name).unlink(missing_ok=True)
+    for folder in list_folders(directory):
+        remove_drafts(folder)
 
 
 def _salvaged(connection: sqlite3.Connection, digests: Digests) -> tuple[Digests, Columns]:

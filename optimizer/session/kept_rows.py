@@ -11,7 +11,6 @@ import logging
 import math
 import os
 import shutil
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -22,6 +21,7 @@ from typing import TypeGuard
 import numpy as np
 from platformdirs import user_cache_path
 
+from data.files import drafting
 from engine.machine import available_cores, describe_processor, versions
 from optimizer.search.generation import Floats
 from strategy.expressions import Call
@@ -113,13 +113,9 @@ class RowCache:
         if not self._has_room(DIGEST_BYTES + len(row)):
             return
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
-        try:
+        with drafting(file) as draft:
             # Not synchronised with the disk: the digest tells what a crash left.
             draft.write_bytes(hashlib.sha256(row).digest() + row)
-            os.replace(draft, file)
-        finally:
-            draft.unlink(missing_ok=True)
 
     def _has_room(self, size: int) -> bool:
         """Make room: a series of an indicator goes whole, the one not used for longest first.

@@ -1,9 +1,12 @@
 """Bars kept as files: whole, exact, and never over something else in silence."""
 
+import threading
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from data import keep as keep_module
 from data import keep_bars, load_bars
 from data.errors import SourceError
 from data.keep import file_name
@@ -77,3 +80,27 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(SourceError, match="cannot be written"):
         keep_bars(make_bars(5), tmp_path / "bars")
     assert (tmp_path / "bars").read_text() == "a file"
+
+
+def test_two_imports_at_once_see_each_other(tmp_path, monkeypatch):
+    """The second one waits, and finds other bars that it may not replace."""
+    write, refused = keep_module._write, []
+
+    def import_others():
+        with pytest.raises(SourceError, match="holds other bars") as error:
+            keep_bars(make_bars(60), tmp_path)
+        refused.append(error)
+
+    other = threading.Thread(target=import_others)
+
+    def write_beside(bars, draft):
+        if other.ident is None:
+            other.start()
+            # Where nothing holds it up it ends in this time.
+            other.join(0.5)
+        write(bars, draft)
+
+    monkeypatch.setattr(keep_module, "_write", write_beside)
+    path, is_written = keep_bars(make_bars(50), tmp_path)
+    other.join()
+    assert (is_written, len(refused), len(load_bars(str(path)))) == (True, 1, 50)

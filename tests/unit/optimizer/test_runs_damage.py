@@ -408,11 +408,13 @@ def test_half_written_transaction_is_undone_before_anything_is_read(tmp_path):
 
 
 def test_run_killed_in_the_middle_of_mending_is_mended_again(run):
-    """A half-made replacement is removed by the next owner."""
-    (run / "rebuilt.sqlite").write_bytes(b"half")
+    """A half-made replacement is removed by the next owner, and so are drafts of other files."""
+    (run / "columns").mkdir()
+    for name in ("rebuilt.sqlite", ".report.html.0a1b.part", "columns/.rate.csv.7.part"):
+        (run / name).write_bytes(b"half")
     with RunStore.open(run, writable=True) as store:
         assert_sound(store, 9)
-    assert not (run / "rebuilt.sqlite").exists()
+    assert sorted(path.name for path in run.rglob("*")) == ["columns", OWNER, DATABASE]
 
 
 def test_drafts_of_runs_never_begun_are_swept(tmp_path):

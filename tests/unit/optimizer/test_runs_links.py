@@ -87,9 +87,11 @@ def test_a_report_takes_the_place_of_a_link(tmp_path, precious):
     assert written.read_text().startswith("<!doctype html>")
 
 
-def test_a_draft_follows_no_link(tmp_path, precious):
+def test_a_draft_follows_no_link(tmp_path, precious, monkeypatch):
     """Who guesses its name gains nothing."""
     target = tmp_path / "out.txt"
-    (tmp_path / f".out.txt.{os.getpid()}.part").symlink_to(precious)
+    names = iter([b"x", b"y"])
+    monkeypatch.setattr("data.files.os.urandom", lambda size: next(names))
+    (tmp_path / f".out.txt.{b'x'.hex()}.part").symlink_to(precious)
     write_whole(target, "new")
     assert (precious.read_text(), target.read_text()) == (PRECIOUS, "new")

@@ -1,0 +1,144 @@
+"""Files are written whole, and nothing is left of writers that were killed."""
+
+import fcntl
+import os
+import random
+import threading
+
+import pytest
+
+from data import files
+from data.files import DRAFT, drafting, remove_drafts, replace_whole
+from tests.support.kill import child, kill_after
+from tests.support.writers import NAMES, WRITERS, child_write
+
+
+def list_names(folder):
+    """Names of all files below a folder."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def leave_draft(path):
+    """A draft of a writer that was killed."""
+    draft = path.with_name(f".{path.name}.0a1b{DRAFT}")
+    draft.write_bytes(b"half")
+    return draft
+
+
+def test_a_draft_of_a_killed_writer_goes_with_the_next_one(tmp_path):
+    """Only that of the same file: a draft of another one may be of anybody."""
+    leave_draft(tmp_path / "a.csv")
+    leave_draft(tmp_path / "b.csv")
+    (tmp_path / ".a.csv.mine.part").write_text("mine")
+    replace_whole(tmp_path / "a.csv", b"whole")
+    assert list_names(tmp_path) == [".a.csv.mine.part", ".b.csv.0a1b.part", "a.csv"]
+    assert (tmp_path / "a.csv").read_bytes() == b"whole"
+
+
+@pytest.mark.parametrize("name", ["a[1].csv", "*.csv", "?"])
+def test_a_name_is_no_pattern(tmp_path, name):
+    """Drafts of files that such a pattern would match stay."""
+    leave_draft(tmp_path / "a1.csv")
+    leave_draft(tmp_path / name)
+    replace_whole(tmp_path / name, b"whole")
+    assert list_names(tmp_path) == sorted([".a1.csv.0a1b.part", name])
+
+
+def test_a_draft_that_is_being_written_stays(tmp_path):
+    """Two writers of one file take no notice of each other; the last one is read."""
+    path = tmp_path / "a.csv"
+    with drafting(path) as first:
+        first.write_bytes(b"first")
+        replace_whole(path, b"second")
+        remove_drafts(tmp_path)
+        assert path.read_bytes() == b"second"
+    assert path.read_bytes() == b"first"
+    assert list_names(tmp_path) == ["a.csv"]
+
+
+def test_a_draft_that_is_taken_away_before_its_lock_is_made_again(tmp_path, monkeypatch):
+    """Another writer may look at it in the instant between."""
+    lock, taken = fcntl.flock, []
+
+    def lock_late(descriptor, kind):
+        if not taken:
+            taken.extend(tmp_path.iterdir())
+            taken[0].unlink()
+        lock(descriptor, kind)
+
+    monkeypatch.setattr(files.fcntl, "flock", lock_late)
+    replace_whole(tmp_path / "a.csv", b"whole")
+    assert len(taken) == 1
+    assert list_names(tmp_path) == ["a.csv"]
+
+
+def test_without_locks_files_are_written_and_no_draft_is_touched(tmp_path, monkeypatch):
+    """Nobody could say whether somebody writes it."""
+
+    def refuse(descriptor, kind):
+        raise OSError
+
+    draft = leave_draft(tmp_path / "a.csv")
+    monkeypatch.setattr(files.fcntl, "flock", refuse)
+    replace_whole(tmp_path / "a.csv", b"whole")
+    assert list_names(tmp_path) == [draft.name, "a.csv"]
+
+
+def test_a_body_that_fails_leaves_the_old_file(tmp_path):
+    """And no draft."""
+    (tmp_path / "a.csv").write_text("old")
+    with pytest.raises(ZeroDivisionError), drafting(tmp_path / "a.csv") as draft:
+        draft.write_bytes(bytes(1 // 0))
+    assert ((tmp_path / "a.csv").read_text(), list_names(tmp_path)) == ("old", ["a.csv"])
+
+
+def test_threads_that_write_one_file_leave_one_whole(tmp_path):
+    """Whichever was last."""
+    path = tmp_path / "a.csv"
+
+    def write(number):
+        for _ in range(50):
+            replace_whole(path, bytes([number]) * 10_000)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    content = path.read_bytes()
+    assert content == content[:1] * 10_000
+    assert list_names(tmp_path) == ["a.csv"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_writer_writes_each_name_again(tmp_path, name):
+    """What the kills below rely on."""
+    for number in range(2 * NAMES):
+        WRITERS[name](tmp_path, number)
+    assert not list(tmp_path.rglob(f".*{DRAFT}"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WRITERS)
+def test_kill_of_writers_leaves_whole_files_and_no_draft(tmp_path, name, kills):
+    """Two at once, one of them killed at any moment: the next one finds whole files alone."""
+    dice, left = random.Random(name), 0
+    for _ in range(kills):
+        with child(child_write, name, tmp_path) as process:
+            kill_after(process, 1, dice.uniform(0.0, 0.05))
+        left += len(list(tmp_path.rglob(f".*{DRAFT}")))
+        for number in range(NAMES):
+            WRITERS[name](tmp_path, number)
+        assert not list(tmp_path.rglob(f".*{DRAFT}"))
+    if kills >= 50 and name != "keep_row":
+        assert left, "no kill ever met a writer at work"
+
+
+def test_a_link_named_like_a_draft_is_not_followed(tmp_path):
+    """Neither it nor what it names is removed."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    os.symlink(precious, tmp_path / f".a.csv.0a1b{DRAFT}")
+    replace_whole(tmp_path / "a.csv", b"whole")
+    assert list_names(tmp_path) == [f".a.csv.0a1b{DRAFT}", "a.csv", "precious"]
+    assert precious.read_text() == "mine"
