@@ -17,7 +17,9 @@ from typing import TextIO
 from typer.exceptions import TyperException
 
 from optimizer.commands.app import app
+from optimizer.commands.console import keep_for_json
 from optimizer.commands.help import ASKED_FOR_ALL
+from optimizer.commands.limits import explain_limit
 from optimizer.commands.notes import LOGGERS, heard_by, note, sent_again, stop_now, tell, telling
 from optimizer.errors import OptimizerError, ParityError, StoppedError, StoreError
 
@@ -78,7 +80,12 @@ def _run(arguments: list[str], own: list[str] | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        with heard_by(stop_now), sent_again(), telling(LOGGERS, note):
+        with (
+            keep_for_json("--json" in given),
+            heard_by(stop_now),
+            sent_again(),
+            telling(LOGGERS, note),
+        ):
             if given == ["--version"]:
                 # Only here, because it imports much.
                 from importlib.metadata import version
@@ -154,6 +161,8 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return error.format_message().replace("Value error, ", ""), 2
     if isinstance(error, OptimizerError):
         return str(error), error.exit_code
+    if (limit := explain_limit(error)) is not None:
+        return limit, 2
     if isinstance(error, DeviceError):
         return str(error), FAILED_DEVICE
     if isinstance(error, DataError):
@@ -164,8 +173,6 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return f"{error.filename or 'a file'}: {error.strerror}", 2
     if isinstance(error, OSError) and error.errno in FULL_DISK:
         return f"the output could not be written: {error.strerror}", StoreError.exit_code
-    if isinstance(error, MemoryError):
-        return f"there is not enough memory for this, ask for less ({error or 'no size given'})", 2
     name = type(error).__name__
     return f"{name}: {error} (a defect of the optimizer; --debug shows where)", 1
 

@@ -17,6 +17,10 @@ class StoreError(OptimizerError):
     exit_code = 4
 
 
+class WriteError(StoreError):
+    """The disk does not take what is to be recorded; what was recorded before is kept."""
+
+
 class DisturbedError(StoreError):
     """Another program moved, removed, replaced or cut a run while it was written."""
 

@@ -8,6 +8,7 @@ folder is its own.
 
 import hashlib
 import logging
+import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -24,6 +25,7 @@ from numba.core.runtime.nrt import rtsys
 from data.files import taking_turns
 from engine.compiling.kept_code import loops_folder
 from engine.compiling.spent import add_compiling
+from engine.errors import EngineError
 
 LOG = logging.getLogger(__name__)
 
@@ -47,6 +49,29 @@ class _Stopwatch(Listener):
             add_compiling(perf_counter() - began)
 
 
+LEAST_MEMORY = 1_500_000_000
+"""Bytes of address space without which numba and its libraries abort or never return."""
+
+
+def require_compiler() -> None:
+    """Refuse to compile where a setting or a limit of the system forbids it.
+
+    Raises:
+        EngineError: Naming what to change.
+    """
+    if cast(Any, numba.config).DISABLE_JIT:
+        raise EngineError(
+            "NUMBA_DISABLE_JIT is set, and without its compiler there is no engine: unset it"
+        )
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY and most < LEAST_MEMORY:
+        raise EngineError(
+            f"ulimit -v allows this process {most / 1e6:,.0f} MB, and compiled loops need "
+            f"{LEAST_MEMORY / 1e6:,.0f} MB of address space: raise it"
+        )
+
+
+require_compiler()
 register("numba:compile", _Stopwatch())  # type: ignore[no-untyped-call]
 
 

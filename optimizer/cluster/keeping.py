@@ -59,7 +59,10 @@ class Parcel:
         try:
             _Packer(into, self.bars).dump(setup)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise ConfigError(f"other hosts cannot be given this strategy ({error})") from None
+            raise ConfigError(
+                "other hosts do not have what a strategy's own file defines, such as an indicator "
+                f"({error}): leave --cluster out, and it is computed here"
+            ) from None
         self.body = into.getvalue()
         if b"__main__" in self.body:
             raise ConfigError("other hosts do not know what this program itself defines")

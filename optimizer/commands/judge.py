@@ -20,7 +20,7 @@ from optimizer.commands.result import print_answer
 from optimizer.commands.view import JudgeView
 from optimizer.config.evidence import EvidenceSettings
 from optimizer.config.run_config import flag_of, make_config
-from optimizer.errors import LostError, StoppedError
+from optimizer.errors import LostError, StoppedError, WriteError
 from optimizer.evidence.compared import DEFAULT_SEARCHES
 from optimizer.judging.judge import judge_run
 from optimizer.judging.judgement import Judgement, recorded_judgement
@@ -158,12 +158,12 @@ def place_on(workers: "Cluster | None") -> "ClusterSearches | None":
 
 @contextmanager
 def resumable(path: Path, settings: EvidenceSettings, asked: Asked | None = None) -> Iterator[None]:
-    """Say how to go on with a judge that was stopped, or whose cluster was lost."""
+    """Say how to go on with a judge that was stopped, or whose cluster or disk failed."""
     try:
         yield
     except KeyboardInterrupt:
         raise StoppedError(f"stopped; {kept_words(path, settings, asked)}") from None
-    except LostError as error:
+    except (LostError, WriteError) as error:
         raise type(error)(f"{error}; {kept_words(path, settings, asked)}") from error
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.errors import DeviceLostError
+from optimizer.commands.console import give_back_stdout
 from optimizer.config.run_config import RunConfig
 from optimizer.runs import RunStore
 from optimizer.runs.lock import NO_GENERATION
@@ -100,6 +101,6 @@ class Restart:
 def _replace_program(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
     """Begin the program of this process anew, with other arguments."""
     head = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
-    sys.stdout.flush()
+    give_back_stdout()
     sys.stderr.flush()
     os.execve(sys.executable, [sys.executable, *head, *arguments], {**os.environ, **environment})

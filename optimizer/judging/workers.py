@@ -53,20 +53,22 @@ class Pool:
         self._idle.clear()
 
     def take(self, count: int) -> list["subprocess.Popen[bytes]"]:
-        """So many processes: those that wait, and new ones."""
+        """So many processes at most: those that wait, and new ones."""
         alive = [process for process in self._idle if process.poll() is None]
         self._idle = alive[count:]
         environment = child_environment(**ONE_THREAD)
-        new = [
-            subprocess.Popen(
-                [sys.executable, *PROGRAM],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment,
-            )
-            for _ in range(count - len(alive[:count]))
-        ]
-        return alive[:count] + new
+        taken = alive[:count]
+        # Fewer do the same, where the system starts no more of them.
+        with suppress(BlockingIOError):
+            while len(taken) < count:
+                process = subprocess.Popen(
+                    [sys.executable, *PROGRAM],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env=environment,
+                )
+                taken.append(process)
+        return taken
 
     def give_back(self, process: "subprocess.Popen[bytes]") -> None:
         """Let a process that has done its work wait for more."""
@@ -111,7 +113,11 @@ class Workers:
         pending = list(jobs)
         with Pool() as own:
             pool = self._pool or own
-            batch = _Batch(self._pickled, pending, pool.take(min(self._count, len(pending))))
+            processes = pool.take(min(self._count, len(pending)))
+            if not processes:
+                yield from ((job, self._setup.run(job)) for job in pending)
+                return
+            batch = _Batch(self._pickled, pending, processes)
             try:
                 for _ in pending:
                     job, found, error = batch.done.get()

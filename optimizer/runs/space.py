@@ -10,7 +10,7 @@ from typing import get_args
 import psutil
 
 from optimizer.config.values import Keep
-from optimizer.errors import StoreError
+from optimizer.errors import StoreError, WriteError
 from optimizer.runs.rows import whole_bytes
 
 KEEPS: tuple[Keep, ...] = get_args(Keep)
@@ -117,7 +117,7 @@ def no_room(error: Exception, path: Path, needed_bytes: int) -> StoreError:
         why = f"a file of this process may have {most:,} bytes at most: raise ulimit -f"
     else:
         why = f"space is not the reason, {free:,} bytes are free there: look at the system's log"
-    return StoreError(f"{path} could not be written ({name}: {error}): {why}")
+    return WriteError(f"{path} could not be written ({name}: {error}): {why}")
 
 
 def network_kind(path: Path) -> str | None:

@@ -1,11 +1,9 @@
 """Forecasts from the command line, and runs that read them."""
 
 import json
-import resource
 import shutil
 import signal
 import socket
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +25,7 @@ from strategy.files import strategies_of
 from tests.support.commands import SMALL, market_columns, run
 from tests.support.forging import forge
 from tests.support.judged import judgement, record_judgement
+from tests.support.limits import files_up_to
 from tests.support.series import csv_text, write_csv
 
 QUICK = ("--train", "400", "--refit", "300", "--window", "8", "--features", "returns, range")
@@ -49,19 +48,6 @@ def fitted(command, market, name="a.parquet", *more):
     return command(
         "forecast", "fit", "--model", "ridge", "--data", market, *QUICK, "--out", name, *more
     )
-
-
-@contextmanager
-def files_up_to(size):
-    """Let no file grow beyond a size, as a full disk does."""
-    before, heard = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, heard)
 
 
 def test_a_forecast_is_fitted_shown_and_listed(command, market):

@@ -172,3 +172,19 @@ def test_no_worker_outlives_a_parent_that_is_killed():
     while any(map(is_there, workers)) and time.monotonic() < end:
         time.sleep(0.05)
     assert not any(map(is_there, workers))
+
+
+@pytest.mark.parametrize("started", [0, 1])
+def test_where_the_system_starts_no_more_processes_fewer_do(monkeypatch, started):
+    """Those that there are, or this one; a limit of processes costs time alone."""
+    popen, left = subprocess.Popen, iter(range(started))
+
+    def refuse(*arguments, **more):
+        if next(left, None) is None:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return popen(*arguments, **more)
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    found, who = done(Squares(), 3, range(8))
+    assert found == {job: job * job for job in range(8)}
+    assert (len(who), os.getpid() in who) == (1, started == 0)

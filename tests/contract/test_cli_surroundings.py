@@ -1,0 +1,120 @@
+"""What surrounds a command, such as limits, settings and libraries that print, in one line."""
+
+import errno
+import re
+import resource
+from pathlib import Path
+
+import pytest
+
+from data.errors import SourceError
+from optimizer.commands.limits import explain_limit
+from tests.support.commands import SMALL, run, start
+from tests.support.limits import files_up_to
+
+PRINTS = """import os, sys
+from optimizer.__main__ import main
+from optimizer.commands import data
+load = data.load_series
+
+def load_and_print(*arguments, **more):
+    print("a library says hello")
+    os.system("echo a program says hello")
+    os.write(1, b"a library in C says hello\\n")
+    return load(*arguments, **more)
+
+data.load_series = load_and_print
+sys.exit(main())
+"""
+
+
+@pytest.mark.slow
+def test_stdout_holds_json_alone(tmp_path, market):
+    """Whoever prints, and however, is read on stderr."""
+    shown = run("data", "show", market, "--json", cwd=tmp_path, program=("-c", PRINTS))
+    assert shown.code == 0, shown.err
+    assert shown.json["bars"] > 0
+    assert shown.err.count("says hello") == 3
+
+
+@pytest.mark.slow
+def test_without_json_nothing_is_moved(tmp_path, market):
+    """Words for people may stand among others."""
+    shown = run("data", "show", market, cwd=tmp_path, program=("-c", PRINTS))
+    assert (shown.code, shown.out.count("says hello")) == (0, 3)
+
+
+@pytest.mark.slow
+def test_a_reader_of_json_that_goes_away_is_no_error(tmp_path, market):
+    """The command ends as one whose pipe was closed, without a traceback."""
+    with start("data", "show", market, "--json", cwd=tmp_path) as process:
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert (process.returncode, errors) == (141, "")
+
+
+@pytest.mark.slow
+def test_a_full_disk_under_json_is_said(tmp_path, market):
+    """Exit code 4 and one line, as for words."""
+    with open("/dev/full", "w") as full:
+        shown = run("data", "show", market, "--json", cwd=tmp_path, stdout=full)
+    assert shown.code == 4
+    assert "No space left" in shown.error
+
+
+def limit_memory():
+    """Give a process too little address space for compiled loops."""
+    resource.setrlimit(resource.RLIMIT_AS, (1_200_000_000, 1_200_000_000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("surroundings", "said"),
+    [
+        ({"env": {"NUMBA_DISABLE_JIT": "1"}}, "NUMBA_DISABLE_JIT is set, and without its compiler"),
+        ({"preexec_fn": limit_memory}, "ulimit -v allows this process 1,200 MB, and compiled"),
+    ],
+    ids=["setting", "memory"],
+)
+def test_what_forbids_compiling_is_named(tmp_path, market, surroundings, said):
+    """Before anything is recorded; it is no defect of ours, and nothing hangs."""
+    refused = run("evolve", "--data", market, *SMALL, cwd=tmp_path, **surroundings)
+    assert (refused.code, refused.out) == (2, "")
+    assert said in refused.error
+    assert not list(Path(tmp_path).glob("runs/*"))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RuntimeError("can't start new thread"), "no further thread .*ulimit -u allows 7: raise"),
+        (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "ulimit -u allows 7"),
+        (SourceError("x: Failed to launch worker thread: Resource"), "ulimit -u allows 7"),
+        (MemoryError("Unable to allocate 9 TiB"), "not enough memory .*9 TiB"),
+        (ImportError("a.so: failed to map segment from shared object"), "ulimit -v allows 7 MB"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "ulimit -v allows 7 MB: raise it"),
+        (ValueError("anything else"), None),
+        (OSError(errno.ENOENT, "No such file"), None),
+    ],
+)
+def test_an_error_of_a_limit_names_it(monkeypatch, error, said):
+    """In whatever words a library says it; other errors are none."""
+    limits = {resource.RLIMIT_NPROC: (7, 7), resource.RLIMIT_AS: (7_000_000, 7_000_000)}
+    monkeypatch.setattr(resource, "getrlimit", limits.get)
+    explained = explain_limit(error)
+    assert explained is None if said is None else re.search(said, explained)
+
+
+@pytest.mark.slow
+def test_a_judge_on_a_full_disk_says_how_to_go_on(command, market):
+    """The command that it names ends what was begun, with what was found out kept."""
+    assert command("evolve", "--data", market, *SMALL, "--seed", "3").code == 0
+    asked = ("judge", "latest", "--folds", "0", "--blocks", "0", "--null", "30", "--json")
+    with files_up_to(60_000):
+        full = command(*asked)
+    assert (full.code, full.out) == (4, "")
+    assert "could not be written" in full.err
+    words = full.err.split("go on with: python -m optimizer ")[1].split()
+    again = command(*words, "--json")
+    assert again.code == 0, again.err
+    assert again.json["judgement"]["null"]["shuffled"]["run"] > 0
