@@ -61,6 +61,8 @@ class DatedNumbers(NamedTuple):
         if not len(self.values):
             return np.full(len(bars), np.nan)
         closes = bars.timestamp + bars.timeframe_ns
+        # A day of 23 hours closes when the next one opens.
+        closes[:-1] = np.minimum(closes[:-1], bars.timestamp[1:])
         newest = np.searchsorted(self.known_at, closes, side="right") - 1
         latest = np.maximum(newest, 0)
         found = np.where(newest < 0, np.nan, self.values[latest])

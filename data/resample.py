@@ -3,8 +3,9 @@
 A bar is stamped with the time at which it opens and covers [open time, open time + duration).
 A coarser bar covers the bars that open inside it, left edge included, right edge not. Edges lie
 at whole multiples of the coarser duration since 1970-01-01T00:00 on the clock of the bars' zone;
-edges of whole weeks lie on Mondays. Where that clock is put forward or back, a coarser bar of more
-than an hour lasts as much shorter or longer.
+edges of whole weeks lie on Mondays. Days that all open at another time than midnight count as the
+date on which most of each lies, and their weeks open at that time. Where the clock is put forward
+or back, a coarser bar of more than an hour lasts as much shorter or longer.
 
 An extra column has the value of the last bar inside, which was known at that bar's close and so at
 the coarser bar's; it is NaN where that value is NaN, whatever was known before.
@@ -80,20 +81,26 @@ def resample(bars: Bars, timeframe_ns: int, calendar: str | None = None) -> Bars
 
 def _left_edges(bars: Bars, timeframe_ns: int) -> Ints:
     """When the coarser bar of each bar opens, [T] nanoseconds UTC."""
+    is_utc = bars.zone == "UTC"
+    local_ns = bars.timestamp if is_utc else bars.timestamp + offsets_at(bars.timestamp, bars.zone)
     origin = FIRST_MONDAY_NS if timeframe_ns % (7 * DAY_NS) == 0 else 0
-    if bars.zone == "UTC":
-        inside_ns = (bars.timestamp - origin) % timeframe_ns
-        _check_edges(bars, inside_ns, timeframe_ns)
-        return bars.timestamp - inside_ns
-    local_ns = bars.timestamp + offsets_at(bars.timestamp, bars.zone)
-    inside_ns = (local_ns - origin) % timeframe_ns
+    inside_ns = (local_ns - origin - _day_start(bars, local_ns)) % timeframe_ns
     _check_edges(bars, inside_ns, timeframe_ns)
-    if HOUR_NS % timeframe_ns == 0:
+    if is_utc or HOUR_NS % timeframe_ns == 0:
         return bars.timestamp - inside_ns
     # A clock that goes back does not open a coarser bar a second time.
     edges = np.maximum.accumulate(local_ns - inside_ns)
     unique, place = np.unique(edges, return_inverse=True)
     return earliest_moments(unique, bars.zone)[place]
+
+
+def _day_start(bars: Bars, local_ns: Ints) -> int:
+    """How long after midnight days open that all open at one time, negative on the day before."""
+    starts = local_ns % DAY_NS
+    if bars.timeframe_ns % DAY_NS or (starts != starts[0]).any():
+        return 0
+    start = int(starts[0])
+    return start if start < DAY_NS // 2 else start - DAY_NS
 
 
 def _check_multiple(have_ns: int, wanted_ns: int) -> None:

@@ -16,6 +16,9 @@ MOST_CELLS = 3_000_000
 LEAST_WEEKS, LEAST_DAYS = 4, 3
 """Shorter series show a rhythm of days, and still shorter ones none."""
 
+BLOCK_WEEKS = 26
+"""A market may change its hours: each half year has a rhythm of its own."""
+
 OPEN_SHARE = 0.5
 """Share of weeks that have bars at a time at which a market is open."""
 
@@ -159,9 +162,12 @@ def expect_by_rhythm(grid: Grid) -> tuple[float, Ints]:
     The share is 0 where there is none: too short a series, or no closed hours.
     """
     has_bars = grid.counts > 0
-    place = grid.numbers % (WEEK_NS // grid.cell_ns)
+    per_week = WEEK_NS // grid.cell_ns
+    weeks = (grid.numbers - grid.first) // per_week
+    blocks = np.minimum(weeks // BLOCK_WEEKS, max(len(weeks) // per_week // BLOCK_WEEKS - 1, 0))
+    place = grid.numbers % per_week + blocks * per_week
     is_counted = np.ones(len(place), dtype=np.bool_)
-    if len(place) < LEAST_WEEKS * WEEK_NS // grid.cell_ns:
+    if len(place) < LEAST_WEEKS * per_week:
         # A short series has a rhythm of days, on weekdays that have bars.
         per_day = max(DAY_NS // grid.cell_ns, 1)
         place = place % per_day

@@ -8,7 +8,7 @@ import pytest
 from data.dated import DatedNumbers, read_dated
 from data.errors import DataError
 from data.zones import LocalZone
-from tests.support.series import MINUTE_NS, make_bars
+from tests.support.series import MINUTE_NS, START_NS, make_bars
 
 DAY_NS = 1440 * MINUTE_NS
 
@@ -139,3 +139,12 @@ def test_extra_columns_are_part_of_the_bars():
         bars.cut(0, 20, extra={"a": values[:3]})
     with pytest.raises(ValueError, match="read-only"):
         beside.extra["a"][0] = 1.0
+
+
+def test_a_day_of_23_hours_closes_when_the_next_opens():
+    """What is known half an hour later belongs to the next day."""
+    hour = 60 * MINUTE_NS
+    opens = np.array([0, 24, 47, 71]) * hour + 5 * hour + START_NS
+    bars = make_bars(4, timestamp=opens, timeframe_ns=24 * hour)
+    numbers = DatedNumbers(np.array([opens[2] + hour // 2]), np.array([7.0]), None)
+    assert np.array_equal(numbers.at_closes(bars), [np.nan, np.nan, 7.0, 7.0], equal_nan=True)

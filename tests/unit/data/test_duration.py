@@ -259,14 +259,39 @@ def local_midnights(count):
 def test_days_of_local_midnights_become_weeks(tmp_path, tz):
     """Monday to Sunday on that clock, across both changes of it."""
     spec = at_times(tmp_path, local_midnights(364))
-    five = at_times(tmp_path, [f"{day}T05:00Z" for day in local_midnights(30)], "five.csv")
-    with pytest.raises(TimeframeError, match="name the zone of their midnights with --tz"):
-        load_bars(five, LoadOptions(timeframe="1w"))
-    weeks = load_bars(spec, LoadOptions(tz=tz, timeframe="1w"))
     days = load_bars(spec, LoadOptions(tz=tz))
+    if tz != "Asia/Kolkata":
+        utc = at_times(
+            tmp_path, [f"{np.datetime64(int(t), 'ns')}Z" for t in days.timestamp], "u.csv"
+        )
+        with pytest.raises(TimeframeError, match="name the zone of their midnights with --tz"):
+            load_bars(utc, LoadOptions(timeframe="1w"))
+        named = load_bars(utc, LoadOptions(timeframe="1w", tz=tz))
+        assert named.notes[0].startswith(f"--tz {tz} changes no time")
+    weeks = load_bars(spec, LoadOptions(tz=tz, timeframe="1w"))
     assert np.array_equal(weeks.timestamp, days.timestamp[::7])
     assert np.array_equal(weeks.close, days.close[6::7])
     assert any("0 hold fewer than 7" in note for note in weeks.notes)
+
+
+@pytest.mark.parametrize(
+    ("tz", "clock", "first"),
+    [
+        ("America/New_York", "17:00", "2024-01-07"),
+        ("America/Chicago", "17:00", "2024-01-07"),
+        ("America/New_York", "09:30", "2024-01-08"),
+        (None, "16:00", "2024-01-07"),
+    ],
+)
+def test_days_that_open_at_another_time_become_weeks(tmp_path, tz, clock, first):
+    """The day that opens on Sunday at 17:00 is Monday's; a stock's day opens at 09:30."""
+    start = datetime.fromisoformat(f"{first}T{clock}")
+    days = [start + timedelta(day) for day in range(350) if day % 7 < 5]
+    spec = at_times(tmp_path, [f"{day:%Y-%m-%d %H:%M}" for day in days])
+    weeks = load_bars(spec, LoadOptions(tz=tz, timeframe="1w"))
+    opens = load_bars(spec, LoadOptions(tz=tz))
+    assert np.array_equal(weeks.timestamp, opens.timestamp[::5])
+    assert np.array_equal(weeks.close, opens.close[4::5])
 
 
 @pytest.mark.parametrize("tz", ["Europe/Helsinki", "America/New_York", "America/Sao_Paulo"])

@@ -112,6 +112,20 @@ def test_currencies_open_on_sunday_evening():
     assert futures.missing.sum() <= 3 * 60
 
 
+def test_a_market_that_changed_its_hours_has_no_gaps():
+    """Futures on American indices paused at 15:15 for a quarter of an hour until June 2021."""
+    minutes = np.arange("2019-01-07", "2023-01-06", 5, dtype="datetime64[m]").astype(np.int64)
+    in_day = minutes % 1440
+    is_open = np.is_busday(minutes.astype("datetime64[m]").astype("datetime64[D]"))
+    is_open &= (in_day < 960) | (in_day >= 1020)
+    is_pause = (in_day >= 915) & (in_day < 930)
+    before = minutes.astype("datetime64[m]") < np.datetime64("2021-06-28")
+    times = minutes[is_open & ~(is_pause & before)] * MINUTE_NS
+    found = find_open_gaps(times, 5 * MINUTE_NS)
+    assert found.missing.sum() <= 3 * 130
+    assert found.pauses > 1500
+
+
 @pytest.mark.parametrize("share", [1.0, 0.9, 0.3, 0.05])
 def test_a_market_that_never_closes_has_no_closed_hours(share):
     """However seldom it trades: each minute without a bar is a bar that is missing."""
