@@ -87,7 +87,7 @@ def front_tables(
     beside = [name for name in BESIDE_OBJECTIVES if name not in said]
     rows = {}
     for place, individual in members.items():
-        values = {**individual.objectives, **individual.metrics}
+        values = {**individual.metrics, **individual.objectives}
         rows[place] = {name: metric(name, values.get(name)) for name in (*objectives, *beside)}
     blocks = _blocks([*objectives, *beside], rows, width, PICK)
     # What does not fit is among the metrics of each member, which `runs show` tells.
