@@ -25,7 +25,7 @@ from optimizer.judging.judgement import (
 )
 from optimizer.judging.kept import Kept
 from optimizer.judging.null import KINDS, NullSearch, null_kind, strengths_of
-from optimizer.judging.opened import held_out_figures, opened_looks
+from optimizer.judging.opened import Opened, held_out_figures, opened_looks
 from optimizer.judging.pick import Pick, chosen
 from optimizer.judging.robust import robust_record
 from optimizer.judging.verdict import with_verdict
@@ -34,6 +34,7 @@ from optimizer.runs.payload import Payload
 from optimizer.runs.result import RunResult
 from optimizer.search.generation import Floats
 from optimizer.session.columns import recorded_fits
+from optimizer.session.header import OPENED
 from optimizer.session.identity import recorded_identity
 from optimizer.session.task import Task
 from optimizer.verifying.differing import as_far_as_recorded, find_differences
@@ -49,6 +50,21 @@ def verdict_problems(store: RunStore, result: RunResult, found: Judgement) -> It
     follows = with_verdict(found, result, store.path, seconds=0.0, is_warm_started=is_warm)
     yield from find_differences("verdict", _plain(found.verdict), _plain(follows.verdict))
     yield from find_differences("judgement.fits", found.fits, recorded_fits(store))
+    yield from _look_problems(store, result, found)
+
+
+def _look_problems(store: RunStore, result: RunResult, found: Judgement) -> Iterator[str]:
+    """Rows on looks at held-out bars that are of another front, or were not for who is judged."""
+    rows = [Opened.read(row) for name, row in store.evidence if name == OPENED]
+    for row in rows:
+        yield from find_differences("opened.front", row.front, result.front_hash)
+    if found.held_out is None:
+        return
+    if not rows:
+        yield "judgement.held_out: no row of evidence says that held-out bars were looked at"
+    for row in rows:
+        if found.pick is not None and row.member not in (None, found.pick.member):
+            yield from find_differences("opened.member", row.member, found.pick.member)
 
 
 def _plain(verdict: VerdictRecord) -> dict[str, object]:
@@ -130,6 +146,8 @@ class Rejudged:
         kinds: dict[str, NullKind] = {}
         for kind in KINDS:
             known = Kept(self.store, f"null/{said.keep}/{kind}", NullSearch).known
+            if any((one.kind, one.number) != (kind, number) for number, one in known.items()):
+                raise StoreError(f"a search on {kind} bars says that it is another one")
             counted = tally(value, strengths_of(known)[: said.planned], stop_after)
             searches = [known[number + 1] for number in range(counted.searches)]
             kinds[kind] = null_kind(self.task, self.result, value, counted, searches, stop_after)

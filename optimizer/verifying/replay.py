@@ -1,6 +1,6 @@
 """A recorded run found anew from its bars: header, front, figures, certificate."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +33,12 @@ what was noted then, in words that change with the version."""
 
 OF_A_MACHINE = ("device", "versions", "uncompiled")
 """Likewise of a certificate."""
+
+DECIDING = frozenset(["engine", "search", "strategy"])
+"""Versions of a header that decide what is found; the others are those of a machine."""
+
+ALWAYS = frozenset(["search", "over_windows", "polished"])
+"""Of a result, what former versions had but one value of, and did not record."""
 
 UNKNOWN = ("run", "path", "timing", "device", "resumed", "regret")
 """Likewise of a result; regret is that of another search."""
@@ -72,6 +78,10 @@ def header_problems(store: RunStore, whole: Task) -> Iterator[str]:
     for name, said in _without(store.header, CIRCUMSTANCES).items():
         if name in expected:
             yield from find_differences(f"header.{name}", said, expected[name])
+    versions, own = store.header.get("versions"), expected["versions"]
+    if isinstance(versions, Mapping) and isinstance(own, Mapping):
+        for name in DECIDING.intersection(versions):
+            yield from find_differences(f"header.versions.{name}", versions[name], own[name])
     # More may have been fitted since, or before the run's own copy was made.
     fits = fits_of(whole.spec, whole.config.column_file, is_beside_counted=False)
     noted = store.header.get(FITS, [])
@@ -81,11 +91,15 @@ def header_problems(store: RunStore, whole: Task) -> Iterator[str]:
 
 def generation_problems(last: Generation, found: Found, store: RunStore) -> Iterator[str]:
     """What some generations say that is not so; all together evaluated what the last remembers."""
-    summaries = [one for one in store.generations() if one.kept == "whole"]
-    for place in evenly(len(summaries), GENERATIONS):
-        summary = summaries[place]
-        yield from _problems_of(store.generation(summary.number), summary.front, found)
-    evaluated = sum(one.evaluated for one in store.generations())
+    # An owner may have gone on since, and older ones give way while it does.
+    summaries = store.generations()[: last.number + 1]
+    is_over = store.result is not None
+    whole = [one for one in summaries if one.kept == "whole"] if is_over else summaries[-1:]
+    for place in evenly(len(whole), GENERATIONS):
+        number = whole[place].number
+        generation = last if number == last.number else store.generation(number)
+        yield from _problems_of(generation, whole[place].front, found)
+    evaluated = sum(one.evaluated for one in summaries)
     counted = _memory_of(last, found).evaluated
     yield from find_differences("evaluated by all generations", evaluated, counted)
 
@@ -131,7 +145,8 @@ def result_problems(
     expected = describe_result(whole, found.engine, store, ended, certificate, result.timing)
     expected = expected.numbered([gene.name for gene in whole.spec.layout.genes])
     yield from _member_problems(result.front, expected.front)
-    said = {name: value for name, value in result.payload().items() if name in (store.result or {})}
+    known = ALWAYS.union(store.result or {})
+    said = {name: value for name, value in result.payload().items() if name in known}
     for name in ("front", *UNKNOWN):
         said.pop(name, None)
     said["certificate"] = _without(said["certificate"], OF_A_MACHINE)

@@ -102,6 +102,9 @@ HEADER = {
     "identity.settings.population": more,
     "command.fee_bp": less,
     "command.seed": more,
+    "versions.engine": more,
+    "versions.search": less,
+    "versions.strategy": more,
 }
 
 RESULT = {
@@ -245,7 +248,10 @@ def test_fits_are_those_of_the_header(judged_run):
         ("null/%/shuffled/2", "hypervolume", 1e9),
         ("fold/%/0", "genome.0", more),
         ("cpcv/%", "genome", None),
+        ("null/%/shuffled/3", "kind", "mirrored"),
         ("opened", "looks", more),
+        ("opened", "front", "0" * 64),
+        ("opened", "member", more),
     ],
 )
 def test_a_forged_row_of_evidence_is_found(judged_run, name, place, value):
@@ -254,12 +260,18 @@ def test_a_forged_row_of_evidence_is_found(judged_run, name, place, value):
     assert find_problems(judged_run)
 
 
-@pytest.mark.parametrize("name", ["null/%/1", "null/%", "fold/%/2", "fold/%", "cpcv/%"])
+@pytest.mark.parametrize("name", ["null/%/1", "null/%", "fold/%/2", "fold/%", "cpcv/%", "opened"])
 def test_dropped_rows_of_evidence_are_found(judged_run, name):
     """What a judgement was made of is there, by whatever note of the owner."""
     (judged_run / "owner.lock").unlink()
     drop_evidence(judged_run, name)
     assert "judgement." in find_problems(judged_run)
+
+
+def test_what_is_left_out_of_a_result_is_no_default(run):
+    """Where former versions had but one value, it is that one."""
+    forge(run, "result", lambda told: told.pop("over_windows"))
+    assert "result.over_windows: recorded 'mean', it follows 'pooled'" in find_problems(run)
 
 
 @pytest.mark.parametrize("number", [0, 8])
