@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,9 @@ LATEST = "latest"
 """Stands for the run that was created last, wherever a run can be named."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
+
+FOREIGN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What values of a record can raise that no version ever wrote."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +77,13 @@ def next_number(runs_dir: Path) -> int:
 def summarise(path: Path) -> RunSummary:
     """What a run's directory says, whatever its state; never raises for a damaged run."""
     try:
-        reader = Reader(path)
-    except StoreError as error:
+        with closing(Reader(path)) as reader:
+            return _summary(path, reader)
+    except (StoreError, *FOREIGN) as error:
         status = "running" if _unfinished(path) == "running" else "damaged"
-        return RunSummary(path.name, path, status, damaged=_first_line(error))
-    try:
-        return _summary(path, reader)
-    finally:
-        reader.close()
+        is_ours = isinstance(error, StoreError)
+        words = str(error) if is_ours else f"it holds what no run holds ({error!r})"
+        return RunSummary(path.name, path, status, damaged=_first_line(words))
 
 
 def find_run(runs_dir: Path, name: str) -> Path:
@@ -159,7 +162,7 @@ def _summary(path: Path, reader: Reader) -> RunSummary:
         damaged = "; ".join(dict.fromkeys((*reader.recover().warnings, *reader.losses())))
         verdict = _verdict(reader)
     except StoreError as error:
-        damaged = _first_line(error)
+        damaged = _first_line(str(error))
     return RunSummary(
         id=path.name,
         path=path,
@@ -207,11 +210,10 @@ def run_folders(runs_dir: Path) -> list[Path]:
 
 def _number_of(path: Path) -> int | None:
     try:
-        reader = Reader(path)
-    except StoreError:
+        with closing(Reader(path)) as reader:
+            return reader.number
+    except (StoreError, *FOREIGN):
         return None
-    reader.close()
-    return reader.number
 
 
 def _is_run(place: Path) -> bool:
@@ -260,8 +262,8 @@ def _time_of(run_id: str) -> str:
         return ""
 
 
-def _first_line(error: StoreError) -> str:
-    return str(error).splitlines()[0]
+def _first_line(words: str) -> str:
+    return words.splitlines()[0]
 
 
 def _some(ids: list[str]) -> str:

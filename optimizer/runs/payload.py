@@ -3,11 +3,12 @@
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from operator import not_
 from pathlib import PurePath
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
@@ -16,6 +17,19 @@ from optimizer.errors import StoreError
 
 OPTIONAL = Field(exclude_if=not_)
 """Of a field that is not written where it is empty."""
+
+DEEPEST = 100
+"""How far what is recorded may be nested; a strategy's own terms come closest."""
+
+TOO_DEEP = "nested too deeply"
+
+LARGEST_WHOLE, LONGEST_WHOLE = 2**63 - 1, 20
+
+EXTREME = re.compile(rb"(?<![\d.])\d{19}|[eE]\+?\d{3}")
+"""What a number looks like that may be too large."""
+
+HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""What a character looks like of which a half may be missing."""
 
 
 class Payload:
@@ -79,13 +93,59 @@ def decode(payload: bytes) -> object:
     """Read what `encode` wrote.
 
     Raises:
-        ValueError: When it is not JSON in UTF-8, or is nested beyond all reason.
+        ValueError: When it is not JSON in UTF-8, or holds what `encode` never writes: a number
+            that is not finite or no machine has, a key twice, half a character, or more nesting
+            than the walks over it can follow.
     """
+    is_extreme = EXTREME.search(payload) is not None
     try:
-        value: object = json.loads(payload)
+        value: object = json.loads(
+            payload,
+            parse_int=_whole if is_extreme else None,
+            parse_float=_finite if is_extreme else None,
+            parse_constant=_refuse,
+            object_pairs_hook=_object,
+        )
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise ValueError(TOO_DEEP) from None
+    _check_depth(value)
+    if HALF.search(payload):
+        # Half of a pair of surrogates is no character, and nothing could show it.
+        json.dumps(value, ensure_ascii=False).encode()
     return value
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key stands twice in an object")
+    return made
+
+
+def _whole(text: str) -> int:
+    if len(text) > LONGEST_WHOLE or abs(int(text)) > LARGEST_WHOLE:
+        raise ValueError(f"the whole number {text[:LONGEST_WHOLE]}... is too large")
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"the number {text[:LONGEST_WHOLE]} is too large")
+    return number
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _check_depth(value: object) -> None:
+    boxes = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEEPEST):
+        inner = (box.values() if isinstance(box, dict) else box for box in boxes)
+        boxes = [one for held in inner for one in held if isinstance(one, dict | list)]
+        if not boxes:
+            return
+    raise ValueError(TOO_DEEP)
 
 
 def sha256(*parts: bytes) -> bytes:

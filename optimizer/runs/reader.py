@@ -34,7 +34,7 @@ from optimizer.runs.files import DATABASE, refuse_links
 from optimizer.runs.lock import read_owner
 from optimizer.runs.payload import decode, encode, sha256
 from optimizer.runs.rows import Digests, GenerationSummary, front_population, unpack
-from optimizer.runs.space import KEEPS
+from optimizer.runs.space import JOURNALS, KEEPS
 from optimizer.search.generation import Generation, Population
 
 FORMER_NAMES = (
@@ -149,8 +149,12 @@ class Reader:
             return count_rows(self._connection)
 
     def generations(self) -> tuple[GenerationSummary, ...]:
-        """Summaries of all generations that can be trusted, oldest first."""
-        with self._snapshot():
+        """Summaries of all generations that can be trusted, oldest first.
+
+        Raises:
+            StoreError: When one cannot be read.
+        """
+        with self._snapshot(), _sound(self.database):
             return tuple(self._described(digests) for digests in self._chain().rows)
 
     def generation(self, number: int) -> Generation:
@@ -228,7 +232,10 @@ class Reader:
         return rename_metrics(recorded, self._renames) if self._renames else recorded
 
     def _described(self, digests: Digests) -> GenerationSummary:
-        summary = digests.described()
+        try:
+            summary = digests.described()
+        except ValueError as error:
+            raise ValueError(f"generation {digests.number}: {error}") from None
         named = self._present({"rejected": summary.rejected})["rejected"]
         return replace(summary, rejected=named) if isinstance(named, Mapping) else summary
 
@@ -328,7 +335,10 @@ def _parted(payload: bytes, path: Path) -> tuple[Mapping[str, object], Mapping[s
     """What the store, and what the caller of `create`, put into the header."""
     try:
         said = _mapping(payload)
-        return _as_mapping(said["store"]), _as_mapping(said["run"])
+        store = _as_mapping(said["store"])
+        if store["keep"] not in KEEPS or store["journal"] not in JOURNALS:
+            raise ValueError(f"it keeps {store['keep']!r} by {store['journal']!r}")
+        return store, _as_mapping(said["run"])
     except (ValueError, KeyError) as error:
         raise StoreError(f"{path}: the header is not that of a run ({error})") from None
 

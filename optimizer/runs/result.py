@@ -327,7 +327,7 @@ class RunHeader(Payload):
 
     Args:
         data: Symbol and duration of a bar.
-        windows: One entry for each window to search on.
+        windows: First bar of each window to search on, and the one after its last.
         failure_names: By the code of a failure.
         notes: A line for each thing that a person must know of the bars.
     """
@@ -338,8 +338,8 @@ class RunHeader(Payload):
     strategy: str = ""
     data: str = ""
     is_simulated: bool = False
-    windows: tuple[Any, ...] = ()
-    held_out: tuple[Any, ...] = ()
+    windows: tuple[tuple[int, int], ...] = ()
+    held_out: tuple[tuple[int, int], ...] = ()
     genes: tuple[GeneRecord, ...] = ()
     objectives: tuple[str, ...] = ()
     costs: Mapping[str, float] = field(default_factory=dict)

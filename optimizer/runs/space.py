@@ -9,11 +9,12 @@ from typing import get_args
 
 import psutil
 
-from optimizer.config.values import Keep
+from optimizer.config.values import Journal, Keep
 from optimizer.errors import StoreError, WriteError
 from optimizer.runs.rows import whole_bytes
 
 KEEPS: tuple[Keep, ...] = get_args(Keep)
+JOURNALS: tuple[str, ...] = get_args(Journal)
 
 WHOLE_GENERATIONS = 2
 """So many of the newest always stay whole: one to go on from, one in case that it is damaged."""

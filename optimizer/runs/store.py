@@ -13,7 +13,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Literal, get_args
+from typing import Literal
 
 from data.files import sync_folder
 from optimizer.config.values import Journal, Keep
@@ -28,7 +28,7 @@ from optimizer.runs.reader import DIGEST, Reader, digest_of_resumption
 from optimizer.runs.recorder import Note
 from optimizer.runs.removal import draft_path, sweep_drafts
 from optimizer.runs.repair import rebuild, remove_leftovers, separate_links
-from optimizer.runs.space import KEEPS, no_room, refuse_network
+from optimizer.runs.space import JOURNALS, KEEPS, no_room, refuse_network
 from optimizer.runs.writer import Writer
 from optimizer.search.generation import Generation
 
@@ -305,7 +305,7 @@ def _separate(path: Path) -> bool:
 
 
 def _require_known(keep: str, journal: str) -> None:
-    for name, value, known in (("keep", keep, KEEPS), ("journal", journal, get_args(Journal))):
+    for name, value, known in (("keep", keep, KEEPS), ("journal", journal, JOURNALS)):
         if value not in known:
             raise StoreError(f"{name}='{value}' is unknown: use one of {', '.join(known)}")
 

@@ -1,0 +1,353 @@
+"""Runs that somebody changed to harm who reads them, and a watch over what reading them does."""
+
+import contextlib
+import io
+import json
+import os
+import random
+import sqlite3
+import struct
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+from optimizer.__main__ import main
+from optimizer.runs.payload import sha256
+
+TABLES = {
+    "header": ("id", "payload"),
+    "resumption": ("id", "payload"),
+    "result": ("id", "payload"),
+    "evidence": ("id", "payload"),
+    "generation": ("number", "summary"),
+}
+"""Key and JSON of each table."""
+
+CANARY = "executed-by-a-run"
+"""File that something writes only where a text of a record was executed."""
+
+COLUMNS = (
+    "individuals", "genes", "objective_count", "front", "kept", "whole_sha", "front_sha",
+    "genomes", "objectives", "violations", "failures", "lineage", "state",
+)  # fmt: skip
+
+
+def hostile_values(canary):
+    """Values that no record has, or that some reader would stumble over or run."""
+    code = f"__import__('pathlib').Path({str(canary)!r}).touch()"
+    return [
+        None, True, -1, 0, 2**31, 2**63 - 1, -(2**63), 10**30, 1e308, -0.0, 0.5, "", "x" * 10_000,
+        "\0", "\x1b[2J", "\ud800", "../../etc/passwd", "/dev/zero", "/proc/self/mem", "latest",
+        "<script>alert(1)</script>", code, f"@{code}", f"{{{{ {code} }}}}", f"{canary}.py",
+        f"csv:{canary}.fifo", "polygon:SPY", "ccxt:binance:BTC/USDT:1h:2024-01-01", "sample",
+        [], {}, [None], [[]], {"": None}, ["a"] * 1000, {"__class__": "x"}, float("nan"),
+        float("inf"), [1, "a", None], {"name": code, "kind": "int", "low": 5, "high": -5},
+    ]  # fmt: skip
+
+
+class Mutator:
+    """Changes of a recorded run, the same for the same seed.
+
+    Args:
+        canary: Path that no reader may write.
+        seed: Of the changes.
+    """
+
+    def __init__(self, canary, seed):
+        self._random = random.Random(seed)
+        self._values = hostile_values(canary)
+
+    def change(self, database):
+        """Change a closed database in one of the ways; its name."""
+        kinds = (self._json, self._json, self._json, self._json, self._text, self._row, self._bytes)
+        kind = self._random.choice(kinds)
+        kind(database)
+        return kind.__name__.strip("_")
+
+    def _json(self, database):
+        """One to three places of the JSON of one or more rows, digests made anew."""
+        with changing(database) as connection:
+            for _ in range(self._random.randint(1, 3)):
+                table = self._random.choice(list(TABLES))
+                key, column = TABLES[table]
+                rows = connection.execute(f"SELECT {key}, {column} FROM {table}").fetchall()
+                if not rows:
+                    continue
+                place, payload = self._random.choice(rows)
+                with contextlib.suppress(ValueError, TypeError):
+                    told = self._changed(json.loads(payload))
+                    self._write(connection, table, place, json.dumps(told).encode())
+
+    def _text(self, database):
+        """JSON that no library writes: nested, cut, twice the same key, numbers without end."""
+        with changing(database) as connection:
+            table = self._random.choice(list(TABLES))
+            key, column = TABLES[table]
+            rows = connection.execute(f"SELECT {key}, {column} FROM {table}").fetchall()
+            if not rows:
+                return
+            place, payload = self._random.choice(rows)
+            depth = self._random.choice((90, 150, 300, 900, 5_000, 200_000))
+            inner = self._random.choice(
+                (
+                    b"[" * depth + b"]" * depth,
+                    b'{"a":' * depth + b"1" + b"}" * depth,
+                    b"9" * self._random.choice((19, 400, 4_000, 1_000_000)),
+                    b"1e999", b"-Infinity", b"NaN", b"", b"\xff", b"nul", b'"\\ud800"',
+                )
+            )  # fmt: skip
+            start = self._random.randint(0, len(payload))
+            cut = self._random.choice(
+                (
+                    payload[: payload.find(b":", start) + 1] + inner + b"}" * payload.count(b"{"),
+                    self._with_value(payload, inner),
+                    self._with_value(payload, inner),
+                    inner,
+                    b'{"a":' + inner + b"}",
+                    payload[:-1] + b"," + payload[1:],
+                    payload[:-1] + b',"x":' + inner + b"}",
+                    payload[:start],
+                )
+            )
+            self._write(connection, table, place, cut)
+
+    def _with_value(self, payload, inner):
+        """The same JSON with one of its values replaced by any text."""
+        told = json.loads(payload)
+        mark = "a-mark-that-is-nowhere"
+        self._replaced(told, mark)
+        return json.dumps(told).encode().replace(f'"{mark}"'.encode(), inner)
+
+    def _row(self, database):
+        """Columns of rows of another kind, rows that are gone or there twice, other tables."""
+        with changing(database) as connection:
+            column = self._random.choice(COLUMNS)
+            value = self._random.choice(
+                (None, -1, 0, 1, 2**62, "whole", "text", b"", b"\0" * 8, b"\xff" * 64, 1e300)
+            )
+            table = self._random.choice(("header", "result", "evidence", "resumption"))
+            statement = self._random.choice(
+                (
+                    f"UPDATE generation SET {column} = :value WHERE number = :number",
+                    f"UPDATE generation SET {column} = :value",
+                    "DELETE FROM generation WHERE number = :number",
+                    "UPDATE generation SET number = number + 1000000000000",
+                    f"DELETE FROM {table}",
+                    f"UPDATE {table} SET payload = :value",
+                    "UPDATE evidence SET name = :value",
+                    "INSERT INTO evidence SELECT id + 100, name, payload, chain FROM evidence",
+                    "CREATE VIEW more AS SELECT 1",
+                    "PRAGMA user_version = 2",
+                    "DROP TABLE evidence",
+                )
+            )
+            number = self._random.randint(0, 2)
+            with contextlib.suppress(sqlite3.IntegrityError):
+                connection.execute(statement, {"value": value, "number": number})
+
+    def _bytes(self, database):
+        """Bytes that are flipped, cut, doubled or zero."""
+        content = bytearray(database.read_bytes())
+        for _ in range(self._random.choice((1, 8, 200))):
+            content[self._random.randrange(len(content))] = self._random.randrange(256)
+        if self._random.random() < 0.3:
+            del content[self._random.randrange(len(content)) :]
+        database.write_bytes(content)
+
+    def _write(self, connection, table, place, payload):
+        key, column = TABLES[table]
+        connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (payload, place))
+
+    def _changed(self, told):
+        """The same JSON with another value, or without one."""
+        value = self._random.choice(self._values)
+        return told if self._replaced(told, value) else value
+
+    def _replaced(self, told, value):
+        """Whether a value somewhere in it was replaced or removed."""
+        box = told
+        while isinstance(box, dict | list) and box:
+            keys = list(box) if isinstance(box, dict) else range(len(box))
+            key = self._random.choice(keys)
+            inner = box[key]
+            if not isinstance(inner, dict | list) or not inner or self._random.random() < 0.15:
+                if self._random.random() < 0.1:
+                    del box[key]
+                else:
+                    box[key] = value
+                return True
+            box = inner
+        return False
+
+
+@contextlib.contextmanager
+def changing(database):
+    """Change a database, and make all digests anew that can be."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+        # What is no row of ours keeps the digest that it has.
+        with contextlib.suppress(
+            sqlite3.Error, struct.error, AttributeError, TypeError, ValueError
+        ):
+            reseal(connection)
+        connection.execute("COMMIT")
+
+
+def reseal(connection):
+    """Make all digests anew, as whoever sends a run can."""
+    (header,) = connection.execute("SELECT payload FROM header").fetchone()
+    connection.execute("UPDATE header SET sha256 = ?", (sha256(header),))
+    tail = sha256(header)
+    shapes = "number, individuals, genes, objective_count, front"
+    query = f"SELECT {shapes}, whole_sha, front_sha, summary FROM generation ORDER BY number"
+    for *numbers, whole, front, summary in connection.execute(query).fetchall():
+        tail = sha256(tail, struct.pack("<5q", *numbers), whole, front, summary)
+        update = "UPDATE generation SET chain = ? WHERE number = ?"
+        connection.execute(update, (tail, numbers[0]))
+    for (payload,) in connection.execute("SELECT payload FROM result").fetchall():
+        tail = sha256(tail, payload)
+        connection.execute("UPDATE result SET sha256 = ?, chain = ?", (sha256(payload), tail))
+    for number, name, payload in connection.execute(
+        "SELECT id, name, payload FROM evidence ORDER BY id"
+    ).fetchall():
+        tail = sha256(tail, name.encode(), b"\0", payload)
+        connection.execute("UPDATE evidence SET chain = ? WHERE id = ?", (tail, number))
+
+
+class Watch:
+    """Hears what this process does while a hostile run is read.
+
+    Args:
+        folder: The only one in which files may be written.
+    """
+
+    WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+    FORBIDDEN = ("socket.connect", "socket.bind", "os.system", "os.exec", "os.posix_spawn")
+    REMOVES = ("os.remove", "os.rename", "os.rmdir", "shutil.rmtree")
+
+    def __init__(self, folder):
+        self.folder = str(Path(folder).resolve())
+        self.is_on = False
+        self.faults = []
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event, arguments):
+        if not self.is_on:
+            return
+        if event == "open":
+            path, _, flags = arguments
+            if isinstance(path, str | bytes) and flags & self.WRITES:
+                self._check(event, os.fsdecode(path))
+        elif event in self.REMOVES:
+            if arguments[1 if event == "os.rename" else -1] in (-1, None):
+                self._check(event, os.fsdecode(arguments[0]))
+        elif event in self.FORBIDDEN or event == "subprocess.Popen":
+            self.faults.append(f"{event}: {arguments!r:.200}")
+        elif event == "compile":
+            source, name = arguments
+            if CANARY in str(name) or (source is not None and CANARY in str(source)):
+                self.faults.append(f"compile: {name}")
+        elif event == "exec" and CANARY in arguments[0].co_filename:
+            self.faults.append(f"exec: {arguments[0].co_filename}")
+
+    def _check(self, event, path):
+        if path == os.devnull or os.path.abspath(path).startswith(self.folder):
+            return
+        if "__pycache__" in path or "numba" in path:
+            return
+        self.faults.append(f"{event}: {path}")
+
+
+@contextlib.contextmanager
+def bounded_time(seconds):
+    """Raise in the main thread after so many seconds."""
+    import signal
+
+    def stop(*_):
+        raise TimeoutError(f"longer than {seconds} s")
+
+    assert threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def call(*arguments):
+    """Run one command in this process: its exit code, and what it printed on both streams."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(argument) for argument in arguments])
+    return code, out.getvalue(), err.getvalue()
+
+
+LONGEST_S = 5.0
+"""How long a command may take on a run that somebody changed."""
+
+MOST_BYTES = 2_000_000_000
+"""How much memory all of this may take."""
+
+CODES = (0, 2, 3, 4, 5)
+"""Exit codes of commands that do what they say; 1 is a defect of ours."""
+
+READERS = (
+    ("runs", "list"), ("runs", "list", "--json"), ("runs", "show", "RUN"),
+    ("runs", "show", "latest", "--json"), ("runs", "show", "RUN", "--member", "0"),
+    ("runs", "show", "RUN", "--judgement"), ("runs", "source", "RUN"),
+    ("runs", "export", "RUN", "--to", "OUT.csv"), ("runs", "export", "RUN", "--to", "OUT.parquet"),
+    ("runs", "compare", "RUN", "sound"), ("runs", "verify", "RUN"),
+    ("report", "RUN"), ("judge", "RUN", "--null", "0", "--quiet"),
+    ("backtest", "RUN", "--member", "0"),
+)  # fmt: skip
+"""Commands on a run that somebody else sent."""
+
+
+@contextlib.contextmanager
+def limited_memory(most):
+    """Let memory that is asked for beyond `most` be refused."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def read_hostile(watch, runs, commands=READERS, longest_s=LONGEST_S):
+    """Read a changed run by many commands; what none of them may do, a line each.
+
+    Args:
+        watch: Over this process.
+        runs: Folder of runs ``changed`` and ``sound``, in which this is run.
+        commands: To run.
+        longest_s: What each may take.
+    """
+    faults = []
+    for command in commands:
+        words = [{"RUN": "changed"}.get(word, word) for word in command]
+        words = [word.replace("OUT", "written") for word in words]
+        with contextlib.suppress(FileNotFoundError):
+            Path(words[-1]).unlink()
+        watch.faults.clear()
+        watch.is_on = True
+        try:
+            with bounded_time(longest_s):
+                code, out, err = call(*words)
+        except TimeoutError as error:
+            faults.append(f"{' '.join(command)}: {error}")
+            continue
+        finally:
+            watch.is_on = False
+        faults += [f"{' '.join(command)}: {fault}" for fault in watch.faults]
+        if code not in CODES or "Traceback" in err or "defect of" in err:
+            faults.append(f"{' '.join(command)}: {code} {err[-300:]}")
+        if command[:2] == ("runs", "list") and (code or "sound" not in out):
+            faults.append(f"{' '.join(command)}: does not list the sound run: {code} {err[-200:]}")
+    return faults
