@@ -60,7 +60,7 @@ def drafting(path: Path) -> Iterator[Path]:
     Raises:
         OSError: When it cannot be made or moved; a file that was there is left as it was.
     """
-    remove_drafts(path.parent, f".{glob.escape(path.name)}.*{DRAFT}")
+    remove_drafts(path.parent, path.name)
     draft, descriptor = _make_draft(path)
     try:
         yield draft
@@ -71,9 +71,12 @@ def drafting(path: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def remove_drafts(folder: Path, pattern: str = f".*{DRAFT}") -> None:
-    """Remove drafts of writers that were killed; those that are being written stay."""
-    for draft in folder.glob(pattern):
+def remove_drafts(folder: Path, name: str | None = None) -> None:
+    """Remove drafts of writers that were killed, of all files or of one of that name.
+
+    Those that are being written stay.
+    """
+    for draft in folder.glob(f".{'*' if name is None else glob.escape(name)}.*{DRAFT}"):
         if not IS_DRAFT.fullmatch(draft.name):
             continue
         with contextlib.suppress(OSError):

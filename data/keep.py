@@ -11,7 +11,7 @@ import numpy as np
 from data.bars import Bars
 from data.checks import VALUES
 from data.errors import DataError, SourceError
-from data.files import drafting, taking_turns
+from data.files import drafting, remove_drafts, taking_turns
 from data.load import load_bars
 from data.statement import state_bars
 from data.table import LoadOptions
@@ -65,6 +65,8 @@ def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[P
 
 def _keep(bars: Bars, path: Path, *, may_replace: bool) -> bool:
     """Write bars to a file, unless it holds them; whether it was written."""
+    # Also where the file is what it should be, and is not written again.
+    remove_drafts(path.parent, path.name)
     if path.exists():
         if _states(path, bars):
             return False
