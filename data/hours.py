@@ -76,10 +76,8 @@ class OpenGaps:
         start, end = (format_time(times[longest]) for times in (self.starts_ns, self.ends_ns))
         lacking = _count(int(self.missing.sum()), "bar")
         gaps = _count(len(self.missing), "gap")
-        return (
-            f"{gaps} in open hours, {lacking} missing; the longest from {start} to {end}",
-            closed,
-        )
+        line = f"{gaps} in open hours, {lacking} missing; the longest from {start} to {end}"
+        return (line, *told)
 
 
 def find_open_gaps(

@@ -54,9 +54,8 @@ def load_bars(spec: str, options: LoadOptions = DEFAULTS, *, now_ns: int | None 
     timestamp, stamped = open_times(table, stamps, timeframe_ns, options)
     is_merged = wanted_ns not in (None, timeframe_ns)
     notes = (*table.notes, *repairs, *assumed, *stamped, *_warnings(values))
-    open_gaps = None
+    open_gaps = find_open_gaps(timestamp, timeframe_ns, table.zone, options.calendar)
     if not is_merged:
-        open_gaps = find_open_gaps(timestamp, timeframe_ns, table.zone, options.calendar)
         gaps = gap_lines(timestamp, timeframe_ns, open_gaps)
         notes = (*notes, *gaps, *clock_notes(timestamp, timeframe_ns, now_ns))
     bars = Bars(

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from data.checks import PRICES, Floats, Ints, check_bars, faults, repeats
 from data.errors import BarsError
 from data.table import LoadOptions, RawTable
+from data.zones import AS_UTC, clock_that_repeats
 
 ROUNDING_ULPS = 4
 """Units in the last place by which a high or low may miss open or close: prices that were adjusted
@@ -57,7 +58,10 @@ def repair_rows(
     if len(timestamp) == 0:
         left = "" if len(table.timestamp) == 0 else " left after dropping bad rows"
         raise BarsError(f"{table.where}: there are no bars{left}")
-    check_bars(timestamp, values, rows, table.where, now_ns)
+    try:
+        check_bars(timestamp, values, rows, table.where, now_ns)
+    except BarsError as error:
+        raise BarsError(f"{error}{_name_clock(table, timestamp)}") from None
     return timestamp, values, tuple(notes)
 
 
@@ -84,6 +88,17 @@ def _widen(values: Mapping[str, Floats], reach: float | Floats) -> tuple[Mapping
     high = np.where(is_low, top, values["high"])
     low = np.where(is_high, bottom, values["low"])
     return {**values, "high": high, "low": low}, int((is_low | is_high).sum())
+
+
+def _name_clock(table: RawTable, timestamp: Ints) -> str:
+    """The end of an error about times that step back where a clock does, and name no zone."""
+    back = np.flatnonzero(np.diff(timestamp) <= 0)
+    if AS_UTC not in table.notes or not len(back):
+        return ""
+    zone = clock_that_repeats(int(timestamp[back[0] + 1]))
+    if zone is None:
+        return ""
+    return f"; clocks such as that of {zone} showed this hour twice: --tz {zone} reads it so"
 
 
 def _picked(

@@ -20,8 +20,11 @@ from data.bars import Bars
 from data.checks import Floats, Ints, format_time
 from data.errors import TimeframeError
 from data.hours import find_open_gaps, gap_lines
-from data.timeframe import DAY_NS, format_timeframe
+from data.timeframe import DAY_NS, MINUTE_NS, format_timeframe
 from data.zones import HOUR_NS, earliest_moments, offsets_at
+
+QUARTER_NS = 15 * MINUTE_NS
+"""Clocks of zones differ by whole quarters of an hour."""
 
 FIRST_MONDAY_NS = 4 * DAY_NS
 """1970-01-05, the first Monday of the epoch."""
@@ -120,13 +123,14 @@ def _check_edges(bars: Bars, inside_ns: Ints, timeframe_ns: int) -> None:
         raise TimeframeError(
             f"--timeframe {format_timeframe(timeframe_ns)}: {len(over)} bars of {bars.timeframe} "
             f"reach over an edge, the first is bar {i} at {format_time(bars.timestamp[i])}; "
-            f"{_midnight_remedy(bars)}leave it out or ask for a duration whose edges the bars keep"
+            f"{_clock_remedy(bars)}leave it out or ask for a duration whose edges the bars keep"
         )
 
 
-def _midnight_remedy(bars: Bars) -> str:
-    """What else helps where bars may open at midnights of a zone that nobody has named."""
-    return "name the zone of their midnights with --tz, " if bars.zone == "UTC" else ""
+def _clock_remedy(bars: Bars) -> str:
+    """What else helps where bars may follow the clock of a zone that nobody has named."""
+    is_on_clock = not (bars.timestamp % QUARTER_NS).any()
+    return "name the zone of their clock with --tz, " if is_on_clock and bars.zone == "UTC" else ""
 
 
 def _sum_oldest_first(
@@ -142,8 +146,10 @@ def _sum_oldest_first(
 
 def _note(bars: Bars, timeframe_ns: int, count: npt.NDArray[np.intp]) -> str:
     full = timeframe_ns // bars.timeframe_ns
-    incomplete = int((count < full).sum())
+    usual = full if bars.open_gaps is None else int(np.bincount(count).argmax())
+    incomplete = int((count < usual).sum())
     return (
         f"merged {len(bars)} bars of {bars.timeframe} into {len(count)} of "
-        f"{format_timeframe(timeframe_ns)}; {incomplete} hold fewer than {full}"
+        f"{format_timeframe(timeframe_ns)}; {incomplete} hold fewer than "
+        f"{full if usual == full else f'the usual {usual}'}"
     )

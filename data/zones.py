@@ -13,10 +13,18 @@ from data.checks import EARLIEST_NS, LATEST_NS, NO_TIME, SHOWN, Ints, format_tim
 from data.errors import TableError, near_match
 from data.timeframe import DAY_NS, MINUTE_NS, SECOND_NS
 
+AS_UTC = "times name no zone, read as UTC; --tz names another"
+"""The note about local times whose zone nobody has named."""
+
 EPOCH = datetime(1970, 1, 1)
 
 TWICE, NEVER = -(2**62), -(2**62) - 1
 """Stand in for an offset where a local time exists twice, or not at all."""
+
+CLOCKS = (
+    *("America/New_York", "America/Chicago", "Europe/London", "Europe/Berlin", "Europe/Helsinki"),
+    "Australia/Sydney",
+)
 
 HOUR_NS, YEAR_NS = 60 * MINUTE_NS, 365 * DAY_NS
 
@@ -93,6 +101,13 @@ def find_zone(tz: str) -> ZoneInfo:
     hint = near_match(tz, available_timezones())
     raise TableError(
         f"--tz {tz[:64]!r} is no IANA zone; write one such as UTC or America/New_York{hint}"
+    )
+
+
+def clock_that_repeats(local_ns: int) -> str | None:
+    """One of the zones that many files are written in whose clock shows a local time twice."""
+    return next(
+        (name for name in CLOCKS if _local_offset_ns(local_ns, find_zone(name)) == TWICE), None
     )
 
 

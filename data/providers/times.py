@@ -19,7 +19,7 @@ from data.checks import (
 from data.errors import TableError
 from data.providers.numbers import array_of
 from data.providers.written_times import ZONE_UTC, find_zone_behind, read_written
-from data.zones import LocalZone, localise
+from data.zones import AS_UTC, LocalZone, localise
 
 DATE = r"^[0-9A-Za-z]{1,9}[-/., ]{0,2}[0-9A-Za-z]{1,9}[-/., ]{0,2}[0-9]{1,4}$"
 TIME_OF_DAY = (
@@ -32,7 +32,6 @@ CALENDAR = (
 )
 """Dates written as numbers: none of them is a time since 1970 in any unit."""
 
-AS_UTC = "times name no zone, read as UTC; --tz names another"
 UTC_NAME = re.compile(r"(?<![a-z])(utc|gmt)(?![a-z])")
 
 

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from data import LoadOptions, join_bars, keep_bars, load_bars
-from data.errors import TableError, TimeframeError
+from data.errors import BarsError, TableError, TimeframeError
+from data.zones import offsets_at
 from tests.support.series import MINUTE_NS, START_NS, csv_text, make_columns, write_csv
 
 HOUR_NS = 60 * MINUTE_NS
@@ -264,7 +265,7 @@ def test_days_of_local_midnights_become_weeks(tmp_path, tz):
         utc = at_times(
             tmp_path, [f"{np.datetime64(int(t), 'ns')}Z" for t in days.timestamp], "u.csv"
         )
-        with pytest.raises(TimeframeError, match="name the zone of their midnights with --tz"):
+        with pytest.raises(TimeframeError, match="name the zone of their clock with --tz"):
             load_bars(utc, LoadOptions(timeframe="1w"))
         named = load_bars(utc, LoadOptions(timeframe="1w", tz=tz))
         assert named.notes[0].startswith(f"--tz {tz} changes no time")
@@ -292,6 +293,7 @@ def test_days_that_open_at_another_time_become_weeks(tmp_path, tz, clock, first)
     opens = load_bars(spec, LoadOptions(tz=tz))
     assert np.array_equal(weeks.timestamp, opens.timestamp[::5])
     assert np.array_equal(weeks.close, opens.close[4::5])
+    assert any(note.endswith("0 hold fewer than the usual 5") for note in weeks.notes)
 
 
 @pytest.mark.parametrize("tz", ["Europe/Helsinki", "America/New_York", "America/Sao_Paulo"])
@@ -333,3 +335,26 @@ def test_joined_parts_of_two_zones_have_none(tmp_path):
     parts = [load_bars(spec, LoadOptions(tz="Asia/Tokyo")) for spec in (early, late)]
     assert join_bars(parts, "x").zone == "Asia/Tokyo"
     assert join_bars([parts[0], load_bars(late)], "x").zone == "UTC"
+
+
+@pytest.mark.parametrize("minutes", [15, 60])
+@pytest.mark.parametrize("tz", ["America/New_York", "Europe/Helsinki", "Australia/Sydney"])
+def test_local_times_that_name_no_zone_are_told_of_clocks(tmp_path, tz, minutes):
+    """A row that repeats or steps back in autumn: the zone that is named reads the file."""
+    utc = np.arange("2024-01-01", "2025-01-01", minutes, dtype="datetime64[m]")
+    local_ns = utc.astype(np.int64) * MINUTE_NS
+    local_ns = local_ns + offsets_at(local_ns, tz)
+    spec = at_times(tmp_path, [str(np.datetime64(int(t), "ns"))[:16] for t in local_ns])
+    with pytest.raises(BarsError) as refused:
+        load_bars(spec)
+    (named,) = re.findall(r"showed this hour twice: --tz (\S+) reads it so", str(refused.value))
+    assert named == tz
+    assert len(load_bars(spec, LoadOptions(tz=named))) == len(utc)
+
+
+def test_bars_off_the_clock_are_not_told_of_zones(tmp_path):
+    """An exchange that came back at 09:28:15 follows no zone."""
+    times = [f"2024-01-01T{hour:02d}:28:15Z" for hour in range(20)]
+    with pytest.raises(TimeframeError, match="reach over an edge") as refused:
+        load_bars(at_times(tmp_path, times), LoadOptions(timeframe="4h"))
+    assert "--tz" not in str(refused.value)
