@@ -58,6 +58,8 @@ def keep_bars(bars: Bars, folder: Path, *, may_replace: bool = False) -> tuple[P
     try:
         # Two imports of one market must see each other's file.
         with taking_turns(folder):
+            # Also where a file is left as it is.
+            remove_drafts(folder)
             return path, _keep(bars, path, may_replace=may_replace)
     except OSError as error:
         raise SourceError(f"{path}: cannot be written ({error.strerror or error})") from None
