@@ -6,13 +6,13 @@ import pytest
 
 from engine.devices import why_absent
 from engine.ledger import ACCUMULATORS
-from engine.metrics import METRICS
 from optimizer.__main__ import PACKAGE, main
 from optimizer.commands import evolve as evolve_module
 from optimizer.commands.help import EVERYDAY, SECTIONS
 from optimizer.config.run_config import RunConfig, flag_of, make_config, resolve_config
 from optimizer.goals.objectives import OBJECTIVES
 from optimizer.runs.files import DATABASE
+from optimizer.runs.result import FIGURES
 from strategy import STRATEGIES
 from tests.support.commands import SMALL, write_market
 
@@ -174,7 +174,7 @@ def test_evolve_json_is_one_strict_object(command, market):
     assert found["certificate"]["mismatches"] == 0
     assert found["timing"]["individual_bars_per_s"] > 0
     assert set(found["front"][0]) >= {"genes", "objectives", "metrics"}
-    assert list(found["front"][0]["metrics"]) == list(METRICS)
+    assert list(found["front"][0]["metrics"]) == list(FIGURES)
 
 
 def test_the_sample_is_named_as_simulated_wherever_it_shows(command):
@@ -281,7 +281,7 @@ def test_backtest_json_holds_accumulators_and_metrics(command, market):
     """Undefined metrics are null and carry a reason."""
     found = command("backtest", "--data", market, "--json").json
     assert list(found["windows"][0]["accumulators"]) == list(ACCUMULATORS)
-    assert list(found["metrics"]) == list(METRICS)
+    assert list(found["metrics"]) == list(FIGURES)
     assert {n for n, value in found["metrics"].items() if value is None} == set(found["undefined"])
     assert len(found["data_hash"]) == 64
 

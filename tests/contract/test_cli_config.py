@@ -174,7 +174,7 @@ def test_a_search_in_which_every_gene_is_frozen_runs(command, market):
     genes = prepare(RunConfig(data=market)).spec.layout.genes
     frozen = [f"--bound={gene.name}={gene.default}:{gene.default}" for gene in genes]
     arguments = ("evolve", "--data", market, *SMALL, "--min-trades", "1", *frozen)
-    assert "diversity 0: the bounds allow one individual" in command(*arguments).out
+    assert "diversity 0: the bounds allow one candidate" in command(*arguments).out
     found = command(*arguments, "--json").json
     assert found["individuals"] == len(found["front"]) == 1
     assert found["front"][0]["genes"] == {gene.name: gene.default for gene in genes}
@@ -186,7 +186,7 @@ def test_fewer_individuals_than_asked_for_are_told(command, market):
     frozen = [f"--bound={g.name}={g.default}:{g.default}" for g in genes if g.name != "max_hold"]
     bounds = (*frozen, "--bound=max_hold=5:7", "--min-trades", "1")
     told = command("evolve", "--data", market, *SMALL, *bounds).out
-    assert "low diversity: no more than 3 individuals where 8 were asked for" in told
+    assert "low diversity: no more than 3 candidates where 8 were asked for" in told
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])

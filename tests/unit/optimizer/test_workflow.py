@@ -9,11 +9,10 @@ import pytest
 
 from data import DataError
 from engine.errors import DeviceLostError
-from engine.metrics import METRICS
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, DisturbedError, StoppedError, StoreError
 from optimizer.runs import RunStore, list_runs
-from optimizer.runs.result import recorded_result
+from optimizer.runs.result import FIGURES, recorded_result
 from optimizer.search.evolution import front_hash
 from optimizer.session import evaluating, workflow
 from optimizer.session.problem import EngineProblem
@@ -144,7 +143,7 @@ def test_the_result_holds_the_front_and_its_proof(unbroken):
     objectives = np.array([list(member.objectives.values()) for member in front]) * signs
     assert unbroken.front_hash == front_hash(genomes, objectives)
     for member in front:
-        assert list(member.metrics) == list(METRICS)
+        assert list(member.metrics) == list(FIGURES)
         assert member.objectives["strength"] == member.metrics["strength"]
         assert member.objectives["max_drawdown"] >= 0
         assert {n for n, v in member.metrics.items() if v is None} == set(member.undefined)
