@@ -37,7 +37,7 @@ from optimizer.judging.judgement import (
 )
 from optimizer.judging.kept import Kept, Watch
 from optimizer.judging.null import KINDS, NullSearch, NullSetup, null_kind, null_searches
-from optimizer.judging.opened import check_open, held_out_record, searches_on_these_bars
+from optimizer.judging.opened import check_open, count_searches, held_out_record
 from optimizer.judging.pick import Pick, chosen
 from optimizer.judging.places import Place, ThisMachine
 from optimizer.judging.plan import Plan
@@ -136,7 +136,7 @@ class _Judge:
             parts = self._parts(engine, pick)
             # Now, because what was left out is noted on the way.
             self._found = replace(self._found, **parts)
-        searches = searches_on_these_bars(self._store.path, self._result)
+        searches = count_searches(self._store, self._result)
         found = with_verdict(
             replace(self._found, searches=searches, fits=recorded_fits(self._store)),
             self._result,

@@ -211,8 +211,17 @@ def record_look(
     return len(seen.union(new))
 
 
-def searches_on_these_bars(path: Path, result: RunResult) -> int:
-    """Distinct fronts beside a run, of finished runs that searched bars that it searched too."""
+def count_searches(store: RunStore, result: RunResult) -> int:
+    """Distinct fronts that were searched on bars of a run: those beside it, or counted before.
+
+    Those were counted in another folder where the run is a copy, or of runs that are removed.
+    """
+    judged = [Judgement.read(row).searches for name, row in store.evidence if name == JUDGEMENT]
+    return max((_searches_beside(store.path, result), *judged))
+
+
+def _searches_beside(path: Path, result: RunResult) -> int:
+    """Those of finished runs beside a run that searched bars that it searched too."""
     own = _searched(result)
     fronts = {result.front_hash}
     for folder in run_folders(path.parent):

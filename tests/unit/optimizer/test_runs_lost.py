@@ -114,6 +114,19 @@ def test_what_a_next_owner_takes_away_is_no_loss(path):
         assert (store.losses(), store.verify(), store.warnings) == ((), [], ())
 
 
+def test_evidence_that_was_lost_with_the_log_is_said(path, tmp_path):
+    """A copy without the write-ahead log has the note of what was in it."""
+    copy = tmp_path / "elsewhere" / "run"
+    with RunStore.open(path, writable=True) as store:
+        store.add_evidence("fold/rolling/0", {"number": 0})
+        store.flush()
+        shutil.copytree(path, copy, ignore=shutil.ignore_patterns("*-wal", "*-shm"))
+    with RunStore.open(copy) as store:
+        assert len(store.evidence) == 3
+        (line,) = store.verify()
+    assert line.startswith("of 4 rows of 'evidence' that were recorded 1 are gone: the write-ahead")
+
+
 @pytest.mark.parametrize("rows", ['"x"', '{"evidence": "3"}', "[1]"])
 def test_a_note_with_other_counts_is_nobodys(path, rows):
     """A damaged note says nothing."""

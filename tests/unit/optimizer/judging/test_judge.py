@@ -164,8 +164,10 @@ def test_searches_on_these_bars_are_counted(tmp_path):
     assert judged(path).searches == 1
     recorded_run(tmp_path, NOISE, generations=1, end=second)
     assert judged(path).searches == 2
-    shutil.copytree(path, path.parent / "copy")
+    copy = shutil.copytree(path, path.parent / "copy")
     assert judged(path).searches == 2
+    # What was counted once stays counted, wherever the run is.
+    assert judged(shutil.copytree(copy, tmp_path / "elsewhere" / "copy")).searches == 2
     recorded_run(tmp_path, NOISE, generations=1, start=first, end="2020-03-30")
     recorded_run(tmp_path, replace(NOISE, symbol="OTHER"), generations=1, end=second)
     assert judged(path).searches == 2
