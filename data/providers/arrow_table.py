@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BufferedReader
@@ -14,13 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.bars import LONGEST_SYMBOL
-from data.checks import VALUES, Floats, Ints, format_time
+from data.checks import NO_TIME, VALUES, Floats, Ints, format_time
 from data.errors import DataError, LimitError, SourceError, TableError
 from data.files import open_ordinary
 from data.providers.columns import Layout, choose_market, names_of, paired_names, recognise
-from data.providers.numbers import POINT, find_decimal, read_numbers
+from data.providers.mixed_rows import refuse_mixed
+from data.providers.numbers import POINT, find_decimal, read_numbers, refuse_thirty_seconds
 from data.providers.times import named_zone, read_times
 from data.table import LoadOptions, RawTable
+from data.timeframe import MINUTE_NS, SECOND_NS
 
 HEAD_BYTES = 1 << 20
 """What a file may hold beside the values that are capped."""
@@ -140,12 +142,19 @@ def recognise_own(
 
 
 def to_raw(
-    columns: pa.Table, layout: Layout, path: Path, options: LoadOptions, market: str | None = None
+    columns: pa.Table,
+    layout: Layout,
+    path: Path,
+    options: LoadOptions,
+    market: str | None = None,
+    others: Callable[[], pa.Table] | None = None,
 ) -> RawTable:
     """Read times, numbers and the symbol out of Arrow columns.
 
     `columns` are those that `layout` names, [N] each. The stem of `path` names the market
     unless a column does; `market` says which rows are meant where a column names several.
+    `others` reads the columns that `layout` does not name, to find one that parts the rows where
+    their times are those of several markets.
 
     Raises:
         TableError: When a value has no single reading.
@@ -157,8 +166,13 @@ def to_raw(
     if layout.symbol is not None:
         arrays, named = _of_market(arrays, layout.symbol, market, where)
     timestamp, time_notes = _read_alike(arrays, layout, options, where)
+    _refuse_closes(timestamp, layout, options, where)
+    if layout.symbol is None and others is not None:
+        refuse_mixed(timestamp, others, where)
     aligned = dict(layout.aligned)
     numbers = {name: arrays[name] for name in (*layout.values, *aligned.values()) if name}
+    prices = {name: arrays[name] for name in layout.values[:-1]}
+    refuse_thirty_seconds(prices, options.decimal, where)
     decimal = find_decimal(numbers, options.decimal, where)
     values = {
         meaning: read_numbers(arrays[name], name, where, decimal)
@@ -200,7 +214,14 @@ def _read_alike(
 
     if not layout.same_times:
         return read(layout.times)
-    found = [read(names) for names in (layout.times, *layout.same_times)]
+    columns = (layout.times, *layout.same_times)
+    found = [read(names) for names in columns]
+    opens = [names for names, each in zip(columns, found, strict=True) if not are_closes(each[0])]
+    if 0 < len(opens) < len(columns):
+        closes = " and ".join(repr(names[0]) for names in columns if names not in opens)
+        bare = replace(layout, times=opens[0], same_times=tuple(opens[1:]))
+        time_ns, notes = _read_alike(arrays, bare, options, where)
+        return time_ns, (*notes, f"column {closes} is not read: it says when bars close")
     for names, (other, _) in zip(layout.same_times, found[1:], strict=True):
         differs = np.flatnonzero(other != found[0][0])
         if len(differs):
@@ -231,12 +252,38 @@ def _read_volume(
         note = f"volume is read from column {column!r}"
         return read_numbers(arrays[column], column, where, decimal), (note,)
     if layout.tick_volume in (None, layout.values[4]) or values["volume"].any():
+        _refuse_no_volume(values["volume"], layout.values[4], where)
         return values["volume"], ()
     ticks = read_numbers(arrays[layout.tick_volume], layout.tick_volume, where, decimal)
     return ticks, (
         f"column {layout.values[4]!r} is zero throughout, volume is read from "
         f"{layout.tick_volume!r}, which counts ticks",
     )
+
+
+def are_closes(time_ns: Ints) -> bool:
+    """Whether all times [N] lie a moment before a whole minute, as 23:59:59.999 does."""
+    known = time_ns[time_ns != NO_TIME]
+    moments = (SECOND_NS, SECOND_NS // 1000, SECOND_NS // 10**6, 1)
+    return len(known) > 1 and any(not ((known + moment) % MINUTE_NS).any() for moment in moments)
+
+
+def _refuse_closes(time_ns: Ints, layout: Layout, options: LoadOptions, where: str) -> None:
+    if options.stamped == "open" and are_closes(time_ns):
+        raise TableError(
+            f"{where}: column {layout.times[-1]!r} holds times such as {format_time(time_ns[0])}, "
+            "a moment before a whole minute, at which bars close; --stamped close reads them"
+        )
+
+
+def _refuse_no_volume(volume: Floats, name: str, where: str) -> None:
+    """Refuse a column in which no bar has a volume, but a sign that there is none."""
+    if len(volume) and not (volume >= 0).any():
+        what = "is empty" if np.isnan(volume).all() else f"holds {volume[0]:g} or nothing"
+        raise TableError(
+            f"{where}: column {name!r} {what} in every row: there is no volume; "
+            "--column volume=none reads such a file"
+        )
 
 
 def _base_volume(volumes: tuple[tuple[str, str], ...], symbol: str | None, where: str) -> str:

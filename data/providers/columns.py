@@ -1,17 +1,19 @@
 """Which column is which, in a file of one market or of several; what is ambiguous is refused."""
 
 import re
-import unicodedata
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from data.checks import PRICES, VALUES
 from data.errors import TableError, near_match
-
-KNOWN_NAMES = 4096
-"""Names that are remembered, for many files alike."""
+from data.providers.column_names import (
+    PERIOD_STARTS,
+    ROLES,
+    is_volume_of_asset,
+    plain,
+)
 
 INDEX = "__index_level_0__"
 """Where pandas keeps an index without a name; read as the time when no column is."""
@@ -24,64 +26,6 @@ MEANINGS = ("timestamp", "date", "time", *VALUES, "symbol")
 
 NO_VOLUME = "none"
 """Said of the volume: there is none, and every bar's is zero."""
-
-OF_ASSET = re.compile(r"volume_\(?([a-z0-9]{2,12})\)?")
-
-ALIASES: dict[str, tuple[str, ...]] = {
-    "timestamp": (
-        "timestamp", "ts", "t", "datetime", "date_time", "dt", "open_time", "opentime", "time_open",
-        "open_timestamp", "timestamp_utc", "datetime_utc", "start", "start_time", "unix",
-        "unix_time", "unix_timestamp", "unix_timestamp_utc", "epoch", "gmt_time", "time_utc",
-        "utc_time", "utc", "date_utc", "window_start", "ts_event", "local_time", "time_gmt",
-        "time_(utc)", "date/time", "datum/zeit", "candle_begin_time", "start_at", "begins_at",
-    ),
-    "date": (
-        "date", "day", "trade_date", "trading_date", "trading_day", "dtyyyymmdd",
-        "datum", "tag", "fecha", "data", "дата", "日期", "交易日期", "日付", "tarih",
-        "날짜", "dato", "paiva",
-    ),
-    "time": (
-        "time", "time_of_day", "uhrzeit", "zeit", "hora", "heure", "ora", "czas", "godzina", "tijd",
-        "время", "时间", "時刻", "時間", "saat", "시간",
-    ),
-    "close_time": (
-        "close_time", "closetime", "time_close", "close_timestamp", "end", "end_time",
-    ),
-    "open": (
-        "open", "o", "open_price", "price_open", "opening_price", "first", "openprice",
-        "eroffnung", "eroffnungskurs", "erster", "ouverture", "ouv", "apertura", "abertura",
-        "otwarcie", "opening", "открытие", "откр", "开盘", "开盘价", "始値", "acilis", "시가",
-    ),
-    "high": (
-        "high", "h", "high_price", "price_high", "max", "highprice", "highest", "day_high",
-        "hoch", "tageshoch", "hochst", "haut", "plus_haut", "maximo", "maxima", "massimo",
-        "najwyzszy", "hoog", "максимум", "макс", "最高", "最高价", "高値", "yuksek", "고가",
-    ),
-    "low": (
-        "low", "l", "low_price", "price_low", "min", "lowprice", "lowest", "day_low",
-        "tief", "tagestief", "tiefst", "bas", "plus_bas", "minimo", "minima", "minimum",
-        "najnizszy", "laag", "минимум", "мин", "最低", "最低价", "安値", "dusuk", "저가",
-    ),
-    "close": (
-        "close", "c", "close_price", "price_close", "closing_price", "last", "price", "close_last",
-        "close/last", "closeprice", "last_price", "settle",
-        "schluss", "schlusskurs", "letzter", "cloture", "fermeture", "clot", "dernier", "cierre",
-        "ultimo", "fechamento", "chiusura", "zamkniecie", "slot", "slotkoers", "закрытие", "закр",
-        "цена", "收盘", "收盘价", "終値", "kapanis", "simdi", "종가",
-    ),
-    "volume": (
-        "volume", "vol", "v", "base_volume", "volume_base", "volume_(base)", "basevolume", "qty",
-        "total_volume", "amount_base", "volumen", "volum", "umsatz", "stuck", "wolumen", "hacim",
-        "объем", "成交量", "出来高", "거래량",
-    ),
-    "tick_volume": ("tick_volume", "tickvol", "tickvolume", "ticks", "up_ticks"),
-    "symbol": (
-        "symbol", "ticker", "instrument", "sym", "secid", "ts_code", "act_symbol", "code", "pair",
-    ),
-}  # fmt: skip
-"""Names by meaning: lower case, without accents, with `_` for spaces, dots and dashes."""
-
-ROLES = {name: role for role, names in ALIASES.items() for name in names}
 
 PAIR = re.compile(r"\('([^']*)', '([^']*)'\)")
 """How pandas writes the name of a column that has two, in a Parquet file."""
@@ -177,20 +121,6 @@ def list_names(names: Sequence[str]) -> str:
     """At most twelve column names for a message, each at most 24 characters."""
     shown = [repr(name if len(name) <= 24 else name[:24] + "...") for name in names[:12]]
     return ", ".join(shown) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
-
-
-@lru_cache(KNOWN_NAMES)
-def plain(name: str) -> str:
-    """A column's name as `ALIASES` writes names: without brackets, accents and case.
-
-    >>> plain("<TICKVOL>"), plain("Plus Haut"), plain("Eröffnung")
-    ('tickvol', 'plus_haut', 'eroffnung')
-    """
-    bare = name.strip().strip("<>").strip().rstrip(".%*").lower()
-    letters = unicodedata.normalize("NFKD", bare)
-    kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    found = re.sub(r"[\s.\-]+", "_", unicodedata.normalize("NFC", kept))
-    return found.replace("\u0142", "l").replace("\u0131", "i")
 
 
 def part_market(address: str) -> tuple[str, str | None]:
@@ -293,8 +223,9 @@ def _by_role(names: Sequence[str]) -> dict[str, list[str]]:
         role = ROLES.get(plain(name))
         if role is not None:
             found.setdefault(role, []).append(name)
-    assets = [name for name in names if OF_ASSET.fullmatch(plain(name))]
-    if assets and "volume" not in found:
+    assets = [name for name in names if is_volume_of_asset(name)]
+    # A volume alone may be in the quoted asset, or made of volumes: only a person knows.
+    if len(assets) > 1 and "volume" not in found:
         found["asset volume"] = assets
     return found
 
@@ -315,6 +246,9 @@ def _choose_times(
 ) -> list[tuple[str, ...]]:
     """The column or pair that says when bars open, then others that say the same."""
     whole = [(column,) for column in found.get("timestamp", [])]
+    starts: list[tuple[str, ...]] = [one for one in whole if plain(one[0]) in PERIOD_STARTS]
+    if len(starts) == 1:
+        return starts
     parted = tuple(column for role in ("date", "time") for column in found.get(role, []))
     if whole or parted:
         return [*whole, *([parted] if parted else [])]
@@ -385,9 +319,11 @@ def _missing(missing: list[str], names: Sequence[str], where: str) -> str:
     header = " (is there a header line?)" if any(_is_number(name) for name in names) else ""
     last = missing[-1]
     none = " (or --column volume=none)" if last == "volume" else ""
+    alike = [name for name in names if plain(name).startswith(f"{last}_")]
+    said = shlex.quote(f"{last}={alike[0]}") if alike else f"{last}=NAME"
     return (
         f"{where}: no column is named {' or '.join(missing)}{header}; "
-        f"columns are {list_names(names)}; say which it is with --column {last}=NAME{none}"
+        f"columns are {list_names(names)}; say which it is with --column {said}{none}"
     )
 
 

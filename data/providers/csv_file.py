@@ -25,6 +25,7 @@ from data.providers.arrow_table import (
 )
 from data.providers.columns import part_market, recognise
 from data.providers.header import Header, NotUtf8Error, read_header
+from data.providers.mixed_rows import refuse_swapped
 from data.table import LoadOptions, RawTable
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -89,7 +90,18 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     numbers = (*layout.values, *dict(layout.aligned).values())
     if not text.endswith((b"\n", b"\r", b'"')) and header.names[-1] in numbers:
         _refuse_cut(columns.column(header.names[-1]), where)
-    return to_raw(columns, layout, path, options, None if header.market else market)
+    unread = tuple(name for name in dict.fromkeys(header.names) if name not in layout.used)
+    table = to_raw(
+        columns,
+        layout,
+        path,
+        options,
+        None if header.market else market,
+        others=(lambda: _parse(text, header, unread)) if unread else None,
+    )
+    if header.is_guessed:
+        refuse_swapped(table, where)
+    return table
 
 
 def unpack(content: bytes, where: str, max_bytes: int) -> bytes:

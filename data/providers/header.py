@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data.checks import VALUES
+from data.checks import PRICES, VALUES
 from data.errors import SourceError, TableError
 from data.providers.columns import PRICE, TICKER, list_names, names_of
+from data.providers.numbers import NUMBER
 
 SEPARATORS = ",;\t|"
 LONGEST_HEADER_BYTES = 1 << 16
@@ -34,6 +35,7 @@ class Header:
     Args:
         skip: Lines before the first row.
         market: The market that the header names, or None.
+        is_guessed: Whether values without names are taken in their usual order.
     """
 
     separator: str
@@ -41,6 +43,7 @@ class Header:
     skip: int
     market: str | None = None
     notes: tuple[str, ...] = ()
+    is_guessed: bool = False
 
 
 def read_header(text: bytes, where: str, market: str | None, *, is_numbered: bool) -> Header:
@@ -67,14 +70,21 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
         names, market = names_of(pairs, market, where)
         depth = 3 if _is_index_line(rows[2]) else 2
         return Header(separator, names, above + depth, market, notes)
-    if all(DATA_CELL.fullmatch(cell) for cell in rows[0]):
+    if _is_row(rows[0]):
         names, note = _without_header(rows[0], where, is_numbered=is_numbered)
-        return Header(separator, names, above, None, (*notes, note))
+        is_guessed = not is_numbered and names == ["timestamp", *VALUES]
+        return Header(separator, names, above, None, (*notes, note), is_guessed=is_guessed)
     if len(rows) == 1 and len(text) > LONGEST_HEADER_BYTES:
         raise _too_wide(text, where)
     if len(rows) == 1:
         raise SourceError(f"{where}: there are no bars after the header line")
     return Header(separator, rows[0], above + 1, None, notes)
+
+
+def _is_row(cells: Sequence[str]) -> bool:
+    """Whether a line holds values and names no column: four prices at least are numbers."""
+    n_numbers = sum(NUMBER.fullmatch(cell.strip()) is not None for cell in cells)
+    return n_numbers >= len(PRICES) or all(DATA_CELL.fullmatch(cell) for cell in cells)
 
 
 def _first_lines(text: bytes, where: str) -> list[str]:

@@ -13,20 +13,28 @@ from data.checks import SHOWN, Floats
 from data.errors import TableError
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-nan"})
+MISSING = frozenset(
+    {"", "na", "n/a", "nan", "null", "none", "-nan", "-", "--", "#n/a", "n.a.", "\\n", "."}
+)
+"""How programs write that there is no number, in lower case."""
 INFINITE = re.compile(r"[+-]?inf(inity)?")
 
 POINT, COMMA = ".", ","
 
 PROOFS = {
     COMMA: r",(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|\.[0-9]{3}[.,]",
-    POINT: r"\.(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|,[0-9]{3}[,.]",
+    POINT: r"\.(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|,[0-9]{2,3}[,.]",
 }
 """What only a decimal comma, or only a decimal point, can leave behind."""
 
+THIRTY_SECONDS = "[0-9]{2,3}['\u2019 -](?:[0-2][0-9]|3[01])[0257]?"
+EIGHTHS = {"": 0.0, "0": 0.0, "2": 0.25, "5": 0.5, "7": 0.75}
+"""Prices of bonds: whole, thirty-seconds, and their quarters by the first digit."""
+
 PREFIX = r"^([+-]?)[$\x{20AC}\x{A3}\x{A5}]? ?"
 GROUPED = {
-    POINT: r"^[+-]?(?:[0-9]{1,3}(?:[, '\x{A0}\x{202F}][0-9]{3})+(?:\.[0-9]*)?)(?:e[0-9]+)?$",
+    POINT: r"^[+-]?(?:[0-9]{1,3}(?:[, '\x{A0}\x{202F}][0-9]{3})+|"
+    r"[0-9]{1,2}(?:,[0-9]{2})*,[0-9]{3})(?:\.[0-9]*)?(?:e[0-9]+)?$",
     COMMA: r"^[+-]?(?:[0-9]{1,3}(?:[. '\x{A0}\x{202F}][0-9]{3})*(?:,[0-9]*)?|[0-9]+,[0-9]*)"
     r"(?:e[0-9]+)?$",
 }
@@ -90,6 +98,35 @@ def find_decimal(columns: Mapping[str, pa.Array], chosen: str | None, where: str
         f"{where}: column {name!r} holds numbers such as {example!r}; --decimal . or --decimal , "
         "says which mark begins the decimals"
     )
+
+
+def refuse_thirty_seconds(columns: Mapping[str, pa.Array], chosen: str | None, where: str) -> None:
+    """Refuse prices such as ``110'165``, which is 110 and 16.5 thirty-seconds, or 110,165.
+
+    `columns` hold prices [N]; a mark of decimals that is `chosen` settles it.
+
+    Raises:
+        TableError: Where every price of a column can be read so.
+    """
+    for name, column in columns.items():
+        first = column[0].as_py() if pa.types.is_string(column.type) and len(column) else None
+        # What the first price is not, the column is not.
+        if first is None or not re.fullmatch(THIRTY_SECONDS, first.strip()):
+            continue
+        texts = pc.utf8_trim_whitespace(column)
+        is_fraction = pc.all(pc.match_substring_regex(texts, f"^{THIRTY_SECONDS}$")).as_py()
+        has_thousands = re.fullmatch(r"[0-9]+['\u2019 ][0-9]{3}", first.strip()) is not None
+        if not is_fraction or (chosen is not None and has_thousands):
+            continue
+        whole, ticks = re.split(r"\D", first.strip())
+        price = int(whole) + (int(ticks[:2]) + EIGHTHS[ticks[2:]]) / 32
+        read = f"is {price:.9g} in thirty-seconds"
+        if has_thousands:
+            read += f" and {whole}{ticks} in thousands; --decimal . reads thousands"
+        raise TableError(
+            f"{where}: column {name!r} holds prices such as {first.strip()!r}, which {read}; "
+            "write thirty-seconds as decimals"
+        )
 
 
 def _refuse_doubtful(texts: Mapping[str, pa.Array], mark: str, where: str) -> None:
@@ -163,9 +200,11 @@ def _one_by_one(column: pa.Array, place: str) -> Floats:
             strange.append(f"row {row} {text[:40]!r}")
     if strange:
         more = f" and {len(strange) - SHOWN} more" if len(strange) > SHOWN else ""
+        has_mark = any(mark in text for mark in ".," for text in strange)
+        hint = ", or name their mark with --decimal" if has_mark else ""
         raise TableError(
             f"{place} holds text that is no number: {', '.join(strange[:SHOWN])}{more}; "
-            "write plain numbers with a decimal point, or name their mark with --decimal"
+            f"write plain numbers with a decimal point{hint}"
         )
     return numbers
 

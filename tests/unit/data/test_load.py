@@ -92,7 +92,7 @@ def test_row_without_a_time_is_refused_or_dropped(tmp_path):
 
 def test_file_of_bad_rows_only_is_refused(tmp_path):
     """Dropping every row leaves no series."""
-    spec = write_csv(tmp_path, rows_of(3, volume=(slice(None), -1.0)))
+    spec = write_csv(tmp_path, rows_of(3, low=(slice(None), 1e9)))
     with pytest.raises(BarsError, match="no bars left after dropping bad rows"):
         load_bars(spec, LoadOptions(drop_bad_bars=True))
 

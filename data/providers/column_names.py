@@ -1,0 +1,113 @@
+"""Names of columns as programs and people write them, by what the columns hold."""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+KNOWN_NAMES = 4096
+"""Names that are remembered, for many files alike."""
+
+
+OF_ASSET = re.compile(r"volume_\(?([a-z0-9]{2,12})\)?")
+
+NO_ASSETS = frozenset(
+    (
+        "ma", "sma", "ema", "wma", "vwma", "avg", "average", "mean", "median", "std", "stdev",
+        "zscore", "score", "change", "chg", "delta", "diff", "pct", "percent", "ratio", "rel",
+        "norm", "obv", "mfi", "rsi", "macd", "roc", "osc", "oscillator", "log", "lag", "rank",
+        "profile", "signal", "trend", "up", "down", "buy", "sell", "ask", "bid",
+    )
+)  # fmt: skip
+"""What `volume_` may be followed by beside an asset: something that was made of volumes."""
+
+CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
+"""Where a word begins inside of a name such as ``timeOpen``."""
+
+PERIOD_STARTS = ("time_period_start", "period_start", "interval_start", "bar_start", "bucket")
+"""Names of when a bar begins, whatever else says when something was first traded in it."""
+
+MARKET_NAMES = frozenset(
+    (
+        "name", "asset", "asset_id", "instrument_id", "stock", "isin", "cusip", "contract", "tic",
+        "permno", "gvkey", "security", "security_id", "symbol_id", "coin", "currency_pair",
+    )
+)  # fmt: skip
+"""Names of columns that may tell markets apart, and often hold something else."""
+
+ALIASES: dict[str, tuple[str, ...]] = {
+    "timestamp": (
+        "timestamp", "ts", "t", "datetime", "date_time", "dt", "open_time", "opentime", "time_open",
+        "open_timestamp", "timestamp_utc", "datetime_utc", "start", "start_time", "unix",
+        "unix_time", "unix_timestamp", "unix_timestamp_utc", "epoch", "gmt_time", "time_utc",
+        "utc_time", "utc", "date_utc", "window_start", "ts_event", "local_time", "time_gmt",
+        "time_(utc)", "date/time", "datum/zeit", "candle_begin_time", "start_at", "begins_at",
+        *PERIOD_STARTS,
+    ),
+    "date": (
+        "date", "day", "trade_date", "trading_date", "trading_day", "dtyyyymmdd",
+        "datum", "tag", "fecha", "data", "дата", "日期", "交易日期", "日付", "tarih",
+        "날짜", "dato", "paiva",
+    ),
+    "time": (
+        "time", "time_of_day", "uhrzeit", "zeit", "hora", "heure", "ora", "czas", "godzina", "tijd",
+        "время", "时间", "時刻", "時間", "saat", "시간",
+    ),
+    "close_time": (
+        "close_time", "closetime", "time_close", "close_timestamp", "end", "end_time",
+    ),
+    "open": (
+        "open", "o", "open_price", "price_open", "opening_price", "first", "openprice",
+        "eroffnung", "eroffnungskurs", "erster", "ouverture", "ouv", "apertura", "abertura",
+        "otwarcie", "opening", "открытие", "откр", "开盘", "开盘价", "始値", "acilis", "시가",
+    ),
+    "high": (
+        "high", "h", "high_price", "price_high", "max", "highprice", "highest", "day_high",
+        "hoch", "tageshoch", "hochst", "haut", "plus_haut", "maximo", "maxima", "massimo",
+        "najwyzszy", "hoog", "максимум", "макс", "最高", "最高价", "高値", "yuksek", "고가",
+    ),
+    "low": (
+        "low", "l", "low_price", "price_low", "min", "lowprice", "lowest", "day_low",
+        "tief", "tagestief", "tiefst", "bas", "plus_bas", "minimo", "minima", "minimum",
+        "najnizszy", "laag", "минимум", "мин", "最低", "最低价", "安値", "dusuk", "저가",
+    ),
+    "close": (
+        "close", "c", "close_price", "price_close", "closing_price", "last", "price", "close_last",
+        "close/last", "closeprice", "last_price", "settle",
+        "schluss", "schlusskurs", "letzter", "cloture", "fermeture", "clot", "dernier", "cierre",
+        "ultimo", "fechamento", "chiusura", "zamkniecie", "slot", "slotkoers", "закрытие", "закр",
+        "цена", "收盘", "收盘价", "終値", "kapanis", "simdi", "종가",
+    ),
+    "volume": (
+        "volume", "vol", "v", "base_volume", "volume_base", "volume_(base)", "basevolume", "qty",
+        "total_volume", "amount_base", "volumen", "volum", "umsatz", "stuck", "wolumen", "hacim",
+        "объем", "成交量", "出来高", "거래량", "volume_traded", "traded_volume", "share_volume",
+        "shares_traded", "total_traded_quantity", "ttl_trd_qnty",
+    ),
+    "tick_volume": ("tick_volume", "tickvol", "tickvolume", "ticks", "up_ticks"),
+    "symbol": (
+        "symbol", "ticker", "instrument", "sym", "secid", "ts_code", "act_symbol", "code", "pair",
+    ),
+}  # fmt: skip
+"""Names by meaning: lower case, without accents, with `_` for spaces, dots and dashes."""
+
+ROLES = {name: role for role, names in ALIASES.items() for name in names}
+
+
+@lru_cache(KNOWN_NAMES)
+def plain(name: str) -> str:
+    """A column's name as `ALIASES` writes names: without brackets, accents and case.
+
+    >>> plain("<TICKVOL>"), plain("Plus Haut"), plain("Eröffnung"), plain("timeOpen")
+    ('tickvol', 'plus_haut', 'eroffnung', 'time_open')
+    """
+    bare = CAPITAL.sub("_", name.strip().strip("<>").strip().rstrip(".%*")).lower()
+    letters = unicodedata.normalize("NFKD", bare)
+    kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    found = re.sub(r"[\s.\-]+", "_", unicodedata.normalize("NFC", kept))
+    return found.replace("\u0142", "l").replace("\u0131", "i")
+
+
+def is_volume_of_asset(name: str) -> bool:
+    """Whether a column holds volumes in one asset, such as ``Volume BTC``."""
+    match = OF_ASSET.fullmatch(plain(name))
+    return match is not None and match[1] not in NO_ASSETS
