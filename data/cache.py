@@ -28,7 +28,7 @@ from platformdirs import user_cache_path
 
 from data.checks import COLUMNS, VALUES, Floats, Ints
 from data.errors import CacheError
-from data.files import remove_drafts, replace_whole, sync_folder
+from data.files import read_ordinary, remove_drafts, replace_whole, sync_folder
 from data.timeframe import SECOND_NS
 
 APP = "exhaustion-optimizer"
@@ -160,8 +160,7 @@ class SeriesCache:
     def read(self, part: Part) -> PartBars:
         """Read a part; DamagedError when it is not what was written, byte for byte."""
         try:
-            with open(part.path, "rb") as file:
-                content = file.read(LARGEST_PART_BYTES + 1)
+            content = read_ordinary(part.path, LARGEST_PART_BYTES)
         except OSError as error:
             raise DamagedError(f"it cannot be read ({error.strerror})") from None
         if hashlib.sha256(content).hexdigest() != part.file_hash:

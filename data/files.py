@@ -19,7 +19,11 @@ IS_DRAFT = re.compile(rf"\.(?P<name>.+)\.[0-9a-f]+{re.escape(DRAFT)}")
 
 
 class NoFileError(OSError):
-    """What was to be opened is a folder, a pipe or a device."""
+    """What was to be read is a folder, a pipe or a device."""
+
+
+class TooLargeError(NoFileError):
+    """What was to be read is larger than anything of its kind."""
 
 
 def open_ordinary(path: Path) -> BufferedReader:
@@ -34,6 +38,21 @@ def open_ordinary(path: Path) -> BufferedReader:
         os.close(descriptor)
         raise NoFileError(errno.EINVAL, "is no file")
     return os.fdopen(descriptor, "rb")
+
+
+def read_ordinary(path: Path, most: int) -> bytes:
+    """The content of a file that a person named, or that was sent with what they named.
+
+    Raises:
+        NoFileError: When it is no ordinary file.
+        TooLargeError: When it has more than `most` bytes.
+        OSError: When it cannot be read.
+    """
+    with open_ordinary(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise TooLargeError(errno.EFBIG, f"is larger than {most:,} bytes")
+    return content
 
 
 def replace_whole(path: Path, content: bytes) -> None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from data.bars import Bars
 from data.checks import COLUMNS
 from data.errors import SourceError
-from data.files import replace_whole
+from data.files import open_ordinary, replace_whole
 from data.hours import OpenGaps
 
 ABOUT = b"bars"
@@ -114,7 +114,7 @@ def map_bars(path: Path) -> Bars:
         SourceError: When its bytes are not those of its name.
         OSError: When it cannot be read.
     """
-    with path.open("rb") as file:
+    with open_ordinary(path) as file:
         content = mmap(file.fileno(), 0, access=ACCESS_READ)
     if hashlib.sha256(content).hexdigest() != path.name:
         raise SourceError(f"{path}: has other bytes than were written; delete it")

@@ -2,6 +2,7 @@
 
 import builtins
 import hashlib
+import io
 import re
 import sys
 import traceback
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import near_match
+from data.files import NoFileError, read_ordinary
 from strategy import limits, words
 from strategy.defining import TEXT
 from strategy.errors import StrategyError, in_one_line, unknown
@@ -24,6 +26,9 @@ from strategy.own import OwnIndicator
 from strategy.places import PlacedError, Source
 
 MODULE = "strategy_file"
+
+LARGEST_TEXT = 10_000_000
+"""Bytes of a file of strategies; a larger one is something else."""
 """Name under which a file runs; no module is known by it."""
 
 UNCALLED = re.compile("'(function|OwnWord)'")
@@ -53,6 +58,8 @@ def load_strategy(address: str) -> Strategy:
         text = text_of(Path(path))
     except FileNotFoundError:
         raise StrategyError(_no_file(path)) from None
+    except NoFileError as error:
+        raise StrategyError(f"{path} cannot be read: it {error.strerror}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise StrategyError(f"{path} cannot be read: {error}") from None
     return strategy_of(text, path, name)
@@ -62,9 +69,11 @@ def text_of(path: Path) -> str:
     """The text of a file, UTF-8, without the mark that some editors put before it.
 
     Raises:
-        OSError, UnicodeDecodeError: When it cannot be read.
+        OSError, UnicodeDecodeError: When it cannot be read, or is no file of text.
     """
-    return path.read_text(encoding="utf-8-sig")
+    text = read_ordinary(path, LARGEST_TEXT).decode("utf-8-sig")
+    # Lines end alike on every system, so that a strategy has one digest.
+    return io.StringIO(text, newline=None).read()
 
 
 def strategy_of(text: str, path: str, name: str = "") -> Strategy:

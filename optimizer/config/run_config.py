@@ -155,16 +155,14 @@ def read_page(path: Path, otherwise: str, most: int = LARGEST_FILE_BYTES) -> str
         OSError, UnicodeDecodeError: When it cannot be read, or is not UTF-8.
     """
     # Only here: whoever names flags alone shall not wait for numpy.
-    from data.files import NoFileError, open_ordinary
+    from data.files import NoFileError, TooLargeError, read_ordinary
 
     try:
-        with open_ordinary(path) as file:
-            content = file.read(most + 1)
+        return read_ordinary(path, most).decode("utf-8")
+    except TooLargeError:
+        raise ConfigError(f"{path}: larger than {most:,} bytes; {otherwise}") from None
     except NoFileError:
         raise ConfigError(f"{path}: is no plain file; name one") from None
-    if len(content) > most:
-        raise ConfigError(f"{path}: larger than {most:,} bytes; {otherwise}")
-    return content.decode("utf-8")
 
 
 def read_toml(path: Path) -> dict[str, object]:

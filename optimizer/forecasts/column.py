@@ -6,7 +6,8 @@ It is Parquet with the columns known_at, value and symbol, so that any strategy 
 
 import io
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -15,7 +16,9 @@ import numpy as np
 
 from data import Bars
 from data.dated import SYMBOL, VALUE
-from data.files import taking_turns
+from data.errors import DataError
+from data.files import read_ordinary, taking_turns
+from data.table import LARGEST_SOURCE_BYTES
 from engine.machine import versions
 from optimizer.errors import ConfigError, OptimizerError, StoreError
 from optimizer.forecasts.features import Floats, Ints
@@ -28,6 +31,7 @@ from optimizer.written import write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 RECORD = b"forecast"
 """Name of the record in the file's description."""
@@ -260,12 +264,10 @@ def record_of(path: Path) -> ForecastRecord | None:
     Raises:
         StoreError: When a version that is not known wrote it.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        return _record_in(pq.read_schema(path), path)
-    except (pa.ArrowInvalid, OSError):
+        with _opened(path) as (file, _):
+            return _record_in(file.schema_arrow, path)
+    except (ConfigError, OSError):
         return None
 
 
@@ -313,15 +315,36 @@ def _as_parquet(forecast: Forecast) -> bytes:
 
 
 def _table(path: Path) -> "pa.Table":
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if not path.is_file():
         raise ConfigError(f"there is no forecast '{path}'")
+    from data.providers.arrow_table import refuse_expanded
+    from data.providers.parquet_file import read_capped
+
+    with _opened(path) as (file, content):
+        names = file.schema_arrow.names
+        used = [name for name in names if name in ("known_at", VALUE, SYMBOL)]
+        table = read_capped(file, content, used, str(path), LARGEST_SOURCE_BYTES)
+        refuse_expanded(table, str(path), LARGEST_SOURCE_BYTES)
+    return table.replace_schema_metadata(file.schema_arrow.metadata)
+
+
+@contextmanager
+def _opened(path: Path) -> "Iterator[tuple[pq.ParquetFile, bytes]]":
+    """A file, open, and its content; in one line what is wrong with it."""
+    import pyarrow as pa
+
+    from data.providers.parquet_file import open_capped
+    from data.providers.parquet_pages import PageError
+
     try:
-        return pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise ConfigError(f"{path} cannot be read: {str(error).splitlines()[0]}") from None
+        content = read_ordinary(path, LARGEST_SOURCE_BYTES)
+        with open_capped(content, str(path), LARGEST_SOURCE_BYTES) as file:
+            yield file, content
+    except DataError as error:
+        raise ConfigError(str(error)) from None
+    except (pa.ArrowException, PageError, OSError) as error:
+        told = error.strerror if isinstance(error, OSError) else None
+        raise ConfigError(f"{path} cannot be read: {told or str(error).splitlines()[0]}") from None
 
 
 def _record_in(schema: "pa.Schema", path: Path) -> ForecastRecord | None:

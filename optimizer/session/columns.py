@@ -13,6 +13,9 @@ import numpy as np
 from data import Bars, DataError, load_bars
 from data.checks import COLUMNS
 from data.dated import read_dated
+from data.files import read_ordinary
+from data.providers.arrow_table import HEAD_BYTES
+from data.table import LARGEST_SOURCE_BYTES
 from data.zones import LocalZone
 from optimizer.config.run_config import RunConfig
 from optimizer.errors import ConfigError, StoreError
@@ -185,7 +188,7 @@ def keep_columns(files: Sequence[str], run: Path) -> None:
         copy = _copy(run, name, path)
         if not copy.exists():
             (run / COLUMN_FOLDER).mkdir(exist_ok=True)
-            write_whole(copy, Path(path).read_bytes(), may_follow=False)
+            write_whole(copy, _content(Path(path)), may_follow=False)
 
 
 def lacks_columns(files: Sequence[str], run: Path) -> bool:
@@ -228,7 +231,11 @@ def _copy(run: Path, name: str, path: str) -> Path:
 
 
 def _is_same(path: Path, copy: Path) -> bool:
-    return path.is_file() and path.read_bytes() == copy.read_bytes()
+    return path.is_file() and _content(path) == _content(copy)
+
+
+def _content(path: Path) -> bytes:
+    return read_ordinary(path, LARGEST_SOURCE_BYTES + HEAD_BYTES)
 
 
 def _parsed(text: str) -> tuple[str, str, float | None]:

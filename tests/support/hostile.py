@@ -9,6 +9,7 @@ import sqlite3
 import struct
 import sys
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -287,7 +288,10 @@ def call(*arguments):
 
 
 LONGEST_S = 5.0
-"""How long a command may take on a run that somebody changed."""
+"""How much of a processor's time a command may take on a run that somebody changed."""
+
+HANGS_S = 120.0
+"""After which a command hangs, on a machine that does much else."""
 
 MOST_BYTES = 2_000_000_000
 """How much memory all of this may take."""
@@ -320,13 +324,12 @@ def limited_memory(most):
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def read_hostile(watch, runs, commands=READERS, longest_s=LONGEST_S):
+def read_hostile(watch, commands=READERS, longest_s=LONGEST_S):
     """Read a changed run by many commands; what none of them may do, a line each.
 
     Args:
         watch: Over this process.
-        runs: Folder of runs ``changed`` and ``sound``, in which this is run.
-        commands: To run.
+        commands: To run, where ``runs`` holds the runs ``changed`` and ``sound``.
         longest_s: What each may take.
     """
     faults = []
@@ -338,14 +341,18 @@ def read_hostile(watch, runs, commands=READERS, longest_s=LONGEST_S):
         watch.faults.clear()
         watch.is_on = True
         try:
-            with bounded_time(longest_s):
+            began = time.process_time()
+            with bounded_time(HANGS_S):
                 code, out, err = call(*words)
+            took = time.process_time() - began
         except TimeoutError as error:
             faults.append(f"{' '.join(command)}: {error}")
             continue
         finally:
             watch.is_on = False
         faults += [f"{' '.join(command)}: {fault}" for fault in watch.faults]
+        if took > longest_s:
+            faults.append(f"{' '.join(command)}: takes {took:.1f} s")
         if code not in CODES or "Traceback" in err or "defect of" in err:
             faults.append(f"{' '.join(command)}: {code} {err[-300:]}")
         if command[:2] == ("runs", "list") and (code or "sound" not in out):
