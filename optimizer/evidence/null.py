@@ -13,7 +13,6 @@ mirrored market are house rules.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -134,8 +133,9 @@ class NullMarkets:
         self.keep: Keep = _chosen_keep(ended, moving) if keep == "auto" else keep
         self._seed = seed
         self._times = np.unique(np.concatenate([bars.timestamp for bars in ended]))
+        is_common = _is_common(self._times, ended)
         self._series = [
-            _taken_apart(bars, own, self._times, ended, PERIODS_NS[self.keep])
+            _taken_apart(bars, own, self._times, is_common, PERIODS_NS[self.keep])
             for bars, own in zip(ended, moving, strict=True)
         ]
 
@@ -197,13 +197,22 @@ def _slots(times: Ints, period_ns: int) -> Ints:
     return minutes
 
 
+def _is_common(times: Ints, series: Sequence[Bars]) -> Flags:
+    """Whether all series have a bar at each of the times of any, in time linear in the bars."""
+    counts = np.zeros(len(times), np.int64)
+    for bars in series:
+        counts[np.searchsorted(times, bars.timestamp)] += 1
+    flags: Flags = counts == len(series)
+    return flags
+
+
 def _taken_apart(
-    bars: Bars, moving: Ints, times: Ints, series: Sequence[Bars], period_ns: int
+    bars: Bars, moving: Ints, times: Ints, is_common: Flags, period_ns: int
 ) -> _Series:
     own = bars.timestamp[moving]
-    is_common = reduce(np.logical_and, [np.isin(own, other.timestamp) for other in series])
+    number = np.searchsorted(times, own)
     is_opener = own - bars.timestamp[moving - 1] > bars.timeframe_ns
-    body_class = 2 * _slots(own, period_ns) + is_common
+    body_class = 2 * _slots(own, period_ns) + is_common[number]
     opening = bars.open[moving]
     ratios = _Ratios(
         opening / bars.close[moving - 1],
@@ -215,7 +224,7 @@ def _taken_apart(
     return _Series(
         bars,
         moving,
-        np.searchsorted(times, own),
+        number,
         _Classes(body_class),
         _Classes(2 * body_class + is_opener),
         ratios,

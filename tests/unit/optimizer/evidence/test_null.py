@@ -291,3 +291,22 @@ def test_wrong_use_is_refused():
         markets_of(bars, keep="month")
     with pytest.raises(ConfigError, match="series 1 has no window"):
         NullMarkets([bars, bars], [Window.whole(bars)], 1)
+
+
+def test_work_grows_with_bars_and_not_with_pairs_of_series(monkeypatch):
+    """A thousand symbols are taken apart one by one: none is compared with each other one."""
+    search, calls = np.searchsorted, []
+
+    def count_search(*arguments):
+        calls.append(1)
+        return search(*arguments)
+
+    monkeypatch.setattr(np, "searchsorted", count_search)
+    monkeypatch.setattr(np, "isin", lambda *_: pytest.fail("series are compared in pairs"))
+    a_series = []
+    for count in (5, 30):
+        calls.clear()
+        series = [counted_bars(40, symbol=f"S{number}") for number in range(count)]
+        NullMarkets(series, [Window(number, 0, 40) for number in range(count)], 1, "none")
+        a_series.append(len(calls) / count)
+    assert a_series[0] == a_series[1]
