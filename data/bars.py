@@ -145,10 +145,10 @@ class Bars:
             return self.gaps(start, end)
         last = len(self) if end is None else end
         edges = (int(self.timestamp[at]) for at in (max(start, 1) - 1, last - 1))
-        found = self.open_gaps.between(*edges)
-        if not found.count:
-            return found
-        return replace(found, longest_at=int(np.searchsorted(self.timestamp, found.longest_at)))
+        gaps = self.open_gaps.between(*edges)
+        if not gaps.count:
+            return gaps
+        return replace(gaps, longest_at=int(np.searchsorted(self.timestamp, gaps.longest_at)))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Gaps while a market is open, told apart from its closed hours.
+"""Gaps while a market is open, closed_lines apart from its closed hours.
 
 When it is open is what an exchange's calendar says, or the rhythm of the series' own weeks: a
 quarter of an hour in which most weeks have bars is open. Whole days without a bar are taken for
@@ -69,15 +69,15 @@ class OpenGaps:
         off = "day without a bar" if self.calendar is None else "holiday"
         short = "short day" if self.calendar is None else "half day"
         closed = "; ".join((pauses, *_name(off, self.days_off), *_name(short, self.short_days)))
-        told = (closed,) if self.pauses else ()
+        closed_lines = (closed,) if self.pauses else ()
         if not len(self.missing):
-            return told
+            return closed_lines
         longest = int(np.argmax(self.ends_ns - self.starts_ns))
         start, end = (format_time(times[longest]) for times in (self.starts_ns, self.ends_ns))
         lacking = _count(int(self.missing.sum()), "bar")
         gaps = _count(len(self.missing), "gap")
         line = f"{gaps} in open hours, {lacking} missing; the longest from {start} to {end}"
-        return (line, *told)
+        return (line, *closed_lines)
 
 
 def find_open_gaps(
@@ -108,8 +108,8 @@ def find_open_gaps(
     lacking, days_off, short_days = set_days_aside(grid, expected)
     on_clock = "" if clock == "UTC" else f" on the clock of {clock}"
     rule = f"the rhythm of its weeks{on_clock}"
-    found = _measure(timestamp, grid, lacking, rule)
-    return _with_days(found, None, days_off, short_days)
+    open_gaps = _measure(timestamp, grid, lacking, rule)
+    return _with_days(open_gaps, None, days_off, short_days)
 
 
 def gap_lines(timestamp: Ints, timeframe_ns: int, open_gaps: OpenGaps | None) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ def _by_calendar(timestamp: Ints, timeframe_ns: int, zone: str, calendar: str) -
         expected = np.isin(grid.days, sessions.days).astype(np.int64)
     else:
         expected = grid.count_slots(sessions.opens, sessions.closes)
-    found = _measure(
+    open_gaps = _measure(
         timestamp, grid, np.maximum(expected - grid.counts, 0), f"the calendar of {calendar}"
     )
     first, last = int(grid.days[0]), int(grid.days[-1])
@@ -140,7 +140,7 @@ def _by_calendar(timestamp: Ints, timeframe_ns: int, zone: str, calendar: str) -
     is_weekday = np.isin(every % 7, np.unique(sessions.days % 7))
     holidays = every[is_weekday & ~np.isin(every, sessions.days)]
     short = sessions.short_days[(sessions.short_days >= first) & (sessions.short_days <= last)]
-    return _with_days(found, calendar, holidays, short)
+    return _with_days(open_gaps, calendar, holidays, short)
 
 
 def _measure(timestamp: Ints, grid: Grid, lacking: Ints, rule: str) -> OpenGaps:
@@ -158,12 +158,20 @@ def _measure(timestamp: Ints, grid: Grid, lacking: Ints, rule: str) -> OpenGaps:
     )
 
 
-def _with_days(found: OpenGaps, calendar: str | None, days_off: Ints, short_days: Ints) -> OpenGaps:
+def _with_days(
+    open_gaps: OpenGaps, calendar: str | None, days_off: Ints, short_days: Ints
+) -> OpenGaps:
     named = [
         tuple(str(np.datetime64(int(day), "D")) for day in days) for days in (days_off, short_days)
     ]
     return OpenGaps(
-        found.starts_ns, found.ends_ns, found.missing, found.rule, calendar, found.pauses, *named
+        open_gaps.starts_ns,
+        open_gaps.ends_ns,
+        open_gaps.missing,
+        open_gaps.rule,
+        calendar,
+        open_gaps.pauses,
+        *named,
     )
 
 

@@ -56,59 +56,59 @@ def jumps_of(bars: Bars) -> tuple[str, ...]:
     with np.errstate(over="ignore", under="ignore"):
         ratio: Floats = np.maximum(bars.open[1:] / bars.close[:-1], np.finfo(np.float64).tiny)
     wide = np.maximum(ratio, 1 / ratio)
-    places = np.flatnonzero(wide > 1 + JUMP_FRAC)
+    jumps = np.flatnonzero(wide > 1 + JUMP_FRAC)
     small = np.flatnonzero((wide > 1 + LEAST_JUMP_FRAC) & (wide <= 1 + JUMP_FRAC))
     if len(small) <= max(1, MOST_SMALL_SHARE * len(bars)):
-        is_rare = _rare(bars, wide, small)
-        calm = [place for place in small[~is_rare].tolist() if _is_unlike(bars, place, ratio)]
-        places = np.sort(np.concatenate((places, small[is_rare], np.array(calm, places.dtype))))
-    return _describe(bars, ratio, places)
+        is_rare = _find_rare(bars, wide, small)
+        calm = [bar for bar in small[~is_rare].tolist() if _is_unlike(bars, bar, ratio)]
+        jumps = np.sort(np.concatenate((jumps, small[is_rare], np.array(calm, jumps.dtype))))
+    return _describe(bars, ratio, jumps)
 
 
-def _describe(bars: Bars, ratio: Floats, places: Ints) -> tuple[str, ...]:
+def _describe(bars: Bars, ratio: Floats, jumps: Ints) -> tuple[str, ...]:
     lines: list[str] = []
-    left = places.tolist()
+    left = jumps.tolist()
     while left and len(lines) < MOST_NAMED:
-        place = left.pop(0)
-        if left and _is_spike(ratio, place, left[0]):
-            lines.append(_describe_spike(bars, ratio, place, left.pop(0)))
+        bar = left.pop(0)
+        if left and _is_spike(ratio, bar, left[0]):
+            lines.append(_describe_spike(bars, ratio, bar, left.pop(0)))
             continue
-        is_back = bool(left) and _is_return(ratio, place, left[0])
-        lines.append(_describe_jump(bars, ratio, place, is_back=is_back))
+        is_back = bool(left) and _is_return(ratio, bar, left[0])
+        lines.append(_describe_jump(bars, ratio, bar, is_back=is_back))
     return (*lines, *([f"{len(left)} more such opens"] if left else []))
 
 
-def _describe_jump(bars: Bars, ratio: Floats, place: int, *, is_back: bool) -> str:
-    value = float(ratio[place])
-    at = format_time(bars.timestamp[place + 1])
+def _describe_jump(bars: Bars, ratio: Floats, bar: int, *, is_back: bool) -> str:
+    value = float(ratio[bar])
+    at = format_time(bars.timestamp[bar + 1])
     if value >= MOST_PERCENT or value < LEAST_PERCENT:
         change = f"{value:.3g} times"
     else:
         change = f"{value - 1:+.0%} from"
-    what = "" if is_back else _name_split(value, is_calm=_is_calm(bars, place, ratio))
+    what = "" if is_back else _name_split(value, is_calm=_is_calm(bars, bar, ratio))
     return f"the open of {at} is {change} the close before{what}"
 
 
-def _describe_spike(bars: Bars, ratio: Floats, place: int, end: int) -> str:
-    later = "the next" if end == place + 1 else f"that {end - place} bars later"
+def _describe_spike(bars: Bars, ratio: Floats, bar: int, end: int) -> str:
+    later = "the next" if end == bar + 1 else f"that {end - bar} bars later"
     return (
-        f"the open of {format_time(bars.timestamp[place + 1])} is {float(ratio[place]):.3g} times "
+        f"the open of {format_time(bars.timestamp[bar + 1])} is {float(ratio[bar]):.3g} times "
         f"the close before and {later} is back: no price, take it out"
     )
 
 
-def _is_return(ratio: Floats, place: int, other: int) -> bool:
+def _is_return(ratio: Floats, bar: int, other: int) -> bool:
     """Whether a jump leads back, within a few bars, to where prices were before another."""
-    both = float(ratio[place]) * float(ratio[other])
-    return other - place <= SPIKE_BARS and 1 / (1 + JUMP_FRAC) < both < 1 + JUMP_FRAC
+    both = float(ratio[bar]) * float(ratio[other])
+    return other - bar <= SPIKE_BARS and 1 / (1 + JUMP_FRAC) < both < 1 + JUMP_FRAC
 
 
-def _is_spike(ratio: Floats, place: int, other: int) -> bool:
-    times = max(float(ratio[place]), 1 / float(ratio[place]))
-    return times >= SPIKE_TIMES and _is_return(ratio, place, other)
+def _is_spike(ratio: Floats, bar: int, other: int) -> bool:
+    times = max(float(ratio[bar]), 1 / float(ratio[bar]))
+    return times >= SPIKE_TIMES and _is_return(ratio, bar, other)
 
 
-def _rare(bars: Bars, wide: Floats, small: Ints) -> Flags:
+def _find_rare(bars: Bars, wide: Floats, small: Ints) -> Flags:
     """Which small jumps [N] are far wider than opens of their kind, after a pause or without."""
     if not len(small):
         return np.zeros(0, dtype=np.bool_)
@@ -122,26 +122,26 @@ def _rare(bars: Bars, wide: Floats, small: Ints) -> Flags:
     return rare
 
 
-def _is_unlike(bars: Bars, place: int, ratio: Floats) -> bool:
+def _is_unlike(bars: Bars, bar: int, ratio: Floats) -> bool:
     """Whether a jump is far wider than hours around it, and followed by a calm one."""
     per_hour = _bars_an_hour(bars)
     edges = [
-        *range(place + 1 - per_hour, max(place - HOURS_AROUND * per_hour, -1), -per_hour),
-        *range(place + 1, min(place + HOURS_AROUND * per_hour, len(bars)), per_hour),
+        *range(bar + 1 - per_hour, max(bar - HOURS_AROUND * per_hour, -1), -per_hour),
+        *range(bar + 1, min(bar + HOURS_AROUND * per_hour, len(bars)), per_hour),
     ]
-    ranges = [_range(bars, max(edge, 0), edge + per_hour) for edge in edges]
+    ranges = [_log_range(bars, max(edge, 0), edge + per_hour) for edge in edges]
     usual = float(np.median(ranges))
-    is_wide = abs(np.log(ratio[place])) >= USUAL_TIMES * usual
-    return bool(is_wide) and _is_calm(bars, place, ratio)
+    is_wide = abs(np.log(ratio[bar])) >= USUAL_TIMES * usual
+    return bool(is_wide) and _is_calm(bars, bar, ratio)
 
 
-def _is_calm(bars: Bars, place: int, ratio: Floats) -> bool:
+def _is_calm(bars: Bars, bar: int, ratio: Floats) -> bool:
     """Whether the hour after a jump has a small part of its width as range."""
-    after = _range(bars, place + 1, place + 1 + _bars_an_hour(bars))
-    return bool(after <= CALM_SHARE * abs(np.log(ratio[place])))
+    after = _log_range(bars, bar + 1, bar + 1 + _bars_an_hour(bars))
+    return bool(after <= CALM_SHARE * abs(np.log(ratio[bar])))
 
 
-def _range(bars: Bars, start: int, end: int) -> float:
+def _log_range(bars: Bars, start: int, end: int) -> float:
     high, low = bars.high[start:end].max(), bars.low[start:end].min()
     return float(np.log(high) - np.log(low))
 

@@ -95,8 +95,8 @@ class Grid:
         """Bars that each cell [C] holds if one opens with each session and others follow it."""
         starts = to_local(opens, self.zone) - self.phase_ns
         counts = -(-(closes - opens) // self.timeframe_ns)
-        places = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-        times = np.repeat(starts, counts) + places * self.timeframe_ns
+        known_slots = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        times = np.repeat(starts, counts) + known_slots * self.timeframe_ns
         cells = times // self.cell_ns - self.first
         inside = cells[(cells >= 0) & (cells < len(self.counts))]
         slots_of_cell: Ints = np.bincount(inside, minlength=len(self.counts))
@@ -105,21 +105,21 @@ class Grid:
     def sum_between(self, lacking: Ints, starts: Ints, ends: Ints) -> Ints:
         """Bars that cells lack [C], summed from each time [K] to another, parts of cells too."""
         starts, ends = (to_local(times, self.zone) - self.phase_ns for times in (starts, ends))
-        one, two = (
+        first, last = (
             np.clip(times // self.cell_ns - self.first, 0, len(lacking) - 1)
             for times in (starts, ends - 1)
         )
-        room_one = -(-(np.minimum(ends, self._edge(one + 1)) - starts) // self.timeframe_ns)
-        room_two = -(-(ends - np.maximum(starts, self._edge(two))) // self.timeframe_ns)
+        room_first = -(-(np.minimum(ends, self._edge(first + 1)) - starts) // self.timeframe_ns)
+        room_last = -(-(ends - np.maximum(starts, self._edge(last))) // self.timeframe_ns)
         until = np.concatenate(([0], np.cumsum(lacking)))
-        whole = np.maximum(until[two] - until[np.minimum(one + 1, len(lacking))], 0)
-        parts = np.minimum(lacking[one], np.maximum(room_one, 0))
-        other = np.where(two > one, np.minimum(lacking[two], np.maximum(room_two, 0)), 0)
-        total: Ints = np.where(two >= one, parts + whole + other, 0)
+        whole = np.maximum(until[last] - until[np.minimum(first + 1, len(lacking))], 0)
+        parts = np.minimum(lacking[first], np.maximum(room_first, 0))
+        other = np.where(last > first, np.minimum(lacking[last], np.maximum(room_last, 0)), 0)
+        total: Ints = np.where(last >= first, parts + whole + other, 0)
         return total
 
-    def _edge(self, places: Ints) -> Ints:
-        edges: Ints = (places + self.first) * self.cell_ns
+    def _edge(self, cells: Ints) -> Ints:
+        edges: Ints = (cells + self.first) * self.cell_ns
         return edges
 
 
@@ -165,25 +165,25 @@ def expect_by_rhythm(grid: Grid) -> tuple[float, Ints]:
     per_week = WEEK_NS // grid.cell_ns
     weeks = (grid.numbers - grid.first) // per_week
     blocks = np.minimum(weeks // BLOCK_WEEKS, max(len(weeks) // per_week // BLOCK_WEEKS - 1, 0))
-    place = grid.numbers % per_week + blocks * per_week
-    is_counted = np.ones(len(place), dtype=np.bool_)
-    if len(place) < LEAST_WEEKS * per_week:
+    slot = grid.numbers % per_week + blocks * per_week
+    is_counted = np.ones(len(slot), dtype=np.bool_)
+    if len(slot) < LEAST_WEEKS * per_week:
         # A short series has a rhythm of days, on weekdays that have bars.
         per_day = max(DAY_NS // grid.cell_ns, 1)
-        place = place % per_day
+        slot = slot % per_day
         seen_days = np.unique(grid.days[has_bars])
         is_counted = np.isin(grid.days % 7, seen_days % 7)
         if per_day == 1 or len(seen_days) < LEAST_DAYS:
             return 0.0, grid.counts
-    asked = np.bincount(place[is_counted], minlength=int(place.max()) + 1)
-    seen = np.bincount(place[has_bars], minlength=len(asked))
-    is_open = ((asked > 0) & (seen >= OPEN_SHARE * asked))[place] & is_counted
+    asked = np.bincount(slot[is_counted], minlength=int(slot.max()) + 1)
+    seen = np.bincount(slot[has_bars], minlength=len(asked))
+    is_open = ((asked > 0) & (seen >= OPEN_SHARE * asked))[slot] & is_counted
     if not is_open.any() or is_open[is_counted].mean() > 1 - LEAST_CLOSED:
         return 0.0, grid.counts
     if has_bars[is_open].mean() < LEAST_FILLED:
         return 0.0, grid.counts
     expected = np.where(is_open, grid.full, 0)
-    _lower_edges(grid, place, is_open, expected)
+    _lower_edges(grid, slot, is_open, expected)
     return float((is_open == has_bars).mean()), expected
 
 
@@ -203,19 +203,21 @@ def set_days_aside(grid: Grid, expected: Ints) -> tuple[Ints, Ints, Ints]:
     return lacking, off + grid.days[0], np.array(short, dtype=np.int64) + grid.days[0]
 
 
-def _lower_edges(grid: Grid, place: Ints, is_open: Flags, expected: Ints) -> None:
+def _lower_edges(grid: Grid, slot: Ints, is_open: Flags, expected: Ints) -> None:
     """Expect of cells at the edge of a session what they usually hold: an auction, a half cell."""
     if grid.full == 1:
         return
     beside = np.concatenate(([False], is_open, [False]))
     edges = np.flatnonzero(is_open & ~(beside[:-2] & beside[2:]))
     filled = edges[grid.counts[edges] > 0]
-    order = np.lexsort((grid.counts[filled], place[filled]))
-    places, starts, sizes = np.unique(place[filled][order], return_index=True, return_counts=True)
+    order = np.lexsort((grid.counts[filled], slot[filled]))
+    known_slots, starts, sizes = np.unique(
+        slot[filled][order], return_index=True, return_counts=True
+    )
     usual = grid.counts[filled][order][starts + (USUAL_QUANTILE * (sizes - 1)).astype(np.int64)]
-    found = np.minimum(np.searchsorted(places, place[edges]), max(len(places) - 1, 0))
-    if len(places):
-        expected[edges] = np.where(places[found] == place[edges], usual[found], grid.full)
+    indices = np.minimum(np.searchsorted(known_slots, slot[edges]), max(len(known_slots) - 1, 0))
+    if len(known_slots):
+        expected[edges] = np.where(known_slots[indices] == slot[edges], usual[indices], grid.full)
 
 
 def _short_runs(days: Ints, is_empty: Flags) -> Ints:
@@ -231,7 +233,7 @@ def _close_early(expected: Ints, lacking: Ints, days: Ints, day: int) -> bool:
     start, end = np.searchsorted(days, (day, day + 1))
     for step in (1, -1):
         due, lacks = expected[start:end][::step], lacking[start:end][::step]
-        due_before, lacks_before = (np.cumsum(one) - one for one in (due, lacks))
+        due_before, lacks_before = (np.cumsum(part) - part for part in (due, lacks))
         due_after, lacks_after = due.sum() - due_before, lacks.sum() - lacks_before
         is_cut = (lacks_after > (1 - THIN_SHARE) * due_after) & (
             lacks_before <= INNER_SHARE * due_before

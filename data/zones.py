@@ -117,8 +117,8 @@ def offsets_at(utc_ns: Ints, tz: str) -> Ints:
         return utc_ns
     years = (int(edge) // YEAR_NS for edge in (utc_ns.min(), utc_ns.max()))
     changes, offsets = _list_changes(tz, *years)
-    found: Ints = offsets[np.searchsorted(changes, utc_ns, side="right")]
-    return found
+    ahead_ns: Ints = offsets[np.searchsorted(changes, utc_ns, side="right")]
+    return ahead_ns
 
 
 def earliest_moments(local_ns: Ints, tz: str) -> Ints:
