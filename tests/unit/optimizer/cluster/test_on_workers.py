@@ -94,6 +94,21 @@ def test_a_front_of_seven_symbols_is_the_same_on_workers(two, over):
         assert searched(task, on_workers(two, task, shards)) == expected
 
 
+def test_trades_are_listed_on_workers_too(two):
+    """Ledgers of each candidate and window, in every bit, into however many shards they are cut."""
+    task = search_on_seven()
+    genomes = task.random_individuals(5)
+    expected = list(task.engine(device="cpu").ledgers(genomes))
+    for shards in (1, 3):
+        found = list(on_workers(two, task, shards).problem.engine.ledgers(genomes))
+        for own, other in zip(found, expected, strict=True):
+            for ledger, same in zip(own, other, strict=True):
+                assert ledger.rejected == same.rejected
+                for name, column in same.columns().items():
+                    assert getattr(ledger, name).tobytes() == column.tobytes(), name
+    assert any(len(ledger) for own in expected for ledger in own)
+
+
 def test_bars_that_are_mapped_are_read_where_they_lie(two, tmp_path, monkeypatch):
     """Nobody sends or copies them; workers with little room compute them in parts, and say so."""
     expected = searched(search_on_seven())
