@@ -11,7 +11,9 @@ from importlib import import_module
 from pathlib import Path
 
 from data.errors import SourceError, near_match
+from data.files import open_ordinary
 from data.providers.columns import part_market
+from data.providers.kinds import HEAD_BYTES, find_source
 from data.table import LoadOptions, RawTable
 
 
@@ -58,21 +60,21 @@ PROVIDERS: dict[str, Provider] = {
             "csv:PATH",
             "A text file of any exchange or broker, plain, gzip or zip.",
             "data.providers.csv_file",
-            (".csv", ".csv.gz", ".zip"),
+            (".csv", ".csv.gz", ".zip", ".tsv"),
         ),
         Provider(
             "feather",
             "feather:PATH",
             "A Feather or Arrow file, such as freqtrade's.",
             "data.providers.feather_file",
-            (".feather", ".arrow"),
+            (".feather", ".arrow", ".arrows", ".ipc"),
         ),
         Provider(
             "parquet",
             "parquet:PATH",
             "A Parquet file.",
             "data.providers.parquet_file",
-            (".parquet",),
+            (".parquet", ".pq"),
         ),
         Provider(
             "polygon",
@@ -92,7 +94,9 @@ PROVIDERS: dict[str, Provider] = {
 
 
 def find_provider(spec: str) -> tuple[Provider, str]:
-    """Split ``NAME``, ``NAME:ADDRESS`` or a path with a known ending into source and address.
+    """Split ``NAME``, ``NAME:ADDRESS`` or a path into source and address.
+
+    The source of a path is known by its ending, or else by what the file holds.
 
     Raises:
         SourceError: When the source is unknown; the message lists the known ones.
@@ -104,15 +108,33 @@ def find_provider(spec: str) -> tuple[Provider, str]:
     name, colon, address = spec.partition(":")
     if name in PROVIDERS:
         return PROVIDERS[name], address
-    if not colon:
-        path, _ = part_market(spec)
+    path, _ = part_market(spec)
+    is_there = _is_file(path)
+    if is_there or not colon:
         for provider in PROVIDERS.values():
             if provider.endings and path.lower().endswith(provider.endings):
                 return provider, spec
+    if is_there:
+        return PROVIDERS[_find_source_within(path)], spec
     known = ", ".join(provider.form for provider in PROVIDERS.values())
     shown = name if len(name) <= 40 else name[:40] + "..."
     hint = near_match(name, PROVIDERS)
-    raise SourceError(f"data source {shown!r} is unknown; known: {known}{hint}")
+    raise SourceError(f"data source {shown!r} is unknown and no file; known: {known}{hint}")
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return bool(path) and Path(path).expanduser().is_file()
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def _find_source_within(path: str) -> str:
+    try:
+        with open_ordinary(Path(path).expanduser()) as file:
+            return find_source(file.read(HEAD_BYTES))
+    except OSError:
+        return "csv"
 
 
 def expand_spec(spec: str) -> tuple[str, ...]:
@@ -132,16 +154,19 @@ def expand_spec(spec: str) -> tuple[str, ...]:
     name, colon, address = spec.partition(":")
     is_named = bool(colon) and name in PROVIDERS
     place = address if is_named else spec
-    if not place or (colon and not is_named) or (is_named and not PROVIDERS[name].endings):
+    if not place or (is_named and not PROVIDERS[name].endings):
         return (spec,)
     path = Path(place).expanduser()
+    if colon and not is_named and not _is_folder(path):
+        return (spec,)
     kinds = [PROVIDERS[name]] if is_named else [p for p in PROVIDERS.values() if p.endings]
     prefix = f"{name}:" if is_named else ""
     if _is_folder(path):
         found = [str(one) for one in path.iterdir() if _ends_as(one, kinds) and one.is_file()]
         if not found:
             endings = ", ".join(ending for kind in kinds for ending in kind.endings)
-            raise SourceError(f"{_shown(spec)}: no file in this folder ends in {endings}")
+            others = _name_others(spec, path)
+            raise SourceError(f"{_shown(spec)}: no file in this folder ends in {endings}{others}")
     elif has_magic(str(path)) and not path.exists():
         found = [one for one in glob(str(path), recursive=True) if Path(one).is_file()]
         if not found:
@@ -149,6 +174,20 @@ def expand_spec(spec: str) -> tuple[str, ...]:
     else:
         return (spec,)
     return tuple(f"{prefix}{one}" for one in sorted(found))
+
+
+def _name_others(spec: str, folder: Path) -> str:
+    """The end of an error about a folder of other files: the pattern that names them."""
+    others = sorted(
+        path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")
+    )
+    if not others:
+        return ""
+    ending = Path(others[0]).suffix
+    return (
+        f"; it holds {_shown(others[0])}: name such files by a pattern, as in "
+        f"'{_shown(spec).rstrip('/')}/*{ending}'"
+    )
 
 
 def _is_folder(path: Path) -> bool:

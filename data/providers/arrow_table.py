@@ -18,6 +18,7 @@ from data.checks import NO_TIME, VALUES, Floats, Ints, format_time
 from data.errors import DataError, LimitError, SourceError, TableError
 from data.files import open_ordinary
 from data.providers.columns import Layout, choose_market, names_of, paired_names, recognise
+from data.providers.kinds import ENDINGS
 from data.providers.mixed_rows import refuse_mixed
 from data.providers.numbers import POINT, find_decimal, read_numbers, refuse_thirty_seconds
 from data.providers.times import named_zone, read_times
@@ -30,8 +31,6 @@ HEAD_BYTES = 1 << 20
 COMPARED_BYTES = 1 << 20
 
 VALUE_BYTES = 8
-
-ENDINGS = (".gz", ".zip", ".csv", ".parquet", ".feather", ".arrow", ".txt", ".tsv")
 
 
 def open_path(address: str, form: str) -> Path:
@@ -364,10 +363,15 @@ def _is_binary(kind: pa.DataType) -> bool:
 
 def _flat(column: pa.ChunkedArray, name: str, where: str) -> pa.Array:
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        parts = [pc.take(_as_text(chunk.dictionary), chunk.indices) for chunk in column.chunks]
+        column = pa.chunked_array(parts, None if parts else column.type.value_type)
     whole = column.combine_chunks()
     flat = pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
-    return flat.cast(pa.string()) if _is_text(flat.type) else flat
+    return _as_text(flat)
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    return column.cast(pa.string()) if _is_text(column.type) else column
 
 
 def _is_text(kind: pa.DataType) -> bool:

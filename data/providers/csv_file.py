@@ -25,26 +25,16 @@ from data.providers.arrow_table import (
 )
 from data.providers.columns import part_market, recognise
 from data.providers.header import Header, NotUtf8Error, read_header
+from data.providers.kinds import GZIP, ZIP, describe_kind, is_spreadsheet
 from data.providers.mixed_rows import refuse_swapped
 from data.table import LoadOptions, RawTable
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-NOT_TEXT = {
-    b"7z\xbc\xaf": "a 7z archive; unpack it first",
-    b"BZh": "a bzip2 file; unpack it first",
-    b"\xfd7zXZ": "an xz file; unpack it first",
-    b"\x28\xb5\x2f\xfd": "a zstd file; unpack it first",
-    b"PAR1": "a Parquet file; write parquet:PATH",
-    b"ARROW1": "an Arrow file; write feather:PATH",
-}
-TAR_MAGIC_AT = 257
-
 PIECE_BYTES = 1 << 20
 
 CELL_GROWTH = 3
 """How many times its text a short number may take; empty cells would take eight times theirs."""
 
-GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 ENCRYPTED = 0x1
 
 UNPACKING = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError)
@@ -112,6 +102,8 @@ def unpack(content: bytes, where: str, max_bytes: int) -> bytes:
         SourceError: When an archive holds several files, none, or a secret.
         OSError, EOFError, zlib.error, zipfile.BadZipFile: When it is damaged.
     """
+    if content.startswith(ZIP) and is_spreadsheet(content):
+        raise SourceError(f"{where}: is a spreadsheet; save its sheet as CSV")
     if not content.startswith((GZIP, ZIP)):
         if len(content) > max_bytes:
             raise refuse_size(where, f"it has {len(content)} bytes", max_bytes)
@@ -129,11 +121,8 @@ def unpack(content: bytes, where: str, max_bytes: int) -> bytes:
 
 def _in_utf8(text: bytes, where: str) -> bytes:
     """The text of a file in UTF-8; what is no text is refused."""
-    for magic, kind in NOT_TEXT.items():
-        if text.startswith(magic):
-            raise SourceError(f"{where}: is {kind}")
-    if text[TAR_MAGIC_AT : TAR_MAGIC_AT + 5] == b"ustar":
-        raise SourceError(f"{where}: is a tar archive; unpack it first")
+    if kind := describe_kind(text):
+        raise SourceError(f"{where}: is {kind}")
     if text.startswith(UTF_16):
         try:
             return text.decode("utf-16").encode()

@@ -1,6 +1,7 @@
 """Bars from a Feather or Arrow file; its messages say what it unpacks to before it is unpacked."""
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,13 +19,14 @@ from data.providers.arrow_table import (
     unchanged,
 )
 from data.providers.columns import part_market
+from data.providers.kinds import ARROW, ARROW_STREAM, OLD_FEATHER, describe_other
 from data.table import LoadOptions, RawTable
 
-MAGIC, OLD_MAGIC = b"ARROW1", b"FEA1"
-
-MAGIC_BYTES = 8
 DICTIONARY_BATCH, RECORD_BATCH, HEADER, WORDS = 2, 3, 2, 1
 LENGTH, BUFFERS, COMPRESSION = 0, 2, 3
+FOOTER_DICTIONARIES, FOOTER_BATCHES = 2, 3
+BLOCK = struct.Struct("<qi4xq")
+"""Where a message lies in a file: its offset, the bytes of its head, those of its body."""
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
@@ -45,8 +47,9 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
         size = unpacked_bytes(content)
         if size > options.max_bytes:
             raise refuse_size(where, f"it unpacks to {size} bytes", options.max_bytes)
-        schema = pa.ipc.open_file(pa.BufferReader(content)).schema
-        names, layout, market = recognise_own(list(schema.names), options, market, where)
+        with _opened(content) as file:
+            own = list(file.schema.names)
+        names, layout, market = recognise_own(own, options, market, where)
         columns = _read_used(content, [names.index(name) for name in layout.used], where, options)
     except (pa.ArrowException, OSError, UnicodeError, struct.error) as error:
         reason = first_line(error)
@@ -54,11 +57,20 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
     return to_raw(columns.rename_columns(list(layout.used)), layout, path, options, market)
 
 
+def _opened(
+    content: bytes, options: pa.ipc.IpcReadOptions | None = None
+) -> pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader:
+    is_stream = content.startswith(ARROW_STREAM)
+    return (pa.ipc.open_stream if is_stream else pa.ipc.open_file)(
+        pa.BufferReader(content), options=options
+    )
+
+
 def _read_used(content: bytes, used: list[int], where: str, options: LoadOptions) -> pa.Table:
     """The columns of these places, in this order."""
     order = sorted(set(used))
     chosen = pa.ipc.IpcReadOptions(included_fields=order)
-    with pa.ipc.open_file(pa.BufferReader(content), options=chosen) as file:
+    with _opened(content, chosen) as file:
         refuse_nested(dict(zip(file.schema.names, file.schema.types, strict=True)), where)
         whole = file.read_all()
     refuse_rows(whole.num_rows, len(used), where, options.max_bytes)
@@ -68,16 +80,37 @@ def _read_used(content: bytes, used: list[int], where: str, options: LoadOptions
 
 def unpacked_bytes(content: bytes) -> int:
     """Bytes of all columns of an Arrow file; of packed ones, what they say that they unpack to."""
-    file = pa.BufferReader(content)
-    file.seek(MAGIC_BYTES)
-    return sum(_message_bytes(message) for message in pa.ipc.MessageReader.open_stream(file))
+    if content.startswith(ARROW_STREAM):
+        messages = pa.ipc.MessageReader.open_stream(pa.BufferReader(content))
+        return sum(_message_bytes(message) for message in messages)
+    return sum(_message_bytes(message) for message in _list_messages(content))
 
 
 def _check_kind(content: bytes, where: str) -> None:
-    if content.startswith(OLD_MAGIC):
+    if content.startswith(OLD_FEATHER):
         raise SourceError(f"{where}: is a Feather file of version 1; write it anew as version 2")
-    if not content.startswith(MAGIC):
-        raise SourceError(f"{where}: is no Feather file")
+    if not content.startswith((ARROW, ARROW_STREAM)):
+        raise SourceError(f"{where}: is no Feather or Arrow file; {describe_other(content)}")
+
+
+def _list_messages(content: bytes) -> Iterator[pa.ipc.Message]:
+    """Messages that the footer names: what lies between them is nowhere defined."""
+    end = len(content) - len(ARROW) - 4
+    if end < 0 or not content.endswith(ARROW):
+        raise pa.ArrowInvalid("the file has no end")
+    length = _number(content, end)
+    footer = content[max(end - length, 0) : end]
+    root = _number(footer, 0)
+    for part in (FOOTER_DICTIONARIES, FOOTER_BATCHES):
+        at = _field(footer, root, part)
+        if at is None:
+            continue
+        start = at + _number(footer, at)
+        for block in range(_number(footer, start)):
+            offset, head, body = BLOCK.unpack_from(footer, start + 4 + BLOCK.size * block)
+            if min(offset, head, body) < 0:
+                raise pa.ArrowInvalid("the footer names no part of the file")
+            yield pa.ipc.read_message(pa.py_buffer(content).slice(offset, head + body))
 
 
 def _message_bytes(message: pa.ipc.Message) -> int:

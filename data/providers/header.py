@@ -77,7 +77,8 @@ def read_header(text: bytes, where: str, market: str | None, *, is_numbered: boo
     if len(rows) == 1 and len(text) > LONGEST_HEADER_BYTES:
         raise _too_wide(text, where)
     if len(rows) == 1:
-        raise SourceError(f"{where}: there are no bars after the header line")
+        line = ascii(lines[above].strip()[:80])
+        raise SourceError(f"{where}: there are no bars after the header line, {line}")
     return Header(separator, rows[0], above + 1, None, notes)
 
 

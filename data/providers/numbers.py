@@ -21,6 +21,9 @@ INFINITE = re.compile(r"[+-]?inf(inity)?")
 
 POINT, COMMA = ".", ","
 
+EXACT_POWER = 22
+"""Powers of ten up to this one are exact in float64."""
+
 PROOFS = {
     COMMA: r",(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|\.[0-9]{3}[.,]",
     POINT: r"\.(?:[0-9]{1,2}|[0-9]{4,})[^0-9,.]*$|,[0-9]{2,3}[,.]",
@@ -53,16 +56,33 @@ def read_numbers(column: pa.Array, name: str, where: str, decimal: str = POINT) 
     place = f"{where}: column {name!r}"
     if pa.types.is_string(column.type):
         return _from_text(column, place, decimal)
-    kind = pa.types
-    if not any(
-        is_kind(column.type) for is_kind in (kind.is_integer, kind.is_floating, kind.is_decimal)
-    ):
+    if pa.types.is_decimal(column.type):
+        return _from_decimals(column)
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise TableError(f"{place} holds {column.type}, which is no number")
     try:
         exact = column.cast(pa.float64())
     except pa.ArrowInvalid:
         raise TableError(f"{place} holds whole numbers beyond 2^53, which lose digits") from None
     return array_of(exact, np.nan)
+
+
+def _from_decimals(column: pa.Array) -> Floats:
+    """The nearest numbers to decimals: pyarrow's own conversion multiplies, and rounds twice."""
+    kind = column.type
+    if pa.types.is_decimal128(kind) and 0 <= kind.scale <= EXACT_POWER:
+        # Whole numbers below 2^53 and these powers of ten are exact, so one division rounds once.
+        buffers = column.buffers()
+        whole = pa.Array.from_buffers(
+            pa.decimal128(kind.precision, 0), len(column), buffers, offset=column.offset
+        )
+        try:
+            exact = whole.cast(pa.int64()).cast(pa.float64())
+        except pa.ArrowInvalid:
+            pass
+        else:
+            return array_of(pc.divide(exact, 10.0**kind.scale), np.nan)
+    return array_of(column.cast(pa.string()).cast(pa.float64()), np.nan)
 
 
 def array_of(column: pa.Array, missing: float) -> npt.NDArray[Any]:

@@ -18,6 +18,7 @@ from data.providers.arrow_table import (
     unchanged,
 )
 from data.providers.columns import part_market
+from data.providers.kinds import PARQUET, describe_other
 from data.providers.parquet_pages import PageError, decoded_bytes, footer_bytes
 from data.statement import with_statement
 from data.table import LoadOptions, RawTable
@@ -41,6 +42,8 @@ def read(address: str, options: LoadOptions) -> RawTable:
 
 def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) -> RawTable:
     where = label(path)
+    if not content.startswith(PARQUET):
+        raise SourceError(f"{where}: is no readable Parquet file; {describe_other(content)}")
     try:
         with open_capped(content, where, options.max_bytes) as file:
             schema = file.schema_arrow

@@ -17,14 +17,11 @@ from data.checks import (
     format_time,
 )
 from data.errors import TableError
+from data.providers.day_times import join_date_and_time
 from data.providers.numbers import array_of
 from data.providers.written_times import ZONE_UTC, find_zone_behind, read_written
 from data.zones import AS_UTC, LocalZone, localise
 
-DATE = r"^[0-9A-Za-z]{1,9}[-/., ]{0,2}[0-9A-Za-z]{1,9}[-/., ]{0,2}[0-9]{1,4}$"
-TIME_OF_DAY = (
-    r"^(?:[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?: ?[AaPp][Mm])?|[0-9]{4}|[0-9]{6})$"
-)
 DIGITS = r"^[0-9]{1,19}$"
 WHOLE = r"^[0-9]{9,19}\.0+$"
 CALENDAR = (
@@ -55,7 +52,9 @@ def read_times(
 def _read(
     columns: dict[str, pa.Array], tz: LocalZone | None, where: str, time_format: str | None
 ) -> tuple[Ints, tuple[str, ...]]:
-    column = next(iter(columns.values())) if len(columns) == 1 else _join(columns, where)
+    column = (
+        next(iter(columns.values())) if len(columns) == 1 else join_date_and_time(columns, where)
+    )
     place = f"{where}: column {' and '.join(repr(name) for name in columns)}"
     column = _calendar_as_text(column)
     if pa.types.is_string(column.type):
@@ -90,22 +89,6 @@ def _digits(column: pa.Array, place: str) -> pa.Array:
         return column.cast(pa.int64())
     except pa.ArrowInvalid:
         raise _unknown_unit(place, pc.max(column).as_py()) from None
-
-
-def _join(columns: dict[str, pa.Array], where: str) -> pa.Array:
-    (first, dates), (second, times) = columns.items()
-    texts = [_strip(c) for c in (_calendar_as_text(dates), times) if pa.types.is_string(c.type)]
-    if len(texts) == 2 and _all_match(texts[0], DATE) and _all_match(texts[1], TIME_OF_DAY):
-        clock = pc.replace_substring_regex(
-            texts[1], r"^([0-9]{2})([0-9]{2})([0-9]{2})?$", r"\1:\2:\3"
-        )
-        return pc.binary_join_element_wise(
-            texts[0], pc.replace_substring_regex(clock, ":$", ""), " "
-        )
-    raise TableError(
-        f"{where}: columns {first!r} and {second!r} could both be the time of a bar, and are no "
-        "date (2024-01-31) and time of day (09:30) that belong together; keep one of them"
-    )
 
 
 def _read_typed(column: pa.Array, tz: LocalZone | None, place: str) -> tuple[Ints, tuple[str, ...]]:

@@ -1,5 +1,7 @@
 """Parquet files: types, damage, size."""
 
+import decimal
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -157,3 +159,32 @@ def test_one_long_word_in_every_row_is_refused(tmp_path):
     spec = write_parquet(tmp_path, {**make_columns(rows), "symbol": word})
     with pytest.raises(LimitError, match="text takes 30000000 bytes"):
         load_bars(spec, LoadOptions(max_bytes=20_000_000))
+
+
+DECIMAL_TYPES = {
+    "decimal128(18, 4)": (pa.decimal128(18, 4), 10**10),
+    "decimal128(38, 10)": (pa.decimal128(38, 10), 10**27),
+    "decimal128(30, 25)": (pa.decimal128(30, 25), 10**4),
+    "decimal256(60, 30)": (pa.decimal256(60, 30), 10**25),
+}
+
+
+@pytest.mark.parametrize("name", DECIMAL_TYPES)
+def test_decimals_are_the_nearest_numbers(tmp_path, name):
+    """Each is the float that its text is, in every bit, missing ones and parts of columns too."""
+    kind, largest = DECIMAL_TYPES[name]
+    rng = np.random.default_rng(36)
+    scale = min(int(largest * 10.0**kind.scale), 10**kind.precision)
+    whole = [int(scale * part) for part in np.exp(-20 * rng.random(2000))] + [2**53 - 1, 2**53 + 1]
+    with decimal.localcontext(prec=80):
+        prices = [decimal.Decimal(value + 1).scaleb(-kind.scale) for value in whole]
+        prices = [price for price in prices if price < 10 ** (kind.precision - kind.scale)]
+        column = pa.chunked_array(
+            [pa.array([None, *prices[:1]], kind)[1:], pa.array(prices[1:], kind)]
+        )
+    columns = {
+        **make_columns(len(prices)),
+        **dict.fromkeys(("open", "high", "low", "close"), column),
+    }
+    bars = load_bars(write_parquet(tmp_path, columns))
+    assert bars.close.tolist() == [float(price) for price in prices]
