@@ -36,8 +36,8 @@ MARKET_NAMES = frozenset(
 
 ALIASES: dict[str, tuple[str, ...]] = {
     "timestamp": (
-        "timestamp", "ts", "t", "datetime", "date_time", "dt", "open_time", "opentime", "time_open",
-        "open_timestamp", "timestamp_utc", "datetime_utc", "start", "start_time", "unix",
+        "timestamp", "ts", "t", "mts", "datetime", "date_time", "dt", "open_time", "opentime",
+        "time_open", "open_timestamp", "timestamp_utc", "datetime_utc", "start", "start_time", "unix",
         "unix_time", "unix_timestamp", "unix_timestamp_utc", "epoch", "gmt_time", "time_utc",
         "utc_time", "utc", "date_utc", "window_start", "ts_event", "local_time", "time_gmt",
         "time_(utc)", "date/time", "datum/zeit", "candle_begin_time", "start_at", "begins_at",
@@ -85,7 +85,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ),
     "tick_volume": ("tick_volume", "tickvol", "tickvolume", "ticks", "up_ticks"),
     "symbol": (
-        "symbol", "ticker", "instrument", "sym", "secid", "ts_code", "act_symbol", "code", "pair",
+        "symbol", "ticker", "instrument", "instrument_name", "sym", "secid", "ts_code", "act_symbol",
+        "code", "pair",
     ),
 }  # fmt: skip
 """Names by meaning: lower case, without accents, with `_` for spaces, dots and dashes."""

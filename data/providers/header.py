@@ -21,6 +21,7 @@ UNREADABLE = "\ufffd"
 DATA_CELL = re.compile(r"[\sTZ0-9:./,+\-]*[0-9][\sTZ0-9:./,+\-]*")
 CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?|[0-9]{4}|[0-9]{6}")
 EPOCH = re.compile(r"[0-9]{9,19}")
+WRITTEN_TIME = re.compile(r"[0-9]{8,19}$|[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}")
 WHOLE = re.compile(r"[0-9]+")
 
 
@@ -152,12 +153,34 @@ def _without_header(row: Sequence[str], where: str, *, is_numbered: bool) -> tup
     if known is None:
         raise TableError(
             f"{where}: there is no header line, and {len(row)} columns such as {list_names(row)} "
-            "are no known layout; say which is which by place, such as --column timestamp=1 "
-            "--column open=2 --column high=3 --column low=4 --column close=5 --column volume=6"
+            f"are no known layout; say which is which by place, such as {_suggest_places(cells)}"
         )
     layout, names = known
     named = ", ".join(name for name in names if not name.startswith("_"))
     return names, f"no header line: read as {layout} ({named})"
+
+
+def _suggest_places(cells: Sequence[str]) -> str:
+    """Which column may hold what: a time, then four prices of which the greatest is the high.
+
+    >>> _suggest_places(["AAA", "20240102", "100.0", "100.1", "100.2", "99.9", "406"])[:56]
+    '--column timestamp=2 --column open=3 --column high=5 --c'
+    """
+    times = [place for place, cell in enumerate(cells) if WRITTEN_TIME.match(cell)]
+    time = times[0] if times else 0
+    numbers = [place for place, cell in enumerate(cells) if NUMBER.fullmatch(cell)]
+    places = [place for place in numbers if place > time][:4]
+    prices = [float(cells[place]) for place in places]
+    order = [0, 1, 2, 3]
+    if len(set(prices)) == len(order):
+        high, low = prices.index(max(prices)), prices.index(min(prices))
+        opening, close = (place for place in order if place not in (high, low))
+        order = [opening, high, low, close]
+    elif len(prices) < len(order):
+        places = [time + 1, time + 2, time + 3, time + 4]
+    named = zip(VALUES, [*(places[k] for k in order), places[-1] + 1], strict=True)
+    found = [("timestamp", time), *named]
+    return " ".join(f"--column {name}={place + 1}" for name, place in found)
 
 
 def _known_without_header(cells: Sequence[str]) -> tuple[str, list[str]] | None:

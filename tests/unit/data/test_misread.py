@@ -49,6 +49,10 @@ FILES = {
         f"2024-01-01 {i // 60:02d}:{i % 60:02d},{i + 12},{i + 13},{i + 10},{i + 11},5\n"
         for i in range(40)
     ),
+    "open, close, high, low": "".join(
+        f"{1_704_067_200 + 60 * i},{10 + i},{11 + i}.5,{12 + i},{9 + i},5,60.5\n" for i in range(9)
+    ),
+    "ticker first": "".join(f"AAA,2024010{i},10.0,10.5,9.5,10.2,1000\n" for i in range(1, 6)),
     "two times": days(
         "open_time,timestamp,open,high,low,close,volume", "{day}", "{day}T01:00", *BARS[1:], "5"
     ),
@@ -98,6 +102,20 @@ def test_the_start_of_a_period_counts_more_than_its_first_trade(tmp_path):
     bars = load_bars(write(tmp_path, text))
     assert (bars.timestamp % DAY == 0).all()
     assert bars.volume.tolist() == [5.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("header", "time", "symbol"),
+    [
+        ("MTS,OPEN,CLOSE,HIGH,LOW,VOLUME", "1704067{i}00000", "bars"),
+        ("open_time,instrument_name,open,close,high,low,vol", "1704067{i}00000,X-Y", "X-Y"),
+    ],
+    ids=["bitfinex", "okx"],
+)
+def test_names_of_exchanges_are_known(tmp_path, header, time, symbol):
+    """Times of Bitfinex, and markets of OKX."""
+    text = days(header, time, "10", "11", "12", "9", "5")
+    assert load_bars(write(tmp_path, text), LoadOptions(source_timeframe="1m")).symbol == symbol
 
 
 @pytest.mark.parametrize(
