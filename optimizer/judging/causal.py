@@ -1,6 +1,6 @@
 """No look-ahead, for the whole front: bars after a cut are taken away, then poisoned."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,28 +27,36 @@ from optimizer.session.task import Task
 from strategy.model import Strategy
 
 
-def causal_record(task: Task, engine: Engine, genomes: Floats) -> CausalRecord:
+def causal_record(
+    task: Task,
+    engine: Engine,
+    genomes: Floats,
+    watch: Callable[[int, int], None] = lambda done, planned: None,
+) -> CausalRecord:
     """Judge members before many cuts, with and without the bars behind.
 
     Args:
         task: Its searched windows are cut, one after the other.
         engine: Of them.
         genomes: [F, G] of the whole front.
+        watch: Is given how many windows are done, of how many: a thousand symbols take minutes.
     """
+    windows = task.markets.windows
     chosen = min(len(genomes), MOST_MEMBERS)
     places = [i * len(genomes) // max(chosen, 1) for i in range(chosen)]
-    n_cuts = mismatches = trades = 0
+    n_cuts = mismatches = trades = n_done = 0
     first = ""
     for at, share in engine.shares():
         whole = list(share.ledgers(genomes[places]))
         # Memory may not hold it beside the next one.
         del share
         trades += sum(len(ledger) for of_member in whole for ledger in of_member)
-        for number, window in enumerate(task.markets.windows[place] for place in at):
+        for number, window in enumerate(windows[place] for place in at):
             ledgers = dict(zip(places, (of_member[number] for of_member in whole), strict=True))
             ends = cuts(window, list(ledgers.values()))
             differ = _differences(task, engine, (window, ends), genomes, ledgers)
-            n_cuts += len(ends)
+            n_cuts, n_done = n_cuts + len(ends), n_done + 1
+            watch(n_done, len(windows))
             mismatches += int(differ.sum())
             if differ.any() and not first:
                 cut = int(differ.any(axis=0).argmax())

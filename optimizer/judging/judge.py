@@ -175,7 +175,12 @@ class _Judge:
             parts["robust"] = robust_record(self._task, engine, pick)
         if plan.causal:
             self._watch("look-ahead", 0, 0, "")
-            parts["causal"] = causal_record(self._task, engine, self._front)
+            parts["causal"] = causal_record(
+                self._task,
+                engine,
+                self._front,
+                lambda done, planned: self._watch("look-ahead", done, planned, ""),
+            )
         if walks:
             parts["folds"] = self._walked(walks, engine)
         if plan.groups is not None:

@@ -143,3 +143,12 @@ def test_windows_are_cut_one_after_the_other():
     assert record_of(shipped, windows=windows)[0].mismatches == 0
     record, _, _ = record_of(strategy_with(peeking, 1), windows=windows)
     assert record.mismatches > 0
+
+
+def test_how_far_it_is_is_told_after_each_window():
+    """Many symbols take minutes, and a person sees how many are left."""
+    spec, told = find_strategy("mean_reversion").for_timeframe(3600.0), []
+    task = task_on(BARS, spec=spec, windows=[Window(0, 50, 300), Window(0, 300, 700)])
+    genomes = random_genomes(spec, 2, seed=5)
+    causal_record(task, task.engine(), genomes, lambda *done: told.append(done))
+    assert told == [(1, 2), (2, 2)]
