@@ -9,7 +9,8 @@ from engine.ledger import REASONS, Trade
 from optimizer import backtest, load_run
 from optimizer.config.run_config import RunConfig
 from optimizer.session.task import prepare
-from tests.support.commands import write_market
+from tests.support.commands import market_columns, write_market
+from tests.support.series import csv_text
 
 LOOSE = ("--set", "vol_z_min=0.5", "--set", "tr_z_min=0.3", "--set", "z_window=96")
 GENES = {"vol_z_min": 0.5, "tr_z_min": 0.3, "z_window": 96}
@@ -229,3 +230,16 @@ def test_parts_are_one_account_in_table_and_chart(command, market):
     assert equity.iloc[-1] - 1 == pytest.approx(parts["metrics"]["total_return"], rel=1e-12)
     assert run.front["max_drawdown"][0] == parts["metrics"]["max_drawdown"]
     assert run.front["max_leverage"][0] == parts["metrics"]["max_leverage"]
+
+
+def test_drawdowns_of_several_symbols_last_for_bars(tmp_path):
+    """A fall before the longer symbol begins has bars too: those at which any symbol has one."""
+    early, late = market_columns(3, 2000, jump=0.05), market_columns(5, 3000, jump=0.05)
+    late["timestamp"] = late["timestamp"] + 2 * int(np.ptp(early["timestamp"]))
+    specs = []
+    for name, columns in (("early", early), ("late", late)):
+        (tmp_path / f"{name}.csv").write_text(csv_text(columns))
+        specs.append(f"csv:{tmp_path / name}.csv")
+    falls = backtest(GENES, data=specs).drawdowns(0)
+    assert (falls["from"] < falls["from"].max()).any()
+    assert (falls["bars"] > 0).all()
