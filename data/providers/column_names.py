@@ -37,8 +37,9 @@ MARKET_NAMES = frozenset(
 ALIASES: dict[str, tuple[str, ...]] = {
     "timestamp": (
         "timestamp", "ts", "t", "mts", "datetime", "date_time", "dt", "open_time", "opentime",
-        "time_open", "open_timestamp", "timestamp_utc", "datetime_utc", "start", "start_time", "unix",
-        "unix_time", "unix_timestamp", "unix_timestamp_utc", "epoch", "gmt_time", "time_utc",
+        "time_open", "open_timestamp", "timestamp_utc", "datetime_utc", "start", "start_time",
+        "unix", "unix_time", "unix_timestamp", "unix_timestamp_utc", "epoch",
+        "gmt_time", "time_utc",
         "utc_time", "utc", "date_utc", "window_start", "ts_event", "local_time", "time_gmt",
         "time_(utc)", "date/time", "datum/zeit", "candle_begin_time", "start_at", "begins_at",
         *PERIOD_STARTS,
@@ -85,8 +86,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ),
     "tick_volume": ("tick_volume", "tickvol", "tickvolume", "ticks", "up_ticks"),
     "symbol": (
-        "symbol", "ticker", "instrument", "instrument_name", "sym", "secid", "ts_code", "act_symbol",
-        "code", "pair",
+        "symbol", "ticker", "instrument", "instrument_name", "sym", "secid", "ts_code",
+        "act_symbol", "code", "pair",
     ),
 }  # fmt: skip
 """Names by meaning: lower case, without accents, with `_` for spaces, dots and dashes."""
