@@ -35,9 +35,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
 def pytest_addoption(parser):
-    """Add ``--bless``, the only writer of golden files, and ``--kills``."""
+    """Add ``--bless``, the only writer of golden files, ``--kills`` and ``--mutations``."""
     parser.addoption("--bless", action="store_true", help="write golden files anew")
     parser.addoption("--kills", type=int, default=3, help="kills a test; 50 before a release")
+    parser.addoption("--mutations", type=int, default=20, help="runs changed; 10000 for a release")
 
 
 def pytest_configure():
@@ -74,6 +75,12 @@ def pytest_collection_finish():
 def kills(request):
     """How often a test kills what it watches."""
     return request.config.getoption("kills")
+
+
+@pytest.fixture
+def mutations(request):
+    """How many recorded runs a test changes."""
+    return request.config.getoption("mutations")
 
 
 @pytest.fixture(params=BACKEND_PARAMETERS)

@@ -1,5 +1,6 @@
 """Schedulers and workers of Dask's `distributed`, which nobody else imports: connect, ask, stop."""
 
+import asyncio
 import logging
 import queue
 import signal
@@ -7,6 +8,7 @@ import threading
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +26,7 @@ from distributed import (
 )
 from distributed import Worker as DaskWorker
 from distributed.client import FutureCancelledError
+from distributed.comm.core import connect
 from distributed.versions import VersionMismatchWarning
 
 from optimizer.cluster.address import KEY_FILES, Address, host_of
@@ -247,9 +250,10 @@ class Link:
                     tls_client_key=key,
                     require_encryption=True,
                 )
+            _require_answer(str(where), security or Security())
             client = Client(where, security=security, set_as_default=False, timeout=CALL_S)
         except (OSError, TimeoutError) as error:
-            told = (str(error) or type(error).__name__).splitlines()[0]
+            told = (str(error) or f"silent for {CALL_S:.0f} s").splitlines()[0]
             raise SchedulerLostError(
                 f"--cluster {address.text}: no scheduler answers ({told}): begin one with "
                 "dask scheduler"
@@ -258,6 +262,24 @@ class Link:
         if address.local:
             client.register_plugin(_LeavesCtrlC())
         return client
+
+
+def _require_answer(address: str, security: Security) -> None:
+    """Refuse a port that takes connections and says nothing: the library waits for it for ever.
+
+    Raises:
+        TimeoutError: When nothing is said for `CALL_S` seconds.
+        OSError: When nobody listens.
+    """
+
+    async def greet() -> None:
+        options = security.get_connection_args("client")
+        greeted = await asyncio.wait_for(connect(address, timeout=CALL_S, **options), CALL_S)
+        greeted.abort()
+
+    # In a thread of its own: a notebook has a loop that runs already.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, greet()).result()
 
 
 def _silence() -> None:

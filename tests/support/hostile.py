@@ -5,6 +5,8 @@ import io
 import json
 import os
 import random
+import resource
+import signal
 import sqlite3
 import struct
 import sys
@@ -12,6 +14,8 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
+
+import psutil
 
 from optimizer.__main__ import main
 from optimizer.runs.payload import sha256
@@ -264,7 +268,6 @@ class Watch:
 @contextlib.contextmanager
 def bounded_time(seconds):
     """Raise in the main thread after so many seconds."""
-    import signal
 
     def stop(*_):
         raise TimeoutError(f"longer than {seconds} s")
@@ -294,7 +297,7 @@ HANGS_S = 120.0
 """After which a command hangs, on a machine that does much else."""
 
 MOST_BYTES = 2_000_000_000
-"""How much memory all of this may take."""
+"""How much more memory all of this may take."""
 
 CODES = (0, 2, 3, 4, 5)
 """Exit codes of commands that do what they say; 1 is a defect of ours."""
@@ -312,12 +315,10 @@ READERS = (
 
 
 @contextlib.contextmanager
-def limited_memory(most):
-    """Let memory that is asked for beyond `most` be refused."""
-    import resource
-
+def limited_memory(more=MOST_BYTES):
+    """Refuse memory that is asked for beyond so many bytes more than now."""
     before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + more, before[1]))
     try:
         yield
     finally:

@@ -1,6 +1,7 @@
 """Whose fault it is when the result of a call does not come: the call's or the connection's."""
 
 import os
+import socket
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -8,10 +9,12 @@ import pytest
 from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError
 
+from optimizer.cluster import hosts
 from optimizer.cluster.address import Address, parse_address
 from optimizer.cluster.hosts import Link
 from optimizer.errors import SchedulerLostError
 from tests.support.clusters import own_workers, wait_for
+from tests.support.hostile import bounded_time
 
 CLOSED = CommClosedError("in <TCP (closed) ConnectionPool.gather>: Connection reset by peer")
 
@@ -79,3 +82,12 @@ def test_a_result_that_its_worker_took_with_it_is_made_again():
         link.mend()
         wait_for(lambda: call.status == "finished")
         assert link.answer(call) != worker.pid
+
+
+def test_a_port_that_says_nothing_is_no_scheduler(monkeypatch):
+    """Who takes a connection and never answers is refused in time, in one line."""
+    monkeypatch.setattr(hosts, "CALL_S", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = parse_address(f"tcp://127.0.0.1:{silent.getsockname()[1]}")
+        with bounded_time(60), pytest.raises(SchedulerLostError, match="silent for 1 s"):
+            hosts.Link(address)
