@@ -26,6 +26,9 @@ PATIENCE_S = 60.0
 MEETING_S = 300.0
 """How long a worker may take to say what it is: its first call compiles the engine, once."""
 
+MOST_ENDS = 5
+"""How often all workers may end before one says what it is; whoever watches them begins others."""
+
 LISTEN_S = 2.0
 """So long is waited for what a worker says, before it is seen whether it is still there."""
 
@@ -146,11 +149,18 @@ class Cluster:
 
     def _meet(self, *, may_differ: bool) -> None:
         """Wait for a worker, and ask each what it is; refuse those that are not fit."""
-        while not self.made:
+        for _ in range(MOST_ENDS):
             found = self._awaited()
             asked = {worker: self.link.begin(_made, worker=worker.address) for worker in found}
             told = {worker: self._told_by(worker, ticket) for worker, ticket in asked.items()}
             self.made = {worker.address: made for worker, made in told.items() if made is not None}
+            if self.made:
+                break
+        else:
+            raise WorkersLostError(
+                f"--cluster {self.address.text}: {MOST_ENDS} times all workers ended before they "
+                "said what they are: see what a worker prints, it may lack memory or a library"
+            )
         self.workers = {one.address: one for one in found if one.address in self.made}
         refused = [
             f"{self.name_of(address)}: {', '.join(differing)}"

@@ -360,6 +360,28 @@ def test_where_all_end_before_their_first_word_the_next_are_waited_for(clock):
         Cluster(FAR, link=Dying(first, list(first)))
 
 
+def test_workers_that_begin_anew_for_ever_are_an_error(clock):
+    """Where each that comes ends before its first word, that is said after some of them."""
+
+    class Restarting(Dying):
+        """A worker that is begun anew at once, in the same place."""
+
+        asked = 0
+
+        def answer(self, call, timeout=0):
+            """The same each time; a search that goes on asking fails."""
+            self.asked += 1
+            assert self.asked < 100
+            self.comes = {call.worker: HERE}
+            address = next(reversed(self.made))
+            self.made = {f"{address}0": HERE}
+            self.dying = [call.worker, f"{address}0"]
+            raise TimeoutError
+
+    with pytest.raises(WorkersLostError, match="5 times all workers ended before they said"):
+        Cluster(FAR, link=Restarting({"tcp://10.0.0.2:1": HERE}, []))
+
+
 def test_a_worker_that_hangs_before_its_first_word_is_named(clock):
     """It is there and says nothing."""
     script = Script({"tcp://10.0.0.2:1": HERE})
