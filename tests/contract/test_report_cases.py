@@ -84,16 +84,15 @@ def test_hostile_names_are_text(chromium, example_run, tmp_path, kind):
 
 
 def test_hostile_words_of_a_judgement_are_text(chromium, example_run, tmp_path):
-    """Genes, reasons of what is undefined, and notes make no element either."""
+    """Reasons of what is undefined, and notes, make no element either."""
     shutil.copytree(example_run, tmp_path / "run")
     found = judgement("holds", why=MARKUP)
-    pick = replace(found.pick, genes={MARKUP: 1})
-    record_judgement(tmp_path / "run", replace(found, pick=pick, notes=(MARKUP,)))
+    record_judgement(tmp_path / "run", replace(found, notes=(MARKUP,)))
     with opened(chromium, write_report(load_run(str(tmp_path / "run")))) as page:
         page.draw_all()
         assert page.errors == []
         assert page.page.locator("main img, main b").count() == 0
-        for place in ("#pick", "#evidence", "#folds"):
+        for place in ("#rows", "#folds"):
             assert "onerror=alert(1)" in page.text(place)
 
 
