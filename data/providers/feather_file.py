@@ -51,7 +51,7 @@ def _read(content: bytes, path: Path, market: str | None, options: LoadOptions) 
             own = list(file.schema.names)
         names, layout, market = recognise_own(own, options, market, where)
         columns = _read_used(content, [names.index(name) for name in layout.used], where, options)
-    except (pa.ArrowException, OSError, UnicodeError, struct.error) as error:
+    except (pa.ArrowException, OSError, UnicodeError, IndexError, struct.error) as error:
         reason = first_line(error)
         raise SourceError(f"{where}: is no readable Feather file ({reason})") from None
     return to_raw(columns.rename_columns(list(layout.used)), layout, path, options, market)

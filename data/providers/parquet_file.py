@@ -94,7 +94,10 @@ def read_capped(
     if unpacked > max_bytes:
         raise refuse_size(where, f"it unpacks to {unpacked} bytes", max_bytes)
     if not _has_long_numbers(file, used):
-        return file.read(columns=used)
+        columns = file.read(columns=used)
+        # Text that is no text would be noticed only where somebody looks at it.
+        columns.validate(full=True)
+        return columns
     # A number in bytes is decoded as text first, of which each value may be as long as a page.
     few = max(1, max_bytes // max(unpacked, 1))
     return pa.Table.from_batches(

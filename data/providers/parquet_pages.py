@@ -60,6 +60,13 @@ def _chunk_bytes(content: bytes, chunk: pq.ColumnChunkMetaData, rows: int, width
     """Of one column in one group of rows; what its pages unpack to, and its values."""
     if chunk.num_values != rows:
         raise PageError(f"{chunk.num_values} values stand in {rows} rows")
+    try:
+        return _unpacked_bytes(content, chunk, rows, width)
+    except (LookupError, TypeError):
+        raise PageError("a page has no header of one") from None
+
+
+def _unpacked_bytes(content: bytes, chunk: pq.ColumnChunkMetaData, rows: int, width: int) -> int:
     starts = [chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset]
     unpacked = 0
     for size, words in _pages(content, min(starts), rows):

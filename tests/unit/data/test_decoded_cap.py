@@ -238,3 +238,26 @@ def test_a_word_as_long_as_it_may_be_is_read(tmp_path):
     assert load_bars(spec, LoadOptions(max_bytes=CAP)).symbol == "ABC"
     with pytest.raises(LimitError):
         load_bars(spec, LoadOptions(max_bytes=1000))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_a_header_of_no_page_is_refused(tmp_path, place):
+    """Whatever stands where a page should begin, one line says so."""
+    path = tmp_path / "pages.parquet"
+    spec = write_parquet(path, table())
+    content = bytearray(path.read_bytes())
+    content[4 + place] = (0, 0x0C, 0xFF, 0x18)[place]
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="no readable Parquet file"):
+        load_bars(spec)
+
+
+def test_text_that_is_no_text_is_refused(tmp_path):
+    """Bytes that are no UTF-8 in a column of text are found before they are looked at."""
+    path = tmp_path / "text.parquet"
+    pq.write_table(
+        table(symbol=pa.array(["ABCDEFGH"] * ROWS)), path, compression="none", use_dictionary=False
+    )
+    path.write_bytes(path.read_bytes().replace(b"ABCDEFGH", b"ABC\xffEFGH"))
+    with pytest.raises(DataError, match="no readable Parquet file"):
+        load_bars(f"parquet:{path}")
