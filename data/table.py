@@ -28,6 +28,7 @@ class FetchOptions:
         start: ISO time of the first bar wanted; None for the first that is cached.
         end: ISO time after the last bar wanted; None for the last that is cached.
         cache: Folder of fetched bars; None for the user's own.
+        may_fetch: Whether a vendor is asked, and its bars are kept; False reads what is there.
     """
 
     start: str | None = None
@@ -35,6 +36,7 @@ class FetchOptions:
     adjusted: bool = True
     accept_missing: bool = False
     cache: str | None = None
+    may_fetch: bool = True
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,7 @@ def judge(
     *,
     pick: int | None = None,
     is_open: bool = False,
+    trust: bool = False,
     **settings: "Unpack[JudgeKeywords]",
 ) -> "Run":
     """Find out whether a recorded front is more than luck, and record it.
@@ -145,6 +146,7 @@ def judge(
         data: Where the bars are now, if they have moved.
         pick: Member to judge; None for that of greatest strength.
         is_open: Whether to look at the bars that were held out; each look is counted.
+        trust: Whether to trust the run from now on, as of `load_run`.
         settings: Fields of `optimizer.config.evidence.EvidenceSettings`, such as ``null=199``.
 
     Returns:
@@ -156,11 +158,17 @@ def judge(
     """
     from optimizer.report.run import judge as find_out
 
+    if trust:
+        load_run(name, runs, trust=True)
     return find_out(name, runs, data, pick=pick, is_open=is_open, settings=settings)
 
 
 def load_run(
-    name: str = "latest", runs: str | Path = "runs", data: str | Sequence[str] | None = None
+    name: str = "latest",
+    runs: str | Path = "runs",
+    data: str | Sequence[str] | None = None,
+    *,
+    trust: bool = False,
 ) -> "Run":
     """Open a recorded run.
 
@@ -168,6 +176,8 @@ def load_run(
         name: Its id, the beginning of it, its path, or ``latest``.
         runs: Folder in which runs are recorded.
         data: Where the bars are now, if they have moved; None for where they were.
+        trust: Whether to trust the run from now on, where it was not begun here: the Python that
+            it holds runs with all your rights, and files that it names are read.
 
     Returns:
         The run: its front and generations as frames, its trades, its charts.
@@ -177,7 +187,7 @@ def load_run(
     """
     from optimizer.report import load_run as load
 
-    return load(name, runs, data)
+    return load(name, runs, data, trust=trust)
 
 
 def scan(

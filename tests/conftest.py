@@ -3,7 +3,9 @@
 import atexit
 import gc
 import os
+import shutil
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -42,7 +44,12 @@ def pytest_addoption(parser):
 
 
 def pytest_configure():
-    """Hear Ctrl-C also where a script began the tests in the background, which ignores it."""
+    """Hear Ctrl-C also where a script began the tests in the background, which ignores it.
+
+    What runs of tests are trusted is written to a folder of their own.
+    """
+    os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -34,6 +34,11 @@ RETRY_AFTER_S = (1.0, 2.0, 4.0, 8.0)
 TIMEOUT_MS = 20_000
 NS_PER_MS = 10**6
 
+MOST_FETCHED = 16
+"""Series that a process holds, to judge and show what it has searched on them."""
+
+_FETCHED: dict[str, RawTable] = {}
+
 Row = list[float]
 Answer = TypeVar("Answer")
 
@@ -61,7 +66,7 @@ class Request:
 
 
 def read(address: str, options: LoadOptions) -> RawTable:
-    """Fetch bars.
+    """Fetch bars, or have those that this process fetched last, where nobody may be asked.
 
     Days of the address ``EXCHANGE:SYMBOL:TIMEFRAME:FROM[:TO]`` are UTC, the last not included;
     `max_bytes` caps what the range may hold.
@@ -69,8 +74,22 @@ def read(address: str, options: LoadOptions) -> RawTable:
     Raises:
         SourceError: When exchange, symbol, timeframe or range make no sense.
         LimitError: When the range may hold more than allowed.
-        FetchError: When the exchange does not answer, or not as it should.
+        FetchError: When the exchange does not answer, not as it should, or may not be asked.
     """
+    if options.fetch.may_fetch:
+        _FETCHED.pop(address, None)
+        _FETCHED[address] = _fetch(address, options)
+        while len(_FETCHED) > MOST_FETCHED:
+            del _FETCHED[next(iter(_FETCHED))]
+    if address not in _FETCHED:
+        raise FetchError(
+            f"ccxt:{address[:60]}: its bars are kept nowhere, and no exchange is asked for a run; "
+            f"to fetch them anew name them: --data ccxt:{address[:60]}"
+        )
+    return _FETCHED[address]
+
+
+def _fetch(address: str, options: LoadOptions) -> RawTable:
     request = parse_address(address, int(time.time() * 1000))
     most = (request.end_ms - request.start_ms) // request.step_ms
     if most * ROW_BYTES > options.max_bytes:

@@ -23,6 +23,7 @@ from data.vendor.series import (
     FetchStep,
     Watch,
     bars_of,
+    cached_bars,
     cached_range,
     log_step,
     name_days,
@@ -50,8 +51,8 @@ the vendor and for us. Longer ones are merged here from the longest of these tha
 def read(address: str, options: LoadOptions) -> RawTable:
     """Read bars, fetching what the cache lacks of the range that is asked for.
 
-    `timeframe` (15m when None) and `fetch` say what is wanted. Notes say when the bars were
-    fetched and which sessions are missing.
+    `timeframe` (15m when None) and `fetch` say what is wanted, and whether to ask the vendor.
+    Notes say when the bars were fetched and which sessions are missing.
 
     Raises:
         SourceError: When the symbol is none, or nothing says which range is wanted.
@@ -59,8 +60,10 @@ def read(address: str, options: LoadOptions) -> RawTable:
     """
     cache = open_series(address, options)
     wanted, notes = _wanted(cache, options.fetch)
-    how = Fetching(options.fetch.accept_missing, log_step)
-    parts = bars_of(cache, wanted, how)
+    if options.fetch.may_fetch:
+        parts = bars_of(cache, wanted, Fetching(options.fetch.accept_missing, log_step))
+    else:
+        parts = cached_bars(cache, wanted)
     if options.timeframe is None:
         notes = (f"bars of {DEFAULT_TIMEFRAME}, as --timeframe names no other", *notes)
     return _joined(cache, wanted, parts, notes, options.max_bytes)

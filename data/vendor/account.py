@@ -33,6 +33,9 @@ LARGEST_FILE_BYTES = 100_000
 KEY = re.compile(r"[!-~]{8,256}")
 HIDDEN = "(key)"
 
+READ_KEYS: set[str] = set()
+"""Keys that this process has read, to be hidden wherever it prints."""
+
 
 @dataclass(frozen=True)
 class Account:
@@ -44,10 +47,15 @@ class Account:
 
     def redact(self, text: str) -> str:
         """A text without the key: plain, as part of an address, or in base64."""
-        coded = base64.b64encode(self.key.encode()).decode().rstrip("=")
-        for form in (self.key, quote(self.key, safe=""), quote_plus(self.key), coded):
+        for form in forms_of_key(self.key):
             text = text.replace(form, HIDDEN)
         return text
+
+
+def forms_of_key(key: str) -> tuple[str, ...]:
+    """A key as it may stand in a text: plain, as part of an address, or in base64."""
+    coded = base64.b64encode(key.encode()).decode().rstrip("=")
+    return key, quote(key, safe=""), quote_plus(key), coded
 
 
 def config_file() -> Path:
@@ -76,6 +84,7 @@ def find_account() -> Account:
             f"the key in {name or path} is none: a key has 8 to 256 letters, digits and signs "
             "and no spaces"
         )
+    READ_KEYS.add(key)
     return Account(key, _checked_url(settings, path), _checked_calls(settings, path))
 
 

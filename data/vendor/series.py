@@ -91,6 +91,24 @@ def bars_of(cache: SeriesCache, wanted: Range, how: Fetching) -> list[PartBars]:
     return [bars for _, bars in held]
 
 
+def cached_bars(cache: SeriesCache, wanted: Range) -> list[PartBars]:
+    """Parts of the cache that cover a range, as `bars_of`; nobody is asked, nothing is written.
+
+    Raises:
+        FetchError, CacheError: When the cache lacks a part of the range.
+    """
+    held, damaged = _read_all(cache, wanted)
+    missing = missing_ranges([part for part, _ in held], wanted)
+    if damaged or missing:
+        start, end = (format_time(ns)[:10] for ns in missing[0])
+        raise FetchError(
+            f"{cache.key}: the cache has no bars from {start} to {end}, and no vendor is asked for "
+            f"a run; fetch them: python -m optimizer data fetch {cache.key.provider}:"
+            f"{cache.key.symbol} --from {start} --to {end}"
+        )
+    return [bars for _, bars in held]
+
+
 def set_all_aside(cache: SeriesCache, watch: Watch) -> Range | None:
     """Set all parts of a series aside; the range that they covered, None when there were none."""
     with cache.lock(lambda line: watch(FetchStep(cache.key.short, note=line))):

@@ -7,7 +7,7 @@ import typer
 
 from optimizer.cluster.address import Address
 from optimizer.commands.clusters import cluster_flags
-from optimizer.commands.flags import config_flags, option, parse_settings, run_names
+from optimizer.commands.flags import config_flags, option, parse_settings, run_names, trust_flag
 from optimizer.commands.groups import GROUPS
 from optimizer.commands.help import Sectioned
 from optimizer.commands.shared import (
@@ -44,6 +44,7 @@ for _name, _group in GROUPS.items():
 
 
 @app.command(cls=Sectioned)
+@trust_flag("resume")
 @config_flags(*ALL)
 @cluster_flags
 def evolve(
@@ -70,6 +71,7 @@ def evolve(
 
 
 @app.command(cls=Sectioned)
+@trust_flag("front", "run")
 @config_flags(*TRADES)
 def backtest(  # noqa: PLR0913 - one argument a flag
     front: Annotated[
@@ -110,6 +112,7 @@ def backtest(  # noqa: PLR0913 - one argument a flag
 
 
 @app.command(cls=Sectioned)
+@trust_flag("run")
 @config_flags(*TRADES, "seed")
 @cluster_flags
 def parity(  # noqa: PLR0913 - one argument a flag
@@ -141,6 +144,7 @@ def parity(  # noqa: PLR0913 - one argument a flag
 
 
 @app.command(cls=Sectioned)
+@trust_flag("run")
 @config_flags(*JUDGED)
 @cluster_flags
 def judge(
@@ -167,6 +171,7 @@ def judge(
 
 
 @app.command()
+@trust_flag("run")
 @config_flags("data")
 def report(
     run: RunName,

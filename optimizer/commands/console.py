@@ -16,7 +16,8 @@ from rich.console import Console, OverflowMethod
 from rich.table import Table
 from rich.text import Text
 
-from optimizer.commands.notes import harmless, wrapped
+from optimizer.commands.notes import wrapped
+from optimizer.printable import printable
 from optimizer.shown import number
 
 WIDTH_OF_A_FILE = 160
@@ -49,7 +50,7 @@ class Lines(Console):
 
     def render_str(self, text: str, **given: Any) -> Text:  # noqa: ANN401 - as the library has it
         """A text that a console was given, as one that commands no terminal."""
-        return super().render_str(harmless(text), **given)
+        return super().render_str(printable(text), **given)
 
     def say(self, text: str, style: str | None = None) -> None:
         """Print a line: for a program however long, in a terminal broken between words."""

@@ -58,6 +58,43 @@ def taking(
     return decorate
 
 
+def trust_flag(*names: str) -> Callable[[Command], Command]:
+    """Give a command ``--trust``, about the run that the first argument of some `names` gives."""
+    flag = inspect.Parameter(
+        "trust",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=typer.Option(
+            False,
+            "--trust",
+            help="Trust the run from now on: run its Python, read the files that it names.",
+        ),
+        annotation=bool,
+    )
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def command(*, trust: bool = False, **given: object) -> None:
+            if trust:
+                _trust(next((str(given[name]) for name in names if given.get(name)), None), given)
+            function(**given)
+
+        own = inspect.signature(function).parameters.values()
+        command.__signature__ = inspect.Signature([*own, flag])  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in [*own, flag]}
+        return command
+
+    return decorate
+
+
+def _trust(name: str | None, given: Mapping[str, object]) -> None:
+    from optimizer.runs import find_run
+    from optimizer.session.recorded_code import trust_run
+
+    if name is None:
+        raise ConfigError("--trust is about a recorded run: name one, or leave it out")
+    trust_run(find_run(Path(str(given.get("runs") or "runs")), name))
+
+
 def config_flags(
     *names: str, descriptions: Mapping[str, str] | None = None
 ) -> Callable[[Command], Command]:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from optimizer.commands.flags import config_flags, forecast_flags, option
+from optimizer.commands.flags import config_flags, forecast_flags, option, trust_flag
 from optimizer.commands.shared import (
     DATA,
     FETCH,
@@ -79,6 +79,8 @@ def runs_show(
 
 
 @runs_app.command("export")
+@trust_flag("run")
+@config_flags("data")
 def runs_export(
     run: RunName,
     to: Annotated[
@@ -89,6 +91,7 @@ def runs_export(
         ),
     ],
     *,
+    flags: dict[str, object],
     runs: Runs = Path("runs"),
     what: Annotated[
         Literal["front", "generations", "individuals", "points"],
@@ -111,7 +114,7 @@ def runs_export(
     from optimizer.commands.runs import export_command, program_command
 
     if platform is not None:
-        program_command(run, to, runs, member, platform)
+        program_command(run, to, runs, member, platform, flags)
     elif member is not None:
         raise ConfigError("--member chooses one to write as a program: add --as")
     else:
@@ -145,6 +148,7 @@ def runs_delete(
 
 
 @runs_app.command("verify")
+@trust_flag("run")
 @config_flags("data")
 def runs_verify(
     run: RunName,

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
+from optimizer.printable import printable
+
 LOGGERS = (
     "data.vendor",
     "engine.compiling.forms",
@@ -22,6 +24,7 @@ LOGGERS = (
     "optimizer.session.kept_rows",
     "optimizer.session.markets",
     "optimizer.session.recorded_rows",
+    "optimizer.session.trust",
 )
 """Whose lines a person wants to see."""
 
@@ -130,13 +133,8 @@ def tell(text: str) -> None:
     """Print a line on stderr; in a terminal no word of it is broken."""
     if sys.stderr.isatty():
         text = wrapped(text, os.get_terminal_size(sys.stderr.fileno()).columns or 80)
-    sys.stderr.write(f"{harmless(text)}\n")
+    sys.stderr.write(f"{printable(text)}\n")
     sys.stderr.flush()
-
-
-def harmless(text: str) -> str:
-    """A text in which no sign commands the terminal: names in a record come from anywhere."""
-    return "".join(one if one.isprintable() or one in "\n\t" else "?" for one in text)
 
 
 def wrapped(text: str, width: int) -> str:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from optimizer.commands.console import csv_text, facts_table, json_text, print_json, stdout
+from optimizer.commands.notes import note
 from optimizer.commands.result import print_answer, print_result, result_json
 from optimizer.commands.tables import genes_table, importance_tables, metrics_table
 from optimizer.errors import ConfigError
 from optimizer.judging.judgement import Judgement, opened_result
 from optimizer.judging.verdict import picked
+from optimizer.printable import clean_text
 from optimizer.runs import RunStore, delete_run, find_run, list_foreign, list_own
 from optimizer.runs.result import RunHeader, RunResult
 from optimizer.runs.windows import describe_windows, searched_windows
@@ -169,7 +171,14 @@ def _table(store: RunStore, what: What) -> Columns:
     return points_table(task, measure_points(task, find_points(store, task)))
 
 
-def program_command(name: str, to: Path, runs: Path, member: int | None, platform: str) -> None:
+def program_command(
+    name: str,
+    to: Path,
+    runs: Path,
+    member: int | None,
+    platform: str,
+    flags: Mapping[str, object],
+) -> None:
     """Write a member of a run's front as a program of another platform."""
     # Imported only here: they search and compile, which showing a run does not need.
     from optimizer.exporting.programs import ENDINGS, program_of
@@ -179,7 +188,7 @@ def program_command(name: str, to: Path, runs: Path, member: int | None, platfor
     if to.suffix != wanted:
         raise ConfigError(f"{to}: a program for {platform} is named *{wanted}")
     path = find_run(runs, name)
-    task, front = recorded_front(path, {})
+    task, front = recorded_front(path, flags)
     place = chosen_member(f"run '{path.name}'", len(front), member)
     program = program_of(task, front[place], f"Member {place} of run {path.name}.", platform)
     stdout().say(_written(to, program))
@@ -223,9 +232,16 @@ WRITERS: Mapping[str, Callable[[Columns], str | bytes]] = {
 
 
 def source_command(name: str, runs: Path) -> None:
-    """Print the text of the file that a run's strategy came from, as it was."""
+    """Print the text of the file that a run's strategy came from.
+
+    Signs that command a terminal are not printed: the text may come from anywhere.
+    """
     with RunStore.open(find_run(runs, name)) as store:
         file = store.header.get("strategy_file")
     if not isinstance(file, dict):
         raise ConfigError(f"run '{name}' has a strategy that came from no file")
-    sys.stdout.write(str(file["text"]))
+    text = str(file.get("text", ""))
+    shown = clean_text(text)
+    if shown != text:
+        note("signs that command a terminal are shown as ?; `runs show --json` has the exact text")
+    sys.stdout.write(shown)

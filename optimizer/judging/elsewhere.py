@@ -64,10 +64,10 @@ def _asked(store: RunStore, flags: Mapping[str, object]) -> tuple[Task, bool]:
     own = not flags.keys() & WINDOWS
     if own and "data" in flags:
         unset = {name: RunConfig.model_fields[name].default for name in WINDOWS}
-        task = replayed(store, config.model_copy(update=unset))
+        task = replayed(store, config.model_copy(update=unset), may_fetch=True)
         if data_hash(task.markets.series) != require_identity(store).data_hash:
             return task, False
-    return replayed(store, config), own
+    return replayed(store, config, may_fetch="data" in flags), own
 
 
 def _require_same_bars(store: RunStore, task: Task) -> None:

@@ -63,6 +63,7 @@ from optimizer.session.exported import newest_front, resume_command
 from optimizer.session.header import recorded_task
 from optimizer.session.identity import require_identity
 from optimizer.session.problem import JustSearched, Trials, trials_fit
+from optimizer.session.recorded_places import require_warm_start
 from optimizer.session.search import on_other_bars, search
 from optimizer.session.task import Task
 from optimizer.session.warm_start import hash_of, warm_start_of
@@ -383,6 +384,7 @@ def _warm_start(store: RunStore, task: Task) -> Floats | None:
     recorded = require_identity(store).warm_start
     if recorded is None:
         return None
+    require_warm_start(store, task.config)
     found = warm_start_of(task.config, task.spec.layout)
     if found is None or hash_of(found.genomes) != recorded:
         raise ConfigError(

@@ -33,6 +33,7 @@ from optimizer.session.header import header_of
 from optimizer.session.identity import identity_of
 from optimizer.session.individuals import describe_individuals
 from optimizer.session.points import find_points, grid_of, measure_points, wants_more
+from optimizer.session.recorded_code import trust_run
 from optimizer.session.task import Task, check_genome_fits, prepare
 from optimizer.session.workflow import start_run
 from strategy import STRATEGIES, StrategyError, StrategySpec, load_strategy, register
@@ -121,9 +122,18 @@ class Run(Tables):
         return Apart(self.task, self.genomes[self.check_member(member)], window)
 
 
-def load_run(name: str = "latest", runs: str | Path = "runs", data: Specs | None = None) -> Run:
+def load_run(
+    name: str = "latest",
+    runs: str | Path = "runs",
+    data: Specs | None = None,
+    *,
+    trust: bool = False,
+) -> Run:
     """Open a recorded run; see `optimizer.load_run`."""
-    return Run(find_run(Path(runs), name), data)
+    path = find_run(Path(runs), name)
+    if trust:
+        trust_run(path)
+    return Run(path, data)
 
 
 def evolve(settings: Mapping[str, object]) -> Run:

@@ -3,7 +3,6 @@
 from optimizer.runs.listing import (
     RunSummary,
     find_run,
-    is_in_run,
     list_runs,
     new_run_id,
     run_path,
@@ -21,7 +20,6 @@ __all__ = [
     "delete_run",
     "estimate_bytes",
     "find_run",
-    "is_in_run",
     "list_foreign",
     "list_own",
     "list_runs",

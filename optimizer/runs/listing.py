@@ -225,11 +225,6 @@ def _is_run(place: Path) -> bool:
     return not place.is_symlink() and (place / DATABASE).exists()
 
 
-def is_in_run(file: Path) -> bool:
-    """Whether a file lies in the folder of a run, with which it may have been sent."""
-    return any((folder / DATABASE).exists() for folder in file.resolve().parents)
-
-
 def _unfinished(path: Path) -> str:
     try:
         return "running" if is_owned(path) else "interrupted"

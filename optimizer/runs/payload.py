@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
 from optimizer.errors import StoreError
+from optimizer.printable import clean_values
 
 OPTIONAL = Field(exclude_if=not_)
 """Of a field that is not written where it is empty."""
@@ -41,6 +42,9 @@ class Payload:
     what: ClassVar[str] = "the record"
     """What to call it in an error."""
 
+    is_exact: ClassVar[bool] = False
+    """Whether texts are read sign by sign; else those that command a terminal are cleaned."""
+
     def payload(self) -> dict[str, object]:
         """Mappings, sequences, texts, numbers, booleans and None, ready for JSON."""
         found: dict[str, object] = self._adapter().dump_python(self)
@@ -54,7 +58,8 @@ class Payload:
             StoreError: When something is missing or is of another kind, naming the first such.
         """
         try:
-            found: Self = cls._adapter().validate_python(payload)
+            values = payload if cls.is_exact else clean_values(payload)
+            found: Self = cls._adapter().validate_python(values)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])

@@ -197,8 +197,10 @@ def lacks_columns(files: Sequence[str], run: Path) -> bool:
     return any(path.is_file() and not copy.exists() for copy, path in named)
 
 
-def kept_columns(files: Sequence[str], run: Path) -> list[str]:
+def kept_columns(files: Sequence[str], run: Path, *, may_read: bool = True) -> list[str]:
     """Column files of a run: as they were named while they are what they were, else its copies.
+
+    `may_read` says whether a file may be read where the record names it; else copies alone are.
 
     Raises:
         StoreError: When both are gone.
@@ -207,6 +209,9 @@ def kept_columns(files: Sequence[str], run: Path) -> list[str]:
     for text in files:
         name, path, _ = _parsed(text)
         copy = _copy(run, name, path)
+        if not may_read:
+            found.append(text.replace(f"{name}={path}", f"{name}={_own_copy(copy, name)}", 1))
+            continue
         if not copy.exists() and not Path(path).exists():
             raise StoreError(
                 f"column '{name}': {path} is gone, and so is the run's own copy {copy}; put it "
@@ -227,7 +232,20 @@ def _say_once(note: str) -> None:
 
 
 def _copy(run: Path, name: str, path: str) -> Path:
-    return run / COLUMN_FOLDER / f"{name}{Path(path).suffix}"
+    folder = run / COLUMN_FOLDER
+    if folder.is_symlink():
+        raise StoreError(f"{folder} is a link, and is not followed")
+    return folder / f"{name}{Path(path).suffix}"
+
+
+def _own_copy(copy: Path, name: str) -> Path:
+    """A run's own copy of a column file, which has to be a plain file of its folder."""
+    if copy.is_symlink() or not copy.is_file():
+        raise StoreError(
+            f"column '{name}': the run has no copy {copy} of its own, and was not begun here, so "
+            f"no other file is read: name one with --column-file {name}=FILE, or add --trust"
+        )
+    return copy
 
 
 def _is_same(path: Path, copy: Path) -> bool:

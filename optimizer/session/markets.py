@@ -250,12 +250,12 @@ class Markets:
         return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def load_series(config: RunConfig) -> tuple[Bars, ...]:
+def load_series(config: RunConfig, *, may_fetch: bool = True) -> tuple[Bars, ...]:
     """Load the series that a configuration names, one a source, one after the other.
 
     Those that memory has no room for are written under the folder of runs, and mapped.
     """
-    options = load_options(config)
+    options = load_options(config, may_fetch=may_fetch)
     with_columns = columns_of(config.column_file, options.zone)
     room, folder = int(HELD_SHARE * free_host_bytes()), Path(config.runs) / BARS
     found: list[Bars] = []
@@ -275,18 +275,23 @@ def load_series(config: RunConfig) -> tuple[Bars, ...]:
     return tuple(found)
 
 
-def load_markets(config: RunConfig, least: Callable[[Bars], int] = lambda bars: 0) -> Markets:
+def load_markets(
+    config: RunConfig,
+    least: Callable[[Bars], int] = lambda bars: 0,
+    *,
+    may_fetch: bool = True,
+) -> Markets:
     """Load series and cut the windows that a configuration asks for.
 
     `least` says how many bars a part between long gaps must have to be searched on; shorter parts
-    are skipped, with a note.
+    are skipped, with a note. `may_fetch` says whether a vendor may be asked.
 
     Raises:
         ConfigError: When bars of different durations would be scaled differently.
         DataError: When bars cannot be had, or a window would be empty.
     """
     holdout = None if config.holdout is None else parse_holdout(config.holdout)
-    series = load_series(config)
+    series = load_series(config, may_fetch=may_fetch)
     _check_alike(series, config)
     series, windows = _cut(series, config, least(series[0]), holdout)
     if holdout is None:

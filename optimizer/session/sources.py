@@ -24,8 +24,10 @@ def named_specs(config: RunConfig) -> tuple[str, ...]:
     return specs
 
 
-def load_options(config: RunConfig) -> LoadOptions:
+def load_options(config: RunConfig, *, may_fetch: bool = True) -> LoadOptions:
     """How a configuration wants sources to be read; its knobs bear the names of the options.
+
+    `may_fetch` says whether a vendor may be asked for what no cache has.
 
     Raises:
         ConfigError: When no strategy could ask for an aligned column by its name.
@@ -36,7 +38,7 @@ def load_options(config: RunConfig) -> LoadOptions:
         {part.name: known[part.name] for part in fields(kind) if part.name in known}
         for kind in (FetchOptions, LoadOptions)
     )
-    options = LoadOptions(**load, fetch=FetchOptions(**fetch))
+    options = LoadOptions(**load, fetch=FetchOptions(**fetch, may_fetch=may_fetch))
     for name in options.aligned:
         if name in ROW_NAMES:
             raise ConfigError(

@@ -190,20 +190,27 @@ class Task:
 
 
 def prepare(
-    config: RunConfig, *, for_search: bool = False, known: AnyStrategy | None = None
+    config: RunConfig,
+    *,
+    for_search: bool = False,
+    known: AnyStrategy | None = None,
+    published: AnyStrategy | None = None,
+    may_fetch: bool = True,
 ) -> Task:
     """Load and check everything that a configuration asks for.
 
     `for_search` asks that every genome within the bounds fits the data, and that no indicator of
-    a person's own looks ahead. `known` is the strategy, with its bounds, where a run has recorded
-    it. Nothing has been written and no genome evaluated then.
+    a person's own looks ahead. Where a run has recorded the strategy, `known` is it with its
+    bounds, or `published` what its name stands for; what the configuration names is not looked at
+    then. `may_fetch` says whether a vendor may be asked for bars. Nothing has been written and no
+    genome evaluated then.
 
     Raises:
         ConfigError, DataError, StrategyError, EngineError: When something does not fit.
     """
     _check_search_fits(config)
     _check_threads(config.threads)
-    found = known or find_strategy(config.strategy)
+    found = known or published or find_strategy(config.strategy)
     goals = goals_of(config)
     costs = Costs(**{name: getattr(config, name) for name in CostSettings.model_fields})
     bounds = {gene: (pair[0], pair[1]) for gene, pair in config.bounds.items()}
@@ -214,7 +221,8 @@ def prepare(
         spec = found.for_timeframe(bars.timeframe_ns / 1e9) if config.scale_lengths else found
         return bounded(spec, bounds)
 
-    markets = load_markets(config, lambda bars: bars_needed(spec_for(bars)))
+    least = lambda bars: bars_needed(spec_for(bars))  # noqa: E731 - named for the line below
+    markets = load_markets(config, least, may_fetch=may_fetch)
     spec = keeping_rows(spec_for(markets.series[0]), row_cache())
     require_columns(spec, markets.series, config)
     check_spans(spec, markets.series[0].timeframe_ns)

@@ -35,12 +35,13 @@ from optimizer.session.header import (
     changed_circumstances,
     header_of,
     recorded_config,
-    require_same_file,
-    strategy_to_go_on_with,
+    task_to_resume,
 )
 from optimizer.session.identity import identity_of, require_identity, require_same
 from optimizer.session.problem import EngineProblem, Evaluator, JustSearched
 from optimizer.session.progress import WARMING, Mark, Progress, progress_of
+from optimizer.session.recorded_code import trust_begun
+from optimizer.session.recorded_places import require_warm_start
 from optimizer.session.recorded_rows import remove_unlisted_rows, write_rows
 from optimizer.session.search import numbered_front
 from optimizer.session.task import Task, check_limit_fits, prepare
@@ -113,6 +114,7 @@ def start_run(
         ) as store,
         _resumable(config, observer, store),
     ):
+        trust_begun(store)
         keep_columns(config.column_file, store.path)
         job = _Job(task, evaluation, store, warm_start)
         return _search(job, None, observer, should_stop)
@@ -163,9 +165,10 @@ def resume_run(
         if finished and is_same and not lacks_columns(config.column_file, path):
             return finished
         recorded = require_identity(store)
-        task = prepare(config, for_search=True, known=strategy_to_go_on_with(store))
-        require_same_file(store, task.spec)
+        task = task_to_resume(store, config, flags)
         is_begun = last is not None and not flags.keys() & set(names_deciding("warm start"))
+        if not is_begun:
+            require_warm_start(store, config, flags)
         task, warm_start = (task, None) if is_begun else _warm_start(task)
         identity = identity_of(task, recorded.warm_start if is_begun else hash_of(warm_start))
         tell_changed_columns(store, task.markets.series)
@@ -181,7 +184,7 @@ def resume_run(
         with _resumable(config, observer, store):
             evaluation = place(task, task.device(done=done))
         header = header_of(task, evaluation.problem.engine.device, identity)
-        differences = changed_circumstances(store.header, header)
+        differences = changed_circumstances(store.header, header, flags)
         store.note_resumption(differences, task.config.generations)
         with _resumable(config, observer, store):
             if last is not None:
