@@ -79,6 +79,14 @@ def pytest_collection_finish():
 
 
 @pytest.fixture
+def begun_here(monkeypatch):
+    """Runs that a test records by hand count as begun by this user."""
+    from optimizer.session import trust
+
+    monkeypatch.setattr(trust, "_is_known", lambda line: True)
+
+
+@pytest.fixture
 def kills(request):
     """How often a test kills what it watches."""
     return request.config.getoption("kills")

@@ -24,6 +24,9 @@ RUN = "run"
 PUBLISHED = replace(STRATEGIES["seller_exhaustion"], name=OWN)
 
 
+pytestmark = pytest.mark.usefixtures("begun_here")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Where a market of 3,000 bars and runs lie."""
