@@ -131,13 +131,17 @@ def format_gene(value: float) -> str:
 
     >>> format_gene(114.998), format_gene(0.29999), format_gene(12.3456), format_gene(96)
     ('114.998', '0.29999', '12.35', '96')
+    >>> format_gene(1234.56)
+    '1,234.6'
     """
     if value == int(value) or abs(value) >= LONG:
         return number(value)
+    if abs(value) >= 1000:
+        return f"{value:,.1f}"
     for digits in range(4, 18):
         text = f"{value:.{digits}g}"
         if float(text) == value or len(text.lstrip("-0.").replace(".", "")) >= digits:
-            return f"{float(text):,}" if abs(value) >= 1000 else text
+            return text
     return text
 
 

@@ -135,11 +135,11 @@ def test_the_front_shows_objectives_first_and_no_metric_twice():
     """What was asked for, then what puts it in perspective; what is undefined is a dash."""
     text = printed(*front_tables(dict(enumerate(individuals(1))), ["win_rate", "sharpe"]))
     row = text.splitlines()[-1].split()
-    assert row == ["0", "50.00%", "1", "1,234", "-", "25.00%"]
+    assert row == ["0", "50.00%", "1", "1,234", "-", "25.00%", "-"]
     turned = individuals(1)
     turned[0].objectives["trades:min"] = 1234.0
     row = printed(*front_tables(dict(enumerate(turned)), ["trades:min"])).splitlines()[-1].split()
-    assert row == ["0", "1,234", "50.00%", "-", "25.00%"]
+    assert row == ["0", "1,234", "50.00%", "-", "25.00%", "-"]
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
@@ -186,10 +186,10 @@ def test_genes_that_just_fit_stand_in_one_table():
     """No column is left for the mark of a pick, which stands in the other table."""
     genes = {f"gene_{place}": 1234.5 for place in range(3)}
     (one,) = individuals(1)
-    tables = genes_tables({10: replace(one, genes=genes)}, 25)
+    tables = genes_tables({10: replace(one, genes=genes)}, 31)
     assert len(tables) == 1
-    assert max(map(len, printed(*tables).splitlines())) == 25
-    assert len(genes_tables({10: replace(one, genes=genes)}, 24)) == 2
+    assert max(map(len, printed(*tables).splitlines())) == 31
+    assert len(genes_tables({10: replace(one, genes=genes)}, 30)) == 2
 
 
 def test_certificates_say_how_much_was_compared():
