@@ -46,6 +46,7 @@ class RunKeywords(JudgeKeywords, total=False):
     decimal: Literal[".", ","] | None
     tick: float
     price_offset: float
+    calendar: str | None
     max_bytes: int | str
     adjusted: bool
     accept_missing: bool
